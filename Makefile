@@ -1,0 +1,70 @@
+# Steelyard's own set-up, tests and benchmarks. `make quickstart` and `make test` do all that they need by themselves.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STORE ?= store
+
+.PHONY: help setup quickstart test check bench wheels lock clean
+
+help:
+	@echo "make quickstart   set up, measure 1 and 3 real Cassandra nodes, open-ready report (about 5 minutes after set-up)"
+	@echo "make test         set up, then every test: unit, contract, golden, end to end"
+	@echo "make setup        the set-up alone; afterwards $(BIN)/steelyard works"
+	@echo "make check        formatting, lint, types, imports: no tests"
+	@echo "make bench        Steelyard measured by itself, see BENCHMARKS.md"
+	@echo "make wheels       both packages into dist/"
+
+# The environment is made anew when the lock changes; the stamp is written last.
+$(VENV)/.locked: requirements.lock
+	@tools/need $(PYTHON) cargo
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.locked pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+
+$(BIN)/steelyard-agent: $(VENV)/.locked $(RUST)
+	cargo build --release --locked --package steelyard-agent
+	install -m 755 $${CARGO_TARGET_DIR:-target}/release/steelyard-agent $@
+
+setup: $(VENV)/.installed $(BIN)/steelyard-agent
+	$(BIN)/steelyard setup cassandra
+
+quickstart: setup
+	$(BIN)/steelyard run studies/quickstart.toml --store $(STORE)
+	$(BIN)/steelyard report $(STORE)/quickstart
+
+check: $(VENV)/.installed
+	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	cargo fmt --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+test: setup check
+	cargo test --locked --workspace --release --quiet
+	$(BIN)/pytest tests
+
+bench: setup
+	$(BIN)/python benchmarks/instrument.py
+
+wheels: $(VENV)/.locked
+	$(BIN)/python -m build --no-isolation --wheel --outdir dist .
+	$(BIN)/maturin build --release --locked --manifest-path crates/steelyard-agent/Cargo.toml --out dist
+
+lock:
+	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links \
+	  --extra test --extra build --extra java --output-file requirements.lock pyproject.toml
+
+clean:
+	rm -rf dist target $(VENV)
