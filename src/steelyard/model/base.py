@@ -1,0 +1,11 @@
+"""The base of every frozen value that is read from, or written to, a file."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Value(BaseModel):
+    """Frozen, refuses unknown keys, documents its fields from their docstrings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)

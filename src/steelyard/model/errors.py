@@ -1,0 +1,89 @@
+"""Errors for people: each carries a message, a hint, and its facts as fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class SteelyardError(Exception):
+    """What went wrong (`message`), what to do about it (`hint`)."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class StudyError(SteelyardError):
+    """The user's study file is wrong: where, what was read, what is allowed. `errors`: each of several."""
+
+    def __init__(
+        self,
+        message: str,
+        hint: str = "",
+        *,
+        path: str = "",
+        line: int = 0,
+        key: str = "",
+        read: object = None,
+        allowed: Sequence[str] = (),
+        errors: Sequence[StudyError] = (),
+    ) -> None:
+        super().__init__(message, hint)
+        self.path = path
+        self.line = line
+        self.key = key
+        self.read = read
+        self.allowed = tuple(allowed)
+        self.errors = tuple(errors) or (self,)
+
+
+class SiteError(SteelyardError):
+    """The site could not lend nodes, or take them back."""
+
+
+class NodeError(SteelyardError):
+    """A node did not do what it was told."""
+
+    def __init__(self, message: str, hint: str = "", *, node: str = "") -> None:
+        super().__init__(message, hint)
+        self.node = node
+
+
+class CommandFailed(NodeError):
+    """A command on a node ended with a code other than 0, or not in time (`exit_code` None)."""
+
+    def __init__(
+        self, node: str, argv: Sequence[str], exit_code: int | None, stderr_tail: str = "", hint: str = ""
+    ) -> None:
+        end = "did not end in time" if exit_code is None else f"ended with {exit_code}"
+        tail = f": {stderr_tail.strip()}" if stderr_tail.strip() else ""
+        super().__init__(f"{node or 'this machine'}: {' '.join(argv[:6])} {end}{tail}", hint, node=node)
+        self.argv = tuple(argv)
+        self.exit_code = exit_code
+        self.stderr_tail = stderr_tail
+
+
+class SystemFault(SteelyardError):
+    """The system under test failed (never ready, died, wrong settings in force): a result, not a mishap."""
+
+    def __init__(self, message: str, hint: str = "", *, node: str = "", system: str = "") -> None:
+        super().__init__(message, hint)
+        self.node = node
+        self.system = system
+
+
+class EngineError(SteelyardError):
+    """The load generator failed: the laboratory's fault."""
+
+
+class ProbeError(SteelyardError):
+    """An instrument failed: the laboratory's fault."""
+
+
+class StoreError(SteelyardError):
+    """The store cannot be read or written: not sealed, other format, checksum."""
+
+    def __init__(self, message: str, hint: str = "", *, path: str = "") -> None:
+        super().__init__(message, hint)
+        self.path = path

@@ -1,0 +1,44 @@
+"""Histograms as tables of occupied buckets: merged by adding counts, never by averaging percentiles.
+
+A bucket is `(low_ns, high_ns, count)` with both bounds inclusive. Buckets of one instrument have the same bounds
+wherever they
+occur, so the key of a merge is the lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+Bucket = tuple[int, int, int]
+
+
+def merge(parts: Iterable[Iterable[Sequence[int]]]) -> list[Bucket]:
+    """The histogram of all parts together, in order of value."""
+    counts: dict[tuple[int, int], int] = {}
+    for part in parts:
+        for low, high, count in part:
+            counts[low, high] = counts.get((low, high), 0) + count
+    return [(low, high, count) for (low, high), count in sorted(counts.items())]
+
+
+def total(buckets: Iterable[Sequence[int]]) -> int:
+    """Number of values."""
+    return sum(count for _, _, count in buckets)
+
+
+def quantile_ns(buckets: Sequence[Bucket], q: float) -> float | None:
+    """The smallest recorded value such that at least a share `q` of the values is not above it (middle of its bucket).
+    None when empty. `buckets` in order of value."""
+    wanted = q * total(buckets)
+    seen = 0
+    for low, high, count in buckets:
+        seen += count
+        if seen >= wanted and count:
+            return (low + high) / 2
+    return None
+
+
+def mean_ns(buckets: Sequence[Bucket]) -> float | None:
+    """Mean by the middles of the buckets; None when empty."""
+    n = total(buckets)
+    return sum((low + high) / 2 * count for low, high, count in buckets) / n if n else None

@@ -1,0 +1,46 @@
+"""The plan: every trial of a study, in order, before anything is started."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steelyard.model.base import Value
+from steelyard.model.study import Level
+
+
+class PlannedTrial(Value):
+    """One trial to be done. Its id depends on the treatment's complete settings and replicate numbers only, so a
+    widened study keeps the trials that it has."""
+
+    id: str
+    """`<12 hex of the settings' SHA-256>-s<start replicate>-t<trial replicate>`, both from 1."""
+    position: int
+    """Place in the whole order, from 0."""
+    block: int
+    """From 1."""
+    start: str
+    """Planned start (whole plot): trials with the same value share one start of a cluster, e.g. `b01-3f2a91c07d11`."""
+    start_replicate: int
+    """Which start of these hard-to-change levels, from 1."""
+    replicate: int
+    """Which trial of this treatment within the start, from 1."""
+    treatment: dict[str, Level]
+    """Factor to level."""
+    hard: tuple[str, ...]
+    """The factors of the treatment that need a new cluster."""
+    settings: dict[str, Any]
+    """Complete settings: site, system, workload, load, data with the treatment's levels put in."""
+    seed: int
+    """Seed of the operation stream: equal for equal (start replicate, trial replicate), so treatments are compared
+    on common random numbers."""
+    control: bool = False
+
+
+class Plan(Value):
+    """An ordered list of trials."""
+
+    study: str
+    seed: int
+    factors: dict[str, tuple[Level, ...]]
+    hard: tuple[str, ...]
+    trials: tuple[PlannedTrial, ...]

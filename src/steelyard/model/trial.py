@@ -1,0 +1,94 @@
+"""What a trial leaves behind: its record, as `trial.json` in the store says it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from steelyard.model.base import Value
+from steelyard.model.study import Level
+from steelyard.model.verdict import Verdict
+
+
+class Phase(StrEnum):
+    """The brackets of a trial, outermost first. lease, deploy, populate, wipe and release happen once a start."""
+
+    LEASE = "lease"
+    DEPLOY = "deploy"
+    POPULATE = "populate"
+    SETTLE = "settle"
+    WARM_UP = "warm-up"
+    MEASURE = "measure"
+    DRAIN = "drain"
+    COLLECT = "collect"
+    SEAL = "seal"
+    WIPE = "wipe"
+    RELEASE = "release"
+
+
+class PhaseTime(Value):
+    """When a phase was entered and left, seconds since the epoch; `left_s` is None if it never was."""
+
+    phase: Phase
+    entered_s: float
+    left_s: float | None = None
+
+
+class Responses(Value):
+    """One number per trial each: the dependent variables. None where the trial has no such number."""
+
+    execution_time_ms: float | None = None
+    """First operation sent to last answered."""
+    operations: int = 0
+    """Operations answered without error."""
+    errors: int = 0
+    not_found: int = 0
+    throughput_per_s: float | None = None
+    response_ms_mean: float | None = None
+    response_ms_p50: float | None = None
+    response_ms_p95: float | None = None
+    response_ms_p99: float | None = None
+    response_ms_max: float | None = None
+    service_ms_mean: float | None = None
+    service_ms_p50: float | None = None
+    service_ms_p95: float | None = None
+    service_ms_p99: float | None = None
+    lag_ms_p99: float | None = None
+    generator_cpu_us_per_operation: float | None = None
+
+
+class TrialRecord(Value):
+    """The sealed trial. Written as intended, completed after, then renamed into place."""
+
+    format: int = 1
+    id: str
+    attempt: int = 1
+    study: str
+    treatment: dict[str, Level]
+    hard: tuple[str, ...]
+    settings: dict[str, Any]
+    block: int
+    planned_start: str
+    start: str
+    """The start of a cluster that the trial really ran on: the unit of replication of hard-to-change factors."""
+    start_replicate: int
+    replicate: int
+    position: int
+    order_in_start: int
+    """How many trials this start had served before, counting this one: from 1."""
+    seed: int
+    control: bool = False
+    begun_s: float
+    """Seconds since the epoch."""
+    ended_s: float | None = None
+    phases: tuple[PhaseTime, ...] = ()
+    verdict: Verdict = Verdict(outcome="unknown")
+    responses: Responses = Responses()
+    versions: dict[str, str] = Field(default_factory=dict)
+    """steelyard, agent, system, python, kernel."""
+    shares: tuple[str, ...] = ()
+    """What the nodes of the site share: cpu, disk, clock, memory."""
+    checksums: dict[str, str] = Field(default_factory=dict)
+    """SHA-256 of every other file of the trial, by path within its folder."""

@@ -1,0 +1,96 @@
+"""Find a plug-in by module name, entry point or path; at call time, so that nothing registers itself at import.
+
+A plug-in of a seam is a module or package `steelyard.<seam>.<name>` (dashes in names are underscores in modules), an
+entry point `steelyard.<seam>`, or the path of a Python file, relative to the working directory. Modules whose name
+begins with an underscore, and `base`, are a seam's own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import pkgutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from steelyard.model.errors import StudyError
+
+SEAMS = ("site", "system", "workload", "engine", "probe")
+WITH_SETTINGS = ("site", "system", "workload")
+
+
+def names(seam: str) -> tuple[str, ...]:
+    """Every plug-in of a seam that can be found by name: shipped modules and entry points `steelyard.<seam>`."""
+    package = importlib.import_module(f"steelyard.{seam}")
+    shipped = {
+        info.name.replace("_", "-")
+        for info in pkgutil.iter_modules(package.__path__)
+        if info.name != "base" and not info.name.startswith("_")
+    }
+    foreign = {entry.name for entry in importlib.metadata.entry_points(group=f"steelyard.{seam}")}
+    return tuple(sorted(shipped | foreign))
+
+
+def is_path(name: str) -> bool:
+    """Whether a plug-in is named by the path of its file."""
+    return name.endswith(".py") or "/" in name
+
+
+def find(seam: str, name: str) -> ModuleType:
+    """The module of a plug-in. Raises StudyError that says what is allowed and the nearest right name."""
+    if is_path(name):
+        return _checked(seam, name, _from_path(seam, Path(name)))
+    if found := tuple(importlib.metadata.entry_points(group=f"steelyard.{seam}", name=name)):
+        return _checked(seam, name, found[0].load())
+    known = names(seam)
+    if name in known:
+        return _checked(seam, name, importlib.import_module(f"steelyard.{seam}.{name.replace('-', '_')}"))
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise StudyError(
+        f"there is no {seam} {name!r}",
+        f"{hint}allowed: {', '.join(known)}",
+        key=f"{seam}.name",
+        read=name,
+        allowed=known,
+    )
+
+
+def _checked(seam: str, name: str, found: object) -> ModuleType:
+    """The plug-in, if it is a module that defines what the seam asks for."""
+    wanted = ("create", "Settings") if seam in WITH_SETTINGS else ("create",)
+    lacking = [item for item in wanted if not hasattr(found, item)]
+    if isinstance(found, ModuleType) and not lacking:
+        return found
+    what = f"it does not define {' and '.join(lacking)}" if isinstance(found, ModuleType) else "it is not a module"
+    raise StudyError(
+        f"{name!r} is no {seam} plug-in: {what}", f"see steelyard/{seam}/base.py", key=f"{seam}.name", read=name
+    )
+
+
+def _from_path(seam: str, path: Path) -> ModuleType:
+    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]
+    name = f"steelyard_{seam}_{path.stem}_{digest}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise StudyError(
+            f"there is no {seam} plug-in at {path}",
+            "give the path of a Python file",
+            key=f"{seam}.name",
+            read=str(path),
+        )
+    module = importlib.util.module_from_spec(spec)
+    # pydantic and dataclasses look up a class's module there to understand its annotations
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
