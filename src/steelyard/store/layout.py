@@ -1,0 +1,49 @@
+"""Names of the files and columns of a store, and nothing else, so that writer and reader cannot disagree."""
+
+from __future__ import annotations
+
+import polars as pl
+
+FORMAT = 1
+
+STUDY_TOML = "study.toml"
+STUDY_JSON = "study.json"
+PLAN = "plan.jsonl"
+EVENTS = "events.jsonl"
+LOCK = ".lock"
+TRIALS = "trials"
+DERIVED = "derived"
+
+TRIAL_JSON = "trial.json"
+LINKS_JSON = "links.json"
+FACTS = "facts"
+INTERVALS = "intervals"
+SAMPLES = "samples"
+LOGS = "logs"
+PARTIAL_PREFIX = "."
+PARTIAL_SUFFIX = ".partial"
+
+INTERVAL_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "phase": pl.String,
+    "t_s": pl.Float64,
+    "seconds": pl.Float64,
+    "operation": pl.String,
+    "outcome": pl.String,
+    "measure": pl.String,
+    "bucket_low_ns": pl.Int64,
+    "bucket_high_ns": pl.Int64,
+    "count": pl.Int64,
+}
+"""`intervals/<node>.parquet`: one row per occupied bucket of one second's histogram."""
+
+SAMPLE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "t_s": pl.Float64,
+    "metric": pl.String,
+    "value": pl.Float64,
+}
+"""`samples/<node>.parquet`: one row per reading."""
+
+
+def trial_folder(trial_id: str, attempt: int) -> str:
+    """Folder of an attempt: the id, and `.2`, `.3` ... for repeated ones."""
+    return trial_id if attempt == 1 else f"{trial_id}.{attempt}"

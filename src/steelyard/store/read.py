@@ -1,0 +1,136 @@
+"""Read a store: what is sealed, and nothing else. Needs no more than the folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic import ValidationError
+
+from steelyard.model.errors import StoreError
+from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.store import layout
+
+
+class Store:
+    """One study's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        if not (folder / layout.STUDY_JSON).is_file():
+            raise StoreError(
+                f"{folder} is no study's folder: it has no {layout.STUDY_JSON}",
+                _hint_for(folder),
+                path=str(folder),
+            )
+
+    @property
+    def study(self) -> Study:
+        """The study as it was last run."""
+        path = self.folder / layout.STUDY_JSON
+        try:
+            return Study.model_validate_json(path.read_text(encoding="utf-8"))
+        except ValidationError as error:
+            raise StoreError(f"{path} cannot be read: {error}", "was it written by another version?") from error
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan, or None if it was never written."""
+        path = self.folder / layout.PLAN
+        if not path.is_file():
+            return None
+        head, *lines = path.read_text(encoding="utf-8").splitlines()
+        trials = tuple(PlannedTrial.model_validate_json(line) for line in lines)
+        return Plan.model_validate({**json.loads(head), "trials": trials})
+
+    def trials(self) -> tuple[TrialRecord, ...]:
+        """Every sealed attempt, in order of time."""
+        records = [
+            self._record(path.parent)
+            for path in (self.folder / layout.TRIALS).glob(f"*/{layout.TRIAL_JSON}")
+            if not path.parent.name.startswith(layout.PARTIAL_PREFIX)
+        ]
+        return tuple(sorted(records, key=lambda record: (record.begun_s, record.id, record.attempt)))
+
+    def _record(self, folder: Path) -> TrialRecord:
+        path = folder / layout.TRIAL_JSON
+        content = path.read_text(encoding="utf-8")
+        try:
+            found = json.loads(content).get("format")
+            if found != layout.FORMAT:
+                raise StoreError(
+                    f"{path} has format {found}, this version reads {layout.FORMAT}", "use the version that wrote it"
+                )
+            return TrialRecord.model_validate_json(content)
+        except (ValidationError, json.JSONDecodeError) as error:
+            raise StoreError(
+                f"{path} cannot be read: {error}", "restore it from a copy, or remove its folder"
+            ) from error
+
+    def folder_of(self, record: TrialRecord) -> Path:
+        """Folder of a sealed attempt."""
+        return self.folder / layout.TRIALS / layout.trial_folder(record.id, record.attempt)
+
+    def intervals(self, record: TrialRecord) -> pl.DataFrame:
+        """Histogram buckets of every load node: `node` and the columns of `layout.INTERVAL_SCHEMA`."""
+        return self._frames(record, layout.INTERVALS, layout.INTERVAL_SCHEMA)
+
+    def samples(self, record: TrialRecord) -> pl.DataFrame:
+        """Samples of every node: `node` and the columns of `layout.SAMPLE_SCHEMA`."""
+        return self._frames(record, layout.SAMPLES, layout.SAMPLE_SCHEMA)
+
+    def _frames(self, record: TrialRecord, part: str, schema: dict[str, Any]) -> pl.DataFrame:
+        paths = sorted((self.folder_of(record) / part).glob("*.parquet"))
+        empty = pl.DataFrame(schema={"node": pl.String, **schema})
+        frames = [pl.read_parquet(path).select(pl.lit(path.stem).alias("node"), *schema) for path in paths]
+        return pl.concat([empty, *frames])
+
+    def facts(self, record: TrialRecord) -> dict[str, dict[str, str]]:
+        """Facts by name: `machine`, `n1`, `system:n1`."""
+        folder = self.folder_of(record) / layout.FACTS
+        return {
+            path.stem.replace(".", ":", 1): json.loads(path.read_text(encoding="utf-8"))
+            for path in sorted(folder.glob("*.json"))
+        }
+
+    def links(self, record: TrialRecord) -> list[dict[str, Any]]:
+        """Measured paths between the nodes of a trial."""
+        path = self.folder_of(record) / layout.LINKS_JSON
+        return list(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else []
+
+    def events(self) -> list[dict[str, Any]]:
+        """The journal. A torn line, left by a power cut, is passed over."""
+        return _json_lines(self.folder / layout.EVENTS)
+
+    def trial_events(self, record: TrialRecord) -> list[dict[str, Any]]:
+        """What happened during one attempt."""
+        return _json_lines(self.folder_of(record) / layout.EVENTS)
+
+
+def _json_lines(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        return []
+    events = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            events.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return events
+
+
+def _hint_for(folder: Path) -> str:
+    inside = sorted(path.parent.name for path in folder.glob(f"*/{layout.STUDY_JSON}"))
+    return f"name one of the studies in it: {', '.join(inside)}" if inside else "run a study first: steelyard run STUDY"
+
+
+def open_store(path: Path) -> Store:
+    """The store at `path`: a study's folder, or a folder that holds exactly one. Raises StoreError."""
+    if (path / layout.STUDY_JSON).is_file():
+        return Store(path)
+    inside = sorted(found.parent for found in path.glob(f"*/{layout.STUDY_JSON}"))
+    return Store(inside[0]) if len(inside) == 1 else Store(path)

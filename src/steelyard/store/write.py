@@ -1,0 +1,195 @@
+"""Write a store: journal appended, trials drafted apart and sealed by one rename.
+
+A draft lives in a folder whose name begins with a dot; it does not exist for readers. A kill at any moment leaves at
+most
+one draft, which the next `StoreWriter` removes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import polars as pl
+
+from steelyard.model.errors import StoreError
+from steelyard.model.plan import Plan
+from steelyard.model.sample import Sample
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.store import layout
+
+HASH_CHUNK_BYTES = 1 << 20
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file so that a reader sees the old text or the new one, also after a power cut."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    with temporary.open("w", encoding="utf-8") as handle:
+        handle.write(text)
+        handle.flush()
+        os.fsync(handle.fileno())
+    temporary.rename(path)
+    _sync_folder(path.parent)
+
+
+def sha256_of(path: Path) -> str:
+    """Hex SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as handle:
+        while chunk := handle.read(HASH_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+class TrialDraft:
+    """One attempt of a trial while it is being measured."""
+
+    def __init__(self, trials: Path, trial_id: str, attempt: int) -> None:
+        name = layout.trial_folder(trial_id, attempt)
+        self.final = trials / name
+        self.folder = trials / f"{layout.PARTIAL_PREFIX}{name}{layout.PARTIAL_SUFFIX}"
+        if self.final.exists():
+            raise StoreError(f"trial {name} is sealed already", path=str(self.final))
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for part in (layout.FACTS, layout.INTERVALS, layout.SAMPLES, layout.LOGS):
+            (self.folder / part).mkdir(parents=True)
+
+    def intend(self, record: TrialRecord) -> None:
+        """Say what is about to be done, before it is done."""
+        (self.folder / layout.TRIAL_JSON).write_text(record.model_dump_json(indent=1), encoding="utf-8")
+
+    def facts(self, name: str, facts: Mapping[str, str]) -> None:
+        """Facts of a node (`n1`), of a system on it (`system:n1`), or of the machine."""
+        path = self.folder / layout.FACTS / f"{name.replace(':', '.')}.json"
+        path.write_text(json.dumps(dict(facts), indent=1, sort_keys=True), encoding="utf-8")
+
+    def links(self, links: Sequence[Mapping[str, Any]]) -> None:
+        """Measured paths between nodes."""
+        (self.folder / layout.LINKS_JSON).write_text(json.dumps(list(links), indent=1), encoding="utf-8")
+
+    def intervals(self, node: str, records: Iterable[Mapping[str, Any]]) -> None:
+        """Interval records of one load node, as they came off the wire."""
+        columns: dict[str, list[Any]] = {name: [] for name in layout.INTERVAL_SCHEMA}
+        for record in records:
+            for counts in record["counts"]:
+                for low, high, count in counts["buckets"]:
+                    row = (record["phase"], record["t_s"], record["seconds"], counts["operation"])
+                    values = (*row, counts["outcome"], counts["measure"], low, high, count)
+                    for column, value in zip(columns.values(), values, strict=True):
+                        column.append(value)
+        frame = pl.DataFrame(columns, schema=layout.INTERVAL_SCHEMA)
+        frame.write_parquet(self.folder / layout.INTERVALS / f"{node}.parquet", compression="zstd")
+
+    def samples(self, node: str, samples: Sequence[Sample]) -> None:
+        """Samples of one node."""
+        frame = pl.DataFrame(
+            {
+                "t_s": [sample.t_s for sample in samples],
+                "metric": [sample.metric for sample in samples],
+                "value": [sample.value for sample in samples],
+            },
+            schema=layout.SAMPLE_SCHEMA,
+        )
+        frame.write_parquet(self.folder / layout.SAMPLES / f"{node}.parquet", compression="zstd")
+
+    def log(self, node: str, name: str, content: bytes) -> None:
+        """Keep a log of a node."""
+        folder = self.folder / layout.LOGS / node
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+    def events(self, events: Sequence[Mapping[str, Any]]) -> None:
+        """What happened during the trial."""
+        lines = "".join(json.dumps(event) + "\n" for event in events)
+        (self.folder / layout.EVENTS).write_text(lines, encoding="utf-8")
+
+    def seal(self, record: TrialRecord) -> TrialRecord:
+        """Checksums, then one rename. Returns the record as written."""
+        files = sorted(path for path in self.folder.rglob("*") if path.is_file() and path.name != layout.TRIAL_JSON)
+        checksums = {str(path.relative_to(self.folder)): sha256_of(path) for path in files}
+        sealed = record.model_copy(update={"checksums": checksums})
+        write_atomically(self.folder / layout.TRIAL_JSON, sealed.model_dump_json(indent=1))
+        self.folder.rename(self.final)
+        _sync_folder(self.final.parent)
+        return sealed
+
+    def discard(self) -> None:
+        """Forget the attempt."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class StoreWriter:
+    """The one writer of a study's folder, guarded by a lock that dies with the process."""
+
+    def __init__(self, root: Path, study: str) -> None:
+        self.folder = root / study
+        self.trials = self.folder / layout.TRIALS
+        self.trials.mkdir(parents=True, exist_ok=True)
+        self._lock = (self.folder / layout.LOCK).open("a+")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._lock.close()
+            raise StoreError(
+                f"another process is writing {self.folder}",
+                "wait for it, or look with `steelyard status`",
+                path=str(self.folder),
+            ) from error
+        self._mend_journal()
+        for partial in self.trials.glob(f"{layout.PARTIAL_PREFIX}*{layout.PARTIAL_SUFFIX}"):
+            shutil.rmtree(partial)
+            self.event("draft-removed", folder=partial.name)
+
+    def __enter__(self) -> StoreWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give up the lock. Idempotent."""
+        self._lock.close()
+
+    def _mend_journal(self) -> None:
+        """End a line that a power cut tore, so that the next one is whole."""
+        path = self.folder / layout.EVENTS
+        if path.exists() and (content := path.read_bytes()) and not content.endswith(b"\n"):
+            with path.open("ab") as handle:
+                handle.write(b"\n")
+
+    def event(self, event: str, **facts: Any) -> None:
+        """Append one line to the journal."""
+        line = json.dumps({"t_s": round(time.time(), 3), "event": event, **facts})
+        with (self.folder / layout.EVENTS).open("a", encoding="utf-8") as handle:
+            handle.write(line + "\n")
+
+    def intend(self, study: Study, text: str, plan: Plan) -> None:
+        """Write the study and its plan."""
+        write_atomically(self.folder / layout.STUDY_TOML, text)
+        write_atomically(self.folder / layout.STUDY_JSON, study.model_dump_json(indent=1))
+        head = plan.model_dump_json(exclude={"trials"})
+        lines = [head, *(trial.model_dump_json() for trial in plan.trials)]
+        write_atomically(self.folder / layout.PLAN, "\n".join(lines) + "\n")
+
+    def draft(self, trial_id: str, attempt: int) -> TrialDraft:
+        """Begin an attempt."""
+        return TrialDraft(self.trials, trial_id, attempt)

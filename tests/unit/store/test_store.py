@@ -1,0 +1,99 @@
+"""The store: sealed or not there, whole after any kill, one writer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.model.errors import StoreError
+from steelyard.model.sample import Sample
+from steelyard.model.trial import TrialRecord
+from steelyard.store import Store, StoreWriter
+from steelyard.store.read import open_store
+from steelyard.store.write import sha256_of
+from tests.unit.lab.fakes import plan_of, records_of, study
+from tests.unit.lab.test_resume import record as record_of
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Any:
+    a_study = study()
+    with StoreWriter(tmp_path, "fake") as opened:
+        opened.intend(a_study, "[study]\n", plan_of(a_study))
+        yield opened
+
+
+def a_record() -> TrialRecord:
+    return record_of(plan_of(study()).trials[0])
+
+
+def test_a_sealed_trial_reads_back(writer: StoreWriter) -> None:
+    record = a_record()
+    draft = writer.draft(record.id, 1)
+    draft.intend(record)
+    draft.intervals("l1", records_of({"action": "load", "stop": {"operations": 7}})[1:2])
+    draft.samples("n1", [Sample(1.0, "n1", "node_cpu_user_cores", 0.5)])
+    draft.facts("system:n1", {"version": "1"})
+    draft.log("n1", "system.log", b"hello\n")
+    sealed = draft.seal(record)
+    store = Store(writer.folder)
+    assert store.trials() == (sealed,)
+    assert store.intervals(sealed)["count"].sum() == 14
+    assert store.samples(sealed).row(0, named=True)["value"] == 0.5
+    assert store.facts(sealed) == {"system:n1": {"version": "1"}}
+    for name, checksum in sealed.checksums.items():
+        assert sha256_of(store.folder_of(sealed) / name) == checksum
+    assert store.plan == plan_of(study())
+    assert store.study == study()
+
+
+def test_a_draft_does_not_exist_for_readers_and_is_removed_by_the_next_writer(tmp_path: Path) -> None:
+    record = a_record()
+    with StoreWriter(tmp_path, "fake") as first:
+        first.intend(study(), "", plan_of(study()))
+        first.draft(record.id, 1).intend(record)
+        assert Store(first.folder).trials() == ()
+    with StoreWriter(tmp_path, "fake") as second:
+        assert not list(second.trials.iterdir())
+        assert Store(second.folder).events()[-1]["event"] == "draft-removed"
+
+
+def test_one_writer_at_a_time(writer: StoreWriter, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="another process"):
+        StoreWriter(tmp_path, "fake")
+
+
+def test_a_torn_journal_is_mended(tmp_path: Path) -> None:
+    folder = tmp_path / "fake"
+    folder.mkdir()
+    (folder / "events.jsonl").write_text('{"t_s": 1, "event": "a"}\n{"t_s": 2, "ev')
+    with StoreWriter(tmp_path, "fake") as writer:
+        writer.intend(study(), "", plan_of(study()))
+        writer.event("b")
+        assert [event["event"] for event in Store(writer.folder).events()] == ["a", "b"]
+
+
+def test_a_trial_is_sealed_once(writer: StoreWriter) -> None:
+    record = a_record()
+    writer.draft(record.id, 1).seal(record)
+    with pytest.raises(StoreError, match="sealed already"):
+        writer.draft(record.id, 1)
+
+
+def test_other_formats_are_refused_by_number(writer: StoreWriter) -> None:
+    record = a_record()
+    writer.draft(record.id, 1).seal(record)
+    path = writer.trials / record.id / "trial.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99}))
+    with pytest.raises(StoreError, match="format 99"):
+        Store(writer.folder).trials()
+
+
+def test_opening_finds_the_only_study_and_names_the_choices(writer: StoreWriter, tmp_path: Path) -> None:
+    assert open_store(tmp_path).folder == writer.folder
+    with pytest.raises(StoreError, match="no study's folder") as caught:
+        open_store(tmp_path / "nothing")
+    assert "steelyard run" in caught.value.hint
