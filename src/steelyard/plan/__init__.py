@@ -1,0 +1,23 @@
+"""Expand a study into an ordered plan, and say what it costs and what it can show.
+
+`estimate` is the module here, because its function has its name.
+"""
+
+from steelyard.plan import estimate
+from steelyard.plan.estimate import PlanEstimate, refusals
+from steelyard.plan.expand import expand
+from steelyard.plan.machine import Machine, read_machine
+from steelyard.plan.resolve import Resolution, resolution
+from steelyard.plan.warn import warnings
+
+__all__ = [
+    "Machine",
+    "PlanEstimate",
+    "Resolution",
+    "estimate",
+    "expand",
+    "read_machine",
+    "refusals",
+    "resolution",
+    "warnings",
+]

@@ -1,0 +1,136 @@
+"""How long a plan takes and what it needs, said before it starts and corrected by the trials that are there already."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from steelyard.model.base import Value
+from steelyard.model.errors import StudyError
+from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.study import Study
+from steelyard.model.trial import Phase, TrialRecord
+from steelyard.node.folders import cache_folder, state_folder
+from steelyard.plan.machine import Machine
+from steelyard.plan.needs import disk_bytes, golden_state, impossible, memory_mb_of_plan
+from steelyard.plan.rates import (
+    Corrections,
+    Shapes,
+    corrections,
+    start_phases,
+    treatment_hash,
+    trial_phases,
+)
+
+DEFAULT_SPREAD = 2.5
+"""The rules of thumb may be wrong by this factor, either way."""
+HISTORY_SPREAD = 1.25
+"""Trials of the same store may be wrong by this factor: machines drift, treatments not seen are extrapolated."""
+BYTES_PER_MB = 1_000_000
+SECONDS_PER_HOUR = 3600
+
+
+class PlanEstimate(Value):
+    """What a plan costs on a machine. Seconds are wall time; low and high bound what they are likely to be."""
+
+    trials: int
+    starts: int
+    trials_done: int
+    """Trials of the plan that the history has already."""
+    seconds: float
+    """What is left to do."""
+    low_s: float
+    high_s: float
+    whole_s: float
+    """The whole plan, from nothing."""
+    start_s: dict[int, float]
+    """Mean seconds of a start (lease, deploy, populate, wipe, release), by number of nodes."""
+    trial_s: float
+    """Mean seconds of a trial within a start."""
+    disk_bytes: int
+    """Live data and commit logs of the largest cluster, golden copies of every filled state, and the store."""
+    memory_mb: int
+    """What the largest cluster needs, and a margin for the laboratory itself, MiB."""
+    source: str
+    """`default rates`, or how many trials of this store corrected them."""
+
+
+def estimate(
+    plan: Plan, study: Study, history: Sequence[TrialRecord] = (), *, cores: int | None = None
+) -> PlanEstimate:
+    """Time, disk and memory of a plan, on `cores` cores (default: those that this process may use)."""
+    cores = cores or len(os.sched_getaffinity(0))
+    shapes = Shapes()
+    known = corrections(history, shapes, cores)
+    done = {record.id for record in history if record.verdict.outcome == "valid" or record.verdict.system_fault}
+    unfinished = {trial.start for trial in plan.trials if trial.id not in done}
+    starts: dict[str, tuple[int, float]] = {}
+    filled: set[str] = set()
+    trials_s: list[float] = []
+    left_s = 0.0
+    for trial in plan.trials:
+        shape = shapes.of(trial.settings)
+        if trial.start not in starts:
+            golden = golden_state(trial.settings, shape.records)
+            phases = start_phases(trial.settings, shape, cores, golden=golden in filled)
+            seconds = sum(second * known.of(phase) for phase, second in phases.items())
+            filled.add(golden)
+            starts[trial.start] = (trial.settings["site"]["nodes"], seconds)
+            left_s += seconds if trial.start in unfinished else 0.0
+        trials_s.append(_trial_s(trial, shapes, known, cores))
+        left_s += 0.0 if trial.id in done else trials_s[-1]
+    spread = HISTORY_SPREAD if known.trials else DEFAULT_SPREAD
+    return PlanEstimate(
+        trials=len(plan.trials),
+        starts=len(starts),
+        trials_done=sum(trial.id in done for trial in plan.trials),
+        seconds=left_s,
+        low_s=left_s / spread,
+        high_s=left_s * spread,
+        whole_s=sum(seconds for _, seconds in starts.values()) + sum(trials_s),
+        start_s=_means(list(starts.values())),
+        trial_s=sum(trials_s) / max(1, len(trials_s)),
+        disk_bytes=disk_bytes(plan, shapes),
+        memory_mb=memory_mb_of_plan(plan, cache_folder()),
+        source=f"{known.trials} trials of this store" if known.trials else "default rates",
+    )
+
+
+def _trial_s(trial: PlannedTrial, shapes: Shapes, known: Corrections, cores: int) -> float:
+    phases = trial_phases(trial.settings, shapes.of(trial.settings), cores)
+    expected = phases.pop(Phase.MEASURE) * known.of(Phase.MEASURE)
+    measured = known.measured_s.get(treatment_hash(trial.id), expected)
+    return measured + sum(seconds * known.of(phase) for phase, seconds in phases.items())
+
+
+def _means(starts: Sequence[tuple[int, float]]) -> dict[int, float]:
+    by_nodes: dict[int, list[float]] = {}
+    for nodes, seconds in starts:
+        by_nodes.setdefault(nodes, []).append(seconds)
+    return {nodes: sum(found) / len(found) for nodes, found in sorted(by_nodes.items())}
+
+
+def refusals(study: Study, plan: Plan, machine: Machine, history: Sequence[TrialRecord] = ()) -> tuple[StudyError, ...]:
+    """Everything that keeps the plan from working on this machine; empty is good."""
+    cost = estimate(plan, study, history, cores=machine.cores)
+    found = [*impossible(plan, machine, state=state_folder(), cache=cache_folder()), *_over(study, machine, cost)]
+    return tuple({error.message: error for error in found}.values())
+
+
+def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyError]:
+    if cost.disk_bytes > machine.disk_free_bytes:
+        yield StudyError(
+            f"about {cost.disk_bytes / BYTES_PER_MB:,.0f} MB of disk are needed, "
+            f"{machine.disk_free_bytes / BYTES_PER_MB:,.0f} MB are free",
+            "fewer records, or another folder",
+            key="workload.records",
+        )
+    budget_h = study.design.time_budget_h
+    hours = cost.seconds / SECONDS_PER_HOUR
+    if budget_h is not None and hours > budget_h:
+        yield StudyError(
+            f"design.time_budget_h = {budget_h:g}: about {hours:.1f} hours are needed",
+            "fewer treatments, starts, trials or operations",
+            key="design.time_budget_h",
+            read=budget_h,
+        )

@@ -1,0 +1,173 @@
+"""Expand a study into its plan: every trial, in order, with its identity and its seed, before anything is started.
+
+A plan is a split plot. Factors that need a new cluster vary over *starts*, the others over *trials* within a start.
+Orders are made by sorting under a hash of (seed, place, what is placed): a uniformly random permutation that does not
+depend on a random number generator's version, and in which a level added later leaves the others in their order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from steelyard.model.errors import StudyError
+from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.study import Level, Study
+from steelyard.study.problems import Missing, problem
+from steelyard.study.settings import canonical, hard_settings, is_hard, settings_hash, settings_of
+from steelyard.study.treatments import control_of, factors_of, treatments_of
+
+CONTROL_REPLICATES_FROM = 10_001
+"""Replicate number of the control's first extra trial. It is above the limit of `design.trials`, so that a study with
+more trials neither renames an extra nor turns it into an ordinary one. Extra 10,000 + k pairs with replicate k."""
+LEAST_CONTROLS_ALONE = 2
+"""Extra control trials in a start that has no ordinary trial of the control treatment: fewer would make no A/A pair."""
+SEED_BITS = 53
+"""Every reader of JSON keeps whole numbers up to here exact, R and JavaScript too."""
+MAX_TRIALS = 100_000
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A treatment with its complete settings, or the control's extra trials of it."""
+
+    treatment: dict[str, Level]
+    settings: dict[str, Any]
+    hash: str
+    control: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.hash}{'-control' if self.control else ''}"
+
+
+@dataclass(frozen=True)
+class _Start:
+    """One combination of hard-to-change levels, and the cells that its starts serve."""
+
+    levels: dict[str, Level]
+    hash: str
+    cells: tuple[_Cell, ...]
+
+
+def expand(study: Study) -> Plan:
+    """The plan of a study. Raises StudyError if it is confounded or too large."""
+    treatments = treatments_of(study)
+    factors = factors_of(study)
+    refuse_confounded(factors, treatments)
+    hard = tuple(factor for factor in factors if is_hard(study, factor))
+    starts = _starts(study, treatments, hard)
+    _refuse_too_many(study, starts)
+    trials: list[PlannedTrial] = []
+    for block in range(1, study.design.starts + 1):
+        for start in _ordered_starts(study, starts, block):
+            for cell, replicate in _ordered_trials(study, start, block):
+                trials.append(_planned(study, hard, block, start, cell, replicate, len(trials)))
+    return Plan(study=study.study.name, seed=study.design.seed, factors=factors, hard=hard, trials=tuple(trials))
+
+
+def _starts(study: Study, treatments: Sequence[Mapping[str, Level]], hard: Sequence[str]) -> tuple[_Start, ...]:
+    cells: dict[str, list[_Cell]] = {}
+    levels: dict[str, dict[str, Level]] = {}
+    control = control_of(study)
+    placed = [(treatment, False) for treatment in treatments] + ([(control, True)] if control is not None else [])
+    for treatment, extra in placed:
+        combination = {factor: treatment[factor] for factor in hard}
+        settings = settings_of(study, treatment)
+        cell = _Cell(dict(treatment), settings, settings_hash(settings), extra)
+        levels.setdefault(canonical(combination), combination)
+        cells.setdefault(canonical(combination), []).append(cell)
+    return tuple(
+        _Start(levels[key], settings_hash(hard_settings(found[0].settings, hard)), tuple(found))
+        for key, found in cells.items()
+    )
+
+
+def _controls(study: Study, start: _Start) -> int:
+    """How many extra control trials a start of this combination serves."""
+    extra = next((cell for cell in start.cells if cell.control), None)
+    if extra is None:
+        return 0
+    paired = any(cell.hash == extra.hash and not cell.control for cell in start.cells)
+    return study.design.trials if paired else max(LEAST_CONTROLS_ALONE, study.design.trials)
+
+
+def _refuse_too_many(study: Study, starts: Sequence[_Start]) -> None:
+    a_block = sum(
+        study.design.trials * sum(not cell.control for cell in start.cells) + _controls(study, start)
+        for start in starts
+    )
+    total = a_block * study.design.starts
+    if total > MAX_TRIALS:
+        raise problem("design", Missing(), f"{total} trials; at most {MAX_TRIALS} can be planned")
+
+
+def _digest(*parts: object) -> bytes:
+    return hashlib.sha256("|".join(str(part) for part in parts).encode()).digest()
+
+
+def _ordered_starts(study: Study, starts: Sequence[_Start], block: int) -> list[_Start]:
+    if study.design.order == "published":
+        return list(starts)
+    return sorted(starts, key=lambda start: _digest(study.design.seed, "start", block, start.hash))
+
+
+def _ordered_trials(study: Study, start: _Start, block: int) -> Iterable[tuple[_Cell, int]]:
+    """Cells and replicate numbers of one start, in order."""
+    controls = _controls(study, start)
+    if study.design.order == "published":
+        for cell in start.cells:
+            for number in range(controls if cell.control else study.design.trials):
+                yield cell, number + (CONTROL_REPLICATES_FROM if cell.control else 1)
+        return
+    for turn in range(max(study.design.trials, controls)):
+        present = [cell for cell in start.cells if turn < (controls if cell.control else study.design.trials)]
+        salt = (study.design.seed, "trial", block, start.hash, turn)
+        for cell in sorted(present, key=lambda cell: _digest(*salt, cell.key)):
+            yield cell, turn + (CONTROL_REPLICATES_FROM if cell.control else 1)
+
+
+def _planned(
+    study: Study, hard: tuple[str, ...], block: int, start: _Start, cell: _Cell, replicate: int, position: int
+) -> PlannedTrial:
+    return PlannedTrial(
+        id=f"{cell.hash}-s{block}-t{replicate}",
+        position=position,
+        block=block,
+        start=f"b{block:02d}-{start.hash}",
+        start_replicate=block,
+        replicate=replicate,
+        treatment=cell.treatment,
+        hard=hard,
+        settings=cell.settings,
+        seed=trial_seed(study.design.seed, block, replicate),
+        control=cell.control,
+    )
+
+
+def trial_seed(seed: int, start_replicate: int, replicate: int) -> int:
+    """Seed of a trial's operations, equal for all treatments: SHA-256 of the three numbers, its first 53 bits."""
+    return int.from_bytes(_digest(seed, start_replicate, replicate)[:8]) >> (64 - SEED_BITS)
+
+
+def refuse_confounded(factors: Mapping[str, Sequence[Level]], treatments: Sequence[Mapping[str, Level]]) -> None:
+    """Raise StudyError if two factors always move together: no analysis can tell their effects apart."""
+    varied = [factor for factor, levels in factors.items() if len(levels) > 1]
+    for index, first in enumerate(varied):
+        for second in varied[index + 1 :]:
+            if determines(first, second, treatments) and determines(second, first, treatments):
+                raise StudyError(
+                    f"factors {first!r} and {second!r} always move together: their effects cannot be told apart",
+                    "add treatments in which only one of them differs, or set one of them as a plain field",
+                    key="design.treatments",
+                )
+
+
+def determines(first: str, second: str, treatments: Sequence[Mapping[str, Level]]) -> bool:
+    """Whether the level of the first factor fixes that of the second."""
+    seen: dict[Level, Level] = {}
+    return all(seen.setdefault(treatment[first], treatment[second]) == treatment[second] for treatment in treatments)

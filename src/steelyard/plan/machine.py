@@ -1,0 +1,36 @@
+"""What this machine has, as far as a plan needs it. Reads, never changes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from steelyard.model.base import Value
+
+KIB_PER_MIB = 1024
+
+
+class Machine(Value):
+    """Cores and memory that this process may use, and free disk where data will go."""
+
+    cores: int
+    memory_mb: int
+    """Available now, MiB: free memory and what the kernel can give back at once."""
+    disk_free_bytes: int
+
+
+def read_machine(folder: Path) -> Machine:
+    """This machine; `folder` (or its nearest existing parent) says which disk."""
+    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    return Machine(
+        cores=len(os.sched_getaffinity(0)),
+        memory_mb=available_memory_mb(Path("/proc/meminfo").read_text(encoding="ascii")),
+        disk_free_bytes=shutil.disk_usage(existing).free,
+    )
+
+
+def available_memory_mb(meminfo: str) -> int:
+    """`MemAvailable` of the text of /proc/meminfo, MiB."""
+    values = (line.split() for line in meminfo.splitlines())
+    return next(int(words[1]) // KIB_PER_MIB for words in values if words[0] == "MemAvailable:")

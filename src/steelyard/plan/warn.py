@@ -1,0 +1,55 @@
+"""What a plan allows but its author should know: said before the study, repeated in the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.model.plan import Plan
+from steelyard.model.study import Study
+from steelyard.plan.expand import determines
+from steelyard.study.treatments import treatments_of
+
+LEAST_SIZES_FOR_LAWS = 5
+
+
+def warnings(study: Study, plan: Plan) -> tuple[str, ...]:
+    """One sentence for each thing that the design cannot show."""
+    return (*_few(study, plan), *_order(study), *_entangled(study, plan))
+
+
+def _few(study: Study, plan: Plan) -> Iterator[str]:
+    varied = [factor for factor, levels in plan.factors.items() if len(levels) > 1]
+    if study.design.starts == 1:
+        for factor in (name for name in varied if name in plan.hard):
+            yield (
+                f"no error term for {factor}: each of its levels is started once, so its {study.design.trials} trials "
+                "are repeated measures of one cluster; give design.starts = 2 or more"
+            )
+    kept = study.design.trials - study.analysis.warm_up_trials
+    if kept == 1 and any(factor not in plan.hard for factor in varied):
+        yield "one trial of each treatment is kept within a start: its spread within a start cannot be seen"
+    sizes = plan.factors.get("nodes", ())
+    if 1 < len(sizes) < LEAST_SIZES_FOR_LAWS:
+        yield (
+            f"{len(sizes)} cluster sizes: enough for a slope, too few for a scalability law "
+            f"({LEAST_SIZES_FOR_LAWS} or more)"
+        )
+
+
+def _order(study: Study) -> Iterator[str]:
+    if study.design.order == "published":
+        yield (
+            "published order: the trials of a treatment follow one another, so drift is confounded with treatment; "
+            'order = "blocks" would separate them'
+        )
+    if study.data.state == "continue":
+        yield "data continues: what a trial writes is there for the next one, so trials of a start are not alike"
+
+
+def _entangled(study: Study, plan: Plan) -> Iterator[str]:
+    varied = [factor for factor, levels in plan.factors.items() if len(levels) > 1]
+    treatments = treatments_of(study)
+    for first in varied:
+        for second in varied:
+            if first != second and determines(first, second, treatments):
+                yield f"{first} fixes {second}: the effect of {second} is seen only between levels of {first}"

@@ -1,0 +1,119 @@
+"""Fields of a study by dotted name: which exist, which plug-in they belong to, and which are hard to change."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from steelyard import plugin
+from steelyard.model.study import Choice, Data, Level, Load, SiteChoice
+
+ALIASES = {"nodes": "site.nodes", "site": "site.name", "system": "system.name", "workload": "workload.name"}
+"""Short factor names; the short one is the one that plans, stores and tables show."""
+
+SECTIONS: dict[str, type[BaseModel]] = {
+    "site": SiteChoice,
+    "system": Choice,
+    "workload": Choice,
+    "load": Load,
+    "data": Data,
+}
+"""Tables whose fields can be factors, in the order of complete settings."""
+
+SEAMS = ("site", "system", "workload")
+"""Sections whose other keys are settings of a plug-in."""
+
+
+def dotted(factor: str) -> str:
+    """The field that a factor sets: `nodes` -> `site.nodes`."""
+    return ALIASES.get(factor, factor)
+
+
+def short(factor: str) -> str:
+    """The name that plans and tables use: `site.nodes` -> `nodes`."""
+    return next((alias for alias, name in ALIASES.items() if name == factor), factor)
+
+
+def settings_model(seam: str, name: str) -> type[BaseModel]:
+    """The `Settings` of a plug-in. Raises StudyError if there is no such plug-in."""
+    model: type[BaseModel] = plugin.find(seam, name).Settings
+    return model
+
+
+def names_in_use(seam: str, base: str, levels: Iterable[Mapping[str, Level]]) -> tuple[str, ...]:
+    """Names of a seam's plug-ins that a study uses: its own, and those that treatments put in its place."""
+    alias = short(f"{seam}.name")
+    return tuple(dict.fromkeys([base, *(str(treatment[alias]) for treatment in levels if alias in treatment)]))
+
+
+def lookup(model: type[BaseModel], parts: Sequence[str]) -> FieldInfo | None:
+    """The field at a path below a model; a key of a free table (`yaml.concurrent_reads`) gives the table's field."""
+    field = model.model_fields.get(parts[0])
+    if field is None or len(parts) == 1:
+        return field
+    inner = [part for part in (typing.get_args(field.annotation) or (field.annotation,)) if part is not types.NoneType]
+    for annotation in (field.annotation, *inner):
+        if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
+            return lookup(annotation, parts[1:])
+        origin = typing.get_origin(annotation) or annotation
+        if inspect.isclass(origin) and issubclass(origin, Mapping):
+            return field
+    return None
+
+
+def models_of(section: str, names: Sequence[str]) -> tuple[type[BaseModel], ...]:
+    """The models that define a section's fields: the section's own, then the settings of each plug-in in use."""
+    own = SECTIONS[section]
+    return (own, *(settings_model(section, name) for name in names)) if section in SEAMS else (own,)
+
+
+def allowed_factors(section: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Every field of a section that can be a factor, by its short name."""
+    fields = dict.fromkeys(field for model in models_of(section, names) for field in model.model_fields)
+    return tuple(short(f"{section}.{field}") for field in fields)
+
+
+def exists(factor: str, names: Mapping[str, Sequence[str]]) -> bool:
+    """Whether the field of a factor exists. `names`: seam -> names of the plug-ins in use."""
+    section, _, rest = dotted(factor).partition(".")
+    if section not in SECTIONS or not rest:
+        return False
+    return any(lookup(model, rest.split(".")) is not None for model in models_of(section, names.get(section, ())))
+
+
+def hard(factor: str, names: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a change of the factor needs a new cluster.
+
+    `load` never does, `site` and `data` always do. A system's settings do unless their field says `easy`; a workload's
+    settings do not unless their field says `easy: False`.
+    """
+    section, _, rest = dotted(factor).partition(".")
+    if section == "load" or dotted(factor) == "workload.name":
+        return False
+    if section == "data" or rest in SECTIONS[section].model_fields:
+        return True
+    default = section == "workload"
+    found = [lookup(settings_model(section, name), rest.split(".")) for name in names.get(section, ())]
+    return not all(_easy(field, default) for field in found if field is not None)
+
+
+def _easy(field: FieldInfo, default: bool) -> bool:
+    extra = field.json_schema_extra
+    return bool(extra.get("easy", default)) if isinstance(extra, dict) else default
+
+
+def put(settings: dict[str, Any], field: str, level: Level) -> None:
+    """Set a dotted field in nested tables, in place."""
+    *outer, last = field.split(".")
+    table = settings
+    for part in outer:
+        inner = table.get(part)
+        table[part] = dict(inner) if isinstance(inner, Mapping) else {}
+        table = table[part]
+    table[last] = level

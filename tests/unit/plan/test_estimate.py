@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import pytest
+
+from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.study import Study
+from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
+from steelyard.model.verdict import Verdict
+from steelyard.plan import Machine, expand, refusals, resolution
+from steelyard.plan.estimate import estimate
+from steelyard.plan.machine import available_memory_mb
+from steelyard.plan.resolve import detectable_effect
+from tests.unit.study.paper import study
+
+LARGE = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12)
+FACTORS = "[factors]\nnodes = [1, 3]\nload.threads = [1, 2]\n"
+
+
+def record(trial: PlannedTrial, seconds: float, *, start_s: float | None = None, outcome: str = "valid") -> TrialRecord:
+    phases = [PhaseTime(phase=Phase.MEASURE, entered_s=100.0, left_s=100.0 + seconds)]
+    if start_s is not None:
+        phases.append(PhaseTime(phase=Phase.DEPLOY, entered_s=0.0, left_s=start_s))
+    return TrialRecord(
+        id=trial.id,
+        study="paper",
+        treatment=trial.treatment,
+        hard=trial.hard,
+        settings=trial.settings,
+        block=trial.block,
+        planned_start=trial.start,
+        start=trial.start,
+        start_replicate=trial.start_replicate,
+        replicate=trial.replicate,
+        position=trial.position,
+        order_in_start=1,
+        seed=trial.seed,
+        begun_s=0.0,
+        phases=tuple(phases),
+        verdict=Verdict.model_validate({"outcome": outcome}),
+        responses=Responses(execution_time_ms=seconds * 1000),
+    )
+
+
+def planned(rest: str = FACTORS) -> tuple[Study, Plan]:
+    asked = study(rest)
+    return asked, expand(asked)
+
+
+def test_without_history_the_range_is_wide_and_says_so() -> None:
+    asked, plan = planned()
+    cost = estimate(plan, asked, cores=2)
+    assert cost.source == "default rates"
+    assert (cost.trials, cost.starts, cost.trials_done) == (24, 4, 0)
+    assert cost.seconds == pytest.approx(cost.whole_s)
+    assert cost.low_s < cost.seconds / 2
+    assert cost.high_s > cost.seconds * 2
+    assert cost.start_s[3] > cost.start_s[1]
+
+
+def test_more_work_takes_longer() -> None:
+    small, plan = planned()
+    large, larger = planned(FACTORS + "load.operations = [1000, 9000]\n")
+    assert estimate(larger, large, cores=2).whole_s > 2 * estimate(plan, small, cores=2).whole_s
+    assert estimate(plan, small, cores=8).whole_s < estimate(plan, small, cores=2).whole_s
+
+
+def test_an_open_schedule_takes_as_long_as_it_says() -> None:
+    asked, plan = planned('schedule = "constant"\nrate_per_s = 10\n[design]\nstarts = 1\ntrials = 1\n')
+    assert estimate(plan, asked, cores=2).trial_s > 100
+    asked, plan = planned('schedule = "constant"\nrate_per_s = 10\nduration_s = 5\n[design]\nstarts = 1\ntrials = 1\n')
+    assert estimate(plan, asked, cores=2).trial_s < 20
+
+
+def test_history_corrects_the_rates_and_counts_as_done() -> None:
+    asked, plan = planned()
+    history = [record(trial, 50.0, start_s=200.0) for trial in plan.trials[:6]]
+    cost = estimate(plan, asked, history, cores=2)
+    assert cost.source == "6 trials of this store"
+    assert cost.trials_done == 6
+    assert cost.trial_s > 45
+    assert min(cost.start_s.values()) > 50
+    assert cost.seconds < cost.whole_s
+    assert cost.high_s / cost.seconds < 1.5
+    assert estimate(plan, asked, [record(trial, 50.0) for trial in plan.trials], cores=2).seconds == 0
+
+
+def test_invalid_trials_are_no_history() -> None:
+    asked, plan = planned()
+    cost = estimate(plan, asked, [record(plan.trials[0], 50.0, outcome="invalid")], cores=2)
+    assert (cost.source, cost.trials_done) == ("default rates", 0)
+
+
+def test_memory_and_disk_follow_the_largest_cluster() -> None:
+    asked, plan = planned()
+    cost = estimate(plan, asked, cores=2)
+    assert cost.memory_mb == 3 * 512 + 512
+    assert cost.disk_bytes > 5000 * 1000 * 3
+
+
+def messages(rest: str, machine: Machine = LARGE) -> str:
+    asked, plan = planned(rest)
+    return "\n".join(error.message for error in refusals(asked, plan, machine))
+
+
+def test_a_plan_that_works_is_not_refused() -> None:
+    assert messages(FACTORS) == ""
+
+
+def test_what_cannot_work_is_refused() -> None:
+    assert "system.replication_factor = 2 with 1 node: more copies than nodes" in messages(
+        "[factors]\nnodes = [1, 3]\nsystem.replication_factor = [1, 2]\n"
+    )
+    assert "replication factor 1: no operation could succeed" in messages('read_consistency = "TWO"\n')
+    assert "cannot lend 12 nodes: only 9 addresses" in messages("[factors]\nnodes = [1, 12]\n")
+    small = LARGE.model_copy(update={"memory_mb": 2000})
+    assert "3 nodes need 2,048 MiB of memory" in messages(FACTORS, small)
+    assert "1 node need" not in messages(FACTORS, small)
+    assert "MB of disk are needed" in messages(FACTORS, LARGE.model_copy(update={"disk_free_bytes": 10**6}))
+    assert "hours are needed" in messages("[design]\ntime_budget_h = 0.001\n" + FACTORS)
+
+
+def test_the_smallest_difference_is_cohens() -> None:
+    """Cohen 1988, table 2.4.1 (two-tailed 0.05, power 0.80): n = 17 for d = 1.0, 26 for 0.8, 64 for 0.5."""
+    assert detectable_effect(1) is None
+    for n, effect in ((17, 1.0), (26, 0.8), (64, 0.5)):
+        found = detectable_effect(n)
+        assert found is not None
+        assert found == pytest.approx(effect, abs=0.012)
+    assert (detectable_effect(10) or 0) * 0.04 == pytest.approx(0.053, abs=0.0005)
+
+
+def test_resolution_rests_on_starts_for_hard_factors_and_on_trials_for_easy_ones() -> None:
+    asked, plan = planned()
+    hard, easy = resolution(asked, plan)
+    assert (hard.factor, hard.n, hard.cv, hard.cv_source) == ("nodes", 2, 0.05, "assumed")
+    assert (easy.factor, easy.n) == ("load.threads", 6)
+    assert hard.difference is not None
+    assert easy.difference is not None
+    assert hard.difference > easy.difference
+    one, single = planned("[design]\nstarts = 1\n" + FACTORS)
+    assert resolution(one, single)[0].difference is None
+
+
+def test_resolution_takes_its_spread_from_the_history() -> None:
+    asked, plan = planned()
+    history = [record(trial, 10.0 + (1.0 if trial.replicate == 1 else 0.0)) for trial in plan.trials]
+    hard, easy = resolution(asked, plan, history)
+    assert hard.cv == 0
+    assert easy.cv == pytest.approx(0.0558, abs=0.001)
+    assert easy.cv_source == "24 trials of this store"
+
+
+def test_meminfo() -> None:
+    assert available_memory_mb("MemTotal: 9 kB\nMemFree: 1 kB\nMemAvailable:    2048 kB\n") == 2

@@ -1,0 +1,31 @@
+"""A second workload on paper, so that workload can be a factor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import Field
+
+from steelyard.model.base import Value
+from steelyard.system.base import Schema
+
+
+class Settings(Value):
+    records: int = Field(default=10_000, ge=1, json_schema_extra={"easy": False})
+    request_distribution: Literal["zipfian", "uniform", "latest"] = "zipfian"
+
+
+@dataclass(frozen=True)
+class Workload:
+    settings: Settings
+
+    def schema(self) -> Schema:
+        return Schema("ycsb", "usertable", "y_id", tuple(f"field{index}" for index in range(10)))
+
+    def order(self) -> dict[str, Any]:
+        return {"records": self.settings.records, "field_length": 100, "proportions": {"read": 1.0}}
+
+
+def create(settings: Any) -> Workload:
+    return Workload(settings)

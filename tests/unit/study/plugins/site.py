@@ -1,0 +1,32 @@
+"""A site that lends nothing: settings and refusals only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from steelyard.model.base import Value
+from steelyard.site.base import Request
+
+
+class Settings(Value):
+    memory_mb: int | None = Field(default=None, ge=16)
+    most_nodes: int = 9
+
+
+class Site:
+    name = "paper"
+    shares = frozenset({"cpu", "memory", "kernel"})
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
+        most = self.settings.most_nodes
+        return f"only {most} addresses" if request.database_nodes > most else None
+
+
+def create(settings: Any, state_folder: Path) -> Site:
+    return Site(settings)
