@@ -1,0 +1,122 @@
+"""The one way in: records and their study to `Results`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from steelyard.analysis import words
+from steelyard.analysis.compare import comparisons
+from steelyard.analysis.drift import drift, noise_floor
+from steelyard.analysis.frame import RESPONSES, TrialFrame
+from steelyard.analysis.laws import LAWS, Load, laws
+from steelyard.analysis.regression import regressions
+from steelyard.analysis.results import LABELS, NODES, UNITS, LawFit, Results
+from steelyard.analysis.summary import boxes, exclusions, points, size_lines, summaries
+from steelyard.analysis.warmup import warm_ups
+from steelyard.model.study import Level, Study
+from steelyard.model.trial import TrialRecord
+
+THREADS = ("load.threads", "threads")
+
+
+def frame_of(records: Sequence[TrialRecord], study: Study) -> TrialFrame:
+    """The trial frame of a study: its factors in its order, then any that only the records' treatments name."""
+    factors: dict[str, list[Level]] = {name: list(levels) for name, levels in study.factors.items()}
+    hard: list[str] = []
+    for record in sorted(records, key=lambda record: (record.position, record.id, record.attempt)):
+        for name, level in record.treatment.items():
+            levels = factors.setdefault(name, [])
+            if level not in levels:
+                levels.append(level)
+        hard += [name for name in record.hard if name not in hard]
+    in_order = [name for name in factors if name in hard]
+    return TrialFrame.build(records, factors, in_order, study.analysis.warm_up_trials)
+
+
+def size_factor(frame: TrialFrame) -> str | None:
+    """The factor of sizes: nodes, else the first hard factor, with two numeric levels or more."""
+    numeric = [
+        name
+        for name in frame.names
+        if (name in frame.hard or name in NODES)
+        and len(frame.factors[name]) > 1
+        and all(isinstance(level, int | float) and not isinstance(level, bool) for level in frame.factors[name])
+    ]
+    return next((name for name in numeric if name in NODES), numeric[0] if numeric else None)
+
+
+def analyse(records: Sequence[TrialRecord], study: Study, *, seed: int) -> Results:
+    """Everything that report and command line show, from every sealed record (valid or not) of one study.
+
+    `seed` drives the draws behind the interval of a law's peak; the same records and seed give the same results.
+    """
+    frame = frame_of(records, study)
+    response, confidence = study.analysis.response, study.analysis.confidence
+    size = size_factor(frame)
+    rest = [name for name in RESPONSES if name != response and frame.data[name].is_not_null().any()]
+    results = Results(
+        study=study.study.name,
+        title=study.study.title or study.study.name,
+        question=study.study.question,
+        response=response,
+        response_label=LABELS[response],
+        unit=UNITS[response],
+        confidence=confidence,
+        factors={name: tuple(levels) for name, levels in frame.factors.items()},
+        hard=frame.hard,
+        size_factor=size,
+        trials=frame.data.height,
+        used=frame.values(response).height,
+        starts=frame.values(response)["start"].n_unique(),
+        exclusions=exclusions(frame, response),
+        shares=frame.shares,
+        answer=(),
+        caveats=(),
+        summaries=summaries(frame, response, confidence),
+        other_summaries=tuple(one for name in rest for one in summaries(frame, name, confidence)),
+        regressions=regressions(frame, response, size, confidence) if size else (),
+        size_lines=size_lines(frame, response, size, confidence) if size else (),
+        boxes=boxes(frame, response),
+        points=points(frame, response),
+        warm_ups=warm_ups(frame, response, confidence),
+        comparisons=comparisons(frame, response, confidence),
+        laws=_laws(frame, study, size, np.random.default_rng(seed)),
+        drift=drift(frame, response, confidence),
+        noise_floor=noise_floor(frame, response, confidence),
+    )
+    answer = tuple(words.answer(study.study.question, results))
+    return results.model_copy(update={"answer": answer, "caveats": tuple(words.caveats(study, results))})
+
+
+def _laws(frame: TrialFrame, study: Study, size: str | None, rng: np.random.Generator) -> tuple[LawFit, ...]:
+    """Laws over nodes: of service demand for one closed-loop thread, of throughput for more; refused in open loop."""
+    if size not in NODES or size is None:
+        return ()
+    if study.load.schedule != "closed" or "load.schedule" in frame.factors:
+        refusal = (
+            "The throughput of an open loop is set by its schedule, not by the cluster: no law can be fitted to it."
+        )
+        return tuple(
+            LawFit(law=law, load="saturated", factor=size, others=others, response="throughput_per_s",
+                   unit="operations/s", n=0, sizes=0, refusal=refusal)
+            for others in frame.others(size)
+            for law in LAWS
+        )  # fmt: skip
+    found: list[LawFit] = []
+    threads = next((name for name in THREADS if name in frame.factors), None)
+    loads: dict[Load, TrialFrame] = {}
+    if threads is None:
+        loads["single" if study.load.threads == 1 else "saturated"] = frame
+    else:
+        loads["single"] = _only(frame, pl.col(threads) == 1)
+        loads["saturated"] = _only(frame, pl.col(threads) > 1)
+    for load, part in loads.items():
+        found += laws(part, size, load, rng, study.analysis.confidence)
+    return tuple(found)
+
+
+def _only(frame: TrialFrame, where: pl.Expr) -> TrialFrame:
+    return TrialFrame(frame.data.filter(where), frame.factors, frame.hard, frame.warm_up_trials, frame.shares)

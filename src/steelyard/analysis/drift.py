@@ -1,0 +1,130 @@
+"""Drift over the study, and how much identical trials differ: the noise floor that verdicts are read against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from steelyard.analysis import estimates
+from steelyard.analysis.compare import signed
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.results import Drift, NoiseFloor
+from steelyard.model.estimate import Estimate
+
+FEWEST_STARTS = 3
+"""Starts that the standard error of a drift needs."""
+TINY = 1e-12
+"""Below this spread of x (hours or places, squared) there is no slope."""
+
+Numbers = np.ndarray[Any, Any]
+
+
+def drift(frame: TrialFrame, response: str, confidence: float = 0.95) -> Drift:
+    """Slope of the logarithm of the response over time of day, and over the order within the start.
+
+    Over time: log(value) and hours, each minus its treatment's mean, so that no effect of a treatment is taken for
+    drift (Frisch and Waugh 1933). Over order: the same minus the mean of treatment and start, so that only changes
+    within a start count. Intervals: jackknife over starts, because trials of a start move together: se^2 =
+    (G - 1) / G sum (slope without start g - slope)^2, t with G - 1 degrees of freedom (Efron and Tibshirani 1993,
+    chapter 11); None below three starts. Control trials count, warm-up trials do not.
+    """
+    rows = frame.data.filter(pl.col("used") & (pl.col(response) > 0)).with_columns(
+        log=pl.col(response).log(), hour=pl.col("begun_s") / 3600, order=pl.col("order_in_start").cast(pl.Float64)
+    )
+    keys = list(frame.names)
+    per_hour = _slope(rows, "hour", keys, confidence, "% an hour")
+    per_position = _slope(rows, "order", [*keys, "start"], confidence, "% a trial")
+    return Drift(
+        n=rows.height, per_hour_percent=per_hour, per_position_percent=per_position, sentence=_sentence(per_hour)
+    )
+
+
+def _slope(rows: pl.DataFrame, over: str, keys: Sequence[str], confidence: float, unit: str) -> Estimate | None:
+    groups = rows.select(pl.struct(keys).rank("dense")).to_series().to_numpy() if keys else np.ones(rows.height)
+    starts = rows["start"].to_numpy()
+    x, y = rows[over].to_numpy(), rows["log"].to_numpy()
+    slope = _within(x, y, groups)
+    if slope is None:
+        return None
+    value = 100 * math.expm1(slope)
+    method = "slope of the logarithm after treatment means are taken out, jackknife over starts"
+    without = [_within(x[kept], y[kept], groups[kept]) for kept in (starts != start for start in np.unique(starts))]
+    slopes = np.asarray([one for one in without if one is not None])
+    count = len(slopes)
+    if count < FEWEST_STARTS:
+        method = f"{method}; {len(without)} starts are too few for an interval"
+        return Estimate(value=value, confidence=confidence, n=rows.height, unit=unit, method=method)
+    error = math.sqrt((count - 1) / count * float(np.sum((slopes - slope) ** 2)))
+    half = estimates.t_quantile(confidence, count - 1) * error
+    return Estimate(
+        value=value, low=100 * math.expm1(slope - half), high=100 * math.expm1(min(slope + half, 600.0)),
+        confidence=confidence, n=rows.height, unit=unit,
+        method=f"{method}, t interval with {count - 1} degrees of freedom",
+    )  # fmt: skip
+
+
+def _within(x: Numbers, y: Numbers, groups: Numbers) -> float | None:
+    """Slope of y over x, both minus their group's mean; None if no group has two different x."""
+    if len(x) < 2:
+        return None
+    _, code = np.unique(groups, return_inverse=True)
+    size = np.bincount(code)
+    x = x - (np.bincount(code, x) / size)[code]
+    y = y - (np.bincount(code, y) / size)[code]
+    spread = float(x @ x)
+    return float(x @ y) / spread if spread > TINY else None
+
+
+def _sentence(per_hour: Estimate | None) -> str:
+    if per_hour is None:
+        return "Too few trials to look for drift."
+    if per_hour.low is None or per_hour.high is None:
+        return f"The values moved by {signed(per_hour.value)}% an hour; too few starts to give that an interval."
+    interval = f"[{signed(per_hour.low)}, {signed(per_hour.high)}]% an hour"
+    if per_hour.low <= 0 <= per_hour.high:
+        return f"Drift is not shown: {interval} includes 0."
+    return f"The values drifted by {signed(per_hour.value)}% an hour, {interval}."
+
+
+def noise_floor(frame: TrialFrame, response: str, confidence: float = 0.95) -> NoiseFloor:
+    """Spread of identical trials within a block, pooled over the blocks that have a control trial.
+
+    s^2 = sum over blocks of sum (log y - block mean)^2 / sum over blocks of (trials - 1); CV = sqrt(exp(s^2) - 1);
+    interval by chi-squared of s^2. Trials of the control's treatment in the same block count as identical.
+    """
+    rows = frame.data.filter(pl.col("used") & (pl.col(response) > 0)).with_columns(log=pl.col(response).log())
+    groups = rows.group_by("block", *frame.names).agg(
+        pl.col("control").sum().alias("controls"),
+        pl.len().alias("n"),
+        (pl.col("log").var() * (pl.len() - 1)).alias("ss"),
+    )
+    groups = groups.filter((pl.col("controls") > 0) & (pl.col("n") > 1))
+    controls = rows.filter(pl.col("control")).height
+    degrees = int(groups["n"].sum()) - groups.height
+    if not groups.height or degrees < 1:
+        why = "no valid control trial" if not controls else "no block with a control trial and another like it"
+        sentence = f"The noise floor of this site is not known: there is {why}."
+        return NoiseFloor(control_trials=controls, blocks=groups.height, sentence=sentence)
+    squares = float(groups["ss"].sum())
+    tail = (1 - confidence) / 2
+    low, high = (squares / float(stats.chi2.ppf(fraction, degrees)) for fraction in (1 - tail, tail))
+    cv = Estimate(
+        value=_cv(squares / degrees),
+        low=_cv(low),
+        high=_cv(high),
+        confidence=confidence,
+        n=degrees + groups.height,
+        unit="",
+        method=f"pooled within blocks on logarithms, chi-squared interval with {degrees} degrees of freedom",
+    )
+    sentence = f"Identical trials of one block differ by a coefficient of variation of {100 * cv.value:.2g}%."
+    return NoiseFloor(control_trials=controls, blocks=groups.height, cv=cv, sentence=sentence)
+
+
+def _cv(variance_of_log: float) -> float:
+    return math.sqrt(math.expm1(min(variance_of_log, 600.0)))

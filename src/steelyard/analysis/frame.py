@@ -1,0 +1,205 @@
+"""One row per trial: the only thing that the analysis accepts.
+
+Seconds and requests inside a trial are repeated measurements of it. Because every function of this package takes a
+`TrialFrame`, nobody can feed seconds to a test that assumes independent trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from steelyard.model.study import Level
+from steelyard.model.trial import Responses, TrialRecord
+
+RESPONSES: tuple[str, ...] = tuple(Responses.model_fields)
+"""Every response that a trial can have, in the order of the model."""
+
+COUNTS = frozenset({"operations", "errors", "not_found"})
+"""Responses that are whole numbers of operations."""
+
+CONTROL_REASON = "control (kept for drift and noise floor)"
+WARM_UP_REASON = "warm-up (fixed count)"
+NO_VALUE_REASON = "valid, but without a value of this response"
+
+_PLAIN: dict[str, pl.DataType] = {
+    "trial_id": pl.String(),
+    "attempt": pl.Int64(),
+    "block": pl.Int64(),
+    "start": pl.String(),
+    "start_replicate": pl.Int64(),
+    "replicate": pl.Int64(),
+    "order_in_start": pl.Int64(),
+    "position": pl.Int64(),
+    "control": pl.Boolean(),
+    "outcome": pl.String(),
+    "reasons": pl.List(pl.String()),
+    "system_fault": pl.Boolean(),
+    "begun_s": pl.Float64(),
+    "ended_s": pl.Float64(),
+}
+
+
+@dataclass(frozen=True)
+class TrialFrame:
+    """One row per trial (each attempt its own row), sorted by the time at which it began.
+
+    Columns: trial_id, attempt, block, start, start_replicate, replicate, order_in_start, position, control, outcome,
+    reasons (list), system_fault, begun_s, ended_s (seconds since the epoch); one column per factor, named as the
+    factor; every field of `model.trial.Responses`; order_of_treatment (which valid trial of this treatment within
+    its start, from 1; null if not valid); warm_up; used (valid and not warm_up).
+    """
+
+    data: pl.DataFrame
+    factors: Mapping[str, tuple[Level, ...]]
+    """Factor to its levels, in the order of the study."""
+    hard: tuple[str, ...]
+    """The factors that need a new cluster: they vary over starts."""
+    warm_up_trials: int
+    shares: tuple[str, ...] = ()
+    """What the nodes of the site share, over all trials: cpu, disk, clock, memory, kernel."""
+
+    @classmethod
+    def build(
+        cls,
+        records: Sequence[TrialRecord],
+        factors: Mapping[str, Sequence[Level]],
+        hard: Sequence[str],
+        warm_up_trials: int,
+    ) -> TrialFrame:
+        """Lay records out as rows. `warm_up` marks the first `warm_up_trials` valid trials of a treatment in a start.
+
+        Only valid trials are counted as warm-up trials, so that a voided attempt never moves the cut. Raises
+        ValueError if a factor has the name of another column.
+        """
+        clash = sorted(set(factors) & (set(_PLAIN) | set(RESPONSES) | {"warm_up", "used", "order_of_treatment"}))
+        if clash:
+            raise ValueError(f"factor {clash[0]!r} has the name of a column of the trial frame")
+        ordered = sorted(records, key=lambda record: (record.begun_s, record.position, record.id, record.attempt))
+        columns: dict[str, pl.Series] = {
+            name: pl.Series(name, [_plain(record, name) for record in ordered], dtype=dtype)
+            for name, dtype in _PLAIN.items()
+        }
+        for name in factors:
+            columns[name] = _factor_column(name, [record.treatment.get(name) for record in ordered])
+        for name in RESPONSES:
+            dtype = pl.Int64 if name in COUNTS else pl.Float64
+            columns[name] = pl.Series(name, [getattr(record.responses, name) for record in ordered], dtype=dtype)
+        columns["order_of_treatment"] = pl.Series("order_of_treatment", _orders(ordered, factors), dtype=pl.Int64)
+        data = pl.DataFrame(columns).with_columns(
+            warm_up=(pl.col("order_of_treatment") <= warm_up_trials).fill_null(False),
+        )
+        data = data.with_columns(used=(pl.col("outcome") == "valid") & ~pl.col("warm_up"))
+        return cls(
+            data=data,
+            factors={name: tuple(levels) for name, levels in factors.items()},
+            hard=tuple(name for name in hard if name in factors),
+            warm_up_trials=warm_up_trials,
+            shares=tuple(sorted({share for record in ordered for share in record.shares})),
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The factors' names."""
+        return tuple(self.factors)
+
+    def where(self, treatment: Mapping[str, Level]) -> pl.DataFrame:
+        """The rows of one treatment, or of a part of one: some factors at fixed levels."""
+        found = self.data
+        for name, level in treatment.items():
+            found = found.filter(_is_level(found.schema[name], name, level))
+        return found
+
+    def values(self, response: str, treatment: Mapping[str, Level] | None = None) -> pl.DataFrame:
+        """The used rows, without control trials, that have a value of the response; the rows estimates rest on."""
+        rows = self.where(treatment or {})
+        return rows.filter(pl.col("used") & ~pl.col("control") & pl.col(response).is_not_null())
+
+    def treatments(self) -> tuple[dict[str, Level], ...]:
+        """Every treatment that has a row, in the order of the factors' levels."""
+        seen: dict[tuple[Level, ...], dict[str, Level]] = {}
+        for row in self.data.select(self.names).unique().iter_rows() if self.names else ():
+            seen[row] = {name: level for name, level in zip(self.names, row, strict=True) if level is not None}
+        if not self.names:
+            return ({},) if self.data.height else ()
+        return tuple(seen[key] for key in sorted(seen, key=self._place))
+
+    def others(self, *without: str) -> Iterator[dict[str, Level]]:
+        """Every combination of levels of the factors not named that has a row, in order: the lines of a figure."""
+        seen: list[dict[str, Level]] = []
+        for treatment in self.treatments():
+            rest = {name: level for name, level in treatment.items() if name not in without}
+            if rest not in seen:
+                seen.append(rest)
+                yield rest
+
+    def exclusions(self, response: str, treatment: Mapping[str, Level] | None = None) -> dict[str, int]:
+        """How many rows are left out and why, by first reason: {reason: rows}, most frequent first."""
+        counts: dict[str, int] = {}
+        for row in self.where(treatment or {}).iter_rows(named=True):
+            reason = _why_left_out(row, response)
+            if reason:
+                counts[reason] = counts.get(reason, 0) + 1
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+    def _place(self, key: tuple[Level, ...]) -> tuple[tuple[int, str], ...]:
+        return tuple(
+            (levels.index(level) if level in levels else len(levels), f"{level}")
+            for levels, level in zip(self.factors.values(), key, strict=True)
+        )
+
+
+def _plain(record: TrialRecord, name: str) -> object:
+    if name == "trial_id":
+        return record.id
+    if name == "outcome":
+        return record.verdict.outcome
+    if name == "reasons":
+        return [reason.kind.value for reason in record.verdict.reasons]
+    if name == "system_fault":
+        return record.verdict.system_fault
+    return getattr(record, name)
+
+
+def _factor_column(name: str, levels: Sequence[Level | None]) -> pl.Series:
+    """The narrowest type that holds all levels: booleans, integers, floats, else text."""
+    kinds = {type(level) for level in levels if level is not None}
+    if kinds == {bool}:
+        return pl.Series(name, levels, dtype=pl.Boolean)
+    if kinds == {int}:
+        return pl.Series(name, levels, dtype=pl.Int64)
+    if kinds and kinds <= {int, float}:
+        return pl.Series(name, levels, dtype=pl.Float64, strict=False)
+    return pl.Series(name, [None if level is None else str(level) for level in levels], dtype=pl.String)
+
+
+def _is_level(dtype: pl.DataType, name: str, level: Level) -> pl.Expr:
+    return pl.col(name) == (str(level) if dtype == pl.String else level)
+
+
+def _orders(records: Sequence[TrialRecord], factors: Mapping[str, Sequence[Level]]) -> list[int | None]:
+    """For each record: which valid trial of its treatment within its start it is, by order in the start."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for index, record in enumerate(records):
+        if record.verdict.outcome == "valid":
+            key = (record.start, *(record.treatment.get(name) for name in factors))
+            groups.setdefault(key, []).append(index)
+    orders: list[int | None] = [None] * len(records)
+    for indices in groups.values():
+        for order, index in enumerate(sorted(indices, key=lambda i: (records[i].order_in_start, i)), start=1):
+            orders[index] = order
+    return orders
+
+
+def _why_left_out(row: Mapping[str, object], response: str) -> str:
+    if row["outcome"] != "valid":
+        reasons = row["reasons"]
+        first = reasons[0] if isinstance(reasons, list) and reasons else "no reason recorded"
+        return f"{row['outcome']}: {first}"
+    if row["control"]:
+        return CONTROL_REASON
+    if row["warm_up"]:
+        return WARM_UP_REASON
+    return NO_VALUE_REASON if row[response] is None else ""

@@ -1,0 +1,270 @@
+"""The answer in words, as a careful person would write it, and what it does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from steelyard.analysis.compare import number, signed
+from steelyard.analysis.results import (
+    LABELS,
+    NODES,
+    Comparison,
+    Exclusion,
+    Results,
+    Summary,
+    Treatment,
+    label,
+    part,
+)
+from steelyard.model.study import Level, Study
+
+MOST_LINES = 4
+"""With more lines (workloads) than this, the answer groups them."""
+MOST_SENTENCES = 5
+MOST_LEVELS = 4
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value with three significant digits and a unit that suits its size: `4.1 s`, `830 ms`, `2,310 operations/s`."""
+    if unit == "ms" and abs(value) >= 120_000:
+        return f"{_digits(value / 60_000)} min"
+    if unit == "ms" and abs(value) >= 1000:
+        return f"{_digits(value / 1000)} s"
+    return f"{_digits(value)} {unit}".strip()
+
+
+def _digits(value: float) -> str:
+    size = abs(value)
+    if size >= 100 or value == 0:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size >= 1 else f"{value:.3g}"
+
+
+def main_factor(results: Results) -> str | None:
+    """The factor that the question is about: the size, else the first that was compared."""
+    if results.size_factor:
+        return results.size_factor
+    return results.comparisons[0].factor if results.comparisons else None
+
+
+def answer(question: str, results: Results) -> list[str]:
+    """Two to five sentences that answer the study's question, without the caveats' details. Empty question is fine."""
+    factor = main_factor(results)
+    if not results.used:
+        return [_nothing(question, results), "Nothing can be said."]
+    if factor is None:
+        described = [_described(summary) for summary in results.summaries if summary.n][: MOST_SENTENCES - 1]
+        return [*described, _closing(results)]
+    lines = _lines(results, factor)
+    if len(lines) <= MOST_LINES:
+        sentences = [_line(results, factor, others) for others in lines]
+    else:
+        sentences = _grouped(results, factor)
+    sentences = [sentence for sentence in sentences if sentence]
+    if not sentences:
+        sentences = [f"No two levels of {factor} have valid trials, so the question is not answered yet."]
+    sentences[0] = _place(results) + sentences[0] if _place(results) else _capital(sentences[0])
+    return [*(_capital(one) for one in sentences[: MOST_SENTENCES - 1]), _closing(results)]
+
+
+def _nothing(question: str, results: Results) -> str:
+    asked = f" to “{question}”" if question else ""
+    return f"There is no answer{asked} yet: none of {_count(results.trials, 'trial')} is valid."
+
+
+def _place(results: Results) -> str:
+    return "On this machine, " if "cpu" in results.shares else ""
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _lines(results: Results, factor: str) -> list[Treatment]:
+    found: list[Treatment] = []
+    for summary in results.summaries:
+        others = {name: level for name, level in summary.treatment.items() if name != factor}
+        if others not in found:
+            found.append(others)
+    return found
+
+
+def _at(results: Results, treatment: Mapping[str, Level]) -> Summary | None:
+    return next((one for one in results.summaries if one.treatment == treatment), None)
+
+
+def _verb(results: Results) -> str:
+    return {"execution_time_ms": "took", "throughput_per_s": "served"}.get(
+        results.response, f"had a {LABELS[results.response]} of"
+    )
+
+
+def _levels(results: Results, factor: str) -> list[Level]:
+    levels = list(results.factors.get(factor, ()))
+    if factor == results.size_factor:
+        levels.sort(key=float)
+    return [levels[0], *levels[-(MOST_LEVELS - 1) :]] if len(levels) > MOST_LEVELS else levels
+
+
+def _line(results: Results, factor: str, others: Treatment) -> str:
+    """One line (workload): its median at each level, then the last level against the first."""
+    cells = [(level, _at(results, {**others, factor: level})) for level in _levels(results, factor)]
+    shown = [(level, cell) for level, cell in cells if cell is not None and cell.median is not None]
+    gone = [level for level, cell in cells if cell is None or cell.median is None]
+    who = label(others) if others else "the whole load"
+    missing = "; ".join(f"{part(factor, level)} has no valid trial" for level in gone)
+    if not shown:
+        return f"{who} has no valid trial at any level of {factor}."
+    told = [
+        f"{quantity(cell.median.value, cell.unit)} {_preposition(factor)} {part(factor, level)}"
+        for level, cell in shown
+        if cell.median is not None
+    ]
+    text = f"{who} {_verb(results)} {_list(told)} ({_counts([cell for _, cell in shown])})"
+    compared = _comparison(results, factor, others, shown[-1][0]) if len(shown) > 1 else None
+    if compared is not None:
+        text += f": {_verdict(compared, part(factor, compared.level), len(shown) > 2)}"
+    return f"{text}{'; ' + missing if missing else ''}."
+
+
+def _preposition(factor: str) -> str:
+    return "on" if factor in NODES else "with"
+
+
+def _list(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def _counts(cells: Sequence[Summary]) -> str:
+    """`medians of 6 trials from 2 starts each`, or each cell's own numbers."""
+    numbers = {(cell.n, cell.starts) for cell in cells}
+    noun = "median" if len(cells) == 1 else "medians"
+    if len(numbers) == 1:
+        each = " each" if len(cells) > 1 else ""
+        return f"{noun} of {_count(cells[0].n, 'trial')} from {_count(cells[0].starts, 'start')}{each}"
+    trials = _list([str(cell.n) for cell in cells])
+    starts = _list([str(cell.starts) for cell in cells])
+    same = {cell.starts for cell in cells}
+    from_starts = f"{_count(cells[0].starts, 'start')} each" if len(same) == 1 else f"{starts} starts"
+    return f"{noun} of {trials} trials from {from_starts}"
+
+
+def _comparison(results: Results, factor: str, others: Treatment, level: Level) -> Comparison | None:
+    return next(
+        (one for one in results.comparisons if (one.factor, one.others, one.level) == (factor, others, level)), None
+    )
+
+
+def _verdict(one: Comparison, level: str, name_level: bool) -> str:
+    change, low, high = one.change_percent.value, one.change_percent.low, one.change_percent.high
+    who = f"{level} {'are' if level.endswith('s') else 'is'} " if name_level else ""
+    confidence = f"{one.change_percent.confidence:.0%}"
+    if low is None or high is None:
+        return f"{signed(change)}% in the mean, from too few starts to give an interval or a verdict"
+    if one.verdict == "undecided":
+        return f"undecided, the {confidence} interval of the change, {signed(low)}% to {signed(high)}%, includes 0"
+    ends = sorted((abs(low), abs(high)))
+    interval = f"{confidence} interval {number(ends[0])}% to {number(ends[1])}%"
+    return f"in the mean {who}{number(abs(change))}% {one.verdict} ({interval})"
+
+
+def _grouped(results: Results, factor: str) -> list[str]:
+    """Many lines: which are slower, faster, undecided between the ends; then the greatest change in full."""
+    last = _levels(results, factor)[-1]
+    ends = [one for one in results.comparisons if one.factor == factor and one.level == last]
+    if not ends:
+        return []
+    groups: dict[str, list[Comparison]] = {}
+    for one in ends:
+        groups.setdefault(one.verdict, []).append(one)
+    step = f"{part(factor, last)} against {part(factor, ends[0].baseline)}"
+    verb = {"descriptive": "without a verdict (fewer than two starts a level)"}
+    told = [
+        f"{verb.get(verdict, verdict)} in {len(found)} ({'; '.join(label(one.others) for one in found[:MOST_LINES])}"
+        f"{' and more' if len(found) > MOST_LINES else ''})"
+        for verdict, found in groups.items()
+    ]
+    sentences = [f"of {len(ends)} comparisons of {step}, {LABELS[results.response]} is {_list(told)}."]
+    decided = [one for one in ends if one.verdict not in {"undecided", "descriptive"}]
+    if decided:
+        greatest = max(decided, key=lambda one: abs(one.change_percent.value))
+        sentences.append("the greatest change: " + _line(results, factor, greatest.others))
+    return sentences
+
+
+def _described(summary: Summary) -> str:
+    if summary.median is None:
+        return ""
+    value = quantity(summary.median.value, summary.unit)
+    counts = f"median of {_count(summary.n, 'trial')} from {_count(summary.starts, 'start')}"
+    return _capital(f"{label(summary.treatment)}: {LABELS[summary.response]} {value} ({counts}).")
+
+
+def _closing(results: Results) -> str:
+    """The last sentence: the caveat that matters most, or what the intervals rest on."""
+    faults = sum(summary.system_faults for summary in results.summaries)
+    failed = f"; in {_count(faults, 'trial')} the system under test failed, which is a result too" if faults else ""
+    if results.size_factor in NODES and "cpu" in results.shares:
+        return f"The nodes share one processor, so this says nothing about scaling out on separate machines{failed}."
+    if all(summary.starts < 2 for summary in results.summaries):
+        return f"Each treatment was started once, so another start of the same cluster may well differ{failed}."
+    return f"The intervals rest on {_count(results.starts, 'start')} of a cluster, not on the number of trials{failed}."
+
+
+def caveats(study: Study, results: Results) -> list[str]:
+    """What the answer does not say and why, most important first."""
+    found: list[str] = []
+    shared = [thing for thing in ("cpu", "memory", "disk", "clock", "kernel") if thing in results.shares]
+    if shared:
+        named = _list(["processor" if thing == "cpu" else thing for thing in shared])
+        scaling = ": adding a node adds no hardware, so nothing is said about scaling out on separate machines"
+        found.append(
+            f"The nodes share one {named}{scaling if 'cpu' in shared and results.size_factor in NODES else ''}."
+        )
+    faults = sum(summary.system_faults for summary in results.summaries)
+    if faults:
+        found.append(
+            f"The system under test failed in {_count(faults, 'trial')}; they have no place in means or medians."
+        )
+    gone = [label(summary.treatment) for summary in results.summaries if not summary.n]
+    if gone:
+        found.append(f"No valid trial of: {'; '.join(gone)}.")
+    if results.summaries and any(0 < summary.starts < 2 for summary in results.summaries):
+        what = ", ".join(results.hard) or "the cluster"
+        found.append(
+            "Some treatments rest on one start: trials within it are repeated measures of it, so there is no error "
+            f"term for {what}."
+        )
+    elif results.hard and any(summary.starts == 2 for summary in results.summaries):
+        found.append("With two starts a level the intervals are wide; more starts narrow them, more trials hardly do.")
+    if results.exclusions:
+        found.append(_left_out(results.exclusions, results.trials))
+    if study.design.order == "published":
+        found.append("All trials of a treatment came one after another, as published: drift would look like an effect.")
+    if study.load.schedule == "closed" and results.response.startswith("response"):
+        found.append(
+            "The load is a closed loop: a slow answer delays the next request, so response times leave out the waiting "
+            "that independent users would see."
+        )
+    if results.noise_floor.cv is None:
+        found.append(results.noise_floor.sentence)
+    per_hour = results.drift.per_hour_percent
+    if per_hour and per_hour.low is not None and per_hour.high is not None and per_hour.low * per_hour.high > 0:
+        found.append(results.drift.sentence)
+    judged = sum(one.verdict != "descriptive" for one in results.comparisons)
+    if judged > 1:
+        found.append(
+            f"Each of the {judged} comparisons has its own {results.confidence:.0%} interval; they are not adjusted "
+            "for their number."
+        )
+    return found
+
+
+def _left_out(exclusions: Sequence[Exclusion], trials: int) -> str:
+    total = sum(one.trials for one in exclusions)
+    why = "; ".join(f"{one.trials} {one.reason}" for one in exclusions)
+    return f"{total} of {_count(trials, 'trial')} (attempts counted) {'was' if total == 1 else 'were'} left out: {why}."

@@ -1,0 +1,183 @@
+"""The whole analysis: from records to the answer in words and to tables."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steelyard.analysis.analyse import analyse, frame_of, size_factor
+from steelyard.analysis.results import LABELS, UNITS, Results
+from steelyard.analysis.tables import columns, tables, titles
+from steelyard.model.trial import Responses
+from steelyard.report.definitions import DEFINITIONS
+
+from .made import FAULT, VOIDED, cell, drawn, record, study
+
+NUMBERS = Path(__file__).resolve().parents[3] / "docs" / "reference" / "numbers.md"
+
+
+def two_sizes(starts: int = 2, shares: tuple[str, ...] = ("cpu", "disk")):
+    made = []
+    for nodes, base in ((1, 4100.0), (3, 5900.0)):
+        values = [[base * (1 + 0.01 * start + 0.002 * order) for order in range(3)] for start in range(starts)]
+        made += cell(values, nodes=nodes, shares=shares)
+    return made
+
+
+def only(records, **changes) -> Results:
+    return analyse(records, study(factors={"nodes": (1, 3), "workload": ("A",)}, **changes), seed=1)
+
+
+def test_the_answer_is_what_a_person_would_write():
+    answer = only(two_sizes()).answer
+    assert answer[0].startswith(
+        "On this machine, workload A took 4.13 s on 1 node and 5.94 s on 3 nodes "
+        "(medians of 6 trials from 2 starts each): in the mean 44% slower (95% interval "
+    )
+    assert answer[-1] == "The nodes share one processor, so this says nothing about scaling out on separate machines."
+
+
+def test_one_start_gives_no_verdict_and_says_why():
+    found = only(two_sizes(starts=1))
+    assert "too few starts" in found.answer[0]
+    assert any("rest on one start" in one for one in found.caveats)
+    assert found.comparisons[0].verdict == "descriptive"
+
+
+def test_undecided_is_said_with_its_interval():
+    records = drawn(np.random.default_rng(1), {1: 4000.0, 3: 4010.0}, starts=2, trials=3, start_cv=0.05, trial_cv=0.01)
+    found = only(records)
+    assert "undecided" in found.answer[0]
+    assert "includes 0" in found.answer[0]
+    assert not any("no difference" in one for one in (*found.answer, *found.caveats))
+
+
+def test_failures_of_the_system_are_told():
+    found = only([*two_sizes(), record(None, nodes=3, start=2, replicate=4, order=4, verdict=FAULT)])
+    assert "in 1 trial the system under test failed" in found.answer[-1]
+    assert any("failed in 1 trial" in one for one in found.caveats)
+
+
+def test_a_treatment_that_never_worked_is_named():
+    records = [*cell([[5.0, 6.0], [5.5, 6.5]]), *(record(None, nodes=3, replicate=r, verdict=FAULT) for r in (1, 2))]
+    found = only(records)
+    assert "3 nodes has no valid trial" in found.answer[0]
+    assert "No valid trial of: workload A, 3 nodes." in found.caveats
+
+
+def test_exclusions_are_counted_with_reasons():
+    found = only([*two_sizes(), record(1.0, order=9, verdict=VOIDED)])
+    assert (found.trials, found.used) == (13, 12)
+    assert any(
+        one == "1 of 13 trials (attempts counted) was left out: 1 invalid: a probe gap." for one in found.caveats
+    )
+
+
+@pytest.mark.parametrize("count", [1, 3, 7])
+def test_two_to_five_sentences_for_any_number_of_workloads(count):
+    names = "ABCDEFI"[:count]
+    records = [
+        one
+        for workload in names
+        for nodes in (1, 3)
+        for one in cell(
+            [[5000.0 * nodes, 5100.0 * nodes], [5050.0 * nodes, 5075.0 * nodes]], nodes=nodes, workload=workload
+        )
+    ]
+    found = analyse(records, study(factors={"nodes": (1, 3), "workload": tuple(names)}), seed=1)
+    assert 2 <= len(found.answer) <= 5
+    assert all(sentence.endswith(".") for sentence in found.answer)
+
+
+def test_nothing_valid_is_no_answer():
+    assert "no answer" in only([]).answer[0]
+    assert "no answer" in only([record(5.0, verdict=VOIDED)]).answer[0]
+
+
+def test_the_same_records_in_any_order_and_the_same_seed_give_the_same_results():
+    records = drawn(
+        np.random.default_rng(1),
+        dict.fromkeys((1, 2, 3, 4, 6), 4000.0),
+        starts=2,
+        trials=3,
+        start_cv=0.02,
+        trial_cv=0.01,
+    )
+    shuffled = list(records)
+    random.Random(3).shuffle(shuffled)
+    asked = study(factors={"nodes": (1, 2, 3, 4, 6), "workload": ("A",)})
+    assert analyse(records, asked, seed=5) == analyse(shuffled, asked, seed=5)
+
+
+def test_results_survive_json():
+    found = only(two_sizes())
+    assert Results.model_validate_json(found.model_dump_json()) == found
+
+
+def test_laws_follow_the_load():
+    records = two_sizes()
+    assert {one.load for one in only(records).laws} == {"single"}
+    assert {one.load for one in only(records, load={"operations": 10, "threads": 8}).laws} == {"saturated"}
+    open_loop = only(records, load={"operations": 10, "schedule": "poisson", "rate_per_s": 10}).laws
+    assert all("open loop" in one.refusal for one in open_loop)
+
+
+def test_sizes_are_nodes_else_the_first_numeric_hard_factor():
+    assert size_factor(frame_of(two_sizes(), study())) == "nodes"
+    records = [
+        record(5.0, extra={"system.heap_mb": heap}).model_copy(update={"hard": ("system.heap_mb",)})
+        for heap in (512, 1024)
+    ]
+    assert size_factor(frame_of(records, study(factors={"system.heap_mb": (512, 1024)}))) == "system.heap_mb"
+
+
+def test_a_study_without_factors_is_described():
+    found = analyse(
+        [one.model_copy(update={"treatment": {}, "hard": ()}) for one in cell([[5.0, 6.0, 7.0]])],
+        study(factors={}),
+        seed=1,
+    )
+    assert found.answer[0] == "All trials: execution time 6.00 ms (median of 3 trials from 1 start)."
+
+
+@pytest.mark.parametrize("records", [[], two_sizes()], ids=["empty", "full"])
+def test_every_column_of_every_table_is_described(records):
+    found = only(records)
+    described = columns(found)
+    assert {name: list(about) for name, about in described.items()} == {
+        name: table.columns for name, table in tables(found).items()
+    }
+    assert titles(found).keys() == described.keys()
+
+
+def test_tables_hold_the_numbers_with_their_intervals():
+    made = tables(only(two_sizes()))
+    row = made["comparison"].row(0, named=True)
+    assert (row["baseline"], row["level"], row["verdict"]) == ("1", "3", "slower")
+    assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
+    assert made["trials"].height == 12
+    assert made["summary"].filter(response="execution_time_ms")["nodes"].to_list() == [1, 3]
+
+
+def test_every_response_has_a_unit_a_label_and_a_definition():
+    text = NUMBERS.read_text(encoding="utf-8")
+    for name in Responses.model_fields:
+        assert name in UNITS
+        assert name in LABELS
+        assert f"`{name}`" in text, f"docs/reference/numbers.md does not define {name}"
+
+
+def test_every_column_is_in_the_reference():
+    text = NUMBERS.read_text(encoding="utf-8")
+    ends = re.compile(r"_(low|high|method)$")
+    names = {ends.sub("", column) for about in columns(only(two_sizes())).values() for column in about}
+    assert {name for name in names - {"nodes", "workload"} if f"`{name}`" not in text} == set()
+
+
+def test_every_term_of_the_page_is_in_the_reference():
+    text = NUMBERS.read_text(encoding="utf-8")
+    assert {term for term in DEFINITIONS if term not in text} == set()
