@@ -1,0 +1,37 @@
+"""Find the agent's program: beside the interpreter first, so that an environment need not be activated."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+from steelyard.model.errors import EngineError
+
+PROGRAM = "steelyard-agent"
+OVERRIDE = "STEELYARD_AGENT"
+
+
+def candidates() -> tuple[Path, ...]:
+    """Where the agent may be, in the order in which it is looked for."""
+    places = [Path(sysconfig.get_path("scripts")), Path(sys.executable).parent, Path.home() / ".local" / "bin"]
+    override = os.environ.get(OVERRIDE)
+    found = shutil.which(PROGRAM)
+    listed = [Path(override)] if override else []
+    listed += [place / PROGRAM for place in places]
+    listed += [Path(found)] if found else []
+    return tuple(dict.fromkeys(listed))
+
+
+def find() -> Path:
+    """Path of the agent. Raises EngineError that says where it looked."""
+    looked = candidates()
+    for path in looked:
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+    raise EngineError(
+        f"no {PROGRAM} found; looked at {', '.join(str(path) for path in looked)}",
+        f"pip install {PROGRAM}, or `make setup` in a checkout, or set {OVERRIDE} to its path",
+    )

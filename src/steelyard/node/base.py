@@ -1,0 +1,38 @@
+"""A node: a machine, or machine-like thing, that runs a command and has an address.
+
+A node is a command prefix (`steelyard-agent enter ... --`, `ssh pi3`, nothing at all) plus an address. Everything that
+the laboratory does on a node goes through `Node.prefix`, so that a site stays one short file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Role = Literal["database", "load"]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One lent node. `prefix` is put before every argv; `folder` is the node's own directory, as seen from the node."""
+
+    name: str
+    """`n1`, `n2`, ... for databases, `l1`, ... for load; stable over leases of the same site."""
+    role: Role
+    address: str
+    """IP address that other nodes of the lease reach; the same for the same name in every lease of a site."""
+    prefix: tuple[str, ...]
+    """Runs a command on the node, within its limits."""
+    folder: Path
+    """Working directory of the node, empty when lent."""
+    watch_prefix: tuple[str, ...] = ()
+    """Runs a command on the node outside its limits, so that instruments are not charged to it."""
+    local: bool = True
+    """Whether `folder` is on this machine's file system (hard links and plain reads work)."""
+    memory_mb: int | None = None
+    cpus: float | None = None
+    cgroups: tuple[Path, ...] = ()
+    """cgroup directories that hold the node's processes; empty where there are none."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """Environment variables that every process of the node gets; marks processes as the lease's own."""

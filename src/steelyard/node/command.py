@@ -1,0 +1,135 @@
+"""Run and spawn commands through a node's prefix: argv lists, deadlines, never a shell."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.model.errors import CommandFailed
+from steelyard.node.base import Node
+
+STDERR_TAIL_CHARS = 2000
+KILL_GRACE_S = 5.0
+EXIT_POLL_S = 0.01
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A command that has ended."""
+
+    argv: tuple[str, ...]
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+
+
+def full_argv(node: Node | None, argv: Sequence[str], *, watch: bool = False) -> list[str]:
+    """`argv` behind the node's prefix; `watch` takes the prefix that is not charged to the node."""
+    if node is None:
+        return list(argv)
+    prefix = (node.watch_prefix or node.prefix) if watch else node.prefix
+    return [*prefix, *argv]
+
+
+def _environment(node: Node | None) -> dict[str, str]:
+    return {**os.environ, **(node.environment if node else {})}
+
+
+async def run(
+    node: Node | None,
+    argv: Sequence[str],
+    *,
+    timeout_s: float,
+    watch: bool = False,
+    stdin: bytes = b"",
+    check: bool = True,
+) -> Completed:
+    """Run a command to its end. `node` None means this machine. Raises CommandFailed on time-out, and on a code other
+    than 0 if `check`."""
+    name = node.name if node else ""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *full_argv(node, argv, watch=watch),
+            stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=_environment(node),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise CommandFailed(name, argv, 127, str(error)) from error
+    try:
+        stdout, stderr = await asyncio.wait_for(process.communicate(stdin or None), timeout_s)
+    except TimeoutError:
+        await end(process)
+        raise CommandFailed(name, argv, None, f"limit {timeout_s:g} s") from None
+    except asyncio.CancelledError:
+        await end(process)
+        raise
+    code = process.returncode if process.returncode is not None else -1
+    if check and code != 0:
+        raise CommandFailed(name, argv, code, stderr.decode(errors="replace")[-STDERR_TAIL_CHARS:])
+    return Completed(tuple(argv), code, stdout, stderr)
+
+
+async def spawn(
+    node: Node | None,
+    argv: Sequence[str],
+    *,
+    stdout: Path | int | None = None,
+    stderr: Path | None = None,
+    watch: bool = False,
+) -> asyncio.subprocess.Process:
+    """Start a command and return at once. Output goes to files, or nowhere; `asyncio.subprocess.PIPE` for stdout gives
+    a stream. The process has a session of its own, so neither ctrl-C at the terminal nor the conductor's death by a
+    signal reaches it. From Python 3.12 on, asyncio kills it when the event loop that started it ends in good order: a
+    lease is released before."""
+    with contextlib.ExitStack() as stack:
+        out: int | object = asyncio.subprocess.DEVNULL
+        if isinstance(stdout, Path):
+            out = stack.enter_context(stdout.open("ab"))
+        elif stdout is not None:
+            out = stdout
+        err = stack.enter_context(stderr.open("ab")) if stderr else asyncio.subprocess.DEVNULL
+        try:
+            return await asyncio.create_subprocess_exec(
+                *full_argv(node, argv, watch=watch),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=out,  # type: ignore[arg-type]
+                stderr=err,
+                env=_environment(node),
+                start_new_session=True,
+                limit=64 * 1024 * 1024,
+            )
+        except OSError as error:
+            raise CommandFailed(node.name if node else "", argv, 127, str(error)) from error
+
+
+async def end(process: asyncio.subprocess.Process, grace_s: float = KILL_GRACE_S) -> None:
+    """Terminate a process that we started and its children, then kill them if they do not listen. Idempotent.
+
+    `Process.wait` waits for the pipes to close, too, which a grandchild may hold open: here only the exit counts."""
+    if process.returncode is not None:
+        return
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        # `run` and `spawn` give every process a session of its own, so its id is that of its group.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        if await _exits(process, grace_s):
+            # The ends of its pipes are read in a later turn of the loop, which must not be closed before.
+            await asyncio.sleep(EXIT_POLL_S)
+            return
+
+
+async def _exits(process: asyncio.subprocess.Process, within_s: float) -> bool:
+    for _ in range(math.ceil(within_s / EXIT_POLL_S)):
+        if process.returncode is not None:
+            return True
+        await asyncio.sleep(EXIT_POLL_S)
+    return False

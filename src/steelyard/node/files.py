@@ -1,0 +1,18 @@
+"""Put a small file on a node, whether its folder is on this machine or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from steelyard.node.base import Node
+from steelyard.node.command import run
+
+PUT_TIMEOUT_S = 30.0
+
+
+async def put(node: Node, path: Path, content: bytes) -> None:
+    """Write `content` to `path` on the node; the folder must exist. Raises CommandFailed."""
+    if node.local:
+        path.write_bytes(content)
+        return
+    await run(node, ["tee", str(path)], timeout_s=PUT_TIMEOUT_S, stdin=content)

@@ -1,0 +1,289 @@
+"""Control groups: what a node may use, and an exact account of what it did. Versions 1, 2, and the hybrid of both.
+
+Each controller is taken from where this machine has it. What is missing is said in words, never guessed: a site goes on
+without accounting, but refuses to lend a limit that it cannot enforce.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.model.errors import SiteError
+
+ROOT = "steelyard"
+"""Folder of ours in every hierarchy."""
+CONTROLLERS = ("cpu", "cpuacct", "memory")
+VERSION_2_CONTROLLERS = ("cpu", "memory")
+"""Version 2 has accounting of CPU time without any controller."""
+CPU_PERIOD_US = 100_000
+MEBIBYTE = 1024 * 1024
+REMOVE_TIMEOUT_S = 10.0
+REMOVE_POLL_S = 0.02
+MAKE_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Mount:
+    """One mounted hierarchy, as /proc/self/mountinfo says."""
+
+    path: Path
+    version: int
+    controllers: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Hierarchies:
+    """Where groups of ours can be made: controller -> folder below which ours goes, and why others cannot be used."""
+
+    version_1: Mapping[str, Path]
+    version_2: Path | None
+    version_2_controllers: frozenset[str]
+    problems: tuple[str, ...]
+
+    @property
+    def bases(self) -> tuple[Path, ...]:
+        """Folders of ours, one for each hierarchy that is used."""
+        parents = [*self.version_1.values(), *([self.version_2] if self.version_2 else [])]
+        return tuple(dict.fromkeys(parent / ROOT for parent in parents))
+
+    def has(self, controller: str) -> bool:
+        """Whether a limit of this kind can be enforced."""
+        return controller in self.version_1 or controller in self.version_2_controllers
+
+    @property
+    def version(self) -> str:
+        """`1`, `2`, `1 and 2` or `none`."""
+        used = [name for name, here in (("1", self.version_1), ("2", self.version_2)) if here]
+        return " and ".join(used) or "none"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a node may use; None means no limit."""
+
+    cpus: float | None = None
+    memory_mb: int | None = None
+
+
+def parse_mounts(mountinfo: str) -> tuple[Mount, ...]:
+    """The cgroup hierarchies in the text of /proc/self/mountinfo; see proc_pid_mountinfo(5)."""
+    mounts = []
+    for line in mountinfo.splitlines():
+        before, separator, after = line.partition(" - ")
+        if not separator or len(after.split()) < 3:
+            continue
+        kind, _, options = after.split()[:3]
+        path = Path(before.split()[4].replace("\\040", " "))
+        if kind == "cgroup2":
+            mounts.append(Mount(path, 2, frozenset()))
+        elif kind == "cgroup":
+            mounts.append(Mount(path, 1, frozenset(options.split(",")) & {*CONTROLLERS, "blkio", "pids", "freezer"}))
+    return tuple(mounts)
+
+
+def parse_enabled(cgroups: str) -> frozenset[str]:
+    """Controllers that the kernel has and that are not switched off, from the text of /proc/cgroups."""
+    rows = [line.split() for line in cgroups.splitlines() if not line.startswith("#")]
+    return frozenset(row[0] for row in rows if len(row) == 4 and row[3] == "1")
+
+
+def detect() -> Hierarchies:
+    """What this machine lets us use. Reads only."""
+    mounts = parse_mounts(_read(Path("/proc/self/mountinfo")))
+    # Newer kernels list version 1 controllers only, or have no such file.
+    enabled = parse_enabled(_read(Path("/proc/cgroups"))) or frozenset(CONTROLLERS)
+    return choose(mounts, enabled, _own_path(_read(Path("/proc/self/cgroup"))))
+
+
+def choose(mounts: Sequence[Mount], enabled: frozenset[str], own_path: str) -> Hierarchies:
+    """Each controller from version 1 where it is mounted there, else from version 2. Looks at rights, changes nothing.
+
+    `own_path` is this process's group within version 2."""
+    version_1: dict[str, Path] = {}
+    problems = []
+    for controller in CONTROLLERS:
+        place = next((mount.path for mount in mounts if controller in mount.controllers), None)
+        if place is None:
+            continue
+        if controller not in enabled:
+            problems.append(f"controller {controller} is switched off")
+        elif not _may_make(place):
+            problems.append(f"no right to make groups in {place}")
+        else:
+            version_1[controller] = place
+    unified = next((mount.path for mount in mounts if mount.version == 2), None)
+    base, controllers = None, frozenset[str]()
+    if unified is not None and not version_1:
+        base, controllers, why = _delegated(unified, own_path)
+        problems += why
+    if not mounts:
+        problems.append("no cgroup hierarchy is mounted")
+    return Hierarchies(version_1, base, controllers, tuple(dict.fromkeys(problems)))
+
+
+def _delegated(mount: Path, own_path: str) -> tuple[Path | None, frozenset[str], list[str]]:
+    """The group of version 2 that we may use: from the top down to our own, the first that gives the most controllers.
+
+    A process can be moved only if the common ancestor of its old and its new group is writable, so only ancestors of
+    our own group will do. A group other than the top cannot hand controllers down while processes are in it."""
+    own = mount / own_path.strip("/")
+    line = [mount, *reversed([place for place in (own, *own.parents) if mount in place.parents])]
+    best: tuple[Path | None, frozenset[str]] = (None, frozenset())
+    problems = []
+    for place in line:
+        if not _may_make(place) or not os.access(place / "cgroup.procs", os.W_OK):
+            problems.append(f"no right to make groups in {place}")
+            continue
+        given = set(_read(place / "cgroup.controllers").split()) & set(VERSION_2_CONTROLLERS)
+        handed_down = given & set(_read(place / "cgroup.subtree_control").split())
+        is_top = not (place / "cgroup.type").exists()
+        blocked = not is_top and bool(_read(place / "cgroup.procs").split())
+        usable = frozenset(handed_down if blocked else given)
+        if missing := set(VERSION_2_CONTROLLERS) - usable:
+            why = "it holds processes itself" if given >= missing else "they are not delegated to it"
+            problems.append(f"{place} cannot hand down {', '.join(sorted(missing))}: {why}")
+        if best[0] is None or len(usable) > len(best[1]):
+            best = (place, usable)
+    return best[0], best[1], [] if len(best[1]) == len(VERSION_2_CONTROLLERS) else problems
+
+
+def folders(hierarchies: Hierarchies, identity: str, node: str) -> tuple[Path, ...]:
+    """The groups of a node, one in every hierarchy used."""
+    return tuple(base / identity / node for base in hierarchies.bases)
+
+
+def make(hierarchies: Hierarchies, identity: str, node: str, limits: Limits) -> None:
+    """Make a node's groups and set its limits. Raises SiteError."""
+    try:
+        for base in hierarchies.bases:
+            if hierarchies.version_2 is not None and base.parent == hierarchies.version_2:
+                for upper in (base.parent, base, base / identity):
+                    _make_folder(upper)
+                    _hand_down(upper, hierarchies.version_2_controllers)
+            _make_folder(base / identity / node)
+        for file, text in _settings(hierarchies, identity, node, limits):
+            file.write_text(text, encoding="ascii")
+    except OSError as error:
+        raise SiteError(
+            f"cannot make the control groups of {node}: {error.filename}: {error.strerror}",
+            "`steelyard doctor` says what this machine can do",
+        ) from error
+
+
+def _settings(hierarchies: Hierarchies, identity: str, node: str, limits: Limits) -> list[tuple[Path, str]]:
+    quota_us = None if limits.cpus is None else max(1000, round(limits.cpus * CPU_PERIOD_US))
+    memory = None if limits.memory_mb is None else str(limits.memory_mb * MEBIBYTE)
+    files: list[tuple[Path, str]] = []
+    if quota_us is not None:
+        if place := hierarchies.version_1.get("cpu"):
+            group = place / ROOT / identity / node
+            files += [(group / "cpu.cfs_period_us", str(CPU_PERIOD_US)), (group / "cpu.cfs_quota_us", str(quota_us))]
+        elif hierarchies.version_2:
+            files.append((hierarchies.version_2 / ROOT / identity / node / "cpu.max", f"{quota_us} {CPU_PERIOD_US}"))
+    if memory is not None:
+        if place := hierarchies.version_1.get("memory"):
+            group = place / ROOT / identity / node
+            files.append((group / "memory.limit_in_bytes", memory))
+            swap = (group / "memory.memsw.limit_in_bytes", memory)
+        elif hierarchies.version_2:
+            group = hierarchies.version_2 / ROOT / identity / node
+            files.append((group / "memory.max", memory))
+            swap = (group / "memory.swap.max", "0")
+        else:
+            return files
+        # A node that swaps is not a node with less memory; kernels without swap accounting have no such file.
+        files += [swap] if swap[0].exists() else []
+    return files
+
+
+def in_force(groups: Sequence[Path]) -> dict[str, str]:
+    """The limits of a node as the kernel says them: cpus, memory in bytes; `none` where there is no limit."""
+    facts = {}
+    for group in groups:
+        if quota := _read(group / "cpu.cfs_quota_us").strip():
+            period_us = float(_read(group / "cpu.cfs_period_us"))
+            facts["limit_cpus"] = "none" if int(quota) < 0 else f"{int(quota) / period_us:g}"
+        elif len(pair := _read(group / "cpu.max").split()) == 2:
+            facts["limit_cpus"] = "none" if pair[0] == "max" else f"{int(pair[0]) / int(pair[1]):g}"
+        if memory := _read(group / "memory.limit_in_bytes").strip() or _read(group / "memory.max").strip():
+            # Version 1 says "no limit" as the largest number of pages, near 2^63.
+            facts["limit_memory_bytes"] = "none" if memory == "max" or int(memory) > 2**62 else memory
+    return facts
+
+
+def present(hierarchies: Hierarchies, identity: str | None = None) -> dict[str, list[Path]]:
+    """Groups of ours by lease, deepest first, of one lease or of all."""
+    found: dict[str, list[Path]] = {}
+    for base in hierarchies.bases:
+        names = [identity] if identity else [entry.name for entry in base.iterdir()] if base.is_dir() else []
+        for name in names:
+            # Bottom up: a group can only be removed after those below it. A name that is no folder yields nothing.
+            if groups := [Path(place) for place, _, _ in os.walk(base / name, topdown=False)]:
+                found.setdefault(name, []).extend(groups)
+    return found
+
+
+async def remove(hierarchies: Hierarchies, identity: str) -> None:
+    """Remove a lease's groups, and our folder if it was the last. Its processes must be dead. Idempotent. Raises
+    SiteError if the kernel does not let go within REMOVE_TIMEOUT_S."""
+    deadline = time.monotonic() + REMOVE_TIMEOUT_S
+    for group in present(hierarchies, identity).get(identity, []):
+        while not _remove_folder(group):
+            if time.monotonic() > deadline:
+                members = " ".join(_read(group / "cgroup.procs").split()) or "none"
+                raise SiteError(f"{group} is still busy after {REMOVE_TIMEOUT_S:g} s; processes in it: {members}")
+            await asyncio.sleep(REMOVE_POLL_S)
+    for base in hierarchies.bases:
+        _remove_folder(base)
+
+
+def _make_folder(path: Path) -> None:
+    # Somebody else's release may remove our common folder between its making and the next one.
+    for attempt in range(MAKE_ATTEMPTS):
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            return
+        except FileNotFoundError:
+            if attempt == MAKE_ATTEMPTS - 1:
+                raise
+
+
+def _remove_folder(path: Path) -> bool:
+    """Whether it is gone; busy or not empty is no error here."""
+    try:
+        path.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        if error.errno in (errno.EBUSY, errno.ENOTEMPTY):
+            return False
+        raise SiteError(f"cannot remove {path}: {error.strerror}") from error
+    return True
+
+
+def _hand_down(group: Path, controllers: frozenset[str]) -> None:
+    file = group / "cgroup.subtree_control"
+    if missing := sorted(controllers - set(_read(file).split())):
+        file.write_text(" ".join(f"+{name}" for name in missing), encoding="ascii")
+
+
+def _may_make(place: Path) -> bool:
+    return place.is_dir() and os.access(place, os.W_OK | os.X_OK) and not os.statvfs(place).f_flag & os.ST_RDONLY
+
+
+def _own_path(text: str) -> str:
+    return next((line[3:] for line in text.splitlines() if line.startswith("0::")), "/")
+
+
+def _read(path: Path) -> str:
+    """The text of a file, or "" where there is none or we may not."""
+    with contextlib.suppress(OSError):
+        return path.read_text(encoding="utf-8")
+    return ""

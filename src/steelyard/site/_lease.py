@@ -1,0 +1,304 @@
+"""What a lease leaves on disk and in the process table: its record, its owner, its processes.
+
+The record is written before anything is created, and removed last, so that whatever a killed conductor left behind can
+be found by its lease's id. Everything that a lease creates carries that id in its name or in its environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+import signal
+import time
+from collections.abc import Collection, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from steelyard.model.base import Value
+from steelyard.model.errors import SiteError
+from steelyard.node.base import Node
+from steelyard.site.base import Lease
+
+MARKER = "STEELYARD_LEASE"
+"""Environment variable that every process of a lease has; its value is the lease's id."""
+
+RECORD_MARKER = "STEELYARD_LEASE_RECORD"
+"""Environment variable that says where the lease's record is: a process whose record is gone is nobody's."""
+
+ID_PATTERN = re.compile(r"[0-9a-f]{8}")
+KILL_TIMEOUT_S = 20.0
+"""A killed process is gone within this, or something (a dead disk, a debugger) holds it."""
+KILL_POLL_S = 0.02
+QUIET_LOOKS = 2
+LOCK_TIMEOUT_S = 10.0
+
+
+class Owner(Value):
+    """A process that cannot be mistaken for a later one with the same number, nor for one before a reboot."""
+
+    pid: int
+    start_ticks: int
+    """Clock ticks from boot to the start of the process, field 22 of /proc/PID/stat."""
+    boot_id: str
+
+
+class Record(Value):
+    """The lease as its file says it: who has it, until when, and the names of everything that is created for it."""
+
+    format: Literal[1] = 1
+    id: str
+    site: str
+    mode: str
+    study: str
+    owner: Owner
+    created: datetime
+    until: datetime
+    nodes: tuple[Node, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    cgroups: tuple[Path, ...] = ()
+    folders: tuple[Path, ...] = ()
+
+    def lease(self, path: Path) -> Lease:
+        """The lease that this record at `path` stands for."""
+        return Lease(id=self.id, site=self.site, nodes=self.nodes, until=self.until, record=path)
+
+
+def new_id(taken: Collection[str] = ()) -> str:
+    """Eight hexadecimal digits that no other lease has."""
+    while (identity := secrets.token_hex(4)) in taken:
+        pass
+    return identity
+
+
+def record_path(state: Path, identity: str) -> Path:
+    """Where the record of a lease is."""
+    return state / "leases" / f"{identity}.json"
+
+
+def nodes_folder(state: Path, identity: str) -> Path:
+    """The folder that holds the folders of a lease's nodes."""
+    return state / "nodes" / identity
+
+
+def environment(state: Path, identity: str) -> dict[str, str]:
+    """What marks every process of a lease."""
+    return {MARKER: identity, RECORD_MARKER: str(record_path(state, identity))}
+
+
+def write(path: Path, record: Record) -> None:
+    """Put the record on disk for good: a power cut after this call does not lose it. Raises SiteError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(".draft")
+        with draft.open("w", encoding="utf-8") as file:
+            file.write(record.model_dump_json(indent=2) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        draft.rename(path)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise SiteError(
+            f"cannot write the lease's record {path}: {error.strerror}", "is the state folder writable, the disk full?"
+        ) from error
+
+
+def read(path: Path) -> Record | None:
+    """The record at `path`; None if there is none. Raises SiteError if the file is not a record."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    try:
+        return Record.model_validate_json(text)
+    except ValidationError as error:
+        raise SiteError(
+            f"{path} is not a lease's record: {error.error_count()} errors, first: {error.errors()[0]['msg']}",
+            "move the file away and say `steelyard clean` again: what it stood for is found by its name",
+        ) from error
+
+
+def records(state: Path, site: str) -> list[tuple[Path, Record]]:
+    """Every record of a site's leases in a state folder, oldest first."""
+    found = []
+    for path in sorted((state / "leases").glob("*.json")):
+        record = read(path)
+        if record is not None and record.site == site:
+            found.append((path, record))
+    return sorted(found, key=lambda pair: pair[1].created)
+
+
+@contextlib.contextmanager
+def locked(state: Path) -> Iterator[None]:
+    """Nobody else decides over leases of this state folder meanwhile. Held for milliseconds. Raises SiteError."""
+    folder = state / "leases"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise SiteError(f"cannot use the state folder {state}: {error.strerror}", "set STEELYARD_STATE") from error
+    try:
+        deadline = time.monotonic() + LOCK_TIMEOUT_S
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise SiteError(f"{folder / '.lock'} is held for more than {LOCK_TIMEOUT_S:g} s") from None
+                time.sleep(KILL_POLL_S)
+        # Records are only written under this lock, so a draft is that of a writer who died.
+        for draft in folder.glob("*.draft"):
+            draft.unlink(missing_ok=True)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def aware(moment: datetime) -> datetime:
+    """The moment with a time zone; without one it means this machine's."""
+    return moment if moment.tzinfo else moment.astimezone()
+
+
+def boot_id() -> str:
+    """Changes with every boot of the machine."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def owner(pid: int | None = None) -> Owner:
+    """This process, or another one that lives. Raises SiteError if it does not."""
+    number = os.getpid() if pid is None else pid
+    stat = _stat(number)
+    if stat is None:
+        raise SiteError(f"there is no process {number}")
+    return Owner(pid=number, start_ticks=stat[1], boot_id=boot_id())
+
+
+def lives(who: Owner) -> bool:
+    """Whether this very process still runs."""
+    stat = _stat(who.pid)
+    return stat is not None and stat == (stat[0], who.start_ticks) and stat[0] not in "ZX" and who.boot_id == boot_id()
+
+
+def abandoned(record: Record, now: datetime) -> str:
+    """Why the lease counts as left over, or "" while somebody may use it."""
+    if not lives(record.owner):
+        return f"its owner, process {record.owner.pid}, no longer lives"
+    if aware(record.until) < now:
+        return f"its end, {record.until.isoformat(timespec='seconds')}, has passed"
+    return ""
+
+
+def owner_of(lease: Lease) -> Owner | None:
+    """The living owner of a lease; None if it is dead or nobody knows. Raises SiteError if the record is unreadable."""
+    record = read(lease.record)
+    return record.owner if record is not None and lives(record.owner) else None
+
+
+def utc_now() -> datetime:
+    """Now, with its zone."""
+    return datetime.now(UTC)
+
+
+def processes(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path] = ()) -> set[int]:
+    """Every living process of a lease but this one: marked by its environment, in its cgroups, or in its networks."""
+    found = {pid for folder in cgroups for pid in _cgroup_members(folder)}
+    files = {key for path in networks if (key := _file_identity(path)) is not None}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (pid := int(entry)) not in found and _belongs(pid, identity, files):
+            found.add(pid)
+    return {pid for pid in found if pid != os.getpid() and (stat := _stat(pid)) is not None and stat[0] not in "ZX"}
+
+
+def strays(site: str) -> list[Lease]:
+    """Leases whose record is gone although a process of theirs lives: it was being started when its conductor was
+    killed, and got its mark only after the lease had been taken back."""
+    found: dict[str, Path] = {}
+    for entry in os.listdir("/proc"):
+        variables = dict(line.partition("=")[::2] for line in _environment_of(entry)) if entry.isdigit() else {}
+        if variables.get(RECORD_MARKER) and ID_PATTERN.fullmatch(variables.get(MARKER, "")):
+            found[variables[MARKER]] = Path(variables[RECORD_MARKER])
+    gone = {identity: record for identity, record in found.items() if not record.exists()}
+    return [Lease(identity, site, (), utc_now(), record) for identity, record in sorted(gone.items())]
+
+
+async def kill(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path] = ()) -> None:
+    """End every process of a lease with SIGKILL and wait until it is gone. Raises SiteError after KILL_TIMEOUT_S.
+
+    Nothing may be found twice running: what was just being started gets its mark only when it is executed."""
+    files = {key for path in networks if (key := _file_identity(path)) is not None}
+    deadline = time.monotonic() + KILL_TIMEOUT_S
+    quiet = 0
+    while quiet < QUIET_LOOKS:
+        alive = processes(identity, cgroups, networks)
+        quiet = 0 if alive else quiet + 1
+        if alive and time.monotonic() > deadline:
+            raise SiteError(
+                f"processes {sorted(alive)} of lease {identity} did not die within {KILL_TIMEOUT_S:g} s of SIGKILL",
+                "see `ps -o pid,stat,wchan,args`; state D waits for a disk",
+            )
+        for pid in alive:
+            _kill_verified(pid, identity, cgroups, files)
+        await asyncio.sleep(KILL_POLL_S)
+
+
+def _kill_verified(pid: int, identity: str, cgroups: Collection[Path], files: Collection[tuple[int, int]]) -> None:
+    """The descriptor pins the process, then it is looked at once more, as its number may have passed to another one."""
+    with contextlib.suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(pid)
+        try:
+            if _belongs(pid, identity, files) or any(pid in _cgroup_members(folder) for folder in cgroups):
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        finally:
+            os.close(descriptor)
+
+
+def _belongs(pid: int, identity: str, networks: Collection[tuple[int, int]]) -> bool:
+    if f"{MARKER}={identity}" in _environment_of(str(pid)):
+        return True
+    return bool(networks) and _file_identity(Path(f"/proc/{pid}/ns/net")) in networks
+
+
+def _environment_of(pid: str) -> list[str]:
+    # Processes of other users and those that just ended cannot be read: they are not ours.
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
+    return []
+
+
+def _cgroup_members(folder: Path) -> set[int]:
+    """Processes in a cgroup and in the cgroups below it. 0 stands for one of another process-id namespace."""
+    found: set[int] = set()
+    for place, _, _ in os.walk(folder):
+        with contextlib.suppress(OSError):
+            found.update(int(line) for line in Path(place, "cgroup.procs").read_text(encoding="ascii").split())
+    return found - {0}
+
+
+def _file_identity(path: Path) -> tuple[int, int] | None:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
+def _stat(pid: int) -> tuple[str, int] | None:
+    """State letter and start time in ticks of a process; None if there is none. See proc_pid_stat(5)."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The name in parentheses may hold blanks and parentheses itself.
+    fields = text.rpartition(")")[2].split()
+    return fields[0], int(fields[19])

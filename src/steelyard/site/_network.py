@@ -1,0 +1,137 @@
+"""Nodes in network namespaces of their own, joined by a bridge in a further one, all of one lease.
+
+A namespace of its own for the bridge keeps the machine's firewall (bridge-nf-call-iptables, dockerd's FORWARD DROP) and
+its routes out of the path between nodes, and lets every lease use the same addresses. `ip -batch` makes all of it with
+a few processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.model.errors import CommandFailed, SiteError
+from steelyard.node.base import Node
+from steelyard.node.command import run
+from steelyard.site._lease import MARKER
+
+NETNS_FOLDER = Path("/run/netns")
+NAME_PATTERN = re.compile(r"sy-([0-9a-f]{8})-(sw|[nl][0-9]+)")
+BRIDGE = "steelyard"
+INTERFACE = "eth0"
+PREFIX_LENGTH = 16
+IP_TIMEOUT_S = 30.0
+BRIDGE_FILTERS = ("bridge-nf-call-iptables", "bridge-nf-call-ip6tables", "bridge-nf-call-arptables")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One node's place on the bridge."""
+
+    name: str
+    address: str
+
+
+def namespace(identity: str, node: str) -> str:
+    """Name of a node's network namespace."""
+    return f"sy-{identity}-{node}"
+
+
+def switch(identity: str) -> str:
+    """Name of the network namespace that holds the bridge."""
+    return namespace(identity, "sw")
+
+
+def path(name: str) -> Path:
+    """The file that stands for a network namespace."""
+    return NETNS_FOLDER / name
+
+
+def present(identity: str | None = None) -> dict[str, list[str]]:
+    """Network namespaces of our pattern by lease, of one lease or of all. Empty where there are none."""
+    found: dict[str, list[str]] = {}
+    entries = sorted(NETNS_FOLDER.iterdir()) if NETNS_FOLDER.is_dir() else []
+    for entry in entries:
+        match = NAME_PATTERN.fullmatch(entry.name)
+        if match and identity in (None, match[1]):
+            found.setdefault(match[1], []).append(entry.name)
+    return found
+
+
+async def add_namespaces(identity: str, members: Sequence[Member]) -> None:
+    """Make the namespaces, empty. Raises SiteError."""
+    names = [switch(identity), *(namespace(identity, member.name) for member in members)]
+    await _batch(identity, None, [f"netns add {name}" for name in names])
+
+
+async def add_switch(identity: str, members: Sequence[Member]) -> None:
+    """Make the bridge and a cable to every node; the node's end is called eth0. Raises SiteError."""
+    lines = [f"link add {BRIDGE} type bridge", f"link set {BRIDGE} up"]
+    for member in members:
+        target = namespace(identity, member.name)
+        lines.append(f"link add {member.name} type veth peer name {INTERFACE} netns {target}")
+        lines.append(f"link set {member.name} master {BRIDGE} up")
+    await _batch(identity, switch(identity), lines)
+    await _no_bridge_filters(identity)
+
+
+async def add_addresses(identity: str, members: Sequence[Member]) -> None:
+    """Give every node its address and its loopback. Raises SiteError."""
+    await asyncio.gather(
+        *(_batch(identity, namespace(identity, member.name), _interface(member)) for member in members)
+    )
+
+
+def _interface(member: Member) -> list[str]:
+    return [
+        "link set lo up",
+        f"address add {member.address}/{PREFIX_LENGTH} broadcast + dev {INTERFACE}",
+        f"link set {INTERFACE} up",
+    ]
+
+
+async def delete(identity: str) -> None:
+    """Remove every namespace of the lease, with what is in it. Idempotent. Raises SiteError."""
+    names = present(identity).get(identity, [])
+    if not names:
+        return
+    error: CommandFailed | None = None
+    try:
+        # -force goes on after a line that failed: somebody else may have removed that one already.
+        await _ip(identity, ["-force", "-batch", "-"], [f"netns delete {name}" for name in names])
+    except CommandFailed as failed:
+        error = failed
+    if left := present(identity).get(identity, []):
+        raise SiteError(f"network namespaces {', '.join(left)} could not be removed", "see `ip netns`") from error
+
+
+async def _no_bridge_filters(identity: str) -> None:
+    """Frames between nodes skip the packet filters. The switch's namespace has none, so this only saves time: a kernel
+    without br_netfilter has no such files, and that is as good."""
+    files = [f"/proc/sys/net/bridge/{name}" for name in BRIDGE_FILTERS]
+    argv = ["ip", "netns", "exec", switch(identity), "tee", *files]
+    await run(_bystander(identity), argv, timeout_s=IP_TIMEOUT_S, stdin=b"0\n", check=False)
+
+
+async def _batch(identity: str, inside: str | None, lines: Sequence[str]) -> None:
+    where = ["-netns", inside] if inside else []
+    try:
+        await _ip(identity, [*where, "-batch", "-"], lines)
+    except CommandFailed as error:
+        raise SiteError(
+            f"cannot make the network of lease {identity}: {error.stderr_tail.strip() or error.message}",
+            '`steelyard doctor` says what this machine can do; mode = "loopback" needs no privileges',
+        ) from error
+
+
+async def _ip(identity: str, arguments: Sequence[str], lines: Sequence[str]) -> None:
+    text = "".join(f"{line}\n" for line in lines).encode()
+    await run(_bystander(identity), ["ip", *arguments], timeout_s=IP_TIMEOUT_S, stdin=text)
+
+
+def _bystander(identity: str) -> Node:
+    """This machine, with the lease's mark: an `ip` that outlives a killed conductor is then found and ended, too."""
+    return Node("", "load", "", (), Path("/"), environment={MARKER: identity})

@@ -1,0 +1,67 @@
+"""Which state folder knows which lease, for the whole machine.
+
+Namespaces and cgroups are seen by everybody on a machine, but the records that explain them lie in a user's state
+folder. Before the first of them is made, one line here says where the record is. So another installation's living lease
+is never taken for rubbish, and a namespace whose record is gone is known to be nobody's. A reboot takes both.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+from steelyard.model.errors import SiteError
+from steelyard.site import _lease
+
+FOLDER = Path("/run/steelyard")
+
+
+def usable() -> bool:
+    """Whether we may write there: root only."""
+    return os.access(FOLDER if FOLDER.is_dir() else FOLDER.parent, os.W_OK | os.X_OK)
+
+
+def enter(identity: str, record: Path) -> None:
+    """Say where the record of a lease is. Raises SiteError."""
+    try:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        draft = FOLDER / f"{identity}.draft"
+        draft.write_text(f"{record.absolute()}\n", encoding="utf-8")
+        draft.rename(FOLDER / identity)
+    except OSError as error:
+        raise SiteError(f"cannot write {FOLDER / identity}: {error.strerror}") from error
+
+
+def leave(identity: str) -> None:
+    """Forget a lease. Idempotent. Raises SiteError."""
+    try:
+        for path in (FOLDER / identity, FOLDER / f"{identity}.draft"):
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise SiteError(f"cannot remove {FOLDER / identity}: {error.strerror}") from error
+
+
+def known() -> dict[str, Path]:
+    """Every lease that is entered, and where its record should be."""
+    found = {}
+    for path in sorted(FOLDER.glob("*")):
+        if _lease.ID_PATTERN.fullmatch(path.name):
+            try:
+                found[path.name] = Path(path.read_text(encoding="utf-8").strip())
+            except FileNotFoundError:
+                continue
+    return found
+
+
+def abandoned_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
+    """Abandoned leases of other state folders: id -> that folder. Theirs to clean, ours to mention."""
+    found = {}
+    for identity, path in known().items():
+        other = path.parent.parent
+        if other == state.absolute():
+            continue
+        record = _lease.read(path)
+        if record is not None and _lease.abandoned(record, now):
+            found[identity] = other
+    return found

@@ -1,0 +1,119 @@
+"""Site `fake`: folders and plain processes, nothing else. For tests of everything that is handed nodes.
+
+It keeps the whole contract of a site (record first, release by mark, leftovers) and can be told to fail, so that what
+the laboratory does about a failing site can be rehearsed from a study file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from steelyard.model.base import Value
+from steelyard.model.errors import SiteError
+from steelyard.node.base import Node, Role
+from steelyard.site import _lease
+from steelyard.site.base import Lease, Request
+
+
+class Settings(Value):
+    """What goes wrong, if anything."""
+
+    fail: Literal["", "lease", "release"] = ""
+    """The step that raises SiteError every time."""
+    address: str = "127.0.0"
+    """First three octets of the nodes' addresses; loopback by default."""
+    most_nodes: int = Field(default=100, ge=1, le=250)
+    """Requests for more are refused."""
+
+
+def create(settings: Any, state_folder: Path) -> FakeSite:
+    """Make the site; no side effects. `settings` is a `Settings`."""
+    return FakeSite(Settings.model_validate(settings), state_folder)
+
+
+class FakeSite:
+    """Lends folders."""
+
+    name = "fake"
+    shares = frozenset({"cpu", "memory", "disk", "clock", "kernel", "network"})
+
+    def __init__(self, settings: Settings, state_folder: Path) -> None:
+        self._settings = settings
+        self._state = state_folder.absolute()
+
+    async def lease(self, request: Request, until: datetime) -> Lease:
+        """Lend folders. Raises SiteError if it was told to."""
+        if reason := self.refuse(request, None):
+            raise SiteError(f"site fake cannot lend to {request.study}: {reason}")
+        identity = _lease.new_id({record.id for _, record in _lease.records(self._state, self.name)})
+        roles: list[tuple[Role, str, int]] = [("database", "n", index + 1) for index in range(request.database_nodes)]
+        roles += [("load", "l", index + 1) for index in range(request.load_nodes)]
+        nodes = tuple(
+            self._node(identity, role, f"{letter}{number}", 100 * (role == "load") + number)
+            for role, letter, number in roles
+        )
+        record = _lease.Record(
+            id=identity,
+            site=self.name,
+            mode="fake",
+            study=request.study,
+            owner=_lease.owner(),
+            created=_lease.utc_now(),
+            until=_lease.aware(until),
+            nodes=nodes,
+            folders=(_lease.nodes_folder(self._state, identity),),
+        )
+        path = _lease.record_path(self._state, identity)
+        with _lease.locked(self._state):
+            _lease.write(path, record)
+        if self._settings.fail == "lease":
+            path.unlink()
+            raise SiteError("site fake was told to fail when it lends")
+        for node in nodes:
+            node.folder.mkdir(parents=True)
+        return record.lease(path)
+
+    async def release(self, lease: Lease) -> None:
+        """Kill the lease's processes, remove its folders and its record. Idempotent. Raises SiteError if told to."""
+        if self._settings.fail == "release":
+            raise SiteError(f"site fake was told to fail when it takes back {lease.id}")
+        await _lease.kill(lease.id)
+        folder = _lease.nodes_folder(lease.record.parent.parent, lease.id)
+        if folder.exists():
+            await asyncio.to_thread(shutil.rmtree, folder)
+        lease.record.unlink(missing_ok=True)
+
+    async def leftovers(self) -> Sequence[Lease]:
+        """Leases whose owner no longer lives or whose end has passed, and processes of a lease that is no more."""
+        now = _lease.utc_now()
+        known = _lease.records(self._state, self.name)
+        return [
+            *(record.lease(path) for path, record in known if _lease.abandoned(record, now)),
+            *_lease.strays(self.name),
+        ]
+
+    async def facts(self, node: Node) -> dict[str, str]:
+        """Where the node is; nothing else is true of it."""
+        return {"site": self.name, "address": node.address}
+
+    def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
+        """More nodes than it was told to have."""
+        wanted = request.database_nodes + request.load_nodes
+        return f"{wanted} nodes; there are {self._settings.most_nodes}" if wanted > self._settings.most_nodes else None
+
+    def _node(self, identity: str, role: Role, name: str, last_octet: int) -> Node:
+        return Node(
+            name=name,
+            role=role,
+            address=f"{self._settings.address}.{last_octet}",
+            prefix=(),
+            folder=_lease.nodes_folder(self._state, identity) / name,
+            environment=_lease.environment(self._state, identity),
+        )

@@ -1,0 +1,367 @@
+"""Site `local`: many nodes on this machine.
+
+As root every node is a network namespace on a bridge with control groups of its own; without root, nodes are plain
+processes on loopback addresses. Either way they share processor, memory, disk, clock and kernel, and the site says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from steelyard.model.base import Value
+from steelyard.model.errors import CommandFailed, EngineError, SiteError
+from steelyard.node import agent
+from steelyard.node.base import Node, Role
+from steelyard.site import _cgroup, _lease, _machine, _network, _registry
+from steelyard.site.base import Lease, Request
+
+MOST_NODES = 250
+"""Of each role: the last octet of an address."""
+LOAD_NODE_MB = 64
+"""What a node that drives load needs at least."""
+LOOPBACK_DATABASES = "127.113.0"
+LOOPBACK_LOADERS = "127.0.0"
+LETTERS: dict[Role, str] = {"database": "n", "load": "l"}
+
+
+class Settings(Value):
+    """What a study can say under `[site]` beside `name`, `nodes` and `load_nodes`."""
+
+    mode: Literal["auto", "namespaces", "loopback"] = "auto"
+    """namespaces: a network of its own for each node (root); loopback: plain processes; auto: the first that can be."""
+    cpus: float | None = Field(default=None, gt=0)
+    """Processors that each database node may use, by a quota of CPU time; none: no limit."""
+    memory_mb: int | None = Field(default=None, ge=16)
+    """Memory in MiB that each database node may use, page cache included; over it, the kernel kills. None: no limit."""
+    subnet: str = "10.113"
+    """First two octets of the nodes' addresses in mode namespaces; nothing outside a lease ever sees them."""
+
+    @field_validator("subnet")
+    @classmethod
+    def _two_octets(cls, text: str) -> str:
+        octets = text.split(".")
+        if len(octets) != 2 or not all(octet.isascii() and octet.isdigit() and int(octet) < 256 for octet in octets):
+            raise ValueError("subnet is the first two octets of an address, such as 10.113")
+        if not 1 <= int(octets[0]) <= 223 or int(octets[0]) == 127:
+            raise ValueError("subnet must start with 1 to 223, and not with 127")
+        return text
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that is done to make a lease, by name."""
+
+    name: str
+    act: Callable[[], Awaitable[None]]
+
+
+async def perform(step: Step) -> None:
+    """Do a step; tests put another function here that fails, or kills, at a step of their choice."""
+    await step.act()
+
+
+def create(settings: Any, state_folder: Path) -> LocalSite:
+    """Make the site; no side effects. `settings` is a `Settings`."""
+    return LocalSite(Settings.model_validate(settings), state_folder)
+
+
+class LocalSite:
+    """Lends parts of this machine."""
+
+    name = "local"
+
+    def __init__(
+        self, settings: Settings, state_folder: Path, perform: Callable[[Step], Awaitable[None]] = perform
+    ) -> None:
+        self._settings = settings
+        self._state = state_folder.absolute()
+        self._perform = perform
+        self.mode = _mode(settings)
+        own_network = self.mode == "namespaces"
+        self.shares = frozenset({"cpu", "memory", "disk", "clock", "kernel"} | (set() if own_network else {"network"}))
+
+    async def lease(self, request: Request, until: datetime) -> Lease:
+        """Lend nodes. Raises SiteError, with everything that was begun taken back."""
+        if reason := self.refuse(request, None):
+            raise SiteError(f"site local cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
+        hierarchies = _cgroup.detect()
+        record = self._record(request, until, hierarchies)
+        lease = record.lease(_lease.record_path(self._state, record.id))
+
+        async def undo(
+            kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        ) -> bool:
+            try:
+                await self.release(lease)
+            except SiteError as second:
+                if error is not None:
+                    error.add_note(f"while taking the lease back: {second.message}")
+            return False
+
+        async with AsyncExitStack() as stack:
+            stack.push_async_exit(undo)
+            for step in self._steps(record, lease, hierarchies):
+                await self._perform(step)
+            stack.pop_all()
+        return lease
+
+    async def release(self, lease: Lease) -> None:
+        """Take back everything of the lease, by its id, whether or not its record is still there. Idempotent. Each step
+        is done even if one before it failed; raises one SiteError for all, and keeps the record then."""
+        hierarchies = _cgroup.detect()
+        errors: list[SiteError | CommandFailed] = []
+
+        async def tried(action: Awaitable[None]) -> None:
+            try:
+                await action
+            except (SiteError, CommandFailed) as error:
+                errors.append(error)
+
+        await tried(self._kill(lease.id, hierarchies))
+        await tried(_network.delete(lease.id))
+        await tried(_cgroup.remove(hierarchies, lease.id))
+        # A command that was being started when its conductor was killed may have got its mark only now.
+        await tried(self._kill(lease.id, hierarchies))
+        await tried(_remove_tree(_lease.nodes_folder(lease.record.parent.parent, lease.id)))
+        if not errors:
+            await tried(_remove_record(lease))
+        if errors:
+            raise SiteError(
+                f"lease {lease.id} was not taken back completely: " + "; ".join(error.message for error in errors),
+                "say `steelyard clean` when the cause is gone",
+            ) from errors[0]
+
+    async def leftovers(self) -> Sequence[Lease]:
+        """Leases whose owner is dead or whose end has passed; namespaces, cgroups, processes that nobody knows."""
+        now = _lease.utc_now()
+        known = _lease.records(self._state, self.name)
+        found = [record.lease(path) for path, record in known if _lease.abandoned(record, now)]
+        orphans = self._orphans({record.id for _, record in known}, now)
+        seen = {lease.id for lease in (*found, *orphans)}
+        return [*found, *orphans, *(stray for stray in _lease.strays(self.name) if stray.id not in seen)]
+
+    async def facts(self, node: Node) -> dict[str, str]:
+        """The machine's facts, and what is the node's own: address, network, limits as the kernel says them."""
+        hierarchies = _cgroup.detect()
+        identity = node.environment.get(_lease.MARKER, "")
+        network = _network.namespace(identity, node.name) if self.mode == "namespaces" else "the machine's"
+        problems = "; ".join(hierarchies.problems)
+        own = {
+            "site": f"{self.name}, {self.mode}",
+            "address": node.address,
+            "network": network,
+            "cgroup_version": hierarchies.version if node.cgroups else "none",
+            **({"cgroup_problems": problems} if problems else {}),
+        }
+        return {**_machine.facts(), **own, **_cgroup.in_force(node.cgroups)}
+
+    def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
+        """Why this machine cannot lend that, or None."""
+        if (most := max(request.database_nodes, request.load_nodes)) > MOST_NODES:
+            return f"{most} nodes of one role were asked for, and there are addresses for {MOST_NODES}"
+        return self._lacking() or self._unenforceable() or self._too_big(request, memory_mb_per_node)
+
+    def _lacking(self) -> str | None:
+        if self.mode != "namespaces":
+            return None
+        if missing := [name for name in ("net_admin", "sys_admin", "setpcap") if not _machine.capable(name)]:
+            return f"mode namespaces takes root; this process lacks {', '.join(missing)}"
+        if shutil.which("ip") is None:
+            return "mode namespaces takes the program ip (Debian: apt install iproute2)"
+        try:
+            agent.find()
+        except EngineError as error:
+            return f"{error.message}: {error.hint}"
+        return None
+
+    def _unenforceable(self) -> str | None:
+        hierarchies = _cgroup.detect()
+        why = "; ".join(hierarchies.problems) or "no such controller"
+        if self._settings.cpus is not None:
+            cores = int(_machine.facts()["cores"])
+            if self._settings.cpus > cores:
+                return f"cpus = {self._settings.cpus:g} a node, but there are {cores} cores"
+            if not hierarchies.has("cpu") or self._entry() is None:
+                return f"cpus = {self._settings.cpus:g} cannot be enforced: {why}"
+        if self._settings.memory_mb is not None and (not hierarchies.has("memory") or self._entry() is None):
+            return f"memory_mb = {self._settings.memory_mb} cannot be enforced: {why}"
+        return None
+
+    def _too_big(self, request: Request, memory_mb_per_node: int | None) -> str | None:
+        if memory_mb_per_node is None:
+            return None
+        limit = self._settings.memory_mb
+        if limit is not None and limit < memory_mb_per_node:
+            return f"a node needs {memory_mb_per_node} MB, but memory_mb = {limit} is its limit"
+        needed = request.database_nodes * memory_mb_per_node + request.load_nodes * LOAD_NODE_MB
+        available = int(_machine.facts()["memory_available_mb"])
+        if needed > available:
+            nodes = f"{request.database_nodes} nodes of {memory_mb_per_node} MB and {request.load_nodes} for load"
+            return f"{nodes} need {needed} MB, but {available} MB are available"
+        return None
+
+    def _record(self, request: Request, until: datetime, hierarchies: _cgroup.Hierarchies) -> _lease.Record:
+        taken = {record.id for _, record in _lease.records(self._state, self.name)} | _registry.known().keys()
+        identity = _lease.new_id(taken)
+        names: list[tuple[Role, int]] = [("database", index + 1) for index in range(request.database_nodes)]
+        names += [("load", index + 1) for index in range(request.load_nodes)]
+        nodes = tuple(self._node(identity, role, number, hierarchies) for role, number in names)
+        namespaces = [_network.namespace(identity, node.name) for node in nodes]
+        return _lease.Record(
+            id=identity,
+            site=self.name,
+            mode=self.mode,
+            study=request.study,
+            owner=_lease.owner(),
+            created=_lease.utc_now(),
+            until=_lease.aware(until),
+            nodes=nodes,
+            namespaces=(_network.switch(identity), *namespaces) if self.mode == "namespaces" else (),
+            cgroups=tuple(folder for node in nodes for folder in node.cgroups),
+            folders=(_lease.nodes_folder(self._state, identity),),
+        )
+
+    def _node(self, identity: str, role: Role, number: int, hierarchies: _cgroup.Hierarchies) -> Node:
+        name = f"{LETTERS[role]}{number}"
+        limits = self._limits(role)
+        entry = self._entry()
+        groups = _cgroup.folders(hierarchies, identity, name) if entry else ()
+        prefix: tuple[str, ...] = ()
+        watch_prefix: tuple[str, ...] = ()
+        if entry:
+            # As root Cassandra would lock its whole heap in memory; a node is to behave as it does for a plain user.
+            dropped = ("--drop-capability", "ipc_lock") if _machine.capable("setpcap") else ()
+            inside = str(_network.path(_network.namespace(identity, name)))
+            network = ("--netns", inside) if self.mode == "namespaces" else ()
+            charged = tuple(word for group in groups for word in ("--cgroup", str(group)))
+            prefix = (*entry, *network, *charged, *dropped, "--")
+            watch_prefix = (*entry, *network, *dropped, "--")
+        return Node(
+            name=name,
+            role=role,
+            address=self._address(role, number),
+            prefix=prefix,
+            watch_prefix=watch_prefix,
+            folder=_lease.nodes_folder(self._state, identity) / name,
+            memory_mb=limits.memory_mb,
+            cpus=limits.cpus,
+            cgroups=groups,
+            environment=_lease.environment(self._state, identity),
+        )
+
+    def _address(self, role: Role, number: int) -> str:
+        if self.mode == "namespaces":
+            return f"{self._settings.subnet}.{0 if role == 'database' else 1}.{number}"
+        return f"{LOOPBACK_DATABASES if role == 'database' else LOOPBACK_LOADERS}.{number}"
+
+    def _limits(self, role: Role) -> _cgroup.Limits:
+        """A limit on the load generator would be a limit on what can be seen, so it has none."""
+        return _cgroup.Limits(self._settings.cpus, self._settings.memory_mb) if role == "database" else _cgroup.Limits()
+
+    def _entry(self) -> tuple[str, str] | None:
+        """The program that turns into a process of a node; without it, loopback nodes have no control groups."""
+        try:
+            return str(agent.find()), "enter"
+        except EngineError:
+            return None
+
+    def _steps(self, record: _lease.Record, lease: Lease, hierarchies: _cgroup.Hierarchies) -> list[Step]:
+        members = [_network.Member(node.name, node.address) for node in record.nodes]
+
+        async def write() -> None:
+            with _lease.locked(self._state):
+                self._claim_loopback(record)
+                _lease.write(lease.record, record)
+            if _registry.usable():
+                _registry.enter(record.id, lease.record)
+
+        async def folders() -> None:
+            for node in record.nodes:
+                node.folder.mkdir(parents=True)
+
+        def groups(node: Node) -> Callable[[], Awaitable[None]]:
+            async def make() -> None:
+                _cgroup.make(hierarchies, record.id, node.name, self._limits(node.role))
+
+            return make
+
+        steps = [Step("record", write), Step("folders", folders)]
+        steps += [Step(f"cgroups of {node.name}", groups(node)) for node in record.nodes if node.cgroups]
+        if self.mode == "namespaces":
+            steps += [
+                Step("namespaces", lambda: _network.add_namespaces(record.id, members)),
+                Step("switch", lambda: _network.add_switch(record.id, members)),
+                Step("addresses", lambda: _network.add_addresses(record.id, members)),
+            ]
+        return steps
+
+    def _claim_loopback(self, wanted: _lease.Record) -> None:
+        """Loopback addresses are the machine's, so two leases would meet on them. Raises SiteError."""
+        if self.mode != "loopback":
+            return
+        for _, other in _lease.records(self._state, self.name):
+            if other.mode != "loopback" or other.id == wanted.id:
+                continue
+            if _lease.lives(other.owner):
+                raise SiteError(
+                    f"study {other.study} (lease {other.id}, process {other.owner.pid}) uses the loopback addresses",
+                    'wait for it, or use mode = "namespaces" as root',
+                )
+            raise SiteError(
+                f"study {other.study} (lease {other.id}) was killed and left processes on the loopback addresses",
+                "say `steelyard clean local`",
+            )
+
+    async def _kill(self, identity: str, hierarchies: _cgroup.Hierarchies) -> None:
+        groups = _cgroup.present(hierarchies, identity).get(identity, [])
+        networks = [_network.path(name) for name in _network.present(identity).get(identity, [])]
+        await _lease.kill(identity, groups, networks)
+
+    def _orphans(self, recorded: set[str], now: datetime) -> list[Lease]:
+        """Namespaces and cgroups of our pattern without a record anywhere. Only root sees to them."""
+        if not _registry.usable():
+            return []
+        groups = [name for name in _cgroup.present(_cgroup.detect()) if _lease.ID_PATTERN.fullmatch(name)]
+        pointers = _registry.known()
+        kept = {identity for identity, record in pointers.items() if record.exists()}
+        lost = {*_network.present(), *groups, *pointers} - recorded - kept
+        return [
+            Lease(identity, self.name, (), now, _lease.record_path(self._state, identity)) for identity in sorted(lost)
+        ]
+
+
+def _mode(settings: Settings) -> Literal["namespaces", "loopback"]:
+    if settings.mode != "auto":
+        return settings.mode
+    able = all(_machine.capable(name) for name in ("net_admin", "sys_admin", "setpcap"))
+    return "namespaces" if able and shutil.which("ip") else "loopback"
+
+
+async def _remove_tree(folder: Path) -> None:
+    """Remove a folder with everything in it. Raises SiteError."""
+    try:
+        await asyncio.to_thread(shutil.rmtree, folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise SiteError(f"cannot remove {error.filename}: {error.strerror}") from error
+
+
+async def _remove_record(lease: Lease) -> None:
+    try:
+        lease.record.unlink(missing_ok=True)
+        lease.record.with_suffix(".draft").unlink(missing_ok=True)
+    except OSError as error:
+        raise SiteError(f"cannot remove {lease.record}: {error.strerror}") from error
+    if _registry.usable():
+        _registry.leave(lease.id)

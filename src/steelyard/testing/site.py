@@ -1,0 +1,254 @@
+"""The contract of a site, as tests that an author of one inherits.
+
+    class TestMySite(SiteContract):
+        module = "my-site"              # module name, entry point or path, as in a study
+        settings = {"rack": "b"}
+
+The death of a conductor is tried for real: a child process leases, starts a process on a node, and is killed with
+SIGKILL. Run as a program this module is that child.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+from steelyard import plugin
+from steelyard.model.errors import SiteError
+from steelyard.node.base import Node
+from steelyard.node.command import run, spawn
+from steelyard.site import _lease
+from steelyard.site.base import Lease, Request, Site
+
+COMMAND_TIMEOUT_S = 20.0
+VICTIM_TIMEOUT_S = 60.0
+SLEEP_S = "600"
+KILL_MOMENTS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05)
+"""When the conductor is killed, as parts of the time that a lease takes."""
+
+
+def make_site(module: str, settings: Mapping[str, Any], state: Path) -> Site:
+    """The site that a study with these settings would get."""
+    found = plugin.find("site", module)
+    site: Site = found.create(found.Settings(**settings), state)
+    return site
+
+
+class SiteContract:
+    """Inherit, and set `module`; override `remains` to look for what else your site creates."""
+
+    module: ClassVar[str]
+    settings: ClassVar[Mapping[str, Any]] = {}
+    database_nodes: ClassVar[int] = 2
+    load_nodes: ClassVar[int] = 1
+    leases_at_once: ClassVar[bool] = True
+    """Whether two leases can be held at the same time."""
+
+    def remains(self, lease: Lease) -> list[str]:
+        """Everything that is still there of a lease; must be empty after its release."""
+        places = [lease.record, *(node.folder for node in lease.nodes if node.local)]
+        left = [str(place) for place in places if place.exists()]
+        return left + [f"process {pid}" for pid in _lease.processes(lease.id)]
+
+    def request(self) -> Request:
+        """What the tests ask for."""
+        return Request("contract", self.database_nodes, self.load_nodes)
+
+    def test_lends_what_was_asked(self, tmp_path: Path) -> None:
+        """Names, roles, addresses and empty folders are right, and the lease is on record."""
+        with self._leased(tmp_path) as (site, lease):
+            names = [f"n{index + 1}" for index in range(self.database_nodes)]
+            assert [node.name for node in lease.databases] == names
+            assert [node.name for node in lease.loaders] == [f"l{index + 1}" for index in range(self.load_nodes)]
+            assert len({node.address for node in lease.nodes}) == len(lease.nodes)
+            assert len({node.folder for node in lease.nodes}) == len(lease.nodes)
+            assert all(not list(node.folder.iterdir()) for node in lease.nodes if node.local)
+            assert lease.record.exists()
+            assert lease.site == site.name
+            assert _recorded(site) == []
+
+    def test_runs_commands(self, tmp_path: Path) -> None:
+        """Commands run through both prefixes, carry the lease's mark, and give their own exit code."""
+        with self._leased(tmp_path) as (_, lease):
+            for watch in (False, True):
+                done = asyncio.run(run(lease.nodes[0], ["env"], timeout_s=COMMAND_TIMEOUT_S, watch=watch))
+                assert all(
+                    f"{key}={value}" in done.stdout.decode() for key, value in lease.nodes[0].environment.items()
+                )
+                argv = ["sh", "-c", "exit 7"]
+                failed = asyncio.run(run(lease.nodes[0], argv, timeout_s=COMMAND_TIMEOUT_S, watch=watch, check=False))
+                assert failed.exit_code == 7
+
+    def test_leases_twice(self, tmp_path: Path) -> None:
+        """A second lease is another one with the same addresses, or is refused with a reason."""
+        with self._leased(tmp_path) as (site, first):
+            if not self.leases_at_once:
+                refusal = _refusal(site, self.request())
+                assert "contract" in refusal
+                return
+            second = asyncio.run(site.lease(self.request(), _in_an_hour()))
+            try:
+                assert first.id != second.id
+                assert [node.address for node in first.nodes] == [node.address for node in second.nodes]
+                assert not {node.folder for node in first.nodes} & {node.folder for node in second.nodes}
+            finally:
+                asyncio.run(site.release(second))
+            assert self.remains(second) == []
+            assert first.record.exists()
+
+    def test_gives_the_same_addresses_again(self, tmp_path: Path) -> None:
+        """Frozen data names the addresses of its nodes, so the next lease must have them, too."""
+        with self._leased(tmp_path) as (_, first):
+            pass
+        with self._leased(tmp_path) as (_, second):
+            assert [node.address for node in first.nodes] == [node.address for node in second.nodes]
+
+    def test_releases_twice(self, tmp_path: Path) -> None:
+        """Release takes running processes and files with it, and the second time finds nothing to do."""
+        with self._leased(tmp_path) as (site, lease):
+            asyncio.run(_use_and_release(site, lease))
+            assert self.remains(lease) == []
+            asyncio.run(site.release(lease))
+            assert self.remains(lease) == []
+
+    def test_says_facts(self, tmp_path: Path) -> None:
+        """Facts are words about the node; the address is among them."""
+        with self._leased(tmp_path) as (site, lease):
+            facts = asyncio.run(site.facts(lease.nodes[0]))
+            assert facts["address"] == lease.nodes[0].address
+            assert all(isinstance(value, str) and value for value in facts.values())
+
+    def test_refuses_too_many_nodes(self, tmp_path: Path) -> None:
+        """A request that cannot be met is refused before anything is made."""
+        site = make_site(self.module, self.settings, tmp_path)
+        request = Request("contract", 100_000, 1)
+        assert site.refuse(request, None)
+        assert _refusal(site, request)
+        assert list(tmp_path.rglob("*.json")) == []
+
+    def test_expired_lease_is_left_over(self, tmp_path: Path) -> None:
+        """A lease has an end, even if its owner lives."""
+        site = make_site(self.module, self.settings, tmp_path)
+        lease = asyncio.run(site.lease(self.request(), _lease.utc_now() - timedelta(seconds=1)))
+        try:
+            assert [left.id for left in _recorded(site)] == [lease.id]
+        finally:
+            asyncio.run(site.release(lease))
+        assert _recorded(site) == []
+
+    def test_killed_while_it_uses_the_lease(self, tmp_path: Path) -> None:
+        """A conductor that dies by SIGKILL leaves a lease that is found and taken back whole."""
+        with _victim(self, tmp_path) as child:
+            assert _line(child) == "ready"
+            assert _line(child).startswith("leased ")
+            sleeper = int(_line(child).removeprefix("spawned "))
+            os.kill(child.pid, signal.SIGKILL)
+        assert Path(f"/proc/{sleeper}").exists()
+        assert len(self._clean_up(tmp_path)) == 1
+
+    def test_killed_at_any_moment(self, tmp_path: Path) -> None:
+        """The record comes first: whenever the conductor dies, what it had made is found."""
+        begun = time.monotonic()
+        with self._leased(tmp_path):
+            duration_s = time.monotonic() - begun
+        for part in KILL_MOMENTS:
+            with _victim(self, tmp_path) as child:
+                assert _line(child) == "ready"
+                time.sleep(part * duration_s)
+                os.kill(child.pid, signal.SIGKILL)
+            self._clean_up(tmp_path)
+
+    @contextmanager
+    def _leased(self, state: Path) -> Iterator[tuple[Site, Lease]]:
+        site = make_site(self.module, self.settings, state)
+        lease = asyncio.run(site.lease(self.request(), _in_an_hour()))
+        try:
+            yield site, lease
+        finally:
+            asyncio.run(site.release(lease))
+        assert self.remains(lease) == []
+
+    def _clean_up(self, state: Path) -> Sequence[Lease]:
+        """Release what a dead conductor left in this state folder, and look whether it is gone."""
+        site = make_site(self.module, self.settings, state)
+        found = _recorded(site)
+        for lease in found:
+            asyncio.run(site.release(lease))
+            assert self.remains(lease) == []
+        assert _recorded(site) == []
+        assert list((state / "leases").glob("*.json")) == []
+        return found
+
+
+def _in_an_hour() -> datetime:
+    return _lease.utc_now() + timedelta(hours=1)
+
+
+def _recorded(site: Site) -> list[Lease]:
+    """What is left over of this state folder; a machine may have other rubbish."""
+    return [lease for lease in asyncio.run(site.leftovers()) if lease.record.exists()]
+
+
+def _refusal(site: Site, request: Request) -> str:
+    try:
+        lease = asyncio.run(site.lease(request, _in_an_hour()))
+    except SiteError as error:
+        return error.message
+    asyncio.run(site.release(lease))
+    raise AssertionError(f"site {site.name} lent what it should have refused: {request}")
+
+
+async def _use_and_release(site: Site, lease: Lease) -> None:
+    for node in lease.nodes:
+        await _start_sleeper(node)
+        if node.local:
+            (node.folder / "data").write_text("x", encoding="utf-8")
+    await site.release(lease)
+
+
+async def _start_sleeper(node: Node) -> int:
+    return (await spawn(node, ["sleep", SLEEP_S])).pid
+
+
+@contextmanager
+def _victim(contract: SiteContract, state: Path) -> Iterator[subprocess.Popen[str]]:
+    """A conductor that is to be killed."""
+    asked = json.dumps([contract.module, dict(contract.settings), contract.database_nodes, contract.load_nodes])
+    argv = [sys.executable, "-m", "steelyard.testing.site", str(state), asked]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
+            child.wait(VICTIM_TIMEOUT_S)
+
+
+def _line(child: subprocess.Popen[str]) -> str:
+    assert child.stdout is not None
+    return child.stdout.readline().strip()
+
+
+async def _be_victim(state: Path, asked: str) -> None:
+    """Lease, start a process on every node, say so, and wait for the end."""
+    module, settings, database_nodes, load_nodes = json.loads(asked)
+    site = make_site(module, settings, state)
+    print("ready", flush=True)
+    lease = await site.lease(Request("victim", database_nodes, load_nodes), _in_an_hour())
+    print(f"leased {lease.id}", flush=True)
+    pids = [await _start_sleeper(node) for node in lease.nodes]
+    print(f"spawned {pids[0]}", flush=True)
+    await asyncio.sleep(VICTIM_TIMEOUT_S)
+
+
+if __name__ == "__main__":
+    asyncio.run(_be_victim(Path(sys.argv[1]), sys.argv[2]))

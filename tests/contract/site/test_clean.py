@@ -1,0 +1,130 @@
+"""`steelyard clean` and `steelyard doctor` on what really is on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from steelyard.cli import doctor as doctor_module
+from steelyard.cli.clean import clean, reclaim
+from steelyard.cli.doctor import doctor
+from steelyard.model.errors import SiteError
+from steelyard.node import agent
+from steelyard.site import _lease, fake
+from steelyard.site.base import Lease, Request
+
+
+@pytest.fixture
+def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def killed(state: Path) -> str:
+    """The lease of a conductor that was killed with a process on its node."""
+    argv = [sys.executable, "-m", "steelyard.testing.site", str(state), json.dumps(["fake", {}, 1, 0])]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        lines = [child.stdout.readline().split() for _ in range(3)]
+        os.kill(child.pid, signal.SIGKILL)
+    return lines[1][1]
+
+
+def cleaned(*, dry_run: bool = False, as_json: bool = False) -> tuple[int, str]:
+    stream = io.StringIO()
+    console = Console(file=stream, width=200)
+    return asyncio.run(clean(["fake"], dry_run=dry_run, console=console, as_json=as_json)), stream.getvalue()
+
+
+def expired(fail: str = "") -> Lease:
+    site = fake.create(fake.Settings.model_validate({"fail": fail}), Path(os.environ["STEELYARD_STATE"]))
+    return asyncio.run(site.lease(Request("long study", 1), _lease.utc_now() - timedelta(minutes=1)))
+
+
+def test_clean_where_nothing_is_left(state: Path) -> None:
+    assert cleaned() == (0, "nothing is left over at fake\n")
+
+
+def test_clean_shows_then_removes(killed: str, state: Path) -> None:
+    for _ in range(2):
+        code, text = cleaned(dry_run=True)
+        assert code == 0
+        assert text.startswith(f"left over: lease {killed} of site fake (study victim, 1 node, 1 process): its owner")
+    code, text = cleaned()
+    assert (code, text.split(" of ")[0]) == (0, f"removed lease {killed}")
+    assert _lease.processes(killed) == set()
+    assert list((state / "nodes").iterdir()) == []
+    assert cleaned() == (0, "nothing is left over at fake\n")
+
+
+def test_clean_as_data(killed: str, state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cleaned(as_json=True)
+    data = json.loads(capsys.readouterr().out)
+    assert [(lease["lease"], lease["outcome"], lease["processes"]) for lease in data["leases"]] == [
+        (killed, "removed", 1)
+    ]
+
+
+def test_clean_never_touches_a_lease_whose_owner_lives(state: Path) -> None:
+    lease = expired()
+    code, text = cleaned()
+    assert code == 0
+    assert text.startswith(f"kept lease {lease.id} of site fake (study long study, 2 nodes, 0 processes)")
+    assert "its owner lives" in text
+    assert lease.record.exists()
+
+
+def test_clean_says_what_it_could_not_remove(
+    killed: str, state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def stuck(site: fake.FakeSite, lease: Lease) -> None:
+        raise SiteError("the disk is gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fake.FakeSite, "release", stuck)
+        code, text = cleaned()
+        assert code == 3
+        assert text.startswith(f"could not remove lease {killed}")
+        assert "the disk is gone" in text
+        with pytest.raises(SiteError, match="the disk is gone"):
+            asyncio.run(reclaim(["fake"], console=Console(file=io.StringIO())))
+    assert cleaned()[0] == 0
+
+
+def test_reclaim_is_silent_when_there_is_nothing(state: Path) -> None:
+    expired()
+    stream = io.StringIO()
+    asyncio.run(reclaim(["fake"], console=Console(file=stream)))
+    assert stream.getvalue() == ""
+
+
+def test_doctor_gives_every_fault_its_mend(
+    state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor_module, "STEAL_WINDOW_S", 0.02)
+    monkeypatch.setenv("STEELYARD_AGENT", "/nowhere/agent")
+    monkeypatch.setattr(agent, "candidates", lambda: (Path("/nowhere/agent"),))
+    assert doctor(as_json=True, console=Console(file=io.StringIO())) == 3
+    findings = {finding["name"]: finding for finding in json.loads(capsys.readouterr().out)}
+    assert {"processor", "memory", "clock", "privileges", "cgroups", "site local", "leftovers"} <= findings.keys()
+    assert findings["agent"]["state"] == "bad"
+    assert all(finding["mend"] for finding in findings.values() if finding["state"] != "good")
+    assert all(not finding["mend"] for finding in findings.values() if finding["state"] == "good")
+
+
+def test_doctor_prints_a_line_each(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor_module, "STEAL_WINDOW_S", 0.02)
+    stream = io.StringIO()
+    doctor(as_json=False, console=Console(file=stream, width=200))
+    assert any(line[2:].startswith("clock ") for line in stream.getvalue().splitlines())
