@@ -1,0 +1,274 @@
+//! What one worker counts within one interval: filled by one thread, handed over whole, merged by the reporter.
+
+use std::collections::BTreeMap;
+
+use steelyard_wire::Counts;
+
+use crate::client::{Nanos, Outcome};
+use crate::histogram::Histogram;
+use crate::ycsb::{Kind, LoadError};
+
+/// The spans of an operation's time that are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// done - due
+    Response,
+    /// done - sent
+    Service,
+    /// sent - due
+    Lag,
+    /// sent - the later of due and a place in flight being free: the generator's own delay
+    Pacing,
+}
+
+impl Measure {
+    pub const ALL: [Self; 4] = [Self::Response, Self::Service, Self::Lag, Self::Pacing];
+
+    /// Name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Response => "response",
+            Self::Service => "service",
+            Self::Lag => "lag",
+            Self::Pacing => "pacing",
+        }
+    }
+}
+
+const CELLS: usize = Kind::ALL.len() * Outcome::ALL.len() * Measure::ALL.len();
+
+/// An operation's instants. `free` is when its place in flight became free and there was a connection to send it on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    pub due: Nanos,
+    pub free: Nanos,
+    /// `None`: given up before it was sent; only its response time exists.
+    pub sent: Option<Nanos>,
+    pub done: Nanos,
+}
+
+/// Counts and histograms.
+#[derive(Debug)]
+pub struct Tally {
+    empty: Histogram,
+    /// By kind, outcome and measure; made when first needed, because most never are.
+    histograms: Vec<Option<Box<Histogram>>>,
+    pub sent: u64,
+    pub done: u64,
+    pub by_outcome: [u64; Outcome::ALL.len()],
+    /// Rows returned by scans.
+    pub rows: u64,
+    /// Due but not sent at the end of the interval.
+    pub backlog: u64,
+    pub first_sent: Option<Nanos>,
+    pub last_done: Option<Nanos>,
+}
+
+impl Tally {
+    /// An empty tally.
+    pub fn new() -> Result<Self, LoadError> {
+        Ok(Self::with(Histogram::new()?))
+    }
+
+    /// Another empty tally.
+    pub fn sibling(&self) -> Self {
+        Self::with(self.empty.clone())
+    }
+
+    fn with(empty: Histogram) -> Self {
+        Self {
+            empty,
+            histograms: (0..CELLS).map(|_| None).collect(),
+            sent: 0,
+            done: 0,
+            by_outcome: [0; Outcome::ALL.len()],
+            rows: 0,
+            backlog: 0,
+            first_sent: None,
+            last_done: None,
+        }
+    }
+
+    /// Counts a whole operation.
+    #[inline]
+    pub fn operation(&mut self, kind: Kind, outcome: Outcome, rows: u32, timing: &Timing) {
+        self.done += 1;
+        self.by_outcome[outcome as usize] += 1;
+        if kind == Kind::Scan {
+            self.rows += u64::from(rows);
+        }
+        self.last_done = self.last_done.max(Some(timing.done));
+        self.record(kind, outcome, Measure::Response, timing.done.saturating_sub(timing.due));
+        let Some(sent) = timing.sent else { return };
+        self.first_sent = Some(self.first_sent.map_or(sent, |first| first.min(sent)));
+        self.record(kind, outcome, Measure::Service, timing.done.saturating_sub(sent));
+        self.record(kind, outcome, Measure::Lag, sent.saturating_sub(timing.due));
+        self.record(
+            kind,
+            outcome,
+            Measure::Pacing,
+            sent.saturating_sub(timing.due.max(timing.free)),
+        );
+    }
+
+    /// Counts the service time of one half of a read-modify-write. It is not an operation of its own, so it has no
+    /// response time and adds nothing to `done`.
+    pub fn part(&mut self, kind: Kind, outcome: Outcome, service: Nanos) {
+        self.record(kind, outcome, Measure::Service, service);
+    }
+
+    #[inline]
+    fn record(&mut self, kind: Kind, outcome: Outcome, measure: Measure, ns: Nanos) {
+        let cell = &mut self.histograms[place(kind, outcome, measure)];
+        cell.get_or_insert_with(|| Box::new(self.empty.clone())).record(ns);
+    }
+
+    /// Operations that ended in an error.
+    pub fn errors(&self) -> u64 {
+        Outcome::ALL
+            .into_iter()
+            .filter(|outcome| outcome.is_error())
+            .map(|outcome| self.by_outcome[outcome as usize])
+            .sum()
+    }
+
+    /// Errors by the names of their kinds; kinds without errors are left out.
+    pub fn errors_by_kind(&self) -> BTreeMap<String, u64> {
+        Outcome::ALL
+            .into_iter()
+            .filter(|outcome| outcome.is_error() && self.by_outcome[*outcome as usize] > 0)
+            .map(|outcome| (outcome.name().to_owned(), self.by_outcome[outcome as usize]))
+            .collect()
+    }
+
+    /// Adds another's counts; backlogs add up too.
+    pub fn merge(&mut self, other: &Self) {
+        self.merge_counts(other);
+        for (mine, theirs) in self.histograms.iter_mut().zip(&other.histograms) {
+            if let Some(theirs) = theirs {
+                mine.get_or_insert_with(|| Box::new(self.empty.clone())).merge(theirs);
+            }
+        }
+    }
+
+    /// Adds another's counts, but not its histograms: for the totals of a phase.
+    pub fn merge_counts(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.done += other.done;
+        self.rows += other.rows;
+        self.backlog += other.backlog;
+        for (mine, theirs) in self.by_outcome.iter_mut().zip(other.by_outcome) {
+            *mine += theirs;
+        }
+        self.first_sent = [self.first_sent, other.first_sent].into_iter().flatten().min();
+        self.last_done = self.last_done.max(other.last_done);
+    }
+
+    /// Forgets everything; histograms once made are kept.
+    pub fn clear(&mut self) {
+        for histogram in self.histograms.iter_mut().flatten() {
+            if histogram.count() > 0 {
+                histogram.clear();
+            }
+        }
+        (self.sent, self.done, self.rows, self.backlog) = (0, 0, 0, 0);
+        self.by_outcome = [0; Outcome::ALL.len()];
+        (self.first_sent, self.last_done) = (None, None);
+    }
+
+    /// One measure over all kinds and outcomes, added to `into`.
+    pub fn collect(&self, measure: Measure, into: &mut Histogram) {
+        into.clear();
+        let step = Measure::ALL.len();
+        for histogram in self.histograms.iter().skip(measure as usize).step_by(step).flatten() {
+            into.merge(histogram);
+        }
+    }
+
+    /// The histograms as the records have them.
+    pub fn counts(&self) -> Vec<Counts> {
+        let mut counts = Vec::new();
+        for kind in Kind::ALL {
+            for outcome in Outcome::ALL {
+                for measure in Measure::ALL {
+                    let Some(histogram) = &self.histograms[place(kind, outcome, measure)] else {
+                        continue;
+                    };
+                    if histogram.count() == 0 {
+                        continue;
+                    }
+                    counts.push(Counts {
+                        operation: kind.name().to_owned(),
+                        outcome: outcome.name().to_owned(),
+                        measure: measure.name().to_owned(),
+                        buckets: histogram.buckets(),
+                    });
+                }
+            }
+        }
+        counts
+    }
+}
+
+fn place(kind: Kind, outcome: Outcome, measure: Measure) -> usize {
+    (kind as usize * Outcome::ALL.len() + outcome as usize) * Measure::ALL.len() + measure as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timing(due: Nanos, free: Nanos, sent: Option<Nanos>, done: Nanos) -> Timing {
+        Timing { due, free, sent, done }
+    }
+
+    fn low(tally: &Tally, measure: &str) -> Vec<(u64, u64)> {
+        let counts = tally.counts().into_iter().find(|counts| counts.measure == measure);
+        counts.map_or_else(Vec::new, |counts| {
+            counts.buckets.into_iter().map(|(low, _, count)| (low, count)).collect()
+        })
+    }
+
+    #[test]
+    fn each_measure_is_its_difference() {
+        let mut tally = Tally::new().unwrap();
+        tally.operation(Kind::Read, Outcome::Ok, 1, &timing(100, 400, Some(450), 1000));
+        assert_eq!(low(&tally, "response"), [(900, 1)]);
+        assert_eq!(low(&tally, "service"), [(550, 1)]);
+        assert_eq!(low(&tally, "lag"), [(350, 1)]);
+        assert_eq!(low(&tally, "pacing"), [(50, 1)]);
+        assert_eq!(
+            (tally.first_sent, tally.last_done, tally.rows),
+            (Some(450), Some(1000), 0)
+        );
+    }
+
+    #[test]
+    fn an_operation_that_was_never_sent_has_a_response_time_only() {
+        let mut tally = Tally::new().unwrap();
+        tally.operation(Kind::Scan, Outcome::Connection, 0, &timing(100, 0, None, 1000));
+        assert_eq!(tally.counts().len(), 1);
+        assert_eq!(low(&tally, "response"), [(900, 1)]);
+        assert_eq!((tally.errors(), tally.first_sent), (1, None));
+        assert_eq!(tally.errors_by_kind(), [("connection".to_owned(), 1)].into());
+    }
+
+    #[test]
+    fn merged_tallies_are_their_sum_and_a_cleared_one_is_empty() {
+        let (mut left, mut right) = (Tally::new().unwrap(), Tally::new().unwrap());
+        left.operation(Kind::Scan, Outcome::Ok, 3, &timing(0, 0, Some(5), 10));
+        right.operation(Kind::Scan, Outcome::Ok, 4, &timing(0, 0, Some(2), 10));
+        right.operation(Kind::Read, Outcome::NotFound, 0, &timing(0, 0, Some(4), 20));
+        left.merge(&right);
+        assert_eq!(
+            (left.done, left.rows, left.errors(), left.first_sent, left.last_done),
+            (3, 7, 0, Some(2), Some(20))
+        );
+        let mut all = Histogram::new().unwrap();
+        left.collect(Measure::Response, &mut all);
+        assert_eq!(all.count(), 3);
+        left.clear();
+        assert!(left.counts().is_empty());
+        assert_eq!(left.done, 0);
+    }
+}

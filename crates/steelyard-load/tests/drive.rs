@@ -1,0 +1,511 @@
+//! The driving loop against a client that answers by rule, on a clock that is moved by hand: exact, and without waiting.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use steelyard_load::client::{Client, Clock, Completion, Nanos, Outcome};
+use steelyard_load::drive::{self, DriveError};
+use steelyard_load::ycsb::{Kind, Operation};
+use steelyard_wire::{Action, Done, Interval, Order, Proportions, Record, Schedule, Share, Stop};
+
+const MS: Nanos = 1_000_000;
+const S: Nanos = 1_000 * MS;
+
+type Rule = Box<dyn Fn(&Operation, Nanos) -> Answer + Send>;
+
+/// What the fake does with an operation sent at an instant.
+enum Answer {
+    At(Nanos, Outcome),
+    Never,
+    /// It is not even sent.
+    Held,
+}
+
+type Promise = Option<(Nanos, Outcome)>;
+
+/// Answers after a time, moving the clock's hand to the next thing that happens.
+struct Fake {
+    hand: &'static AtomicU64,
+    rule: Rule,
+    unsent: Vec<(u32, Operation)>,
+    /// Slot, when it was sent, and its answer if there will be one.
+    flying: Vec<(u32, Nanos, Promise)>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    operations: Vec<Operation>,
+    most_in_flight: usize,
+}
+
+impl Client for Fake {
+    fn submit(&mut self, slot: u32, operation: &Operation) {
+        self.unsent.push((slot, *operation));
+        self.seen.lock().unwrap().operations.push(*operation);
+    }
+
+    fn abandon(&mut self, slot: u32) -> Option<Nanos> {
+        self.unsent.retain(|(other, _)| *other != slot);
+        let place = self.flying.iter().position(|(other, ..)| *other == slot)?;
+        Some(self.flying.remove(place).1)
+    }
+
+    fn poll(&mut self, clock: &Clock, until: Nanos, completions: &mut Vec<Completion>) -> io::Result<()> {
+        let now = clock.now();
+        let mut held = Vec::new();
+        for (slot, operation) in self.unsent.drain(..) {
+            match (self.rule)(&operation, now) {
+                Answer::At(at, outcome) => self.flying.push((slot, now, Some((at, outcome)))),
+                Answer::Never => self.flying.push((slot, now, None)),
+                Answer::Held => held.push((slot, operation)),
+            }
+        }
+        self.unsent = held;
+        let mut seen = self.seen.lock().unwrap();
+        seen.most_in_flight = seen.most_in_flight.max(self.flying.len());
+        let next = self
+            .flying
+            .iter()
+            .filter_map(|(_, _, answer)| answer.map(|(at, _)| at))
+            .min();
+        let done = next.unwrap_or(Nanos::MAX).min(until).max(now);
+        self.hand.store(done, Ordering::Relaxed);
+        self.flying.retain(|(slot, sent, answer)| match answer {
+            Some((at, outcome)) if *at <= done => {
+                let rows = if outcome.is_error() { 0 } else { 1 };
+                completions.push(Completion {
+                    slot: *slot,
+                    outcome: *outcome,
+                    rows,
+                    sent: Some(*sent),
+                    ready: 0,
+                    done,
+                });
+                false
+            }
+            _ => true,
+        });
+        Ok(())
+    }
+
+    fn reconnections(&self) -> u64 {
+        0
+    }
+}
+
+fn order(schedule: Schedule, stop: Stop) -> Order {
+    let mut order: Order = serde_json::from_str(include_str!("../../../schema/order.example.json")).unwrap();
+    order.schedule = schedule;
+    order.stop = stop;
+    order.workload.proportions = Proportions {
+        read: 1.0,
+        ..Proportions::default()
+    };
+    order
+}
+
+fn constant(rate_per_s: f64, in_flight: u32) -> Schedule {
+    Schedule::Constant { rate_per_s, in_flight }
+}
+
+fn operations(operations: u64) -> Stop {
+    Stop {
+        operations: Some(operations),
+        duration_s: None,
+    }
+}
+
+fn seconds(duration_s: f64) -> Stop {
+    Stop {
+        operations: None,
+        duration_s: Some(duration_s),
+    }
+}
+
+struct Told {
+    intervals: Vec<Interval>,
+    done: Vec<Done>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Told {
+    /// (nanoseconds, count) of one measure over all intervals, kinds and outcomes of the measured phase.
+    fn measure(&self, name: &str) -> Vec<(u64, u64)> {
+        let counts = self
+            .intervals
+            .iter()
+            .filter(|interval| interval.phase != "warm-up")
+            .flat_map(|i| &i.counts);
+        let buckets = counts
+            .filter(|counts| counts.measure == name)
+            .flat_map(|counts| &counts.buckets);
+        buckets.map(|(low, _, count)| (*low, *count)).collect()
+    }
+
+    fn count(&self, name: &str, keep: impl Fn(u64) -> bool) -> u64 {
+        self.measure(name)
+            .into_iter()
+            .filter(|(ns, _)| keep(*ns))
+            .map(|(_, count)| count)
+            .sum()
+    }
+}
+
+fn records(out: &[u8]) -> Vec<Record> {
+    out.split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect()
+}
+
+fn drive(order: &Order, rule: impl Fn(&Operation, Nanos) -> Answer + Send + 'static) -> Told {
+    let hand: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(S)));
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let fake = Fake {
+        hand,
+        rule: Box::new(rule),
+        unsent: Vec::new(),
+        flying: Vec::new(),
+        seen: Arc::clone(&seen),
+    };
+    let mut out = Vec::new();
+    drive::run(
+        vec![fake],
+        order,
+        Clock::by_hand(hand),
+        &AtomicBool::new(false),
+        &mut out,
+    )
+    .unwrap();
+    let (mut intervals, mut done) = (Vec::new(), Vec::new());
+    for record in records(&out) {
+        match record {
+            Record::Interval(interval) => intervals.push(interval),
+            Record::Done(end) => done.push(end),
+            other => panic!("{other:?}"),
+        }
+    }
+    Told { intervals, done, seen }
+}
+
+fn after(service: Nanos) -> impl Fn(&Operation, Nanos) -> Answer + Send {
+    move |_, sent| Answer::At(sent + service, Outcome::Ok)
+}
+
+#[test]
+fn a_closed_loop_keeps_its_threads_in_flight_and_nothing_is_late() {
+    let told = drive(&order(Schedule::Closed { threads: 8 }, operations(1000)), after(MS));
+    let seen = told.seen.lock().unwrap();
+    assert_eq!((seen.most_in_flight, seen.operations.len()), (8, 1000));
+    assert!(seen.operations.iter().map(|operation| operation.index).eq(0..1000));
+    assert_eq!((told.done[0].operations, told.done[0].execution_ns), (1000, 125 * MS));
+    assert_eq!(told.count("lag", |ns| ns > 1), 0);
+    assert_eq!(told.measure("response"), told.measure("service"));
+}
+
+#[test]
+fn an_open_loop_sends_on_time_and_counts_intervals_exactly() {
+    let told = drive(&order(constant(2000.0, 16), seconds(2.0)), after(MS));
+    assert_eq!(told.done[0].operations, 4000);
+    assert_eq!(told.count("lag", |ns| ns > 1), 0);
+    let sent: Vec<u64> = told.intervals.iter().map(|interval| interval.sent).collect();
+    let done: u64 = told.intervals.iter().map(|interval| interval.done).sum();
+    assert_eq!((sent[0], sent.iter().sum::<u64>(), done), (2000, 4000, 4000));
+    assert_eq!(told.intervals[0].seconds, 1.0);
+}
+
+/// The proof against coordinated omission: during a stall of 2 s of a load of 1,000/s for 20 s, nothing is skipped, the
+/// response time shows the stall, and the service time only of what was in flight when it began.
+#[test]
+fn a_stall_is_seen_in_response_but_not_in_service_time() {
+    let stall = |_: &Operation, sent: Nanos| {
+        let end = if (6 * S..8 * S).contains(&sent) { 8 * S } else { 0 };
+        Answer::At((sent + MS).max(end), Outcome::Ok)
+    };
+    let told = drive(&order(constant(1000.0, 4), seconds(20.0)), stall);
+    assert_eq!((told.done[0].operations, told.done[0].errors), (20_000, 0));
+    assert_eq!(told.count("service", |ns| ns > 2 * MS), 4);
+    let late = told.count("response", |ns| ns > 100 * MS);
+    // 2,000 were due in the stall; what they held up is worked off at 4,000/s.
+    assert!((1900..=2700).contains(&late), "{late}");
+    assert_eq!(told.count("response", |ns| ns > 2100 * MS), 0);
+    // The generator was ready all the time: waiting for a place in flight is not its delay.
+    assert_eq!(told.count("pacing", |ns| ns > MS), 0);
+    let backlogs: Vec<u64> = told.intervals.iter().map(|interval| interval.backlog).collect();
+    assert!(
+        backlogs[5] > 900 && backlogs[3] == 0 && backlogs[19] == 0,
+        "{backlogs:?}"
+    );
+}
+
+#[test]
+fn an_operation_without_an_answer_times_out_and_the_load_goes_on() {
+    let mut order = order(Schedule::Closed { threads: 2 }, operations(100));
+    order.timeout_ms = 50;
+    let told = drive(&order, |operation, sent| match operation.index {
+        7 => Answer::Never,
+        _ => Answer::At(sent + MS, Outcome::Ok),
+    });
+    let done = &told.done[0];
+    assert_eq!((done.operations, done.errors), (100, 1));
+    assert_eq!(done.errors_by_kind, [("timeout".to_owned(), 1)].into());
+    assert_eq!(told.count("response", |ns| ns > 40 * MS), 1);
+}
+
+#[test]
+fn what_finds_no_connection_ends_as_such_and_has_no_service_time() {
+    let mut order = order(Schedule::Closed { threads: 1 }, operations(3));
+    order.timeout_ms = 50;
+    let told = drive(&order, |_, _| Answer::Held);
+    assert_eq!(told.done[0].errors_by_kind, [("connection".to_owned(), 3)].into());
+    assert_eq!(
+        (told.count("response", |_| true), told.count("service", |_| true)),
+        (3, 0)
+    );
+}
+
+#[test]
+fn a_hopeless_backlog_is_given_up_a_phases_length_after_its_end_and_counted() {
+    let mut order = order(constant(1000.0, 1), seconds(1.0));
+    order.timeout_ms = 100;
+    let told = drive(&order, after(10 * MS));
+    let done = &told.done[0];
+    assert_eq!(done.operations, 1000);
+    assert!((795..=800).contains(&done.errors), "{}", done.errors);
+    assert_eq!(done.errors_by_kind.keys().collect::<Vec<_>>(), ["timeout"]);
+    assert_eq!(told.count("service", |_| true), 1000 - done.errors);
+}
+
+#[test]
+fn a_read_modify_write_is_one_operation_of_two_parts() {
+    let mut order = order(Schedule::Closed { threads: 1 }, operations(10));
+    order.workload.proportions = Proportions {
+        read_modify_write: 1.0,
+        ..Proportions::default()
+    };
+    let told = drive(&order, |operation, sent| match (operation.kind, operation.index) {
+        (Kind::Read, 3) => Answer::At(sent + MS, Outcome::NotFound),
+        (Kind::Update, 4) => Answer::At(sent + 2 * MS, Outcome::WriteTimeout),
+        (Kind::Update, _) => Answer::At(sent + 2 * MS, Outcome::Ok),
+        _ => Answer::At(sent + MS, Outcome::Ok),
+    });
+    let done = &told.done[0];
+    assert_eq!(
+        (done.operations, done.errors, done.not_found, done.execution_ns),
+        (10, 1, 1, 30 * MS)
+    );
+    let of = |kind: &str, measure: &str| -> u64 {
+        let counts = told.intervals.iter().flat_map(|interval| &interval.counts);
+        let mine = counts.filter(|counts| counts.operation == kind && counts.measure == measure);
+        mine.flat_map(|counts| &counts.buckets).map(|(_, _, count)| count).sum()
+    };
+    assert_eq!(
+        (of("read-modify-write", "response"), of("read-modify-write", "service")),
+        (10, 10)
+    );
+    assert_eq!(
+        (of("read", "service"), of("update", "service"), of("read", "response")),
+        (10, 10, 0)
+    );
+    assert_eq!(told.count("service", |ns| ns > 29 * MS / 10), 10);
+}
+
+#[test]
+fn the_warm_up_is_a_phase_of_its_own_and_the_indices_go_on() {
+    let mut order = order(Schedule::Closed { threads: 1 }, operations(50));
+    order.warm_up_s = 0.1;
+    let told = drive(&order, after(MS));
+    let phases: Vec<(&str, u64)> = told
+        .done
+        .iter()
+        .map(|done| (done.phase.as_str(), done.operations))
+        .collect();
+    assert_eq!(phases, [("warm-up", 100), ("measure", 50)]);
+    assert!(
+        told.seen
+            .lock()
+            .unwrap()
+            .operations
+            .iter()
+            .map(|operation| operation.index)
+            .eq(0..150)
+    );
+}
+
+#[test]
+fn populate_inserts_its_share_of_the_records_once() {
+    let mut order = order(Schedule::Closed { threads: 4 }, Stop::default());
+    order.action = Action::Populate;
+    order.workload.records = 100;
+    order.share = Share { index: 1, of: 3 };
+    let told = drive(&order, after(MS));
+    assert_eq!((told.done[0].phase.as_str(), told.done[0].operations), ("populate", 33));
+    let seen = told.seen.lock().unwrap();
+    assert!(seen.operations.iter().all(|operation| operation.kind == Kind::Insert));
+    assert!(
+        seen.operations
+            .iter()
+            .map(|operation| operation.key)
+            .eq((1..100).step_by(3))
+    );
+}
+
+/// Answers after a nap, on the real clock.
+struct Napping(Vec<u32>, Arc<Mutex<Vec<u64>>>);
+
+impl Client for Napping {
+    fn submit(&mut self, slot: u32, operation: &Operation) {
+        self.0.push(slot);
+        self.1.lock().unwrap().push(operation.index);
+    }
+
+    fn abandon(&mut self, _slot: u32) -> Option<Nanos> {
+        None
+    }
+
+    fn poll(&mut self, clock: &Clock, _until: Nanos, completions: &mut Vec<Completion>) -> io::Result<()> {
+        std::thread::sleep(std::time::Duration::from_micros(100));
+        let now = clock.now();
+        let end = |slot| Completion {
+            slot,
+            outcome: Outcome::Ok,
+            rows: 1,
+            sent: Some(now),
+            ready: 0,
+            done: now,
+        };
+        completions.extend(self.0.drain(..).map(end));
+        Ok(())
+    }
+
+    fn reconnections(&self) -> u64 {
+        1
+    }
+}
+
+#[test]
+fn several_workers_share_the_operations_and_their_counts_are_merged() {
+    let mut order = order(Schedule::Closed { threads: 5 }, operations(6_000));
+    order.interval_s = 0.1;
+    assert_eq!(drive::slots(&order, 3).unwrap(), [2, 2, 1]);
+    assert_eq!(drive::slots(&order, 9).unwrap().len(), 5);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let clients = (0..3).map(|_| Napping(Vec::new(), Arc::clone(&seen))).collect();
+    let mut out = Vec::new();
+    drive::run(clients, &order, Clock::start(), &AtomicBool::new(false), &mut out).unwrap();
+    let mut indices = std::mem::take(&mut *seen.lock().unwrap());
+    indices.sort_unstable();
+    assert!(indices.into_iter().eq(0..6_000));
+    let records = records(&out);
+    let Some(Record::Done(done)) = records.last() else {
+        panic!()
+    };
+    assert_eq!((done.operations, done.dropped), (6_000, 0));
+    let counted: u64 = records
+        .iter()
+        .map(|record| if let Record::Interval(i) = record { i.done } else { 0 })
+        .sum();
+    assert_eq!(counted, 6_000);
+    assert!(records.len() > 2, "several intervals");
+}
+
+/// Takes a number of lines, then is closed.
+struct Closing(usize);
+
+impl Write for Closing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(1).ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_load() {
+    let mut order = order(Schedule::Closed { threads: 1 }, seconds(3600.0));
+    order.interval_s = 0.1;
+    let client = Napping(Vec::new(), Arc::default());
+    let ended = drive::run(
+        vec![client],
+        &order,
+        Clock::start(),
+        &AtomicBool::new(false),
+        &mut Closing(1),
+    );
+    assert!(matches!(ended, Err(DriveError::Output(_))), "{ended:?}");
+}
+
+#[test]
+fn a_stop_ends_the_load_with_its_done() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let hand: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(0)));
+    let ring = Arc::clone(&stop);
+    let rule = move |operation: &Operation, sent: Nanos| {
+        ring.fetch_or(operation.index == 20, Ordering::Relaxed);
+        if operation.index == 20 {
+            Answer::Never
+        } else {
+            Answer::At(sent + MS, Outcome::Ok)
+        }
+    };
+    let fake = Fake {
+        hand,
+        rule: Box::new(rule),
+        unsent: Vec::new(),
+        flying: Vec::new(),
+        seen: Arc::default(),
+    };
+    let mut out = Vec::new();
+    let mut order = order(constant(1000.0, 8), seconds(3600.0));
+    order.timeout_ms = 3_600_000;
+    drive::run(vec![fake], &order, Clock::by_hand(hand), &stop, &mut out).unwrap();
+    let Some(Record::Done(done)) = records(&out).pop() else {
+        panic!()
+    };
+    assert_eq!((done.operations, done.errors), (21, 1));
+}
+
+#[test]
+fn orders_that_cannot_be_are_refused() {
+    let none = order(Schedule::Closed { threads: 0 }, operations(1));
+    assert_eq!(drive::slots(&none, 1).unwrap_err().field, "schedule.threads");
+    let many = order(constant(1.0, 40_000), operations(1));
+    assert_eq!(drive::slots(&many, 2).unwrap_err().field, "schedule.in_flight");
+    assert!(drive::slots(&many, 3).is_ok());
+    for (change, field) in [
+        ((|order| order.interval_s = 0.05) as fn(&mut Order), "interval_s"),
+        (|order| order.timeout_ms = 0, "timeout_ms"),
+        (|order| order.stop.duration_s = Some(f64::NAN), "stop.duration_s"),
+    ] {
+        let mut order = order(Schedule::Closed { threads: 1 }, operations(1));
+        change(&mut order);
+        let client = Napping(Vec::new(), Arc::default());
+        let ended = drive::run(
+            vec![client],
+            &order,
+            Clock::start(),
+            &AtomicBool::new(false),
+            &mut Vec::new(),
+        );
+        assert!(
+            matches!(ended, Err(DriveError::Load(error)) if error.field == field),
+            "{field}"
+        );
+    }
+    let endless = order(Schedule::Closed { threads: 1 }, Stop::default());
+    let client = Napping(Vec::new(), Arc::default());
+    let ended = drive::run(
+        vec![client],
+        &endless,
+        Clock::start(),
+        &AtomicBool::new(false),
+        &mut Vec::new(),
+    );
+    assert!(matches!(ended, Err(DriveError::Load(error)) if error.field == "stop"));
+}

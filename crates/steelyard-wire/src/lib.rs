@@ -1,0 +1,13 @@
+//! Orders in, records out: the types on which the agent and the conductor agree.
+//!
+//! An order is one JSON document; records are JSON lines on standard output, one object a line, told apart by their field
+//! `record`. Both are versioned by `format`. `schema/` holds the examples that the tests of both languages read.
+
+mod order;
+mod record;
+
+pub use order::*;
+pub use record::*;
+
+/// Version of orders and records. Raised when an old reader would misread a new writer.
+pub const FORMAT: u32 = 1;

@@ -1,0 +1,122 @@
+//! What `load` and `probe` say, one JSON object a line.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One line of output.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "kebab-case")]
+pub enum Record {
+    Hello(Hello),
+    Connected(Connected),
+    Interval(Interval),
+    Done(Done),
+    Sample(Sample),
+    Error(Failure),
+}
+
+/// First line of every command that prints records.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    pub format: u32,
+    pub agent: String,
+    /// Whether the program was built with optimisation.
+    pub optimised: bool,
+    /// Seconds since the epoch by this node's clock when the line was written.
+    pub t_s: f64,
+}
+
+/// Connections stand and statements are prepared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Connected {
+    pub nodes: Vec<String>,
+    pub connections: u32,
+    pub server: String,
+}
+
+/// Counts of one interval of one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// `populate`, `warm-up` or `measure`.
+    pub phase: String,
+    /// Beginning of the interval, seconds since the epoch.
+    pub t_s: f64,
+    /// Its length.
+    pub seconds: f64,
+    pub sent: u64,
+    pub done: u64,
+    pub errors: u64,
+    /// Operations due but not yet sent at the end of the interval (open loop).
+    pub backlog: u64,
+    /// CPU time of this process over the interval's length.
+    pub cpu_fraction: f64,
+    /// Live figures for people; analysis uses `counts`.
+    pub summary: Summary,
+    pub counts: Vec<Counts>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    pub rate_per_s: f64,
+    pub response_ms_p50: f64,
+    pub response_ms_p99: f64,
+    pub service_ms_p50: f64,
+    pub service_ms_p99: f64,
+    pub pacing_ms_p99: f64,
+}
+
+/// A histogram as a table of its occupied buckets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Counts {
+    /// `read`, `update`, `insert`, `scan`, `read-modify-write`. The halves of the last are counted as `read` and `update` too,
+    /// but with `service` only: count operations by `response`.
+    pub operation: String,
+    /// `ok`, `not-found`, or the kind of error: `timeout`, `unavailable`, `read-timeout`, `write-timeout`, `overloaded`,
+    /// `connection`, `server`.
+    pub outcome: String,
+    /// `response` (done - due), `service` (done - sent), `lag` (sent - due), `pacing` (sent - the later of due and a place in
+    /// flight being free: the generator's own delay).
+    pub measure: String,
+    /// `[low_ns, high_ns, count]`, both bounds inclusive.
+    pub buckets: Vec<(u64, u64, u64)>,
+}
+
+/// The end of a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Done {
+    pub phase: String,
+    /// First operation sent, seconds since the epoch.
+    pub first_sent_s: f64,
+    /// Last operation answered or given up.
+    pub last_done_s: f64,
+    /// last done - first sent.
+    pub execution_ns: u64,
+    pub operations: u64,
+    pub errors: u64,
+    pub errors_by_kind: BTreeMap<String, u64>,
+    pub not_found: u64,
+    /// Rows returned by scans.
+    pub rows: u64,
+    /// User and system time of this process in the phase.
+    pub cpu_ns: u64,
+    /// CPU time of the busiest thread over the phase's length.
+    pub busiest_thread_fraction: f64,
+    /// Records that could not be written: must be zero.
+    pub dropped: u64,
+    pub reconnections: u64,
+}
+
+/// One reading of a probe; `values` are per-second rates, fractions or amounts as the metric's name says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    pub t_s: f64,
+    pub values: BTreeMap<String, f64>,
+}
+
+/// Why the agent gave up: the laboratory's fault.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    pub message: String,
+    pub hint: String,
+}

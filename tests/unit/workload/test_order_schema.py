@@ -1,0 +1,54 @@
+"""The order's schema holds the example and what the workloads produce; the records' example is what Python reads."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from steelyard import plugin
+from tests.unit.workload.reference import EXAMPLE, ROOT
+
+SCHEMA = json.loads((ROOT / "schema" / "order.schema.json").read_text())
+
+
+def valid(order: object) -> None:
+    jsonschema.validate(order, SCHEMA, cls=jsonschema.Draft202012Validator)
+
+
+def test_the_schema_is_a_schema_and_holds_the_example() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    valid(EXAMPLE)
+
+
+@pytest.mark.parametrize("name", [name for name in plugin.names("workload") if name.startswith("ycsb")])
+def test_it_holds_every_workload(name: str) -> None:
+    module = plugin.find("workload", name)
+    workload = module.create(module.Settings()).order()
+    valid({**EXAMPLE, "workload": workload})
+    assert set(workload) == set(EXAMPLE["workload"]) == set(SCHEMA["properties"]["workload"]["properties"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": 2},
+        {"wait": 1},
+        {"schedule": {"kind": "constant", "rate_per_s": 100.0}},
+        {"workload": {**EXAMPLE["workload"], "recrods": 1}},
+        {"stop": {"operations": 0}},
+    ],
+)
+def test_it_refuses_what_the_agent_would_not_understand(change: dict[str, object]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        valid({**EXAMPLE, **change})
+
+
+def test_records_example() -> None:
+    lines = (ROOT / "schema" / "records.example.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    assert [record["record"] for record in records] == ["hello", "connected", "interval", "done", "sample", "error"]
+    assert [json.dumps(record, separators=(",", ":")) for record in records] == lines
+    for counts in records[2]["counts"]:
+        assert all(low <= high and count > 0 for low, high, count in counts["buckets"])
