@@ -1,0 +1,144 @@
+//! `sim`: one node of a simulated cluster, or the null server.
+
+use std::error::Error;
+use std::io::Write;
+use std::net::SocketAddr;
+
+use steelyard_sim::{Config, Distribution, Law, Stall, Timing, serve};
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum ServiceDistribution {
+    /// Every operation takes the same time.
+    Constant,
+    /// Memoryless: the standard deviation equals the mean.
+    Exponential,
+}
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Where this node listens; port 0 takes a free one. The address is printed.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: SocketAddr,
+    /// The other nodes of the cluster, between commas.
+    #[arg(long, value_name = "ADDRESS:PORT,...", value_delimiter = ',')]
+    peers: Vec<SocketAddr>,
+    /// Mean service time of an operation on a cluster of one node, s(1).
+    #[arg(long, value_name = "US", default_value_t = 500.0, value_parser = parse_positive)]
+    service_us: f64,
+    /// s(n) = s(1) * (1 + contention * (n - 1) + coherency * n * (n - 1)).
+    #[arg(long, default_value_t = 0.02, value_name = "SHARE", value_parser = parse_share)]
+    contention: f64,
+    /// See contention.
+    #[arg(long, default_value_t = 0.0, value_name = "SHARE", value_parser = parse_share)]
+    coherency: f64,
+    /// Operations that a node serves at the same time.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    servers: u32,
+    #[arg(long, value_enum, default_value_t = ServiceDistribution::Constant)]
+    service_distribution: ServiceDistribution,
+    /// Decides every draw; give all nodes of a cluster the same.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Coefficient of variation of a factor on service times, drawn once from the seed.
+    #[arg(long, default_value_t = 0.0, value_name = "CV", value_parser = parse_share)]
+    start_cv: f64,
+    /// Coefficient of variation of a factor that is drawn anew for each burst of operations. A new burst begins after
+    /// TRUNCATE, when the clients of the burst before have all gone, and after more than 1 s without an operation.
+    #[arg(long, default_value_t = 0.0, value_name = "CV", value_parser = parse_share)]
+    trial_cv: f64,
+    /// Stand still AT_S seconds after the first operation of each burst, for FOR_S seconds. May be repeated.
+    #[arg(long, value_name = "AT_S:FOR_S", value_parser = parse_stall)]
+    stall: Vec<Stall>,
+    /// Keep rows, so that keys that were not written to this node are absent (one node, or routing by token). Otherwise
+    /// writes are forgotten and every key exists, with a made-up row.
+    #[arg(long)]
+    remember: bool,
+    /// Answer at once: the ceiling of a load generator.
+    #[arg(long, conflicts_with_all = ["stall", "remember", "start_cv", "trial_cv"])]
+    null: bool,
+    /// How long before an answer is due to stop sleeping and watch the clock: precision for CPU.
+    #[arg(long, default_value_t = 60, value_name = "US", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    spin_us: u32,
+}
+
+/// Serves until it is ended.
+pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let config = config(arguments);
+    let error = serve(&config, |address| {
+        // Nobody need be listening to this line.
+        let _ = writeln!(std::io::stdout(), "listening {address}").and_then(|()| std::io::stdout().flush());
+    });
+    Err(error.into())
+}
+
+fn config(arguments: &Arguments) -> Config {
+    let timing = (!arguments.null).then(|| Timing {
+        law: Law {
+            service_us: arguments.service_us,
+            contention: arguments.contention,
+            coherency: arguments.coherency,
+            distribution: match arguments.service_distribution {
+                ServiceDistribution::Constant => Distribution::Constant,
+                ServiceDistribution::Exponential => Distribution::Exponential,
+            },
+        },
+        servers: arguments.servers,
+        start_cv: arguments.start_cv,
+        trial_cv: arguments.trial_cv,
+        stalls: arguments.stall.clone(),
+        seed: arguments.seed,
+        spin_us: arguments.spin_us,
+    });
+    Config {
+        listen: arguments.listen,
+        peers: arguments.peers.clone(),
+        timing,
+        remember: arguments.remember,
+    }
+}
+
+fn parse_positive(text: &str) -> Result<f64, String> {
+    number(text, 1e-3, 1e9)
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    number(text, 0.0, 1e3)
+}
+
+fn number(text: &str, least: f64, most: f64) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (least..=most).contains(&value) => Ok(value),
+        _ => Err(format!("{text:?} is not a number from {least} to {most}")),
+    }
+}
+
+fn parse_stall(text: &str) -> Result<Stall, String> {
+    let (at, long) = text
+        .split_once(':')
+        .ok_or_else(|| format!("{text:?} is not AT_S:FOR_S"))?;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // at most 1e15 ns
+    let nanoseconds = |text: &str| number(text, 0.0, 1e6).map(|seconds| (seconds * 1e9).round() as u64);
+    Ok(Stall {
+        at_ns: nanoseconds(at)?,
+        for_ns: nanoseconds(long)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stalls_are_seconds() {
+        assert_eq!(
+            parse_stall("2:0.5"),
+            Ok(Stall {
+                at_ns: 2_000_000_000,
+                for_ns: 500_000_000
+            })
+        );
+        for wrong in ["2", "2:", "a:1", "-1:1", "1:nan"] {
+            assert!(parse_stall(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The whole machine: cores, memory, load, disks.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use crate::counter::Counter;
+use crate::kept::KeptFile;
+use crate::{Readings, SampleError, Sampler, parse};
+
+/// Reads /proc/stat, /proc/meminfo, /proc/loadavg, /proc/diskstats.
+#[derive(Debug)]
+pub struct MachineSampler {
+    stat: KeptFile,
+    meminfo: KeptFile,
+    loadavg: KeptFile,
+    diskstats: Option<KeptFile>,
+    disks: HashSet<String>,
+    cpu_before: Option<parse::CpuTimes>,
+    reads: Counter,
+    read_bytes: Counter,
+    writes: Counter,
+    written_bytes: Counter,
+}
+
+impl MachineSampler {
+    pub fn open() -> Result<Self, SampleError> {
+        Ok(Self {
+            stat: open("/proc/stat")?,
+            meminfo: open("/proc/meminfo")?,
+            loadavg: open("/proc/loadavg")?,
+            diskstats: KeptFile::open("/proc/diskstats").ok(),
+            disks: physical_disks(Path::new("/sys/block")),
+            cpu_before: None,
+            reads: Counter::default(),
+            read_bytes: Counter::default(),
+            writes: Counter::default(),
+            written_bytes: Counter::default(),
+        })
+    }
+
+    fn read_cpu(&mut self, into: &mut Readings) {
+        let now = self.stat.read().and_then(parse::cpu_times);
+        let before = std::mem::replace(&mut self.cpu_before, now);
+        let (Some(now), Some(before)) = (now, before) else {
+            return;
+        };
+        let shares = [
+            ("machine_cpu_user_fraction", now.user, before.user),
+            ("machine_cpu_system_fraction", now.system, before.system),
+            ("machine_cpu_iowait_fraction", now.iowait, before.iowait),
+            ("machine_cpu_steal_fraction", now.steal, before.steal),
+            ("machine_cpu_idle_fraction", now.idle, before.idle),
+        ];
+        // The kernel's idle and iowait can step back by a tick; the shares are of what grew, so that they sum to 1.
+        let total: u64 = shares.iter().map(|(_, now, before)| now.saturating_sub(*before)).sum();
+        if total == 0 {
+            return;
+        }
+        for (name, now, before) in shares {
+            #[allow(clippy::cast_precision_loss)] // ticks of one interval
+            into.put(name, Some(now.saturating_sub(before) as f64 / total as f64));
+        }
+    }
+
+    fn read_disks(&mut self, elapsed_s: f64, into: &mut Readings) {
+        let Some(text) = self.diskstats.as_mut().and_then(KeptFile::read) else {
+            return;
+        };
+        let totals = parse::disk_totals(text, |name| self.disks.contains(name));
+        let rows = [
+            (
+                "machine_disk_read_bytes_per_s",
+                &mut self.read_bytes,
+                totals.map(|t| t.read_bytes),
+            ),
+            (
+                "machine_disk_write_bytes_per_s",
+                &mut self.written_bytes,
+                totals.map(|t| t.written_bytes),
+            ),
+            (
+                "machine_disk_read_operations_per_s",
+                &mut self.reads,
+                totals.map(|t| t.reads),
+            ),
+            (
+                "machine_disk_write_operations_per_s",
+                &mut self.writes,
+                totals.map(|t| t.writes),
+            ),
+        ];
+        for (name, counter, now) in rows {
+            into.put(name, counter.rate(now, elapsed_s));
+        }
+    }
+}
+
+impl Sampler for MachineSampler {
+    fn read(&mut self, elapsed_s: f64, into: &mut Readings) {
+        self.read_cpu(into);
+        #[allow(clippy::cast_precision_loss)] // bytes of memory are below 2^53
+        let available = self
+            .meminfo
+            .read()
+            .and_then(parse::memory_available)
+            .map(|bytes| bytes as f64);
+        into.put("machine_memory_available_bytes", available);
+        into.put(
+            "machine_load_average_1min",
+            self.loadavg.read().and_then(parse::load_average),
+        );
+        self.read_disks(elapsed_s, into);
+    }
+}
+
+/// Whole disks with hardware (or a hypervisor) behind them: partitions, loops, device-mapper, RAM disks would count bytes twice.
+fn physical_disks(folder: &Path) -> HashSet<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return HashSet::new();
+    };
+    entries
+        .flatten()
+        .filter(|entry| entry.path().join("device").exists())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+fn open(path: &str) -> Result<KeptFile, SampleError> {
+    KeptFile::open(path).map_err(|source| SampleError::Unreadable {
+        path: path.into(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_the_cores_sum_to_one() {
+        let mut sampler = MachineSampler::open().unwrap();
+        let mut readings = Readings::default();
+        sampler.read(0.0, &mut readings);
+        assert_eq!(
+            readings.get("machine_cpu_user_fraction"),
+            None,
+            "the first reading is the baseline"
+        );
+        assert!(
+            readings
+                .get("machine_memory_available_bytes")
+                .is_some_and(|bytes| bytes > 1e6)
+        );
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        readings.clear();
+        sampler.read(0.06, &mut readings);
+        let names = ["user", "system", "iowait", "steal", "idle"];
+        let sum: f64 = names
+            .iter()
+            .filter_map(|name| readings.get(&format!("machine_cpu_{name}_fraction")))
+            .sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+    }
+
+    #[test]
+    fn only_disks_with_a_device() {
+        let folder = std::env::temp_dir().join(format!("steelyard-block-{}", std::process::id()));
+        for path in ["vda/device", "loop0", "dm-0"] {
+            std::fs::create_dir_all(folder.join(path)).unwrap();
+        }
+        assert_eq!(physical_disks(&folder), HashSet::from(["vda".to_string()]));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(physical_disks(&folder).is_empty());
+    }
+}

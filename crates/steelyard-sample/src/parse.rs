@@ -1,0 +1,158 @@
+//! Pure parsers of the kernel's text. They skip what they do not know and return None for what is not there.
+//!
+//! Formats: proc(5), and in the kernel's documentation `admin-guide/iostats`, `admin-guide/cgroup-v1`, `admin-guide/cgroup-v2`.
+
+/// A sector of /proc/diskstats, whatever the disk's own sectors are.
+pub const SECTOR_BYTES: u64 = 512;
+
+/// Time of all cores since boot, in clock ticks (first line of /proc/stat).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// User and nice; guests are in it.
+    pub user: u64,
+    /// Kernel and interrupts.
+    pub system: u64,
+    pub idle: u64,
+    pub iowait: u64,
+    pub steal: u64,
+}
+
+impl CpuTimes {
+    pub fn total(&self) -> u64 {
+        self.user + self.system + self.idle + self.iowait + self.steal
+    }
+}
+
+pub fn cpu_times(stat: &str) -> Option<CpuTimes> {
+    let mut fields = stat
+        .lines()
+        .next()?
+        .strip_prefix("cpu ")?
+        .split_ascii_whitespace()
+        .map_while(|f| f.parse().ok());
+    let [user, nice, system, idle]: [u64; 4] = [fields.next()?, fields.next()?, fields.next()?, fields.next()?];
+    let mut later = || fields.next().unwrap_or(0);
+    let (iowait, interrupts, soft_interrupts, steal) = (later(), later(), later(), later());
+    Some(CpuTimes {
+        user: user + nice,
+        system: system + interrupts + soft_interrupts,
+        idle,
+        iowait,
+        steal,
+    })
+}
+
+/// The number behind `key` in `key value` lines, as in cgroups' *.stat; also `key: value kB`, where kB is not applied.
+pub fn keyed(text: &str, key: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let name = words.next()?;
+        if name.strip_suffix(':').unwrap_or(name) == key {
+            words.next()?.parse().ok()
+        } else {
+            None
+        }
+    })
+}
+
+/// MemAvailable of /proc/meminfo in bytes.
+pub fn memory_available(meminfo: &str) -> Option<u64> {
+    keyed(meminfo, "MemAvailable").map(|kib| kib * 1024)
+}
+
+/// The first number of /proc/loadavg.
+pub fn load_average(loadavg: &str) -> Option<f64> {
+    loadavg.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// A file that holds one number.
+pub fn number(text: &str) -> Option<u64> {
+    text.trim().parse().ok()
+}
+
+/// Process ids of cgroup.procs.
+pub fn process_ids(procs: &str) -> impl Iterator<Item = u32> + '_ {
+    procs.lines().filter_map(|line| line.trim().parse().ok())
+}
+
+/// Totals since boot over the disks that `counts` accepts (/proc/diskstats).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskTotals {
+    pub reads: u64,
+    pub read_bytes: u64,
+    pub writes: u64,
+    pub written_bytes: u64,
+}
+
+pub fn disk_totals(diskstats: &str, counts: impl Fn(&str) -> bool) -> Option<DiskTotals> {
+    let mut totals: Option<DiskTotals> = None;
+    for line in diskstats.lines() {
+        let mut words = line.split_ascii_whitespace().skip(2);
+        let Some(name) = words.next() else { continue };
+        if !counts(name) {
+            continue;
+        }
+        let fields: Vec<u64> = words.take(7).map_while(|word| word.parse().ok()).collect();
+        // reads, merged, sectors, ms; the same of writes
+        if let [reads, _, sectors_read, _, writes, _, sectors_written] = fields[..] {
+            let sum = totals.get_or_insert_default();
+            sum.reads += reads;
+            sum.read_bytes += sectors_read * SECTOR_BYTES;
+            sum.writes += writes;
+            sum.written_bytes += sectors_written * SECTOR_BYTES;
+        }
+    }
+    totals
+}
+
+/// Bytes received and transmitted since an interface came up, by interface (/proc/net/dev).
+pub fn interfaces(dev: &str) -> impl Iterator<Item = (&str, u64, u64)> + '_ {
+    dev.lines().filter_map(|line| {
+        let (name, counters) = line.split_once(':')?;
+        let mut words = counters.split_ascii_whitespace();
+        let received = words.next()?.parse().ok()?;
+        let transmitted = words.nth(7)?.parse().ok()?;
+        Some((name.trim(), received, transmitted))
+    })
+}
+
+/// User and system time of a process in clock ticks (/proc/PID/stat; the name may hold spaces and parentheses).
+pub fn process_times(stat: &str) -> Option<(u64, u64)> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    // After the name: state is field 3 of proc(5), utime 14, stime 15.
+    let mut words = rest.split_ascii_whitespace().skip(11);
+    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+}
+
+/// Resident pages of a process, and those of them that are anonymous (/proc/PID/statm).
+pub fn process_pages(statm: &str) -> Option<(u64, u64)> {
+    let mut words = statm.split_ascii_whitespace().skip(1);
+    let resident: u64 = words.next()?.parse().ok()?;
+    let shared: u64 = words.next()?.parse().ok()?;
+    Some((resident, resident.saturating_sub(shared)))
+}
+
+/// What a process read and wrote since it began (/proc/PID/io).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessIo {
+    /// Read-like and write-like system calls, on files, pipes and sockets alike.
+    pub read_calls: u64,
+    pub write_calls: u64,
+    /// Fetched from storage.
+    pub read_bytes: u64,
+    /// Caused to be sent to storage, counted when the page becomes dirty.
+    pub written_bytes: u64,
+}
+
+pub fn process_io(io: &str) -> Option<ProcessIo> {
+    Some(ProcessIo {
+        read_calls: keyed(io, "syscr")?,
+        write_calls: keyed(io, "syscw")?,
+        read_bytes: keyed(io, "read_bytes")?,
+        written_bytes: keyed(io, "write_bytes")?,
+    })
+}
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;

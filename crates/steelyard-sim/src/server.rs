@@ -1,0 +1,316 @@
+//! One thread, one epoll: connections in, answers out, each at the instant that the queue says.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use steelyard_cql::{Frame, HEADER_LENGTH, code};
+
+use crate::SimError;
+use crate::catalog::Refusal;
+use crate::connection::Connection;
+use crate::node::{Delivery, Node, put_error};
+use crate::queue::Queue;
+use crate::spread::spread;
+
+const LISTENER: u64 = 0;
+const WAKE: u64 = 1;
+const FIRST_CONNECTION: u64 = 2;
+const EVENTS_AT_ONCE: usize = 256;
+const MOST_CONNECTIONS: usize = 10_000;
+
+/// An answer that waits for its instant.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    at_ns: u64,
+    /// Equal instants go out in the order of arrival.
+    order: u64,
+    connection: u64,
+    bytes: Vec<u8>,
+}
+
+/// The other nodes have (or have not) carried out a statement.
+struct Agreed {
+    connection: u64,
+    answer: Vec<u8>,
+    truncates: bool,
+    outcome: Result<(), String>,
+}
+
+/// A node that listens.
+pub struct Server {
+    node: Node,
+    /// None: answer at once.
+    queue: Option<Queue>,
+    listener: TcpListener,
+    epoll: OwnedFd,
+    wake: Arc<OwnedFd>,
+    agreed: (Sender<Agreed>, Receiver<Agreed>),
+    connections: HashMap<u64, Connection>,
+    next_connection: u64,
+    waiting: BinaryHeap<Reverse<Due>>,
+    order: u64,
+    began: Instant,
+    spin_ns: u64,
+    touched: Vec<u64>,
+}
+
+impl Server {
+    pub fn new(listener: TcpListener, node: Node, queue: Option<Queue>, spin_ns: u64) -> Result<Self, SimError> {
+        let failed = |what: &'static str| {
+            move |source: rustix::io::Errno| SimError::Kernel {
+                what,
+                source: source.into(),
+            }
+        };
+        listener.set_nonblocking(true).map_err(|source| SimError::Kernel {
+            what: "make the listener non-blocking",
+            source,
+        })?;
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("create an epoll"))?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed("create an eventfd"))?;
+        for (fd, id) in [(listener.as_fd(), LISTENER), (wake.as_fd(), WAKE)] {
+            let data = epoll::EventData::new_u64(id);
+            epoll::add(&poll, fd, data, epoll::EventFlags::IN).map_err(failed("watch a file"))?;
+        }
+        Ok(Self {
+            node,
+            queue,
+            listener,
+            epoll: poll,
+            wake: Arc::new(wake),
+            agreed: mpsc::channel(),
+            connections: HashMap::new(),
+            next_connection: FIRST_CONNECTION,
+            waiting: BinaryHeap::new(),
+            order: 0,
+            began: Instant::now(),
+            spin_ns,
+            touched: Vec::new(),
+        })
+    }
+
+    /// Serve for ever. Ends only if the kernel refuses to wait.
+    pub fn run(mut self) -> SimError {
+        let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS_AT_ONCE];
+        loop {
+            let limit = self.wait_limit();
+            let events = match epoll::wait(&self.epoll, &mut events, limit.as_ref()) {
+                Ok((events, _)) => events,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => {
+                    return SimError::Kernel {
+                        what: "wait for events",
+                        source: error.into(),
+                    };
+                }
+            };
+            if !events.is_empty() {
+                let now_ns = self.now_ns();
+                for event in &*events {
+                    match event.data.u64() {
+                        LISTENER => self.accept(),
+                        WAKE => self.deliver_agreed(),
+                        id => self.serve(id, event.flags, now_ns),
+                    }
+                }
+            }
+            self.deliver_due();
+            self.flush();
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // 584 years
+    fn now_ns(&self) -> u64 {
+        self.began.elapsed().as_nanos() as u64
+    }
+
+    /// How long to sleep: until shortly before the next answer is due, then not at all, so as not to depend on the timer's slip.
+    fn wait_limit(&self) -> Option<Timespec> {
+        let Reverse(next) = self.waiting.peek()?;
+        let sleep_ns = next.at_ns.saturating_sub(self.spin_ns).saturating_sub(self.now_ns());
+        Some(Timespec::try_from(Duration::from_nanos(sleep_ns)).unwrap_or_default())
+    }
+
+    fn accept(&mut self) {
+        // Until the backlog is empty; a failure concerns that one connection only.
+        while let Ok((stream, _)) = self.listener.accept() {
+            if self.connections.len() >= MOST_CONNECTIONS {
+                continue;
+            }
+            let id = self.next_connection;
+            let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
+            let data = epoll::EventData::new_u64(id);
+            let watched = epoll::add(&self.epoll, &stream, data, epoll::EventFlags::IN);
+            if ready.is_ok() && watched.is_ok() {
+                self.next_connection += 1;
+                self.connections.insert(id, Connection::new(stream));
+            }
+        }
+    }
+
+    /// Read what came and answer every whole request.
+    fn serve(&mut self, id: u64, flags: epoll::EventFlags, now_ns: u64) {
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
+        self.touched.push(id);
+        if flags.contains(epoll::EventFlags::OUT) || !connection.fill() {
+            // A closed connection is forgotten by flush().
+            return;
+        }
+        let mut at = 0;
+        loop {
+            let input = connection.input();
+            let header = match Frame::header(&input[at..]) {
+                Ok(Some(header)) if input.len() - at >= header.frame_length() => header,
+                Ok(Some(header)) => {
+                    connection.expect(header.frame_length());
+                    break;
+                }
+                Ok(None) => break,
+                Err(_) => {
+                    connection.close();
+                    break;
+                }
+            };
+            let body = at + HEADER_LENGTH..at + header.frame_length();
+            at += header.frame_length();
+            let start = connection.output.len();
+            let (session, body, output) = connection.parts(body);
+            let delivery = self.node.answer(session, &header, body, output);
+            match (delivery, &mut self.queue) {
+                (Delivery::AtOnce, _) | (Delivery::Queued, None) => {}
+                (Delivery::AfterTruncate, queue) => queue.iter_mut().for_each(Queue::renew),
+                (Delivery::Queued, Some(queue)) => {
+                    connection.operated = true;
+                    let bytes = connection.output.split_off(start);
+                    self.waiting.push(Reverse(Due {
+                        at_ns: queue.admit(now_ns),
+                        order: self.order,
+                        connection: id,
+                        bytes,
+                    }));
+                    self.order += 1;
+                }
+                (Delivery::WhenAllAgree { statement, truncates }, _) => {
+                    let answer = connection.output.split_off(start);
+                    let keyspace = connection.session.keyspace.clone();
+                    let peers = self.node.ring().peers().map(|peer| peer.address).collect();
+                    let agreed = Agreed {
+                        connection: id,
+                        answer,
+                        truncates,
+                        outcome: Ok(()),
+                    };
+                    tell_others(
+                        peers,
+                        keyspace,
+                        statement,
+                        agreed,
+                        self.agreed.0.clone(),
+                        Arc::clone(&self.wake),
+                    );
+                }
+            }
+        }
+        connection.consume(at);
+    }
+
+    fn deliver_agreed(&mut self) {
+        let mut counter = [0; 8];
+        // Empty when another event has read it already.
+        let _ = rustix::io::read(&*self.wake, &mut counter);
+        while let Ok(agreed) = self.agreed.1.try_recv() {
+            if agreed.truncates {
+                self.queue.iter_mut().for_each(Queue::renew);
+            }
+            let Some(connection) = self.connections.get_mut(&agreed.connection) else {
+                continue;
+            };
+            self.touched.push(agreed.connection);
+            match (agreed.outcome, Frame::header(&agreed.answer)) {
+                (Err(message), Ok(Some(header))) => {
+                    let refusal = Refusal {
+                        code: code::SERVER,
+                        message,
+                    };
+                    put_error(&mut connection.output, (header.version, header.stream), &refusal);
+                }
+                _ => connection.output.extend_from_slice(&agreed.answer),
+            }
+        }
+    }
+
+    fn deliver_due(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let now_ns = self.now_ns();
+        while let Some(next) = self.waiting.peek_mut().filter(|next| next.0.at_ns <= now_ns) {
+            let Reverse(due) = std::collections::binary_heap::PeekMut::pop(next);
+            if let Some(connection) = self.connections.get_mut(&due.connection) {
+                connection.output.extend_from_slice(&due.bytes);
+                self.touched.push(due.connection);
+            }
+        }
+    }
+
+    /// Send what is ready; forget connections that have ended.
+    fn flush(&mut self) {
+        while let Some(id) = self.touched.pop() {
+            let Some(connection) = self.connections.get_mut(&id) else {
+                continue;
+            };
+            if !connection.flush() {
+                self.forget(id);
+                continue;
+            }
+            if let Some(wanted) = connection.change_of_interest() {
+                let data = epoll::EventData::new_u64(id);
+                if epoll::modify(&self.epoll, &*connection, data, wanted).is_err() {
+                    self.forget(id);
+                }
+            }
+        }
+    }
+
+    /// When the last client that asked for operations has gone, its burst is over.
+    fn forget(&mut self, id: u64) {
+        let Some(connection) = self.connections.remove(&id) else {
+            return;
+        };
+        if connection.operated && !self.connections.values().any(|other| other.operated) {
+            self.queue.iter_mut().for_each(Queue::renew);
+        }
+    }
+}
+
+/// In a thread of its own: the other nodes may at the same time want something of this one.
+fn tell_others(
+    peers: Vec<SocketAddr>,
+    keyspace: Option<String>,
+    statement: String,
+    mut agreed: Agreed,
+    back: Sender<Agreed>,
+    wake: Arc<OwnedFd>,
+) {
+    std::thread::spawn(move || {
+        agreed.outcome = spread(&peers, keyspace.as_deref(), &statement);
+        // Both fail only when the server has ended.
+        let _ = back.send(agreed);
+        let _ = rustix::io::write(&*wake, &1_u64.to_ne_bytes());
+    });
+}
+
+/// Bind a listener. The address is in the error.
+pub fn bind(address: SocketAddr) -> Result<TcpListener, SimError> {
+    TcpListener::bind(address).map_err(|source: io::Error| SimError::Bind { address, source })
+}

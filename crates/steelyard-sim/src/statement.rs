@@ -1,0 +1,459 @@
+//! The statements that clients of the simulated cluster may say: a small part of CQL.
+
+use steelyard_cql::ColumnType;
+
+use crate::tokens::{Token, tokens};
+
+/// What is behind SELECT.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Projection {
+    All,
+    Count,
+    Columns(Vec<String>),
+}
+
+/// A value, or the place of one that is bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Term {
+    /// Bind marker by position.
+    Marker(usize),
+    Text(String),
+    Number(i64),
+}
+
+/// A table's name; the keyspace may be the connection's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    pub keyspace: Option<String>,
+    pub table: String,
+}
+
+/// A parsed statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Statement {
+    Use(String),
+    CreateKeyspace {
+        keyspace: String,
+        if_not_exists: bool,
+        replication: Vec<(String, String)>,
+    },
+    CreateTable {
+        name: Name,
+        if_not_exists: bool,
+        key: String,
+        columns: Vec<(String, ColumnType)>,
+    },
+    DropKeyspace {
+        keyspace: String,
+        if_exists: bool,
+    },
+    DropTable {
+        name: Name,
+        if_exists: bool,
+    },
+    Truncate(Name),
+    /// INSERT and UPDATE are the same in CQL.
+    Put {
+        name: Name,
+        cells: Vec<(String, Term)>,
+        key: Option<(String, Term)>,
+    },
+    Delete {
+        name: Name,
+        key: (String, Term),
+    },
+    Select {
+        name: Name,
+        projection: Projection,
+        equal: Vec<(String, Term)>,
+        from_token: Option<Term>,
+        limit: Option<Term>,
+    },
+}
+
+/// Parse one statement. The error says what was expected, and what was read.
+pub fn parse(text: &str) -> Result<Statement, String> {
+    let mut parser = Parser {
+        tokens: tokens(text)?,
+        at: 0,
+        markers: 0,
+    };
+    let verb = parser.word()?;
+    match verb.as_str() {
+        "use" => Ok(Statement::Use(parser.word()?)),
+        "create" => parser.create(),
+        "drop" => parser.drop(),
+        "truncate" => {
+            parser.maybe("table");
+            parser.name().map(Statement::Truncate)
+        }
+        "insert" => parser.insert(),
+        "update" => parser.update(),
+        "delete" => parser.delete(),
+        "select" => parser.select(),
+        other => Err(format!("the simulated cluster does not know {}", other.to_uppercase())),
+    }
+}
+
+/// Whether the statement must be carried out by every node.
+pub fn concerns_all_nodes(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::CreateKeyspace { .. }
+            | Statement::CreateTable { .. }
+            | Statement::DropKeyspace { .. }
+            | Statement::DropTable { .. }
+            | Statement::Truncate(_)
+    )
+}
+
+struct Parser {
+    tokens: Vec<Token>,
+    at: usize,
+    markers: usize,
+}
+
+impl Parser {
+    fn create(&mut self) -> Result<Statement, String> {
+        if self.maybe("keyspace") || self.maybe("schema") {
+            let if_not_exists = self.if_not_exists()?;
+            let keyspace = self.word()?;
+            let mut replication = Vec::new();
+            if self.maybe("with") && self.maybe("replication") {
+                self.symbol("=")?;
+                self.symbol("{")?;
+                replication = self.list("}", |parser| {
+                    let name = parser.literal()?;
+                    parser.symbol(":")?;
+                    Ok((name, parser.literal()?))
+                })?;
+            }
+            return Ok(Statement::CreateKeyspace {
+                keyspace,
+                if_not_exists,
+                replication,
+            });
+        }
+        if !self.maybe("table") && !self.maybe("columnfamily") {
+            return Err(format!("CREATE KEYSPACE or CREATE TABLE, not {}", self.read()));
+        }
+        let if_not_exists = self.if_not_exists()?;
+        let name = self.name()?;
+        self.symbol("(")?;
+        let mut key = None;
+        let mut columns = Vec::new();
+        self.list(")", |parser| {
+            let column = parser.word()?;
+            if column == "primary" {
+                parser.expect("key")?;
+                parser.symbol("(")?;
+                let within = parser.maybe_symbol("(");
+                key = Some(parser.word()?);
+                if within {
+                    parser.symbol(")")?;
+                }
+                return parser
+                    .symbol(")")
+                    .map_err(|_| "the simulated cluster has keys of one column".into());
+            }
+            let kind = parser.word()?;
+            columns.push((column.clone(), column_type(&kind)?));
+            if parser.maybe("primary") {
+                parser.expect("key")?;
+                key = Some(column);
+            }
+            Ok(())
+        })?;
+        // Options (WITH compression, compaction, ...) mean nothing here.
+        let key = key.ok_or("a table needs a PRIMARY KEY")?;
+        if !columns.iter().any(|(column, _)| *column == key) {
+            return Err(format!("the key {key} is no column"));
+        }
+        Ok(Statement::CreateTable {
+            name,
+            if_not_exists,
+            key,
+            columns,
+        })
+    }
+
+    fn drop(&mut self) -> Result<Statement, String> {
+        let keyspace = self.maybe("keyspace");
+        if !keyspace {
+            self.expect("table")?;
+        }
+        let if_exists = self.maybe("if") && self.maybe("exists");
+        Ok(if keyspace {
+            Statement::DropKeyspace {
+                keyspace: self.word()?,
+                if_exists,
+            }
+        } else {
+            Statement::DropTable {
+                name: self.name()?,
+                if_exists,
+            }
+        })
+    }
+
+    fn insert(&mut self) -> Result<Statement, String> {
+        self.expect("into")?;
+        let name = self.name()?;
+        self.symbol("(")?;
+        let columns = self.list(")", Self::word)?;
+        self.expect("values")?;
+        self.symbol("(")?;
+        let values = self.list(")", Self::term)?;
+        if columns.len() != values.len() {
+            return Err(format!("{} columns but {} values", columns.len(), values.len()));
+        }
+        self.end()?;
+        Ok(Statement::Put {
+            name,
+            cells: columns.into_iter().zip(values).collect(),
+            key: None,
+        })
+    }
+
+    fn update(&mut self) -> Result<Statement, String> {
+        let name = self.name()?;
+        self.expect("set")?;
+        let mut cells = Vec::new();
+        loop {
+            cells.push(self.equality()?);
+            if !self.maybe_symbol(",") {
+                break;
+            }
+        }
+        self.expect("where")?;
+        let key = self.equality()?;
+        self.end()?;
+        Ok(Statement::Put {
+            name,
+            cells,
+            key: Some(key),
+        })
+    }
+
+    fn delete(&mut self) -> Result<Statement, String> {
+        self.expect("from")?;
+        let name = self.name()?;
+        self.expect("where")?;
+        let key = self.equality()?;
+        self.end()?;
+        Ok(Statement::Delete { name, key })
+    }
+
+    fn select(&mut self) -> Result<Statement, String> {
+        self.maybe("json");
+        let projection = self.projection()?;
+        let name = self.name()?;
+        let (mut equal, mut from_token, mut limit) = (Vec::new(), None, None);
+        if self.maybe("where") {
+            loop {
+                if self.maybe("token") {
+                    self.symbol("(")?;
+                    self.word()?;
+                    self.symbol(")")?;
+                    self.symbol(">=")?;
+                    self.expect("token")?;
+                    self.symbol("(")?;
+                    from_token = Some(self.term()?);
+                    self.symbol(")")?;
+                } else {
+                    equal.push(self.equality()?);
+                }
+                if !self.maybe("and") {
+                    break;
+                }
+            }
+        }
+        if self.maybe("limit") {
+            limit = Some(self.term()?);
+        }
+        if self.maybe("allow") {
+            self.expect("filtering")?;
+        }
+        self.end()?;
+        Ok(Statement::Select {
+            name,
+            projection,
+            equal,
+            from_token,
+            limit,
+        })
+    }
+
+    fn projection(&mut self) -> Result<Projection, String> {
+        if self.maybe_symbol("*") {
+            self.expect("from")?;
+            return Ok(Projection::All);
+        }
+        let first = self.word()?;
+        if first == "count" && self.maybe_symbol("(") {
+            while !self.maybe_symbol(")") {
+                self.next().ok_or("COUNT(...) is not closed")?;
+            }
+            self.expect("from")?;
+            return Ok(Projection::Count);
+        }
+        let mut columns = vec![first];
+        while self.maybe_symbol(",") {
+            columns.push(self.word()?);
+        }
+        self.expect("from")?;
+        Ok(Projection::Columns(columns))
+    }
+
+    fn equality(&mut self) -> Result<(String, Term), String> {
+        let column = self.word()?;
+        self.symbol("=")?;
+        Ok((column, self.term()?))
+    }
+
+    fn term(&mut self) -> Result<Term, String> {
+        if self.maybe_symbol("?") {
+            self.markers += 1;
+            return Ok(Term::Marker(self.markers - 1));
+        }
+        let negative = self.maybe_symbol("-");
+        match self.next() {
+            Some(Token::Number(number)) => Ok(Term::Number(if negative { -number } else { number })),
+            Some(Token::Text(text)) if !negative => Ok(Term::Text(text)),
+            _ => Err(format!("?, a number or 'text' expected, not {}", self.back())),
+        }
+    }
+
+    fn name(&mut self) -> Result<Name, String> {
+        let first = self.word()?;
+        if self.maybe_symbol(".") {
+            return Ok(Name {
+                keyspace: Some(first),
+                table: self.word()?,
+            });
+        }
+        Ok(Name {
+            keyspace: None,
+            table: first,
+        })
+    }
+
+    /// Items between commas up to the closing symbol.
+    fn list<T>(
+        &mut self,
+        close: &'static str,
+        mut item: impl FnMut(&mut Self) -> Result<T, String>,
+    ) -> Result<Vec<T>, String> {
+        let mut items = vec![item(self)?];
+        while self.maybe_symbol(",") {
+            items.push(item(self)?);
+        }
+        self.symbol(close)?;
+        Ok(items)
+    }
+
+    fn literal(&mut self) -> Result<String, String> {
+        match self.next() {
+            Some(Token::Text(text)) => Ok(text),
+            Some(Token::Number(number)) => Ok(number.to_string()),
+            _ => Err(format!("a literal expected, not {}", self.back())),
+        }
+    }
+
+    fn if_not_exists(&mut self) -> Result<bool, String> {
+        if !self.maybe("if") {
+            return Ok(false);
+        }
+        self.expect("not")?;
+        self.expect("exists")?;
+        Ok(true)
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        while self.maybe_symbol(";") {}
+        if self.at == self.tokens.len() {
+            Ok(())
+        } else {
+            Err(format!("the end expected, not {}", self.read()))
+        }
+    }
+
+    fn next(&mut self) -> Option<Token> {
+        self.at += 1;
+        self.tokens.get(self.at - 1).cloned()
+    }
+
+    fn read(&self) -> String {
+        self.tokens
+            .get(self.at)
+            .map_or_else(|| "the end".into(), |token| format!("{token:?}"))
+    }
+
+    fn back(&mut self) -> String {
+        self.at -= 1;
+        self.read()
+    }
+
+    fn word(&mut self) -> Result<String, String> {
+        match self.next() {
+            Some(Token::Word(word)) => Ok(word),
+            _ => Err(format!("a name expected, not {}", self.back())),
+        }
+    }
+
+    fn take(&mut self, wanted: &Token) -> bool {
+        let there = self.tokens.get(self.at) == Some(wanted);
+        self.at += usize::from(there);
+        there
+    }
+
+    fn maybe(&mut self, word: &str) -> bool {
+        self.take(&Token::Word(word.into()))
+    }
+
+    fn maybe_symbol(&mut self, symbol: &'static str) -> bool {
+        self.take(&Token::Symbol(symbol))
+    }
+
+    fn expect(&mut self, word: &str) -> Result<(), String> {
+        if self.maybe(word) {
+            Ok(())
+        } else {
+            Err(format!("{} expected, not {}", word.to_uppercase(), self.read()))
+        }
+    }
+
+    fn symbol(&mut self, symbol: &'static str) -> Result<(), String> {
+        if self.maybe_symbol(symbol) {
+            Ok(())
+        } else {
+            Err(format!("{symbol:?} expected, not {}", self.read()))
+        }
+    }
+}
+
+fn column_type(name: &str) -> Result<ColumnType, String> {
+    Ok(match name {
+        "text" | "varchar" => ColumnType::Text,
+        "ascii" => ColumnType::Ascii,
+        "blob" => ColumnType::Blob,
+        "int" => ColumnType::Int,
+        "bigint" => ColumnType::BigInt,
+        other => return Err(format!("the simulated cluster has no columns of type {other}")),
+    })
+}
+
+/// The name by which system tables call a type.
+pub fn type_name(kind: &ColumnType) -> &'static str {
+    match kind {
+        ColumnType::Ascii => "ascii",
+        ColumnType::Blob => "blob",
+        ColumnType::Int => "int",
+        ColumnType::BigInt => "bigint",
+        _ => "text",
+    }
+}
+
+#[cfg(test)]
+#[path = "statement_tests.rs"]
+mod tests;

@@ -1,0 +1,199 @@
+//! The whole program over TCP: handshake, schema, operations, their times.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use steelyard_cql::response::{Response, Rows};
+use steelyard_cql::{Consistency, Frame, HEADER_LENGTH, request};
+use steelyard_sim::{Config, Distribution, Law, Stall, Timing, serve};
+
+const LIMIT: Duration = Duration::from_secs(10);
+const INSERT: &str = "INSERT INTO ks.t (k, a) VALUES (?, ?)";
+const READ: &str = "SELECT a FROM ks.t WHERE k = ?";
+
+fn timing(service_us: f64, stalls: Vec<Stall>) -> Timing {
+    let law = Law {
+        service_us,
+        contention: 0.0,
+        coherency: 0.0,
+        distribution: Distribution::Constant,
+    };
+    Timing {
+        law,
+        servers: 1,
+        start_cv: 0.0,
+        trial_cv: 0.0,
+        stalls,
+        seed: 1,
+        spin_us: 60,
+    }
+}
+
+fn begin(timing: Option<Timing>, remember: bool) -> SocketAddr {
+    let (sender, receiver) = mpsc::channel();
+    let listen = "127.0.0.1:0".parse().unwrap();
+    std::thread::spawn(move || {
+        let config = Config {
+            listen,
+            peers: Vec::new(),
+            timing,
+            remember,
+        };
+        let error = serve(&config, |address| sender.send(address).unwrap());
+        panic!("{error}");
+    });
+    receiver.recv_timeout(LIMIT).unwrap()
+}
+
+struct Client(TcpStream);
+
+impl Client {
+    fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect_timeout(&address, LIMIT).unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let mut client = Self(stream);
+        client.ask(|out| request::startup(out, 0, "test", "1"));
+        for text in [
+            "CREATE KEYSPACE IF NOT EXISTS ks",
+            "CREATE TABLE IF NOT EXISTS ks.t (k text PRIMARY KEY, a text)",
+        ] {
+            client.ask(|out| request::query(out, 0, text, Consistency::One));
+        }
+        client
+    }
+
+    fn send(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut out = Vec::new();
+        write(&mut out);
+        self.0.write_all(&out).unwrap();
+    }
+
+    /// Stream number, whole body.
+    fn receive(&mut self) -> (i16, Vec<u8>) {
+        let mut frame = vec![0; HEADER_LENGTH];
+        self.0.read_exact(&mut frame).unwrap();
+        let header = Frame::header(&frame).unwrap().unwrap();
+        frame.resize(header.frame_length(), 0);
+        self.0.read_exact(&mut frame[HEADER_LENGTH..]).unwrap();
+        (header.stream, frame)
+    }
+
+    fn ask(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        self.send(write);
+        self.receive().1
+    }
+
+    fn prepare(&mut self, text: &str) -> Vec<u8> {
+        let frame = self.ask(|out| request::prepare(out, 0, text));
+        let Response::Prepared(prepared) = decode(&frame) else {
+            panic!("{:?}", decode(&frame))
+        };
+        prepared.id
+    }
+
+    fn execute(&mut self, stream: i16, id: &[u8], values: &[&str]) {
+        let count = u16::try_from(values.len()).unwrap();
+        self.send(|out| {
+            request::execute(out, stream, id, Consistency::One, count, |writer| {
+                values.iter().for_each(|value| writer.bytes(value.as_bytes()));
+            });
+        });
+    }
+}
+
+fn decode(frame: &[u8]) -> Response<'_> {
+    let header = Frame::header(frame).unwrap().unwrap();
+    Response::decode(&header, &frame[HEADER_LENGTH..]).unwrap()
+}
+
+fn rows(frame: &[u8]) -> Rows<'_> {
+    match decode(frame) {
+        Response::Rows(rows) => rows,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn remembered_rows_are_truthful() {
+    let mut client = Client::connect(begin(Some(timing(20.0, vec![])), true));
+    let (insert, read) = (client.prepare(INSERT), client.prepare(READ));
+    client.execute(1, &insert, &["x", "value"]);
+    let (stream, frame) = client.receive();
+    assert_eq!((stream, decode(&frame)), (1, Response::Void));
+    client.execute(2, &read, &["x"]);
+    let (_, frame) = client.receive();
+    let mut found = rows(&frame);
+    assert_eq!((found.count, found.cell()), (1, Ok(Some(&b"value"[..]))));
+    client.execute(3, &read, &["y"]);
+    assert_eq!(rows(&client.receive().1).count, 0);
+    client.execute(4, b"no such id", &[]);
+    let (_, frame) = client.receive();
+    assert!(matches!(decode(&frame), Response::Error(error) if error.code == steelyard_cql::code::UNPREPARED));
+}
+
+#[test]
+fn one_server_takes_one_operation_at_a_time() {
+    let mut client = Client::connect(begin(Some(timing(2_000.0, vec![])), false));
+    let read = client.prepare(READ);
+    let began = Instant::now();
+    for stream in 0..25 {
+        client.execute(stream, &read, &["x"]);
+    }
+    for stream in 0..25 {
+        assert_eq!(client.receive().0, stream, "in order");
+    }
+    // 25 operations of 2 ms on one server: never sooner than 50 ms; how much later is the machine's business.
+    assert!(began.elapsed() >= Duration::from_millis(50), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_stall_holds_answers_back() {
+    let stall = Stall {
+        at_ns: 0,
+        for_ns: 150_000_000,
+    };
+    let mut client = Client::connect(begin(Some(timing(100.0, vec![stall])), false));
+    let read = client.prepare(READ);
+    let began = Instant::now();
+    client.execute(1, &read, &["x"]);
+    client.receive();
+    assert!(began.elapsed() >= Duration::from_millis(150), "{:?}", began.elapsed());
+    let began = Instant::now();
+    client.execute(2, &read, &["x"]);
+    client.receive();
+    assert!(began.elapsed() < Duration::from_millis(140), "{:?}", began.elapsed());
+}
+
+#[test]
+fn the_null_server_answers_whatever_is_whole() {
+    let mut client = Client::connect(begin(None, false));
+    let read = client.prepare(READ);
+    let mut all = Vec::new();
+    for stream in 0..500 {
+        request::execute(&mut all, stream, &read, Consistency::One, 1, |writer| {
+            writer.bytes(b"x")
+        });
+    }
+    // In pieces that end within frames.
+    for piece in all.chunks(1000) {
+        client.0.write_all(piece).unwrap();
+    }
+    for stream in 0..500 {
+        let (got, frame) = client.receive();
+        assert_eq!((got, rows(&frame).count), (stream, 1));
+    }
+}
+
+#[test]
+fn a_client_that_talks_nonsense_is_cut_off() {
+    let address = begin(None, false);
+    let mut client = Client::connect(address);
+    client.0.write_all(&[4, 0, 0, 0, 7, 0xff, 0xff, 0xff, 0xff]).unwrap();
+    assert_eq!(client.0.read(&mut [0; 16]).unwrap(), 0, "closed");
+    Client::connect(address);
+}

@@ -1,0 +1,110 @@
+"""The instrument that every study has: cores, memory, disks and network of the machine and of the node, from the agent.
+
+The agent reads /proc and the node's cgroups (see `docs/reference/metrics.md`); here is the table of what it says, the
+command that starts it, and the parser of its lines.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from steelyard.model.errors import ProbeError
+from steelyard.model.sample import Metric, Sample
+from steelyard.node import agent
+from steelyard.node.base import Node
+
+FORMAT = 1
+OWN_NETWORK = Path("/proc/self/ns/net")
+
+
+def _amount(name: str, unit: str, description: str) -> Metric:
+    return Metric(name=name, unit=unit, description=description)
+
+
+def _change(name: str, unit: str, description: str) -> Metric:
+    return Metric(name=name, unit=unit, description=description, cumulative=True)
+
+
+_CORES = "share of all cores' time"
+
+METRICS = (
+    _change("machine_cpu_user_fraction", "fraction", f"user code, {_CORES}"),
+    _change("machine_cpu_system_fraction", "fraction", f"kernel and interrupts, {_CORES}"),
+    _change("machine_cpu_iowait_fraction", "fraction", f"idle while a disk was waited for, {_CORES}"),
+    _change("machine_cpu_steal_fraction", "fraction", f"taken by other guests of the hardware, {_CORES}"),
+    _change("machine_cpu_idle_fraction", "fraction", f"idle, {_CORES}"),
+    _amount("machine_memory_available_bytes", "bytes", "memory that could be had without swapping"),
+    _amount(
+        "machine_load_average_1min", "processes", "processes running or waiting for a disk, mean of about a minute"
+    ),
+    _change("machine_disk_read_bytes_per_s", "bytes/s", "read from all whole physical disks"),
+    _change("machine_disk_write_bytes_per_s", "bytes/s", "written to all whole physical disks"),
+    _change("machine_disk_read_operations_per_s", "operations/s", "reads that physical disks completed"),
+    _change("machine_disk_write_operations_per_s", "operations/s", "writes that physical disks completed"),
+    _change("machine_network_receive_bytes_per_s", "bytes/s", "received where nodes share the network"),
+    _change("machine_network_transmit_bytes_per_s", "bytes/s", "sent where nodes share the network"),
+    _change("machine_loopback_bytes_per_s", "bytes/s", "over the loopback that nodes share"),
+    _change("node_network_receive_bytes_per_s", "bytes/s", "received by the node's own interfaces"),
+    _change("node_network_transmit_bytes_per_s", "bytes/s", "sent by the node's own interfaces"),
+    _change("node_cpu_user_cores", "cores", "cores that the node's user code kept busy"),
+    _change("node_cpu_system_cores", "cores", "cores that the kernel kept busy for the node"),
+    _change("node_throttled_fraction", "fraction", "share of quota periods in which the node used up its CPU"),
+    _amount("node_memory_bytes", "bytes", "memory charged to the node: its cgroup's, or resident in its processes"),
+    _amount("node_memory_rss_bytes", "bytes", "anonymous memory of the node: heaps and stacks, no page cache"),
+    _change("node_memory_limit_hits", "hits", "times the memory limit was hit since the sample before"),
+    _change("node_disk_read_bytes_per_s", "bytes/s", "fetched from storage for the node's processes"),
+    _change("node_disk_write_bytes_per_s", "bytes/s", "dirtied by the node's processes, to be stored"),
+    _change("node_read_calls_per_s", "calls/s", "read-like system calls of the node's processes"),
+    _change("node_write_calls_per_s", "calls/s", "write-like system calls of the node's processes"),
+    _amount("node_processes", "processes", "processes of the node that live"),
+)
+
+
+class OsProbe:
+    """`steelyard-agent probe`."""
+
+    name = "os"
+    metrics = METRICS
+
+    def command(self, node: Node, interval_s: float, process_ids: Sequence[int]) -> Sequence[str]:
+        """argv of the agent. A local node is told which network namespace it may be sharing with this process, so that
+        shared traffic is not charged to it. Raises EngineError if there is no agent."""
+        argv = [str(agent.find()), "probe", "--interval-s", f"{interval_s:g}"]
+        for folder in node.cgroups:
+            argv += ["--cgroup", str(folder)]
+        for process_id in process_ids:
+            argv += ["--pid", str(process_id)]
+        if node.local and OWN_NETWORK.exists():
+            argv += ["--shared-netns", str(OWN_NETWORK.stat().st_ino)]
+        return argv
+
+    def parse(self, node: str, line: bytes) -> Iterable[Sample]:
+        """Samples of one record; none of a greeting. Raises ProbeError on any other line."""
+        try:
+            record = json.loads(line)
+            kind = record["record"]
+            if kind == "sample":
+                t_s = float(record["t_s"])
+                return [Sample(t_s, node, str(name), float(value)) for name, value in record["values"].items()]
+            if kind == "hello":
+                return self._greeting(node, int(record["format"]))
+            if kind == "error":
+                raise ProbeError(f"{node}: {record['message']}", str(record["hint"]))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ProbeError(f"{node}: not a record of the agent's probe: {line[:200]!r} ({error})") from error
+        raise ProbeError(f"{node}: the probe says a {kind!r} record, which is not its own: {line[:200]!r}")
+
+    def _greeting(self, node: str, version: int) -> Iterable[Sample]:
+        if version != FORMAT:
+            raise ProbeError(
+                f"{node}: the agent speaks format {version}, this program {FORMAT}",
+                "install steelyard and steelyard-agent of the same version",
+            )
+        return ()
+
+
+def create() -> OsProbe:
+    """Make the probe; no side effects."""
+    return OsProbe()

@@ -1,0 +1,138 @@
+"""The seam `system`: the recipe of what is weighed.
+
+A plug-in module defines `Settings` (a pydantic model; a field with `json_schema_extra={"easy": True}` can vary between trials of
+one start, all others are hard to change) and `create(settings, cache_folder) -> System`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from pydantic import BaseModel
+
+from steelyard.model.schema import Schema as Schema
+from steelyard.node.base import Node
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """How the load engine reaches a running cluster."""
+
+    protocol: str
+    """`cql`."""
+    contacts: tuple[str, ...]
+    """`address:port` of every node."""
+    keyspace: str = ""
+    table: str = ""
+
+
+class System(Protocol):
+    """Installs, starts, asks and stops the system under test on nodes."""
+
+    name: str
+    version: str
+    memory_mb_per_node: int
+    """What one node needs at least; `check` holds it against the machine."""
+
+    async def prepare(self) -> None:
+        """Get what the system needs onto this machine's cache (jars, Java). Slow only the first time. Raises SystemFault."""
+        ...
+
+    async def install(self, node: Node, peers: Sequence[Node]) -> None:
+        """Write configuration and data folders of a node. Idempotent. Does not start anything."""
+        ...
+
+    async def start(self, node: Node, peers: Sequence[Node]) -> None:
+        """Start the node's processes and return at once. `peers` are all nodes of the cluster, this one included."""
+        ...
+
+    async def ready(self, node: Node, members: int) -> bool:
+        """Whether the node answers clients and sees `members` nodes up and normal. Raises SystemFault if it died."""
+        ...
+
+    async def waiting_for(self, node: Node) -> str:
+        """What a node that is not ready is doing, in a few words, for the progress line."""
+        ...
+
+    async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
+        """Create keyspace and table, with the settings' replication, compression, compaction. Idempotent."""
+        ...
+
+    def endpoint(self, nodes: Sequence[Node], schema: Schema) -> Endpoint:
+        """Where the load engine connects."""
+        ...
+
+    async def stop(self, node: Node) -> None:
+        """Stop in good order (data on disk). Idempotent."""
+        ...
+
+    async def kill(self, node: Node) -> None:
+        """Stop at once. Idempotent."""
+        ...
+
+    async def wipe(self, node: Node) -> None:
+        """Remove data and logs. Idempotent; fine on an empty node."""
+        ...
+
+    async def facts(self, node: Node) -> Mapping[str, str]:
+        """Settings in force as the running node says them, versions."""
+        ...
+
+    async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
+        """Settings in force that differ from those asked: name -> (asked, in force). Empty is good."""
+        ...
+
+    def process_ids(self, node: Node) -> tuple[int, ...]:
+        """Process ids of the node's server, for probes without cgroups. Empty when not running."""
+        ...
+
+    def logs(self, node: Node) -> tuple[Path, ...]:
+        """Log files of the node that are worth keeping."""
+        ...
+
+
+@runtime_checkable
+class Settles(Protocol):
+    """Ability: says how much background work is going on."""
+
+    async def busy(self, nodes: Sequence[Node]) -> Mapping[str, float]:
+        """Kind of work (compactions, hints, streams) -> amount outstanding over all nodes; all zero means quiet."""
+        ...
+
+
+@runtime_checkable
+class Snapshots(Protocol):
+    """Ability: keeps a filled state and goes back to it. A state is named by what determines it."""
+
+    def golden_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
+        """Name of the state: hash of version, nodes, replication, schema and the workload's `data` (records, seed...)."""
+        ...
+
+    def has(self, key: str) -> bool:
+        """Whether the state is frozen."""
+        ...
+
+    async def freeze(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
+        """Keep the data of a filled running cluster under `key`. The cluster keeps running, or is running again, after it."""
+        ...
+
+    async def thaw(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
+        """Put a running cluster's tables back to the frozen state, without a restart."""
+        ...
+
+    async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:
+        """Empty the tables of a running cluster."""
+        ...
+
+
+class SystemModule(Protocol):
+    """What a system's module must define."""
+
+    Settings: type[BaseModel]
+
+    def create(self, settings: Any, cache_folder: Path) -> System:
+        """Make the system; no side effects."""
+        ...

@@ -1,0 +1,343 @@
+"""A simulated cluster with a planted scalability law: the system whose true answer is known.
+
+A study of it must recover what its settings say, or the laboratory is wrong. Each node is one `steelyard-agent sim`,
+which speaks Cassandra's native protocol. Data live in the servers' memory and are gone with them. Without `remember`
+nothing is kept and every key exists with a made-up row, so that filling is not needed; with it, rows are kept by the
+node that got them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from steelyard.model.base import Value
+from steelyard.model.errors import CommandFailed, SystemFault
+from steelyard.model.schema import Schema
+from steelyard.node import agent
+from steelyard.node.base import Node
+from steelyard.node.command import run, spawn
+from steelyard.system.base import Endpoint
+
+NAME = "simulated"
+VERSION = "4.0.0-steelyard-sim"
+"""What the simulated nodes call themselves to drivers."""
+LEASE = "STEELYARD_LEASE"
+RECORD = "sim.json"
+OUT, ERR = "sim.out", "sim.err"
+SCHEMA_TIMEOUT_S = 30.0
+END_TIMEOUT_S = 5.0
+POLL_S = 0.01
+NO_CONNECTION = 3
+"""Exit code of `steelyard-agent cql` when the node does not accept connections."""
+
+
+class Settings(Value):
+    """The planted law and its noise; see `steelyard-agent sim --help`."""
+
+    service_us: float = Field(default=500.0, gt=0, le=1e9)
+    """Mean service time of an operation on a cluster of one node, s(1)."""
+    contention: float = Field(default=0.02, ge=0, le=1000)
+    """s(n) = s(1) (1 + contention (n - 1) + coherency n (n - 1)): Gunther's universal scalability law."""
+    coherency: float = Field(default=0.0, ge=0, le=1000)
+    """See contention."""
+    servers: int = Field(default=1, ge=1, le=4096)
+    """Operations that a node serves at the same time."""
+    service_distribution: Literal["constant", "exponential"] = "constant"
+    start_cv: float = Field(default=0.0, ge=0, le=10)
+    """Coefficient of variation of a factor on all service times of one start of a cluster: variance between starts."""
+    trial_cv: float = Field(default=0.0, ge=0, le=10)
+    """Coefficient of variation of a factor that each load phase draws anew: variance between trials."""
+    stall: tuple[str, ...] | None = None
+    """`AT_S:FOR_S`: every node stands still AT_S seconds after the first operation of each load phase, for FOR_S
+    seconds. One text, or a list of them."""
+    remember: bool = False
+    """Keep rows in memory, each on the node that got it: needs one node or routing by token."""
+    port: int = Field(default=9042, ge=1, le=65535)
+    seed: int = Field(default=1, ge=0, le=2**63 - 1)
+
+    @field_validator("stall", mode="before")
+    @classmethod
+    def _as_list(cls, value: Any) -> Any:
+        """So that a stall can be the level of a factor: "" is none."""
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip()) or None
+        return value
+
+    @field_validator("stall")
+    @classmethod
+    def _are_times(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for text in value or ():
+            at, colon, length = text.partition(":")
+            if not (colon and _is_seconds(at) and _is_seconds(length)):
+                raise ValueError(f"a stall is AT_S:FOR_S, such as 10:0.5, not {text!r}")
+        return value
+
+
+def _is_seconds(text: str) -> bool:
+    try:
+        return 0 <= float(text) <= 1e6
+    except ValueError:
+        return False
+
+
+class Simulated:
+    """One `steelyard-agent sim` a node."""
+
+    name = NAME
+    version = VERSION
+    memory_mb_per_node = 64
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        # Kept so that the event loop reaps the servers that this process started.
+        self._started: dict[Path, asyncio.subprocess.Process] = {}
+
+    async def prepare(self) -> None:
+        """Only the agent is needed. Raises EngineError if there is none."""
+        agent.find()
+
+    async def install(self, node: Node, peers: Sequence[Node]) -> None:
+        """The node's folder. Idempotent."""
+        self._local(node)
+        node.folder.mkdir(parents=True, exist_ok=True)
+
+    async def start(self, node: Node, peers: Sequence[Node]) -> None:
+        """Start the server and return at once; does nothing if it runs."""
+        self._local(node)
+        if _living(node) is not None:
+            return
+        argv = self.argv(node, peers)
+        process = await spawn(node, argv, stdout=node.folder / OUT, stderr=node.folder / ERR)
+        self._started[node.folder] = process
+        ticks = _start_ticks(process.pid)
+        if ticks is None:
+            raise self._died(node)
+        record = {"pid": process.pid, "started_ticks": ticks, "argv": argv}
+        (node.folder / RECORD).write_text(json.dumps(record), encoding="utf-8")
+
+    def argv(self, node: Node, peers: Sequence[Node]) -> list[str]:
+        """The node's command line."""
+        asked = self.settings
+        others = [f"{peer.address}:{asked.port}" for peer in peers if peer.name != node.name]
+        argv = [str(agent.find()), "sim", "--listen", f"{node.address}:{asked.port}"]
+        if others:
+            argv += ["--peers", ",".join(others)]
+        for name in ("service_us", "contention", "coherency", "start_cv", "trial_cv"):
+            argv += [f"--{name.replace('_', '-')}", repr(getattr(asked, name))]
+        argv += ["--servers", str(asked.servers), "--service-distribution", asked.service_distribution]
+        argv += ["--seed", str(start_seed(asked.seed, node.environment.get(LEASE, "")))]
+        for stall in asked.stall or ():
+            argv += ["--stall", stall]
+        return [*argv, "--remember"] if asked.remember else argv
+
+    async def ready(self, node: Node, members: int) -> bool:
+        """Whether the node answers and knows `members` nodes. Raises SystemFault if it died."""
+        if _living(node) is None:
+            raise self._died(node)
+        try:
+            (peers,) = await self._ask(node, "SELECT peer FROM system.peers_v2")
+        except CommandFailed as error:
+            if error.exit_code == NO_CONNECTION:
+                return False
+            raise SystemFault(error.message, error.hint, node=node.name, system=NAME) from error
+        return len(peers) == members - 1
+
+    async def waiting_for(self, node: Node) -> str:
+        """What a node that is not ready is doing."""
+        return "beginning to listen" if _living(node) is not None else "not running"
+
+    async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
+        """Keyspace and table on all nodes (the first tells the others). Idempotent."""
+        columns = ", ".join([f"{schema.key} text PRIMARY KEY", *(f"{field} text" for field in schema.fields)])
+        replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+        await self._say(
+            nodes[0],
+            f"CREATE KEYSPACE IF NOT EXISTS {schema.keyspace} WITH replication = {replication}",
+            f"CREATE TABLE IF NOT EXISTS {schema.keyspace}.{schema.table} ({columns})",
+        )
+
+    def endpoint(self, nodes: Sequence[Node], schema: Schema) -> Endpoint:
+        """Every node's port."""
+        contacts = tuple(f"{node.address}:{self.settings.port}" for node in nodes)
+        return Endpoint("cql", contacts, schema.keyspace, schema.table)
+
+    async def stop(self, node: Node) -> None:
+        """SIGTERM; SIGKILL after a limit. Data are gone. Idempotent."""
+        await self._end(node, (signal.SIGTERM, signal.SIGKILL))
+
+    async def kill(self, node: Node) -> None:
+        """SIGKILL. Idempotent."""
+        await self._end(node, (signal.SIGKILL,))
+
+    async def wipe(self, node: Node) -> None:
+        """Remove logs; kill a server that still runs. Idempotent."""
+        await self.kill(node)
+        for name in (RECORD, OUT, ERR):
+            (node.folder / name).unlink(missing_ok=True)
+
+    async def facts(self, node: Node) -> Mapping[str, str]:
+        """Version as the node says it, and its options as the kernel knows them."""
+        (local,) = await self._say(node, "SELECT release_version FROM system.local")
+        return {"version": str(local[0]["release_version"]), **_options(self._command_line(node))}
+
+    async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
+        """Options asked at start against those of the running process."""
+        record = _read_record(node)
+        asked, force = _options(record["argv"] if record else ()), _options(self._command_line(node))
+        names = asked.keys() | force.keys()
+        return {
+            name: (asked.get(name, ""), force.get(name, "")) for name in names if asked.get(name) != force.get(name)
+        }
+
+    def process_ids(self, node: Node) -> tuple[int, ...]:
+        """The server's process id."""
+        pid = _living(node)
+        return (pid,) if pid is not None else ()
+
+    def logs(self, node: Node) -> tuple[Path, ...]:
+        """What the server printed."""
+        return tuple(path for path in (node.folder / OUT, node.folder / ERR) if path.is_file())
+
+    async def busy(self, nodes: Sequence[Node]) -> Mapping[str, float]:
+        """There is no background work."""
+        return {"background work": 0.0}
+
+    def golden_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
+        """Name of the state."""
+        told = [VERSION, self.settings.remember, len(nodes), str(schema), sorted(data.items())]
+        return f"{NAME}-{hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()[:16]}"
+
+    def has(self, key: str) -> bool:
+        """A cluster that remembers nothing has every row, always; one that remembers must be filled."""
+        return not self.settings.remember
+
+    async def freeze(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
+        """Nothing to keep: `has` says what is there."""
+
+    async def thaw(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
+        """Forget what a trial wrote. Raises SystemFault for a cluster that remembers: it has no frozen state."""
+        if not self.has(key):
+            raise SystemFault("the simulated cluster keeps no frozen rows", "set data.state to reload", system=NAME)
+        await self.truncate(nodes, schema)
+
+    async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:
+        """Empty the table on all nodes."""
+        await self._say(nodes[0], f"TRUNCATE {schema.keyspace}.{schema.table}")
+
+    async def _say(self, node: Node, *statements: str) -> list[list[dict[str, Any]]]:
+        try:
+            return await self._ask(node, *statements)
+        except CommandFailed as error:
+            raise SystemFault(error.message, error.hint, node=node.name, system=NAME) from error
+
+    async def _ask(self, node: Node, *statements: str) -> list[list[dict[str, Any]]]:
+        argv = [str(agent.find()), "cql", "--contact", f"{node.address}:{self.settings.port}", *statements]
+        done = await run(node, argv, timeout_s=SCHEMA_TIMEOUT_S, watch=True)
+        return [json.loads(line)["rows"] for line in done.stdout.splitlines() if line.strip()]
+
+    async def _end(self, node: Node, signals: Sequence[signal.Signals]) -> None:
+        for number in signals:
+            pid = _living(node)
+            if pid is None:
+                break
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+            await _gone(node)
+        (node.folder / RECORD).unlink(missing_ok=True)
+        process = self._started.pop(node.folder, None)
+        if process is not None:
+            await asyncio.wait_for(process.wait(), END_TIMEOUT_S)
+
+    def _command_line(self, node: Node) -> tuple[str, ...]:
+        pid = _living(node)
+        if pid is None:
+            raise self._died(node)
+        return tuple(os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).rstrip("\0").split("\0"))
+
+    def _died(self, node: Node) -> SystemFault:
+        with contextlib.suppress(OSError):
+            said = (node.folder / ERR).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            if said:
+                return SystemFault(f"{node.name}: the simulated node ended: {said[-1]}", node=node.name, system=NAME)
+        return SystemFault(f"{node.name}: the simulated node is not running", node=node.name, system=NAME)
+
+    def _local(self, node: Node) -> None:
+        if not node.local:
+            raise SystemFault(
+                f"{node.name} is on another machine; the system simulated works on nodes of this machine only",
+                "use the site local",
+                node=node.name,
+                system=NAME,
+            )
+
+
+def start_seed(seed: int, lease: str) -> int:
+    """Seed of one start of a cluster: the same for all its nodes, another for the next lease. The node's own address
+    is added by the agent for the service times, not for the factors: a start is slow or fast as a whole."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{lease}".encode()).digest()[:8], "big") >> 1
+
+
+def create(settings: Settings, cache_folder: Path) -> Simulated:
+    """Make the system; no side effects."""
+    return Simulated(settings)
+
+
+def _options(argv: Sequence[str]) -> dict[str, str]:
+    """`--name value` pairs behind the word `sim`; repeated ones are joined, flags are "true"."""
+    words = list(argv)
+    behind = words[words.index("sim") + 1 :] if "sim" in words else []
+    found: dict[str, str] = {}
+    name = ""
+    for word in behind:
+        if word.startswith("--"):
+            name = word[2:]
+            found.setdefault(name, "")
+        elif name:
+            found[name] = f"{found[name]},{word}" if found[name] else word
+    return {name: value or "true" for name, value in found.items()}
+
+
+def _read_record(node: Node) -> dict[str, Any] | None:
+    try:
+        record = json.loads((node.folder / RECORD).read_text(encoding="utf-8"))
+        return record if isinstance(record, dict) and {"pid", "started_ticks", "argv"} <= record.keys() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _living(node: Node) -> int | None:
+    """The node's server by id and start time, so that a reused id is never taken for it."""
+    record = _read_record(node)
+    if record is None or _start_ticks(record["pid"]) != record["started_ticks"]:
+        return None
+    return int(record["pid"])
+
+
+async def _gone(node: Node) -> None:
+    """Wait until the node's server has ended, or a limit."""
+    deadline = time.monotonic() + END_TIMEOUT_S
+    while _living(node) is not None:
+        if time.monotonic() > deadline:
+            return
+        await asyncio.sleep(POLL_S)
+
+
+def _start_ticks(pid: int) -> int | None:
+    """Start time in clock ticks since boot; None if there is no such process, or it is a zombie."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in {"Z", "X"} else int(fields[19])
