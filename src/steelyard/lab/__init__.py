@@ -1,0 +1,1 @@
+"""The conductor: carries out a plan trial by trial and writes the store."""

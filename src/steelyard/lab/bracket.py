@@ -1,0 +1,37 @@
+"""Brackets: each phase has a deadline, and is recorded when entered and when left, also when left by an error."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from steelyard.lab.progress import PhaseEntered, Watcher
+from steelyard.model.errors import SteelyardError
+from steelyard.model.trial import Phase, PhaseTime
+
+
+class PhaseLog:
+    """The phases of one start or one trial."""
+
+    def __init__(self, watcher: Watcher, clock: Callable[[], float]) -> None:
+        self._watcher = watcher
+        self._clock = clock
+        self.times: list[PhaseTime] = []
+
+    @asynccontextmanager
+    async def bracket(self, phase: Phase, timeout_s: float, blame: type[SteelyardError]) -> AsyncIterator[None]:
+        """Enter `phase`. When it takes longer than `timeout_s`, `blame` is raised: SystemFault where the system is
+        slow,
+        another where the laboratory is."""
+        self._watcher.tell(PhaseEntered(phase, timeout_s))
+        index = len(self.times)
+        entered_s = self._clock()
+        self.times.append(PhaseTime(phase=phase, entered_s=entered_s))
+        try:
+            async with asyncio.timeout(timeout_s):
+                yield
+        except TimeoutError as error:
+            raise blame(f"phase {phase} took longer than its limit of {timeout_s:g} s") from error
+        finally:
+            self.times[index] = PhaseTime(phase=phase, entered_s=entered_s, left_s=self._clock())

@@ -1,0 +1,188 @@
+"""The conductor: for each start of a cluster that has trials to do, start it, do them, undo it.
+
+Only `_start` catches broadly, and only to tell whose fault it was; the first error wins.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from steelyard.lab.bracket import PhaseLog
+from steelyard.lab.cluster import Cluster, started
+from steelyard.lab.parts import Parts
+from steelyard.lab.progress import StartBegan, StudyBegan, TimeLeft, TrialBegan, TrialSealed, Trouble, Watcher
+from steelyard.lab.resume import attempts_by_id, missing, settled
+from steelyard.lab.trial import TrialRunner
+from steelyard.model.errors import SteelyardError, StoreError, SystemFault
+from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.store import Store, StoreWriter
+
+FAILED_STARTS_LIMIT = 2
+"""A cluster that failed to start so often is infeasible in this block: a result."""
+FAILED_LAB_LIMIT = 3
+"""So many failures of the laboratory in a row end the study."""
+
+Foresight = Callable[[Sequence[PlannedTrial], Sequence[TrialRecord]], TimeLeft]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a study ended: trials of the plan by state."""
+
+    planned: int
+    valid: int
+    invalid: int
+    missing: int
+
+
+class Conductor:
+    """Carries out what is missing of a plan."""
+
+    def __init__(
+        self, study: Study, plan: Plan, writer: StoreWriter, parts: Parts, watcher: Watcher, foresight: Foresight
+    ) -> None:
+        self.study = study
+        self.plan = plan
+        self.writer = writer
+        self.parts = parts
+        self.watcher = watcher
+        self.foresight = foresight
+        self.finishing = False
+        self._records: list[TrialRecord] = list(Store(writer.folder).trials())
+        self._failed_starts: dict[str, int] = {}
+        self._failed_in_a_row = 0
+
+    def finish(self) -> None:
+        """Stop when the trial in flight is sealed."""
+        self.finishing = True
+
+    async def run(self) -> Outcome:
+        """Do what is missing. Raises SteelyardError when the laboratory cannot go on."""
+        todo = self._missing()
+        self.watcher.tell(
+            StudyBegan(
+                study=self.study.study.name,
+                total=len(self.plan.trials),
+                todo=len(todo),
+                blocks=max((trial.block for trial in self.plan.trials), default=0),
+                folder=str(self.writer.folder),
+            )
+        )
+        self.writer.event("run-began", todo=len(todo), total=len(self.plan.trials))
+        while todo and not self.finishing:
+            await self._start([trial for trial in todo if trial.start == todo[0].start])
+            todo = self._missing()
+        outcome = self.outcome()
+        self.writer.event("run-ended", valid=outcome.valid, invalid=outcome.invalid, missing=outcome.missing)
+        return outcome
+
+    def _missing(self) -> list[PlannedTrial]:
+        todo = missing(self.plan, self._records, self.study.limits.attempts)
+        self.watcher.tell(self.foresight(todo, self._records))
+        return todo
+
+    def outcome(self) -> Outcome:
+        """How far the plan has come."""
+        found = attempts_by_id(self._records)
+        limit = self.study.limits.attempts
+        states = [found.get(trial.id, []) for trial in self.plan.trials]
+        valid = sum(any(r.verdict.outcome == "valid" for r in attempts) for attempts in states)
+        done = sum(settled(attempts, limit) for attempts in states)
+        return Outcome(planned=len(states), valid=valid, invalid=done - valid, missing=len(states) - done)
+
+    async def _start(self, trials: list[PlannedTrial]) -> None:
+        first = trials[0]
+        phases = PhaseLog(self.watcher, time.time)
+        blocks = max(trial.block for trial in self.plan.trials)
+        hard = {name: level for name, level in first.treatment.items() if name in first.hard}
+        self.watcher.tell(StartBegan(first.start, first.block, blocks, hard, len(trials)))
+        self.writer.event("start-began", start=first.start, block=first.block, trials=len(trials))
+        try:
+            async with started(self.study, first, self.parts, self.watcher, phases) as cluster:
+                self.writer.event("start-ready", start=first.start, cluster=cluster.start)
+                await self._trials(cluster, deque(trials))
+        except SystemFault as fault:
+            self._start_failed(trials, fault, phases)
+        except SteelyardError as error:
+            self._failed_in_a_row += 1
+            self.writer.event("laboratory-failed", start=first.start, message=error.message)
+            if self._failed_in_a_row >= FAILED_LAB_LIMIT or isinstance(error, StoreError):
+                raise
+            self.watcher.tell(Trouble(error.message, "starting the cluster once more"))
+        finally:
+            times = [time.model_dump(mode="json") for time in phases.times]
+            self.writer.event("start-ended", start=first.start, phases=times)
+
+    async def _trials(self, cluster: Cluster, queue: deque[PlannedTrial]) -> None:
+        """Trials of one start in order; a voided one goes to the end of the queue. Ends early when the system
+        failed."""
+        runner = TrialRunner(self.study, cluster, self.parts, self.watcher)
+        limit = self.study.limits.attempts
+        while queue and not self.finishing:
+            planned = queue.popleft()
+            attempts = attempts_by_id(self._records).get(planned.id, [])
+            attempt = max((record.attempt for record in attempts), default=0) + 1
+            number = len(self.plan.trials) - len(missing(self.plan, self._records, limit)) + 1
+            self.watcher.tell(TrialBegan(planned, attempt, number, len(self.plan.trials)))
+            record = await runner.run(planned, attempt, self.writer.draft(planned.id, attempt))
+            self._sealed(record, number)
+            if record.verdict.system_fault:
+                return
+            if not settled([*attempts, record], limit):
+                reasons = "; ".join(f"{reason.kind} {reason.detail}".strip() for reason in record.verdict.reasons)
+                self.watcher.tell(Trouble(f"trial {planned.id} voided: {reasons}", "queued again"))
+                queue.append(planned)
+
+    def _sealed(self, record: TrialRecord, number: int) -> None:
+        self._records.append(record)
+        if record.verdict.outcome == "valid":
+            self._failed_in_a_row = 0
+        self.writer.event(
+            "trial-sealed",
+            trial=record.id,
+            attempt=record.attempt,
+            outcome=record.verdict.outcome,
+            reasons=[reason.kind.name for reason in record.verdict.reasons],
+        )
+        self.watcher.tell(TrialSealed(record, number, len(self.plan.trials)))
+        self.watcher.tell(self.foresight(missing(self.plan, self._records, self.study.limits.attempts), self._records))
+
+    def _start_failed(self, trials: Sequence[PlannedTrial], fault: SystemFault, phases: PhaseLog) -> None:
+        """After FAILED_STARTS_LIMIT failed starts the trials are sealed as infeasible, with the reason."""
+        start = trials[0].start
+        count = self._failed_starts.get(start, 0) + 1
+        self._failed_starts[start] = count
+        self.writer.event("start-failed", start=start, message=fault.message, count=count)
+        if count < FAILED_STARTS_LIMIT:
+            self.watcher.tell(Trouble(fault.message, "starting the cluster once more"))
+            return
+        self.watcher.tell(Trouble(fault.message, f"infeasible: {len(trials)} trials are sealed with this reason"))
+        detail = f"the cluster did not start ({count} of {count}): {fault.message}"
+        verdict = Verdict(outcome="invalid", reasons=(Reason(kind=ReasonKind.SYSTEM_FAULT, detail=detail),))
+        for planned in [trial for trial in trials if trial in self._missing()]:
+            self._seal_infeasible(planned, verdict, phases)
+
+    def _seal_infeasible(self, planned: PlannedTrial, verdict: Verdict, phases: PhaseLog) -> None:
+        attempts = attempts_by_id(self._records).get(planned.id, [])
+        attempt = max((record.attempt for record in attempts), default=0) + 1
+        now_s = time.time()
+        draft = self.writer.draft(planned.id, attempt)
+        record = TrialRecord(
+            **planned.model_dump(exclude={"start"}),
+            attempt=attempt,
+            study=self.study.study.name,
+            planned_start=planned.start,
+            start=planned.start,
+            order_in_start=1,
+            begun_s=phases.times[0].entered_s if phases.times else now_s,
+            ended_s=now_s,
+            phases=tuple(phases.times),
+            verdict=verdict,
+        )
+        self._sealed(draft.seal(record), planned.position)

@@ -1,0 +1,94 @@
+"""Probes at work: one process per probe and node, read line by line while a trial is measured."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from steelyard.lab.progress import Sampled, Watcher
+from steelyard.model.errors import ProbeError
+from steelyard.model.sample import Sample
+from steelyard.node.base import Node
+from steelyard.node.command import end, spawn
+from steelyard.probe.base import Probe
+
+INTERVAL_S = 1.0
+FIRST_LINE_TIMEOUT_S = 10.0
+END_GRACE_S = 2.0
+
+
+@dataclass
+class Readings:
+    """What came in so far, by node."""
+
+    samples: dict[str, list[Sample]] = field(default_factory=dict)
+    failure: ProbeError | None = None
+
+    def check(self) -> None:
+        """Raises ProbeError if an instrument failed."""
+        if self.failure is not None:
+            raise self.failure
+
+
+@contextlib.asynccontextmanager
+async def watching(
+    probes: Sequence[Probe],
+    nodes: Sequence[Node],
+    process_ids: Callable[[Node], Sequence[int]],
+    watcher: Watcher,
+) -> AsyncIterator[Readings]:
+    """Run every probe on every node for as long as the block lasts. Returns when each has given its first line."""
+    readings = Readings(samples={node.name: [] for node in nodes})
+    started: dict[tuple[str, str], asyncio.Event] = {}
+    processes: list[asyncio.subprocess.Process] = []
+    readers: list[asyncio.Task[None]] = []
+    try:
+        for probe in probes:
+            for node in nodes:
+                argv = probe.command(node, INTERVAL_S, process_ids(node))
+                process = await spawn(node, argv, stdout=asyncio.subprocess.PIPE, watch=True)
+                processes.append(process)
+                event = started.setdefault((probe.name, node.name), asyncio.Event())
+                readers.append(asyncio.create_task(_read(process, probe, node.name, readings, event, watcher)))
+        await _all_started(started, readings)
+        yield readings
+    finally:
+        await asyncio.gather(*(end(process, END_GRACE_S) for process in processes))
+        for reader in readers:
+            reader.cancel()
+        await asyncio.gather(*readers, return_exceptions=True)
+
+
+async def _all_started(started: Mapping[tuple[str, str], asyncio.Event], readings: Readings) -> None:
+    try:
+        async with asyncio.timeout(FIRST_LINE_TIMEOUT_S):
+            for event in started.values():
+                await event.wait()
+    except TimeoutError:
+        late = ", ".join(f"{probe} on {node}" for (probe, node), event in started.items() if not event.is_set())
+        raise ProbeError(f"no reading within {FIRST_LINE_TIMEOUT_S:g} s: {late}") from None
+    readings.check()
+
+
+async def _read(
+    process: asyncio.subprocess.Process,
+    probe: Probe,
+    node: str,
+    readings: Readings,
+    started: asyncio.Event,
+    watcher: Watcher,
+) -> None:
+    assert process.stdout is not None
+    try:
+        async for line in process.stdout:
+            samples = list(probe.parse(node, line))
+            readings.samples[node].extend(samples)
+            started.set()
+            if samples:
+                watcher.tell(Sampled(samples))
+    except ProbeError as error:
+        readings.failure = readings.failure or error
+    finally:
+        started.set()

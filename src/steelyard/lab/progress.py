@@ -1,0 +1,119 @@
+"""What the conductor tells whoever watches: small facts, in order. Terminals and logs make of them what they like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from steelyard.model.plan import PlannedTrial
+from steelyard.model.sample import Sample
+from steelyard.model.trial import Phase, TrialRecord
+
+
+@dataclass(frozen=True)
+class StudyBegan:
+    """The study is about to do `todo` of `total` trials; it should take `seconds` (`low` to `high`)."""
+
+    study: str
+    total: int
+    todo: int
+    blocks: int
+    folder: str
+
+
+@dataclass(frozen=True)
+class TimeLeft:
+    """The conductor's newest idea of when it will be done, in seconds from now."""
+
+    seconds: float
+    low_s: float
+    high_s: float
+
+
+@dataclass(frozen=True)
+class StartBegan:
+    """A cluster is being started for the trials that follow."""
+
+    start: str
+    block: int
+    blocks: int
+    treatment: Mapping[str, Any]
+    trials: int
+
+
+@dataclass(frozen=True)
+class TrialBegan:
+    """A trial is under way."""
+
+    planned: PlannedTrial
+    attempt: int
+    number: int
+    total: int
+
+
+@dataclass(frozen=True)
+class PhaseEntered:
+    """A bracket was entered; at most `timeout_s` is spent in it."""
+
+    phase: Phase
+    timeout_s: float
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What is being waited for."""
+
+    what: str
+
+
+@dataclass(frozen=True)
+class Ticked:
+    """One interval of load, as the engine said it."""
+
+    node: str
+    record: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Readings of one node."""
+
+    samples: Sequence[Sample]
+
+
+@dataclass(frozen=True)
+class TrialSealed:
+    """A trial is in the store."""
+
+    record: TrialRecord
+    number: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Something went wrong and was dealt with: what, and what is done about it."""
+
+    message: str
+    remedy: str
+
+
+Event = (
+    StudyBegan | TimeLeft | StartBegan | TrialBegan | PhaseEntered | Waiting | Ticked | Sampled | TrialSealed | Trouble
+)
+
+
+class Watcher(Protocol):
+    """Anything that listens. It must return quickly and must not raise."""
+
+    def tell(self, event: Event) -> None:
+        """Take note of an event."""
+        ...
+
+
+class Silent:
+    """Listens and says nothing."""
+
+    def tell(self, event: Event) -> None:
+        """Take no note."""

@@ -1,0 +1,97 @@
+"""The data state that a trial starts from: filled once, frozen, thawed; or reloaded, emptied, continued."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.engine.base import Engine
+from steelyard.lab import order
+from steelyard.lab.progress import Ticked, Waiting, Watcher
+from steelyard.model.errors import SystemFault
+from steelyard.model.study import Data
+from steelyard.node.base import Node
+from steelyard.system.base import Schema, Snapshots, System
+from steelyard.workload.base import Workload
+
+DIRTY = "dirty"
+EMPTY = "empty"
+
+
+@dataclass
+class DataState:
+    """What is in the tables of one start of a cluster, and how to get it to what a trial needs."""
+
+    system: System
+    engine: Engine
+    databases: Sequence[Node]
+    loaders: Sequence[Node]
+    data: Data
+    watcher: Watcher
+    timeout_s: float
+    current: str = EMPTY
+    """Key of the golden state that is in the tables, or DIRTY, or EMPTY."""
+
+    async def ensure(self, workload: Workload) -> str:
+        """Bring the tables to what `data.state` asks before a trial; returns what was done, in a word."""
+        schema, wanted = workload.schema(), self._key(workload)
+        if self.data.state == "continue" and self.current != EMPTY:
+            return "continued"
+        if self.data.state == "truncate":
+            await self._truncate(schema)
+            return "truncated"
+        if self.current == wanted and self.data.state != "reload":
+            return "unchanged"
+        if self.data.state != "reload" and isinstance(self.system, Snapshots) and self.system.has(wanted):
+            self.watcher.tell(Waiting("thawing the golden data"))
+            await self.system.thaw(self.databases, schema, wanted)
+            self.current = wanted
+            return "thawed"
+        await self._fill(workload, schema, wanted)
+        return "filled"
+
+    def used(self, workload: Workload) -> None:
+        """A trial of `workload` has run on the tables."""
+        if workload.writes:
+            self.current = DIRTY
+
+    def _key(self, workload: Workload) -> str:
+        if isinstance(self.system, Snapshots):
+            return self.system.golden_key(self.databases, workload.schema(), workload.data())
+        return repr(sorted(workload.data().items()))
+
+    async def _truncate(self, schema: Schema) -> None:
+        if not isinstance(self.system, Snapshots):
+            raise SystemFault(f"system {self.system.name} cannot empty its tables", "use data.state = 'continue'")
+        await self.system.truncate(self.databases, schema)
+        self.current = EMPTY
+
+    async def _fill(self, workload: Workload, schema: Schema, key: str) -> None:
+        if self.current != EMPTY:
+            await self._truncate(schema)
+        endpoint = self.system.endpoint(self.databases, schema)
+        records = int(workload.data().get("records", 0))
+        self.watcher.tell(Waiting(f"filling {records:,} records"))
+        dones: list[Mapping[str, Any]] = []
+
+        def take(node: str, record: Mapping[str, Any]) -> None:
+            if record["record"] == "interval":
+                self.watcher.tell(Ticked(node, record))
+            elif record["record"] == "done":
+                dones.append(record)
+
+        filling = order.populate(endpoint, schema, workload, self.data.populate_threads)
+        await self.engine.drive(filling, self.loaders, take, self.timeout_s)
+        done = sum(record["operations"] for record in dones)
+        errors = sum(record["errors"] for record in dones)
+        if errors or done != records:
+            raise SystemFault(
+                f"filling ended with {done:,} of {records:,} records and {errors:,} errors",
+                "lower data.populate_threads, or give the nodes more memory",
+                system=self.system.name,
+            )
+        self.current = key
+        if self.data.state in ("thaw", "continue") and isinstance(self.system, Snapshots):
+            self.watcher.tell(Waiting("freezing the golden data"))
+            await self.system.freeze(self.databases, schema, key)

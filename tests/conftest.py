@@ -1,0 +1,70 @@
+"""What a test needs of the machine, told by its marks. A skip says why; where STEELYARD_CI is set, a skip that nobody expected
+fails the whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from steelyard.model.errors import SteelyardError
+from steelyard.node import agent
+from steelyard.node.folders import cache_folder
+
+EXPECTED = ("this kernel ", "as root ")
+"""Beginnings of reasons that depend on the machine and not on its set-up."""
+
+
+@cache
+def _no_agent() -> str | None:
+    try:
+        agent.find()
+    except SteelyardError as error:
+        return error.message
+    return None
+
+
+def _not_root() -> str | None:
+    return None if os.geteuid() == 0 else "needs root"
+
+
+@cache
+def _no_cassandra() -> str | None:
+    found = list(cache_folder().glob("cassandra-*"))
+    return None if found else "Cassandra is not in the cache: make setup"
+
+
+def _no_browser() -> str | None:
+    return None if shutil.which("chromium") else "needs chromium: apt-get install chromium"
+
+
+NEEDS: dict[str, Callable[[], str | None]] = {
+    "agent": _no_agent,
+    "root": _not_root,
+    "cassandra": _no_cassandra,
+    "browser": _no_browser,
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what the machine cannot do, with the reason."""
+    for item in items:
+        for mark, need in NEEDS.items():
+            if item.get_closest_marker(mark) and (reason := need()):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI a skip that nobody expected is a failure."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if not os.environ.get("STEELYARD_CI") or reporter is None:
+        return
+    reasons = [str(report.longrepr[2]) for report in reporter.stats.get("skipped", [])]
+    unexpected = [reason for reason in reasons if not reason.removeprefix("Skipped: ").startswith(EXPECTED)]
+    if unexpected:
+        reporter.write_line(f"skipped although nobody expected it: {unexpected}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,0 +1,214 @@
+"""A laboratory without machines: a site, a system, an engine and a workload that do what the test says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from steelyard.lab import trial as trial_module
+from steelyard.lab.instruments import Readings
+from steelyard.model.schema import Schema
+from steelyard.model.study import Study
+from steelyard.node.base import Node
+from steelyard.plan import expand
+from steelyard.site.base import Lease, Request
+from steelyard.system.base import Endpoint
+
+SCHEMA = Schema("ks", "t", "k", ("f0",))
+
+
+def study(**changes: Any) -> Study:
+    """Two sizes, one workload, two starts, two trials each, unless changed."""
+    return Study.model_validate(
+        {
+            "study": {"name": "fake", "question": "does the laboratory work?"},
+            "site": {"name": "local"},
+            "system": {"name": "simulated"},
+            "workload": {"name": "ycsb-a", "records": 100},
+            "load": {"operations": 10},
+            "design": {"starts": 2, "trials": 2, "seed": 3},
+            "factors": {"nodes": [1, 3]},
+            "probes": [],
+            **changes,
+        }
+    )
+
+
+@dataclass
+class Script:
+    """What the fakes do, and what was done to them."""
+
+    folder: Path
+    leases: list[str] = field(default_factory=list)
+    released: list[str] = field(default_factory=list)
+    driven: list[Mapping[str, Any]] = field(default_factory=list)
+    on_drive: Callable[[int, Mapping[str, Any]], None] = lambda count, order: None
+    on_ready: Callable[[Node], bool] = lambda node: True
+    healthy: bool = True
+    hang_at_drive: int | None = None
+
+
+class FakeSite:
+    name = "fake"
+    shares = frozenset({"cpu"})
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+
+    async def lease(self, request: Request, until: datetime) -> Lease:
+        name = f"lease{len(self.script.leases)}"
+        self.script.leases.append(name)
+        nodes = [
+            Node(f"n{i + 1}", "database", f"10.0.0.{i + 1}", (), self.script.folder)
+            for i in range(request.database_nodes)
+        ]
+        nodes.append(Node("l1", "load", "10.0.1.1", (), self.script.folder))
+        return Lease(name, self.name, tuple(nodes), until, self.script.folder / name)
+
+    async def release(self, lease: Lease) -> None:
+        self.script.released.append(lease.id)
+
+    async def leftovers(self) -> Sequence[Lease]:
+        return ()
+
+    async def facts(self, node: Node) -> dict[str, str]:
+        return {"cpu": "fake"}
+
+    def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
+        return None
+
+
+class FakeSystem:
+    name = "fake"
+    version = "1"
+    memory_mb_per_node = 1
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+
+    async def prepare(self) -> None: ...
+    async def install(self, node: Node, peers: Sequence[Node]) -> None: ...
+    async def start(self, node: Node, peers: Sequence[Node]) -> None: ...
+    async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None: ...
+    async def stop(self, node: Node) -> None: ...
+    async def kill(self, node: Node) -> None: ...
+    async def wipe(self, node: Node) -> None: ...
+
+    async def ready(self, node: Node, members: int) -> bool:
+        return self.script.healthy and self.script.on_ready(node)
+
+    async def waiting_for(self, node: Node) -> str:
+        return "is thinking"
+
+    def endpoint(self, nodes: Sequence[Node], schema: Schema) -> Endpoint:
+        return Endpoint("cql", tuple(f"{node.address}:1" for node in nodes), "ks", "t")
+
+    async def facts(self, node: Node) -> Mapping[str, str]:
+        return {"version": "1"}
+
+    async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
+        return {}
+
+    def process_ids(self, node: Node) -> tuple[int, ...]:
+        return ()
+
+    def logs(self, node: Node) -> tuple[Path, ...]:
+        return ()
+
+
+class FakeWorkload:
+    name = "ycsb-a"
+    writes = True
+
+    def schema(self) -> Schema:
+        return SCHEMA
+
+    def data(self) -> dict[str, Any]:
+        return {"records": 100}
+
+    def order(self) -> dict[str, Any]:
+        return {"kind": "ycsb"}
+
+
+def records_of(order: Mapping[str, Any], *, errors: int = 0, milliseconds: float = 5.0) -> list[dict[str, Any]]:
+    """What a well-behaved engine says for an order."""
+    phase = "populate" if order["action"] == "populate" else "measure"
+    operations = 100 if phase == "populate" else order["stop"]["operations"]
+    seconds = operations * milliseconds / 1000
+    bucket = [int(milliseconds * 1e6), int(milliseconds * 1e6) + 1023, operations]
+    counts = [
+        {"operation": "read", "outcome": "ok", "measure": measure, "buckets": [bucket]}
+        for measure in ("response", "service")
+    ]
+    summary = dict.fromkeys(
+        ("rate_per_s", "response_ms_p50", "response_ms_p99", "service_ms_p50", "service_ms_p99", "pacing_ms_p99"), 1.0
+    )
+    interval = {
+        "record": "interval", "phase": phase, "t_s": 100.0, "seconds": seconds, "sent": operations, "done": operations,
+        "errors": errors, "backlog": 0, "cpu_fraction": 0.1, "summary": summary, "counts": counts,
+    }  # fmt: skip
+    done = {
+        "record": "done", "phase": phase, "first_sent_s": 100.0, "last_done_s": 100.0 + seconds,
+        "execution_ns": int(seconds * 1e9), "operations": operations - errors, "errors": errors,
+        "errors_by_kind": {"timeout": errors} if errors else {}, "not_found": 0, "rows": 0, "cpu_ns": 1000,
+        "busiest_thread_fraction": 0.1, "dropped": 0, "reconnections": 0,
+    }  # fmt: skip
+    hello = {"record": "hello", "format": 1, "agent": "0.1.0", "optimised": True, "t_s": 99.0}
+    return [hello, interval, done]
+
+
+class FakeEngine:
+    def __init__(self, script: Script) -> None:
+        self.script = script
+
+    async def drive(
+        self,
+        order: Mapping[str, Any],
+        nodes: Sequence[Node],
+        on_record: Callable[[str, Mapping[str, Any]], None],
+        timeout_s: float,
+    ) -> None:
+        count = len(self.script.driven)
+        self.script.driven.append(order)
+        if self.script.hang_at_drive == count:
+            await asyncio.sleep(3600)
+        self.script.on_drive(count, order)
+        for record in records_of(order):
+            on_record("l1", record)
+
+
+@dataclass
+class FakeParts:
+    script: Script
+
+    def site(self, settings: Mapping[str, Any]) -> FakeSite:
+        return FakeSite(self.script)
+
+    def system(self, settings: Mapping[str, Any]) -> FakeSystem:
+        return FakeSystem(self.script)
+
+    def workload(self, settings: Mapping[str, Any]) -> FakeWorkload:
+        return FakeWorkload()
+
+    def engine(self, settings: Mapping[str, Any]) -> FakeEngine:
+        return FakeEngine(self.script)
+
+
+def without_waiting(monkeypatch: Any) -> None:
+    """No probes and no tail to wait for."""
+
+    @asynccontextmanager
+    async def nothing(*_: Any) -> Any:
+        yield Readings()
+
+    monkeypatch.setattr(trial_module, "watching", nothing)
+    monkeypatch.setattr(trial_module, "TAIL_S", 0.0)
+
+
+def plan_of(a_study: Study) -> Any:
+    return expand(a_study)

@@ -1,0 +1,142 @@
+"""The conductor: what is missing is done, faults are told apart, nothing is left lent."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.lab.conductor import Conductor, Outcome
+from steelyard.lab.progress import Silent, TimeLeft
+from steelyard.model.errors import EngineError, SystemFault
+from steelyard.model.study import Study
+from steelyard.store import Store, StoreWriter
+from tests.unit.lab.fakes import FakeParts, Script, plan_of, study, without_waiting
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
+    without_waiting(monkeypatch)
+    return Script(tmp_path)
+
+
+def conduct(script: Script, a_study: Study | None = None) -> Outcome:
+    chosen = a_study or study(data={"state": "continue"})
+    plan = plan_of(chosen)
+    with StoreWriter(script.folder / "store", "fake") as writer:
+        writer.intend(chosen, "", plan)
+        parts: Any = FakeParts(script)
+        conductor = Conductor(chosen, plan, writer, parts, Silent(), lambda todo, records: TimeLeft(0, 0, 0))
+        return asyncio.run(conductor.run())
+
+
+def stored(script: Script) -> Store:
+    return Store(script.folder / "store" / "fake")
+
+
+def test_a_whole_study_is_done_and_everything_given_back(script: Script) -> None:
+    assert conduct(script) == Outcome(planned=8, valid=8, invalid=0, missing=0)
+    assert script.leases == script.released
+    assert len(script.leases) == 4
+    records = stored(script).trials()
+    assert {record.order_in_start for record in records} == {1, 2}
+    assert all(record.responses.execution_time_ms == pytest.approx(50.0) for record in records)
+    assert all(record.checksums for record in records)
+
+
+def test_the_same_command_again_does_nothing(script: Script) -> None:
+    conduct(script)
+    leases = len(script.leases)
+    assert conduct(script).valid == 8
+    assert len(script.leases) == leases
+
+
+def test_a_fault_of_the_laboratory_voids_the_attempt_and_is_repeated(script: Script) -> None:
+    def fail_once(count: int, order: Any) -> None:
+        if count == 2:
+            raise EngineError("the generator tripped")
+
+    script.on_drive = fail_once
+    assert conduct(script).valid == 8
+    attempts = [record for record in stored(script).trials() if record.attempt == 2 or not record.responses.operations]
+    assert [record.verdict.outcome for record in attempts] == ["invalid", "valid"]
+    assert attempts[0].verdict.reasons[0].kind.name == "LAB_FAULT"
+
+
+def test_a_fault_of_the_system_is_a_result_and_the_rest_goes_on(script: Script) -> None:
+    def die(count: int, order: Any) -> None:
+        if count == 2:
+            script.healthy = False
+            raise EngineError("connection refused")
+        script.healthy = True
+
+    script.on_drive = die
+    script.on_ready = lambda node: True
+
+    original = FakeParts.system
+
+    def revive(self: FakeParts, settings: Any) -> Any:
+        self.script.healthy = True
+        return original(self, settings)
+
+    FakeParts.system = revive  # type: ignore[method-assign]
+    try:
+        outcome = conduct(script)
+    finally:
+        FakeParts.system = original  # type: ignore[method-assign]
+    assert outcome == Outcome(planned=8, valid=7, invalid=1, missing=0)
+    (failed,) = [record for record in stored(script).trials() if record.verdict.outcome == "invalid"]
+    assert failed.verdict.system_fault
+    assert failed.attempt == 1
+    assert script.leases == script.released
+
+
+def test_a_cluster_that_never_starts_is_infeasible_and_the_others_go_on(script: Script) -> None:
+    def three_nodes_die(node: Any) -> bool:
+        if node.name == "n3":
+            raise SystemFault("n3: killed for memory")
+        return True
+
+    script.on_ready = three_nodes_die
+    outcome = conduct(script)
+    assert outcome == Outcome(planned=8, valid=4, invalid=4, missing=0)
+    failed = [record for record in stored(script).trials() if record.verdict.outcome == "invalid"]
+    assert all("killed for memory" in record.verdict.reasons[0].detail for record in failed)
+    assert script.leases == script.released
+
+
+def test_an_interrupted_study_loses_the_trial_in_flight_only(script: Script) -> None:
+    chosen = study(data={"state": "continue"})
+    plan = plan_of(chosen)
+    script.hang_at_drive = 2
+
+    async def interrupt(conductor: Conductor) -> None:
+        task = asyncio.ensure_future(conductor.run())
+        while len(script.driven) < 3:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with StoreWriter(script.folder / "store", "fake") as writer:
+        writer.intend(chosen, "", plan)
+        parts: Any = FakeParts(script)
+        asyncio.run(interrupt(Conductor(chosen, plan, writer, parts, Silent(), lambda t, r: TimeLeft(0, 0, 0))))
+    assert len(stored(script).trials()) == 1
+    assert not list((script.folder / "store" / "fake" / "trials").glob(".*"))
+    assert script.leases == script.released
+    assert conduct(script).valid == 8
+    starts = {(record.planned_start, record.start) for record in stored(script).trials()}
+    assert len(starts) == 5, "the trials after the interruption ran on a start of their own, and say so"
+
+
+def test_too_many_failures_of_the_laboratory_end_the_study(script: Script) -> None:
+    def always(count: int, order: Any) -> None:
+        raise EngineError("no agent")
+
+    script.on_drive = always
+    with pytest.raises(EngineError):
+        conduct(script)
+    assert script.leases == script.released

@@ -1,0 +1,53 @@
+"""Going on: what is missing, and which change of a study is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from steelyard.lab.resume import missing, refuse_change
+from steelyard.model.errors import StudyError
+from steelyard.model.plan import PlannedTrial
+from steelyard.model.trial import TrialRecord
+from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from tests.unit.lab.fakes import plan_of, study
+
+
+def record(planned: PlannedTrial, outcome: str = "valid", kind: ReasonKind | None = None) -> TrialRecord:
+    reasons = (Reason(kind=kind),) if kind else ()
+    return TrialRecord.model_validate(
+        {
+            **planned.model_dump(exclude={"start"}),
+            "study": "fake",
+            "planned_start": planned.start,
+            "start": planned.start,
+            "order_in_start": 1,
+            "begun_s": 1.0,
+            "verdict": Verdict.model_validate({"outcome": outcome, "reasons": reasons}),
+        }
+    )
+
+
+def test_valid_and_system_faults_are_settled_voided_ones_are_not() -> None:
+    plan = plan_of(study())
+    first, second, third, *_ = plan.trials
+    records = [record(first), record(second, "invalid", ReasonKind.SYSTEM_FAULT), record(third, "invalid", ReasonKind.LAG)]
+    todo = missing(plan, records, limit=3)
+    assert len(todo) == len(plan.trials) - 2
+    assert todo[0] == third
+
+
+def test_a_trial_is_given_up_after_so_many_attempts() -> None:
+    plan = plan_of(study())
+    tries = [record(plan.trials[0], "invalid", ReasonKind.LAG)] * 3
+    assert plan.trials[0] not in missing(plan, tries, limit=3)
+
+
+def test_a_wider_study_goes_on_and_a_changed_one_is_refused_with_the_difference() -> None:
+    before = study()
+    records = [record(trial) for trial in plan_of(before).trials]
+    wider = study(design={"starts": 3, "trials": 4, "seed": 3}, factors={"nodes": [1, 3, 6]})
+    refuse_change(before, wider, plan_of(wider), records)
+    changed = study(load={"operations": 20})
+    with pytest.raises(StudyError) as caught:
+        refuse_change(before, changed, plan_of(changed), records)
+    assert '"operations": 20' in caught.value.hint
