@@ -60,7 +60,7 @@ bench: setup
 
 wheels: $(VENV)/.locked
 	$(BIN)/python -m build --no-isolation --wheel --outdir dist .
-	$(BIN)/maturin build --release --locked --manifest-path crates/steelyard-agent/Cargo.toml --out dist
+	cd crates/steelyard-agent && ../../$(BIN)/maturin build --release --locked --out ../../dist
 
 lock:
 	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links \

@@ -1,4 +1,5 @@
-"""What a test needs of the machine, told by its marks. A skip says why; where STEELYARD_CI is set, a skip that nobody expected
+"""What a test needs of the machine, told by its marks. A skip says why; where STEELYARD_CI is set, a skip that
+nobody expected
 fails the whole."""
 
 from __future__ import annotations

@@ -21,6 +21,9 @@ FEWEST_STARTS = 3
 TINY = 1e-12
 """Below this spread of x (hours or places, squared) there is no slope."""
 
+SHORTEST_H = 1.0
+"""A shorter study says nothing of an hour: its slope would be an extrapolation."""
+
 Numbers = np.ndarray[Any, Any]
 
 
@@ -31,17 +34,29 @@ def drift(frame: TrialFrame, response: str, confidence: float = 0.95) -> Drift:
     drift (Frisch and Waugh 1933). Over order: the same minus the mean of treatment and start, so that only changes
     within a start count. Intervals: jackknife over starts, because trials of a start move together: se^2 =
     (G - 1) / G sum (slope without start g - slope)^2, t with G - 1 degrees of freedom (Efron and Tibshirani 1993,
-    chapter 11); None below three starts. Control trials count, warm-up trials do not.
+    chapter 11); None below three starts. Over time there is no slope below SHORTEST_H hours. Control trials count,
+    warm-up
+    trials do not.
     """
     rows = frame.data.filter(pl.col("used") & (pl.col(response) > 0)).with_columns(
         log=pl.col(response).log(), hour=pl.col("begun_s") / 3600, order=pl.col("order_in_start").cast(pl.Float64)
     )
     keys = list(frame.names)
-    per_hour = _slope(rows, "hour", keys, confidence, "% an hour")
+    span_h = _span(rows["hour"])
+    per_hour = _slope(rows, "hour", keys, confidence, "% an hour") if span_h >= SHORTEST_H else None
     per_position = _slope(rows, "order", [*keys, "start"], confidence, "% a trial")
     return Drift(
-        n=rows.height, per_hour_percent=per_hour, per_position_percent=per_position, sentence=_sentence(per_hour)
+        n=rows.height,
+        per_hour_percent=per_hour,
+        per_position_percent=per_position,
+        sentence=_sentence(per_hour, span_h),
     )
+
+
+def _span(hours: pl.Series) -> float:
+    """Hours between the first trial and the last."""
+    values = hours.to_numpy()
+    return float(values.max() - values.min()) if len(values) else 0.0
 
 
 def _slope(rows: pl.DataFrame, over: str, keys: Sequence[str], confidence: float, unit: str) -> Estimate | None:
@@ -80,7 +95,9 @@ def _within(x: Numbers, y: Numbers, groups: Numbers) -> float | None:
     return float(x @ y) / spread if spread > TINY else None
 
 
-def _sentence(per_hour: Estimate | None) -> str:
+def _sentence(per_hour: Estimate | None, span_h: float) -> str:
+    if 0 < span_h < SHORTEST_H:
+        return f"The study took {60 * span_h:.0f} minutes: too short to speak of drift over the hours."
     if per_hour is None:
         return "Too few trials to look for drift."
     if per_hour.low is None or per_hour.high is None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from steelyard.model.schema import Schema
 from steelyard.model.study import Load
-from steelyard.system.base import Endpoint, Schema
+from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload
 
 FORMAT = 1

@@ -10,9 +10,10 @@ from steelyard.engine.base import Engine
 from steelyard.lab import order
 from steelyard.lab.progress import Ticked, Waiting, Watcher
 from steelyard.model.errors import SystemFault
+from steelyard.model.schema import Schema
 from steelyard.model.study import Data
 from steelyard.node.base import Node
-from steelyard.system.base import Schema, Snapshots, System
+from steelyard.system.base import Snapshots, System
 from steelyard.workload.base import Workload
 
 DIRTY = "dirty"

@@ -166,7 +166,7 @@ def corrections(history: Sequence[TrialRecord], shapes: Shapes, cores: int) -> C
         expected = start_phases(record.settings, shape, cores, golden=populated_fast)
         expected |= trial_phases(record.settings, shape, cores)
         for phase, second in spent.items():
-            if phase in expected and second >= MIN_OBSERVED_S:
+            if expected.get(phase, 0.0) > 0 and second >= MIN_OBSERVED_S:
                 ratios.setdefault(phase, []).append(second / expected[phase])
         if Phase.MEASURE in spent:
             seconds.setdefault(treatment_hash(record.id), []).append(spent[Phase.MEASURE])

@@ -1,6 +1,7 @@
 """The seam `system`: the recipe of what is weighed.
 
-A plug-in module defines `Settings` (a pydantic model; a field with `json_schema_extra={"easy": True}` can vary between trials of
+A plug-in module defines `Settings` (a pydantic model; a field with `json_schema_extra={"easy": True}` can vary
+between trials of
 one start, all others are hard to change) and `create(settings, cache_folder) -> System`.
 """
 
@@ -13,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
-from steelyard.model.schema import Schema as Schema
+from steelyard.model.schema import Schema
 from steelyard.node.base import Node
 
 
@@ -38,7 +39,8 @@ class System(Protocol):
     """What one node needs at least; `check` holds it against the machine."""
 
     async def prepare(self) -> None:
-        """Get what the system needs onto this machine's cache (jars, Java). Slow only the first time. Raises SystemFault."""
+        """Get what the system needs onto this machine's cache (jars, Java). Slow only the first time. Raises
+        SystemFault."""
         ...
 
     async def install(self, node: Node, peers: Sequence[Node]) -> None:
@@ -108,7 +110,8 @@ class Snapshots(Protocol):
     """Ability: keeps a filled state and goes back to it. A state is named by what determines it."""
 
     def golden_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
-        """Name of the state: hash of version, nodes, replication, schema and the workload's `data` (records, seed...)."""
+        """Name of the state: hash of version, nodes, replication, schema and the workload's `data` (records,
+        seed...)."""
         ...
 
     def has(self, key: str) -> bool:
@@ -116,7 +119,8 @@ class Snapshots(Protocol):
         ...
 
     async def freeze(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
-        """Keep the data of a filled running cluster under `key`. The cluster keeps running, or is running again, after it."""
+        """Keep the data of a filled running cluster under `key`. The cluster keeps running, or is running again,
+        after it."""
         ...
 
     async def thaw(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:

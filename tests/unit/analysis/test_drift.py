@@ -88,3 +88,10 @@ def test_without_control_trials_the_noise_floor_is_not_known():
     found = noise_floor(frame(cell([[5.0, 6.0]])), TIME)
     assert found.cv is None
     assert "not known" in found.sentence
+
+
+def test_a_short_study_does_not_speak_of_hours():
+    short = [record.model_copy(update={"begun_s": 1000.0 + 10 * i}) for i, record in enumerate(cell([[5.0, 6.0]] * 4))]
+    found = drift(frame(short), TIME)
+    assert found.per_hour_percent is None
+    assert "too short to speak of drift" in found.sentence

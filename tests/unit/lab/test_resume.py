@@ -30,7 +30,11 @@ def record(planned: PlannedTrial, outcome: str = "valid", kind: ReasonKind | Non
 def test_valid_and_system_faults_are_settled_voided_ones_are_not() -> None:
     plan = plan_of(study())
     first, second, third, *_ = plan.trials
-    records = [record(first), record(second, "invalid", ReasonKind.SYSTEM_FAULT), record(third, "invalid", ReasonKind.LAG)]
+    records = [
+        record(first),
+        record(second, "invalid", ReasonKind.SYSTEM_FAULT),
+        record(third, "invalid", ReasonKind.LAG),
+    ]
     todo = missing(plan, records, limit=3)
     assert len(todo) == len(plan.trials) - 2
     assert todo[0] == third

@@ -49,7 +49,10 @@ OPEN = Load(schedule="constant", rate_per_s=1000.0, operations=1000)
         ({"done": {"not_found": 1}}, ReasonKind.NOT_FOUND),
         ({"done": {"operations": 900}}, ReasonKind.INCOMPLETE),
         ({"samples": {"n1": [Sample(100.0, "n1", "x", 1.0)]}, "done": {"last_done_s": 107.0}}, ReasonKind.PROBE_GAP),
-        ({"samples": {"n1": [Sample(t, "n1", "machine_cpu_steal_fraction", 0.3) for t in (101, 103)]}}, ReasonKind.STEAL),
+        (
+            {"samples": {"n1": [Sample(t, "n1", "machine_cpu_steal_fraction", 0.3) for t in (101, 103)]}},
+            ReasonKind.STEAL,
+        ),
         ({"differing": {"n1": {"heap": ("1g", "2g")}}}, ReasonKind.SETTINGS),
         ({"still_busy": {"compactions": 2.0}}, ReasonKind.STILL_BUSY),
     ],

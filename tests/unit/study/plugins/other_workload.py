@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from steelyard.model.base import Value
-from steelyard.system.base import Schema
+from steelyard.model.schema import Schema
 
 
 class Settings(Value):

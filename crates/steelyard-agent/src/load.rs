@@ -1,0 +1,170 @@
+//! `load`: carry out one order and print records.
+
+use std::error::Error;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use steelyard_client::cql::{self, ConnectError};
+use steelyard_client::link::LinkError;
+use steelyard_load::client::Clock;
+use steelyard_load::drive::{self, DriveError, write_record};
+use steelyard_wire::{FORMAT, Failure, Hello, Order, Record};
+
+use crate::{Exit, UNREACHABLE};
+
+const PROTOCOLS: [&str; 1] = ["cql"];
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// File with the order (JSON); - for standard input.
+    #[arg(long)]
+    order: PathBuf,
+    /// Threads that drive the load, each with its part of the operations and connections of its own.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    workers: u32,
+}
+
+/// Exit codes: 0 when the order was carried out or ended early by SIGINT or SIGTERM, 3 when the cluster cannot be
+/// reached, 1 for anything else.
+pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let mut out = io::stdout();
+    write_record(&mut out, &hello())?;
+    let order = match read_order(&arguments.order) {
+        Ok(order) => order,
+        Err(message) => {
+            return Err(fail(
+                1,
+                message,
+                "see schema/order.example.json for what an order may say",
+            ));
+        }
+    };
+    let slots = match drive::slots(&order, arguments.workers) {
+        Ok(slots) => slots,
+        Err(error) => return Err(fail(1, error.to_string(), "change the order, or --workers")),
+    };
+    let (clients, connected) = match cql::connect(&order, &slots) {
+        Ok(connected) => connected,
+        Err(ConnectError::Link(error @ LinkError::Server { .. })) => {
+            return Err(fail(
+                1,
+                error.to_string(),
+                "do keyspace, table and columns exist, and may this user use them?",
+            ));
+        }
+        Err(ConnectError::Link(error)) => {
+            return Err(fail(UNREACHABLE, error.to_string(), "is the cluster started?"));
+        }
+        Err(error) => return Err(fail(1, error.to_string(), "change the order")),
+    };
+    write_record(&mut out, &Record::Connected(connected))?;
+    match drive::run(clients, &order, Clock::start(), &stop, &mut out) {
+        Ok(()) => Ok(()),
+        Err(DriveError::Output(error)) => Err(Exit {
+            code: 1,
+            message: format!("records could not be written: {error}"),
+            said: false,
+        }
+        .into()),
+        Err(error) => Err(fail(
+            1,
+            error.to_string(),
+            "change the order, or look at this machine's limits",
+        )),
+    }
+}
+
+fn hello() -> Record {
+    Record::Hello(Hello {
+        format: FORMAT,
+        agent: env!("CARGO_PKG_VERSION").to_owned(),
+        optimised: !cfg!(debug_assertions),
+        t_s: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0.0, |since| since.as_secs_f64()),
+    })
+}
+
+/// Says on both outputs why there is no load.
+fn fail(code: u8, message: String, hint: &str) -> Box<dyn Error> {
+    let record = Record::Error(Failure {
+        message: message.clone(),
+        hint: hint.to_owned(),
+    });
+    // If nobody reads standard output, standard error still says it.
+    let _ = write_record(&mut io::stdout(), &record);
+    Exit {
+        code,
+        message,
+        said: false,
+    }
+    .into()
+}
+
+/// The order, or what is wrong with it and what is allowed.
+fn read_order(path: &Path) -> Result<Order, String> {
+    let text = match path.to_str() {
+        Some("-") => io::read_to_string(io::stdin()).map_err(|error| format!("standard input: {error}"))?,
+        _ => fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?,
+    };
+    parse_order(&text)
+}
+
+fn parse_order(text: &str) -> Result<Order, String> {
+    // The version first: another version's other fields would only mislead.
+    let value: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| format!("the order is no JSON: {error}"))?;
+    let format = value.get("format").ok_or("the order has no format")?;
+    if format.as_u64() != Some(u64::from(FORMAT)) {
+        return Err(format!("format: read {format}; allowed: {FORMAT}"));
+    }
+    let order: Order = serde_json::from_str(text).map_err(|error| format!("the order: {error}"))?;
+    if !PROTOCOLS.contains(&order.protocol.as_str()) {
+        return Err(format!(
+            "protocol: read {:?}; allowed: {}",
+            order.protocol,
+            PROTOCOLS.join(", ")
+        ));
+    }
+    Ok(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../../schema/order.example.json");
+
+    #[test]
+    fn the_example_is_an_order() {
+        assert_eq!(parse_order(EXAMPLE).unwrap().keyspace, "ycsb");
+    }
+
+    #[test]
+    fn what_is_refused_is_named_with_what_is_allowed() {
+        let cases = [
+            ("\"format\": 1", "\"format\": 2", "format: read 2; allowed: 1"),
+            ("\"cql\"", "\"http\"", "protocol: read \"http\"; allowed: cql"),
+        ];
+        for (from, to, message) in cases {
+            let text = EXAMPLE.replace(from, to);
+            assert_ne!(text, EXAMPLE, "{from}");
+            assert_eq!(parse_order(&text).unwrap_err(), message);
+        }
+        let misspelt = EXAMPLE.replace("\"keyspace\"", "\"keyspaces\"");
+        assert!(
+            parse_order(&misspelt)
+                .unwrap_err()
+                .contains("unknown field `keyspaces`")
+        );
+    }
+}

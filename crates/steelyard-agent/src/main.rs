@@ -1,0 +1,70 @@
+//! `steelyard-agent`: the one program that Steelyard runs on nodes.
+
+mod cql;
+mod enter;
+mod load;
+mod ops;
+mod probe;
+mod sim;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Drives load, reads instruments, stands in for a cluster. Speaks JSON lines; see docs/reference/wire.md.
+#[derive(Parser)]
+#[command(name = "steelyard-agent", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Send statements to a cluster and print their rows.
+    Cql(cql::Arguments),
+    /// Carry out an order: drive operations and print records.
+    Load(load::Arguments),
+    /// Print the operations of an order without sending them.
+    Ops(ops::Arguments),
+    /// Print a sample of this machine and of one node every interval.
+    Probe(probe::Arguments),
+    /// A simulated cluster with a planted scalability law, or a null server.
+    Sim(sim::Arguments),
+    /// Run a command inside a network namespace and cgroups.
+    Enter(enter::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Cql(arguments) => cql::run(&arguments),
+        Command::Load(arguments) => load::run(&arguments),
+        Command::Ops(arguments) => ops::run(&arguments),
+        Command::Probe(arguments) => probe::run(&arguments),
+        Command::Sim(arguments) => sim::run(&arguments),
+        Command::Enter(arguments) => enter::run(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let exit = error.downcast_ref::<Exit>();
+            if exit.is_none_or(|exit| !exit.said) {
+                eprintln!("steelyard-agent: {error}");
+            }
+            exit.map_or(ExitCode::FAILURE, |exit| ExitCode::from(exit.code))
+        }
+    }
+}
+
+/// Exit code where a server cannot be reached.
+const UNREACHABLE: u8 = 3;
+
+/// An end with an exit code of its own.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+struct Exit {
+    code: u8,
+    message: String,
+    /// Whether standard output has said it already.
+    said: bool,
+}

@@ -1,0 +1,9 @@
+//! One file per protocol. `cql` drives load over Cassandra's native protocol; `link` is its slow path, which also serves
+//! people and the conductor.
+
+mod connect;
+pub mod cql;
+pub mod link;
+mod node;
+mod ring;
+mod statements;

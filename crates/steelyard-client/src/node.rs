@@ -1,0 +1,224 @@
+//! One connection to one node, as bytes and streams: what is written, what has come, whose answer is still due. It knows
+//! no operations and no time.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::TcpStream;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+use steelyard_cql::{Frame, Header, MAX_BODY_BYTES};
+
+/// Streams of one connection in the protocol: 15 bits.
+const MAX_STREAMS: usize = 32_768;
+/// Streams whose answer is overdue; beyond this the connection is as good as dead and is made anew.
+const MAX_ORPHANS: usize = 8_192;
+const READ_CHUNK_BYTES: usize = 64 << 10;
+/// A read is not begun into less room than this.
+const READ_ROOM_BYTES: usize = 16 << 10;
+
+/// Who waits for a stream's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    Free,
+    Slot(u32),
+    /// Its operation was given up; the answer is dropped when it comes.
+    Orphan,
+    /// A statement that is being prepared again.
+    Prepare(usize),
+}
+
+/// A node and its connection, if it stands.
+pub(crate) struct Node {
+    stream: Option<TcpStream>,
+    /// Identifiers of the prepared statements at this node.
+    pub ids: Vec<Vec<u8>>,
+    /// Requests not yet taken by the kernel begin at `written`.
+    pub out: Vec<u8>,
+    written: usize,
+    wants_write: bool,
+    input: Vec<u8>,
+    uses: Vec<Use>,
+    free: Vec<u16>,
+    orphans: usize,
+    /// Statement and slot of operations that wait until the statement is prepared again.
+    pub waiting: VecDeque<(usize, u32)>,
+}
+
+impl Node {
+    pub fn new() -> Self {
+        Self {
+            stream: None,
+            ids: Vec::new(),
+            out: Vec::new(),
+            written: 0,
+            wants_write: false,
+            input: Vec::new(),
+            uses: Vec::new(),
+            free: Vec::new(),
+            orphans: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Takes a connection over which nothing is outstanding.
+    pub fn attach(&mut self, stream: TcpStream, ids: Vec<Vec<u8>>, epoll: &OwnedFd, number: u64) -> io::Result<()> {
+        epoll::add(epoll, &stream, epoll::EventData::new_u64(number), epoll::EventFlags::IN)?;
+        self.stream = Some(stream);
+        self.ids = ids;
+        Ok(())
+    }
+
+    #[inline]
+    pub fn is_up(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// Whether another request can be sent.
+    #[inline]
+    pub fn has_stream(&self) -> bool {
+        !self.free.is_empty() || self.uses.len() < MAX_STREAMS
+    }
+
+    /// Takes a stream; to be called after `has_stream`.
+    #[inline]
+    pub fn take_stream(&mut self, owner: Use) -> u16 {
+        match self.free.pop() {
+            Some(stream) => {
+                self.uses[usize::from(stream)] = owner;
+                stream
+            }
+            None => {
+                self.uses.push(owner);
+                (self.uses.len() - 1) as u16
+            }
+        }
+    }
+
+    /// Who waited for a stream that has been answered; it is free afterwards.
+    #[inline]
+    pub fn answered(&mut self, stream: i16) -> Use {
+        let Some(place) = usize::try_from(stream)
+            .ok()
+            .and_then(|stream| self.uses.get_mut(stream))
+        else {
+            return Use::Free;
+        };
+        let owner = std::mem::replace(place, Use::Free);
+        if owner != Use::Free {
+            self.free.push(stream as u16);
+        }
+        self.orphans -= usize::from(owner == Use::Orphan);
+        owner
+    }
+
+    /// Nobody waits for that stream any longer.
+    pub fn orphan(&mut self, stream: u16) {
+        self.uses[usize::from(stream)] = Use::Orphan;
+        self.orphans += 1;
+    }
+
+    pub fn is_preparing(&self, statement: usize) -> bool {
+        self.uses.contains(&Use::Prepare(statement))
+    }
+
+    /// Whether there is something to write, or so many answers are overdue that the connection is to be given up.
+    #[inline]
+    pub fn wants_flush(&self) -> bool {
+        self.written < self.out.len() || self.orphans > MAX_ORPHANS
+    }
+
+    /// Gives the kernel what it takes. Errors: the connection is lost, or too many answers are overdue.
+    pub fn flush(&mut self, epoll: &OwnedFd, number: u64) -> io::Result<()> {
+        let Some(stream) = &self.stream else { return Ok(()) };
+        if self.orphans > MAX_ORPHANS {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        while self.written < self.out.len() {
+            match send(stream, &self.out[self.written..], SendFlags::NOSIGNAL) {
+                Ok(count) => self.written += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let blocked = self.written < self.out.len();
+        if !blocked {
+            self.out.clear();
+            self.written = 0;
+        }
+        if blocked != self.wants_write {
+            let flags = if blocked {
+                epoll::EventFlags::IN | epoll::EventFlags::OUT
+            } else {
+                epoll::EventFlags::IN
+            };
+            epoll::modify(epoll, stream.as_fd(), epoll::EventData::new_u64(number), flags)?;
+            self.wants_write = blocked;
+        }
+        Ok(())
+    }
+
+    /// One read. `Ok(true)`: more may be there. Errors: the connection is lost, or was closed by the server.
+    pub fn read(&mut self) -> io::Result<bool> {
+        let Some(stream) = &self.stream else { return Ok(false) };
+        if self.input.capacity() - self.input.len() < READ_ROOM_BYTES {
+            self.input.reserve(READ_CHUNK_BYTES);
+        }
+        match rustix::io::read(stream, spare_capacity(&mut self.input)) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => Ok(self.input.len() == self.input.capacity()),
+            Err(Errno::INTR) => Ok(true),
+            Err(Errno::AGAIN) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Hands out what has come, so that frames can be taken from it while the node changes; `give_back` ends it.
+    pub fn take_input(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.input)
+    }
+
+    /// Keeps what `take_input` gave from byte `used` on.
+    pub fn give_back(&mut self, mut input: Vec<u8>, used: usize) {
+        if used == input.len() {
+            input.clear();
+        } else {
+            input.copy_within(used.., 0);
+            input.truncate(input.len() - used);
+        }
+        self.input = input;
+    }
+
+    /// Forgets the connection; whoever waited for an answer or for a statement is appended to `orphaned`.
+    pub fn lose(&mut self, orphaned: &mut Vec<u32>) {
+        self.stream = None;
+        let owners = self.uses.drain(..).filter_map(|owner| match owner {
+            Use::Slot(slot) => Some(slot),
+            _ => None,
+        });
+        orphaned.extend(owners);
+        orphaned.extend(self.waiting.drain(..).map(|(_, slot)| slot));
+        self.free.clear();
+        self.out.clear();
+        self.input.clear();
+        (self.written, self.orphans, self.wants_write) = (0, 0, false);
+    }
+}
+
+/// The next whole frame at `at`, with its body's bounds. Errors: bytes that are no response.
+#[inline]
+pub(crate) fn next_frame(input: &[u8], at: usize) -> io::Result<Option<(Header, usize, usize)>> {
+    let rest = &input[at..];
+    let header = Frame::header(rest).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    let Some(header) = header else { return Ok(None) };
+    if !header.response {
+        let message = format!("not a response of at most {MAX_BODY_BYTES} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    let end = at + header.frame_length();
+    Ok((end <= input.len()).then(|| (header, end - header.body_length as usize, end)))
+}

@@ -1,0 +1,415 @@
+//! What a client asks: encoders for the client, a decoder for the server.
+
+use crate::{
+    Consistency, CqlError, FLAG_CUSTOM_PAYLOAD, Frame, Header, Opcode, Reader, put_bytes, put_long_string, put_null,
+    put_short_bytes, put_string_list, put_string_map,
+};
+
+const QUERY_VALUES: u8 = 0x01;
+const QUERY_SKIP_METADATA: u8 = 0x02;
+const QUERY_PAGE_SIZE: u8 = 0x04;
+const QUERY_PAGING_STATE: u8 = 0x08;
+const QUERY_SERIAL_CONSISTENCY: u8 = 0x10;
+const QUERY_TIMESTAMP: u8 = 0x20;
+const QUERY_NAMES: u8 = 0x40;
+
+/// `OPTIONS`: what do you support?
+pub fn options(out: &mut Vec<u8>, stream: i16) {
+    Frame::request(out, stream, Opcode::Options, |_| {});
+}
+
+/// `STARTUP` without compression. `driver` is what the server's list of clients shows.
+pub fn startup(out: &mut Vec<u8>, stream: i16, driver: &str, driver_version: &str) {
+    let pairs = [
+        ("CQL_VERSION", "3.0.0"),
+        ("DRIVER_NAME", driver),
+        ("DRIVER_VERSION", driver_version),
+    ];
+    Frame::request(out, stream, Opcode::Startup, |body| put_string_map(body, &pairs));
+}
+
+/// `AUTH_RESPONSE` of the server's password authenticator (SASL PLAIN: authorise-as, user, password).
+pub fn auth_response_plain(out: &mut Vec<u8>, stream: i16, user: &str, password: &str) {
+    let token = [b"\0", user.as_bytes(), b"\0", password.as_bytes()].concat();
+    Frame::request(out, stream, Opcode::AuthResponse, |body| put_bytes(body, &token));
+}
+
+/// `REGISTER` for events such as `STATUS_CHANGE`.
+pub fn register(out: &mut Vec<u8>, stream: i16, events: &[&str]) {
+    Frame::request(out, stream, Opcode::Register, |body| put_string_list(body, events));
+}
+
+/// `QUERY` of a statement without values; paging is off, so all rows come at once.
+pub fn query(out: &mut Vec<u8>, stream: i16, statement: &str, consistency: Consistency) {
+    Frame::request(out, stream, Opcode::Query, |body| {
+        put_long_string(body, statement);
+        body.extend_from_slice(&(consistency as u16).to_be_bytes());
+        body.push(0);
+    });
+}
+
+/// `PREPARE`.
+pub fn prepare(out: &mut Vec<u8>, stream: i16, statement: &str) {
+    Frame::request(out, stream, Opcode::Prepare, |body| put_long_string(body, statement));
+}
+
+/// `EXECUTE` of a prepared statement: no paging, no result metadata (`id` already stands for it). `values` appends the
+/// `count` values in place.
+#[inline]
+pub fn execute(
+    out: &mut Vec<u8>,
+    stream: i16,
+    id: &[u8],
+    consistency: Consistency,
+    count: u16,
+    values: impl FnOnce(&mut ValueWriter<'_>),
+) {
+    Frame::request(out, stream, Opcode::Execute, |body| {
+        put_short_bytes(body, id);
+        body.extend_from_slice(&(consistency as u16).to_be_bytes());
+        body.push(QUERY_VALUES | QUERY_SKIP_METADATA);
+        body.extend_from_slice(&count.to_be_bytes());
+        values(&mut ValueWriter { out: body });
+    });
+}
+
+/// Appends values to a request that is being built.
+pub struct ValueWriter<'a> {
+    out: &'a mut Vec<u8>,
+}
+
+impl ValueWriter<'_> {
+    #[inline]
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        put_bytes(self.out, bytes);
+    }
+
+    #[inline]
+    pub fn int(&mut self, value: i32) {
+        put_bytes(self.out, &value.to_be_bytes());
+    }
+
+    pub fn null(&mut self) {
+        put_null(self.out);
+    }
+
+    /// A value that `write` appends; its length is filled in afterwards.
+    #[inline]
+    pub fn with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.out.len();
+        self.out.extend_from_slice(&[0; 4]);
+        write(self.out);
+        let length = (self.out.len() - start - 4) as u32;
+        self.out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+    }
+}
+
+/// A decoded request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request<'a> {
+    Options,
+    Startup(Vec<(&'a str, &'a str)>),
+    AuthResponse(Option<&'a [u8]>),
+    Register(Vec<&'a str>),
+    Query {
+        statement: &'a str,
+        parameters: Parameters<'a>,
+    },
+    Prepare {
+        statement: &'a str,
+    },
+    Execute {
+        id: &'a [u8],
+        parameters: Parameters<'a>,
+    },
+    Batch {
+        statements: Vec<Statement<'a>>,
+        consistency: Consistency,
+    },
+}
+
+/// One statement of a batch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statement<'a> {
+    Text { statement: &'a str, values: Values<'a> },
+    Prepared { id: &'a [u8], values: Values<'a> },
+}
+
+/// What a query or an execution carries besides its statement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameters<'a> {
+    pub consistency: Consistency,
+    pub skip_metadata: bool,
+    pub values: Values<'a>,
+    /// Rows a page; absent where paging is off.
+    pub page_size: Option<i32>,
+    pub paging_state: Option<&'a [u8]>,
+    pub serial_consistency: Option<Consistency>,
+    /// Microseconds since the epoch, by the client's clock.
+    pub timestamp_us: Option<i64>,
+}
+
+/// Bound values, read one by one; nothing is copied.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Values<'a> {
+    reader: Reader<'a>,
+    left: u16,
+    named: bool,
+}
+
+impl<'a> Values<'a> {
+    /// Reads over the values once, so that iterating afterwards meets no error.
+    fn decode(reader: &mut Reader<'a>, named: bool) -> Result<Self, CqlError> {
+        let left = reader.short()?;
+        let values = Self {
+            reader: *reader,
+            left,
+            named,
+        };
+        for _ in 0..left {
+            if named {
+                reader.string()?;
+            }
+            reader.bytes()?;
+        }
+        Ok(values)
+    }
+
+    fn none() -> Self {
+        Self {
+            reader: Reader::new(&[]),
+            left: 0,
+            named: false,
+        }
+    }
+}
+
+impl<'a> Iterator for Values<'a> {
+    /// `None` inside is null or not set.
+    type Item = Option<&'a [u8]>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        if self.named {
+            self.reader.string().ok()?;
+        }
+        self.reader.bytes().ok()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (usize::from(self.left), Some(usize::from(self.left)))
+    }
+}
+
+impl<'a> Parameters<'a> {
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, CqlError> {
+        let consistency = Consistency::from_number(reader.short()?)?;
+        let flags = reader.byte()?;
+        let has = |flag: u8| flags & flag != 0;
+        Ok(Self {
+            consistency,
+            skip_metadata: has(QUERY_SKIP_METADATA),
+            values: if has(QUERY_VALUES) {
+                Values::decode(reader, has(QUERY_NAMES))?
+            } else {
+                Values::none()
+            },
+            page_size: has(QUERY_PAGE_SIZE).then(|| reader.int()).transpose()?,
+            paging_state: if has(QUERY_PAGING_STATE) { reader.bytes()? } else { None },
+            serial_consistency: has(QUERY_SERIAL_CONSISTENCY)
+                .then(|| reader.short().and_then(Consistency::from_number))
+                .transpose()?,
+            timestamp_us: has(QUERY_TIMESTAMP).then(|| reader.long()).transpose()?,
+        })
+    }
+}
+
+impl<'a> Request<'a> {
+    /// The request that `header` and its whole `body` say. Errors: a body that ends early, an opcode that no client sends.
+    pub fn decode(header: &Header, body: &'a [u8]) -> Result<Self, CqlError> {
+        let mut reader = Reader::new(body);
+        if header.flags & FLAG_CUSTOM_PAYLOAD != 0 {
+            reader.skip_bytes_map()?;
+        }
+        let reader = &mut reader;
+        Ok(match Opcode::from_number(header.opcode)? {
+            Opcode::Options => Self::Options,
+            Opcode::Startup => Self::Startup(reader.string_map()?),
+            Opcode::AuthResponse => Self::AuthResponse(reader.bytes()?),
+            Opcode::Register => Self::Register(reader.string_list()?),
+            Opcode::Prepare => Self::Prepare {
+                statement: reader.long_string()?,
+            },
+            Opcode::Query => Self::Query {
+                statement: reader.long_string()?,
+                parameters: Parameters::decode(reader)?,
+            },
+            Opcode::Execute => Self::Execute {
+                id: reader.short_bytes()?,
+                parameters: Parameters::decode(reader)?,
+            },
+            Opcode::Batch => {
+                reader.byte()?;
+                let count = reader.short()?;
+                let statements = (0..count)
+                    .map(|_| Statement::decode(reader))
+                    .collect::<Result<_, _>>()?;
+                Self::Batch {
+                    statements,
+                    consistency: Consistency::from_number(reader.short()?)?,
+                }
+            }
+            other => {
+                return Err(CqlError::Unknown {
+                    what: "opcode of a request",
+                    number: other as i64,
+                });
+            }
+        })
+    }
+}
+
+impl<'a> Statement<'a> {
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, CqlError> {
+        match reader.byte()? {
+            0 => Ok(Self::Text {
+                statement: reader.long_string()?,
+                values: Values::decode(reader, false)?,
+            }),
+            1 => Ok(Self::Prepared {
+                id: reader.short_bytes()?,
+                values: Values::decode(reader, false)?,
+            }),
+            other => Err(CqlError::Unknown {
+                what: "kind of a batch's statement",
+                number: other.into(),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HEADER_LENGTH;
+
+    fn decode(wire: &[u8]) -> (Header, Request<'_>) {
+        let header = Frame::header(wire).unwrap().unwrap();
+        assert_eq!(header.frame_length(), wire.len());
+        (header, Request::decode(&header, &wire[HEADER_LENGTH..]).unwrap())
+    }
+
+    #[test]
+    fn plain_requests_come_back() {
+        let mut wire = Vec::new();
+        startup(&mut wire, 1, "steelyard", "0.1.0");
+        let (header, request) = decode(&wire);
+        assert_eq!((header.version, header.stream, header.response), (4, 1, false));
+        let Request::Startup(pairs) = request else {
+            panic!("{request:?}")
+        };
+        assert!(pairs.contains(&("CQL_VERSION", "3.0.0")));
+
+        wire.clear();
+        register(&mut wire, 2, &["STATUS_CHANGE"]);
+        assert_eq!(decode(&wire).1, Request::Register(vec!["STATUS_CHANGE"]));
+
+        wire.clear();
+        prepare(&mut wire, 3, "SELECT");
+        assert_eq!(decode(&wire).1, Request::Prepare { statement: "SELECT" });
+
+        wire.clear();
+        auth_response_plain(&mut wire, 4, "u", "p");
+        assert_eq!(decode(&wire).1, Request::AuthResponse(Some(b"\0u\0p")));
+    }
+
+    #[test]
+    fn queries_and_executions_come_back_with_their_values() {
+        let mut wire = Vec::new();
+        query(&mut wire, 5, "SELECT 1", Consistency::LocalQuorum);
+        let (_, Request::Query { statement, parameters }) = decode(&wire) else {
+            panic!()
+        };
+        assert_eq!(
+            (statement, parameters.consistency),
+            ("SELECT 1", Consistency::LocalQuorum)
+        );
+        assert_eq!(parameters.values.count(), 0);
+
+        wire.clear();
+        execute(&mut wire, 6, b"id", Consistency::One, 3, |values| {
+            values.bytes(b"key");
+            values.null();
+            values.with(|out| out.extend_from_slice(b"built"));
+        });
+        let (_, Request::Execute { id, parameters }) = decode(&wire) else {
+            panic!()
+        };
+        assert_eq!(id, b"id");
+        assert!(parameters.skip_metadata && parameters.page_size.is_none());
+        assert_eq!(
+            parameters.values.collect::<Vec<_>>(),
+            [Some(&b"key"[..]), None, Some(b"built")]
+        );
+    }
+
+    #[test]
+    fn every_parameter_of_a_query_is_read_past() {
+        let mut body = Vec::new();
+        put_long_string(&mut body, "Q");
+        body.extend_from_slice(&[0, 1, 0x7F]);
+        body.extend_from_slice(&[0, 1]);
+        crate::put_string(&mut body, "name");
+        put_bytes(&mut body, b"v");
+        body.extend_from_slice(&5000_i32.to_be_bytes());
+        put_bytes(&mut body, b"state");
+        body.extend_from_slice(&8_u16.to_be_bytes());
+        body.extend_from_slice(&9_i64.to_be_bytes());
+        let header = Header {
+            version: 4,
+            response: false,
+            flags: 0,
+            stream: 0,
+            opcode: 7,
+            body_length: 0,
+        };
+        let Request::Query { parameters, .. } = Request::decode(&header, &body).unwrap() else {
+            panic!()
+        };
+        assert_eq!(parameters.page_size, Some(5000));
+        assert_eq!(parameters.paging_state, Some(&b"state"[..]));
+        assert_eq!(parameters.serial_consistency, Some(Consistency::Serial));
+        assert_eq!(parameters.timestamp_us, Some(9));
+        assert_eq!({ parameters.values }.next(), Some(Some(&b"v"[..])));
+    }
+
+    #[test]
+    fn a_batch_comes_back_and_no_cut_of_it_panics() {
+        let mut body = vec![0, 0, 2, 0];
+        put_long_string(&mut body, "INSERT");
+        body.extend_from_slice(&[0, 1]);
+        put_bytes(&mut body, b"a");
+        body.push(1);
+        put_short_bytes(&mut body, b"id");
+        body.extend_from_slice(&[0, 0, 0, 4, 0]);
+        let header = Header {
+            version: 4,
+            response: false,
+            flags: 0,
+            stream: 0,
+            opcode: 13,
+            body_length: 0,
+        };
+        let Request::Batch {
+            statements,
+            consistency,
+        } = Request::decode(&header, &body).unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!((statements.len(), consistency), (2, Consistency::Quorum));
+        for end in 0..body.len() - 1 {
+            assert!(Request::decode(&header, &body[..end]).is_err(), "{end}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+"""`steelyard setup SYSTEM`: get what a system needs, say what was done, or name the command that installs the rest."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+
+from rich.console import Console
+from rich.text import Text
+
+from steelyard import plugin
+from steelyard.model.errors import CommandFailed, SteelyardError, StudyError
+from steelyard.node.command import run
+from steelyard.node.folders import cache_folder
+
+EXIT_DONE, EXIT_STUDY, EXIT_LABORATORY = 0, 2, 3
+INSTALL_TIMEOUT_S = 900.0
+
+
+class _Lines(logging.Handler):
+    """What a system says while it prepares, as lines of the console."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(logging.INFO)
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one line."""
+        _say(self._console, "·", record.getMessage())
+
+
+async def setup(system_name: str, *, console: Console) -> int:
+    """Prepare a system with its default settings. As root on Debian or Ubuntu, what is missing is installed; else the
+    command is named. Returns 0, 2 if there is no such system, 3 if something is missing."""
+    begun = time.monotonic()
+    try:
+        module = plugin.find("system", system_name)
+        system = module.create(module.Settings(), cache_folder())
+    except StudyError as error:
+        return _fail(console, error, EXIT_STUDY)
+    try:
+        with _spoken(f"steelyard.system.{system_name.replace('-', '_')}", console):
+            await _install(module, console)
+            await system.prepare()
+    except SteelyardError as error:
+        return _fail(console, error, EXIT_LABORATORY)
+    _say(
+        console, "✓", f"{system.name} {system.version} is ready in {cache_folder()} ({time.monotonic() - begun:.1f} s)"
+    )
+    return EXIT_DONE
+
+
+async def _install(module: ModuleType, console: Console) -> None:
+    """Debian packages that the system's module says are missing, if we may. A module need not say any."""
+    missing: Sequence[str] = await module.missing_packages() if hasattr(module, "missing_packages") else ()
+    if not missing or os.geteuid() != 0 or shutil.which("apt-get") is None:
+        return
+    argv = ["apt-get", "install", "-y", "--no-install-recommends", *missing]
+    _say(console, "·", f"installing what is missing: {' '.join(argv)}")
+    try:
+        await run(None, argv, timeout_s=INSTALL_TIMEOUT_S)
+    except CommandFailed:
+        # Fresh machines and containers have no package lists.
+        _say(console, "·", "once more, after: apt-get update")
+        await run(None, ["apt-get", "update"], timeout_s=INSTALL_TIMEOUT_S)
+        await run(None, argv, timeout_s=INSTALL_TIMEOUT_S)
+
+
+@contextmanager
+def _spoken(logger_name: str, console: Console) -> Iterator[None]:
+    logger = logging.getLogger(logger_name)
+    handler, level = _Lines(console), logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+def _fail(console: Console, error: SteelyardError, code: int) -> int:
+    _say(console, "✗", error.message)
+    if error.hint:
+        console.print(Text(f"  {error.hint}", style="dim"), soft_wrap=True)
+    return code
+
+
+def _say(console: Console, mark: str, text: str) -> None:
+    style = {"✓": "green", "✗": "red"}.get(mark, "dim")
+    console.print(Text(f"{mark} ", style=style).append(text, style="default" if mark != "·" else "dim"), soft_wrap=True)

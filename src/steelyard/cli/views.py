@@ -1,0 +1,207 @@
+"""Two views of the board: a live screen for a terminal, plain log lines for everything else. Both write to stderr."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from steelyard.cli.board import Board, clock_span, label_of, spark
+from steelyard.lab import progress
+from steelyard.model.trial import Phase
+
+REFRESH_PER_S = 4
+QUIET_LIMIT_S = 5.0
+"""A plain log is never silent for longer than this while something is waited for."""
+
+
+def _end_by_the_clock(board: Board, now_s: float) -> str:
+    left = board.left
+    if left is None or left.seconds <= 0:
+        return ""
+    end, low, high = (datetime.fromtimestamp(now_s + s) for s in (left.seconds, left.low_s, left.high_s))
+    return f"done about {end:%H:%M} ({low:%H:%M}-{high:%H:%M})"
+
+
+def _head(board: Board, begun_s: float, now_s: float) -> Text:
+    text = Text()
+    text.append(board.study, style="bold")
+    parts = [f"block {board.block}/{board.blocks}"] if board.block else []
+    if board.number:
+        parts.append(f"trial {board.number}/{board.total}")
+    parts.append(f"{clock_span(now_s - begun_s)} gone")
+    if end := _end_by_the_clock(board, now_s):
+        parts.append(end)
+    text.append("   " + " · ".join(parts))
+    return text
+
+
+def _phase_text(board: Board, now_s: float) -> str:
+    if board.phase is None:
+        return ""
+    seconds = now_s - board.phase_entered_s
+    waits = f": {board.waiting}" if board.waiting else ""
+    limit = f" of at most {clock_span(board.phase_timeout_s)}" if seconds > QUIET_LIMIT_S else ""
+    return f"{board.phase}{waits}   {clock_span(seconds)}{limit}"
+
+
+def _now(board: Board, now_s: float) -> Text:
+    again = f" (attempt {board.attempt})" if board.attempt > 1 else ""
+    text = Text(" now    ", style="dim")
+    text.append(f"{label_of(board.treatment)}{again}   ", style="cyan")
+    text.append(_phase_text(board, now_s))
+    return text
+
+
+def _load(board: Board) -> Text:
+    text = Text(" load   ", style="dim")
+    if board.tick is None:
+        text.append("-")
+        return text
+    summary = board.tick["summary"]
+    text.append(f"{summary['rate_per_s']:,.0f} op/s {spark(board.rates)}   ")
+    text.append(f"p99 {summary['response_ms_p99']:.2f} ms response, {summary['service_ms_p99']:.2f} ms service ")
+    text.append(f"{spark(board.p99s_ms)}   generator {board.tick['cpu_fraction']:.0%} of a core")
+    if board.tick["errors"]:
+        text.append(f"   {board.tick['errors']} errors", style="bold red")
+    return text
+
+
+def _nodes(board: Board) -> Text:
+    text = Text(" nodes  ", style="dim")
+    for name, state in sorted(board.nodes.items()):
+        user, system = (state.values.get(f"node_cpu_{kind}_cores") for kind in ("user", "system"))
+        memory = state.values.get("node_memory_rss_bytes")
+        written = state.values.get("node_disk_write_bytes_per_s")
+        parts = [name]
+        if user is not None and system is not None:
+            parts.append(f"{(user + system):.2f} cores")
+        if memory is not None:
+            parts.append(f"{memory / 2**20:,.0f} MB")
+        if written is not None and name.startswith("n"):
+            parts.append(f"{written / 1e6:.1f} MB/s written")
+        text.append(" ".join(parts) + "   ")
+    return text
+
+
+def _cells(board: Board) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 1), header_style="dim")
+    table.add_column("cell")
+    table.add_column("n", justify="right")
+    table.add_column("execution time, median", justify="right")
+    table.add_column("min to max", justify="right")
+    table.add_column("state")
+    for cell in board.cells.values():
+        values = cell.values_ms
+        middle = f"{statistics.median(values) / 1000:.3f} s" if values else "-"
+        spread = f"{min(values) / 1000:.3f} to {max(values) / 1000:.3f} s" if values else "-"
+        notes = [f"{cell.invalid} voided"] if cell.invalid else []
+        if cell.infeasible:
+            notes.append(f"infeasible: {cell.infeasible}")
+        table.add_row(cell.label, str(len(values)), middle, spread, Text(", ".join(notes), style="yellow"))
+    return table
+
+
+class LiveView:
+    """One screen that is redrawn in place."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.time) -> None:
+        self.board = Board()
+        self._clock = clock
+        self._begun_s = clock()
+        self.note = ""
+        self._live = Live(self, console=console, refresh_per_second=REFRESH_PER_S, transient=False)
+
+    def __enter__(self) -> LiveView:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def __rich__(self) -> RenderableType:
+        now_s = self._clock()
+        parts: list[RenderableType] = [_head(self.board, self._begun_s, now_s), _now(self.board, now_s)]
+        parts.append(_load(self.board))
+        if self.board.nodes:
+            parts.append(_nodes(self.board))
+        if self.board.cells:
+            parts.append(_cells(self.board))
+        for trouble in self.board.troubles:
+            parts.append(Text(f" ! {trouble.message}: {trouble.remedy}", style="yellow"))
+        if self.note:
+            parts.append(Text(f" {self.note}", style="bold reverse"))
+        return Group(*parts)
+
+    def tell(self, event: progress.Event) -> None:
+        """Take note of an event; the screen redraws by itself."""
+        self.board.take(event, self._clock())
+
+
+class PlainView:
+    """One line an event that matters, with the time of day; nothing is silent for long."""
+
+    def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.time) -> None:
+        self.board = Board()
+        self.note = ""
+        self._write = write
+        self._clock = clock
+        self._spoke_s = clock()
+
+    def __enter__(self) -> PlainView:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def tell(self, event: progress.Event) -> None:
+        """Take note of an event, and write a line if it matters or if it has been quiet for long."""
+        now_s = self._clock()
+        self.board.take(event, now_s)
+        line = self._line(event, now_s)
+        if line is None and now_s - self._spoke_s >= QUIET_LIMIT_S:
+            line = f"  still {_phase_text(self.board, now_s)}"
+        if line is not None:
+            self._write(f"{datetime.fromtimestamp(now_s):%H:%M:%S} {line}")
+            self._spoke_s = now_s
+
+    def _line(self, event: progress.Event, now_s: float) -> str | None:  # noqa: PLR0911 - one a kind of event
+        match event:
+            case progress.StudyBegan():
+                return f"{event.study}: {event.todo} of {event.total} trials to do, in {event.folder}"
+            case progress.StartBegan():
+                what = label_of(event.treatment)
+                return f"block {event.block}/{event.blocks}: starting {what} for {event.trials} trials"
+            case progress.TrialBegan():
+                again = f", attempt {event.attempt}" if event.attempt > 1 else ""
+                what = label_of(event.planned.treatment)
+                return f"trial {event.number}/{event.total}: {what}{again}"
+            case progress.PhaseEntered(phase=Phase.DEPLOY | Phase.POPULATE | Phase.MEASURE):
+                return f"  {event.phase}"
+            case progress.TrialSealed():
+                return self._sealed(event, now_s)
+            case progress.Trouble():
+                return f"  ! {event.message}: {event.remedy}"
+            case _:
+                return None
+
+    def _sealed(self, event: progress.TrialSealed, now_s: float) -> str:
+        values: dict[str, Any] = event.record.responses.model_dump()
+        verdict = event.record.verdict
+        reasons = "".join(f"; {reason.kind}" for reason in verdict.reasons)
+        if values["execution_time_ms"] is None:
+            return f"  {verdict.outcome}{reasons}"
+        line = (
+            f"  {verdict.outcome}: {values['execution_time_ms'] / 1000:.3f} s, {values['throughput_per_s']:,.0f} op/s"
+        )
+        if values["response_ms_p99"] is not None:
+            line += f", p99 {values['response_ms_p99']:.2f} ms"
+        end = _end_by_the_clock(self.board, now_s)
+        return f"{line}{reasons}{'; ' + end if end else ''}"

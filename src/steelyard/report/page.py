@@ -1,0 +1,244 @@
+"""The page: one self-contained HTML file from a study, its results and its records.
+
+Everything the reader needs is inside: style, pictures, tables, data. No text from the store can become markup: the
+template escapes all of it, and the page's content security policy allows no script but its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from typing import Any, Final
+
+import jinja2
+import polars as pl
+from markupsafe import Markup
+
+import steelyard
+from steelyard.analysis.results import LABELS, Results
+from steelyard.model.plan import Plan
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.report import figures, grids, svg, traces, words
+from steelyard.report.definitions import DEFINITIONS
+from steelyard.report.format import count, moment
+from steelyard.report.grids import Table
+from steelyard.report.theme import SERIES, SERIES_DARK, VARIABLES
+from steelyard.report.traces import Trace
+from steelyard.report.view import Figure, view
+
+SOURCE_FOLDER: Final = "templates"
+
+
+@dataclass(frozen=True)
+class PageInput:
+    """What a page is made of. Plain values and frames; the page never opens a store."""
+
+    study: Study
+    results: Results
+    records: Sequence[TrialRecord]
+    """Every sealed attempt, in order of time."""
+    plan: Plan | None = None
+    traces: Sequence[Trace] = ()
+    """Samples of the trials whose nodes are drawn: one a treatment."""
+    facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Node or `machine` or `system:<node>` to its facts."""
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    """Raw tables to download, by name."""
+    made_s: float | None = None
+    """When the page is made, seconds since the epoch; None leaves it out, so that equal stores give equal pages."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A panel as it stands in the page."""
+
+    title: str
+    wide: Markup
+    narrow: Markup | None
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A figure with its number and its drawn panels."""
+
+    figure: Figure
+    number: int
+    pictures: tuple[Picture, ...]
+
+
+class _Numbers:
+    """Numbers figures and tables in the order in which the page shows them."""
+
+    def __init__(self) -> None:
+        self.figures = 0
+        self.tables = 0
+
+    def figure(self, figure: Figure | None) -> Numbered | None:
+        if figure is None:
+            return None
+        self.figures += 1
+        pictures = tuple(
+            Picture(
+                panel.title,
+                _drawn(panel.spec, f"{figure.name}-{index}", _spoken(figure, panel.title)),
+                _drawn(panel.narrow, f"{figure.name}-{index}-narrow", _spoken(figure, panel.title))
+                if panel.narrow is not None
+                else None,
+            )
+            for index, panel in enumerate(figure.panels)
+        )  # fmt: skip
+        return Numbered(figure, self.figures, pictures)
+
+    def table(self, table: Table | None) -> tuple[int, Table] | None:
+        if table is None:
+            return None
+        self.tables += 1
+        return self.tables, table
+
+
+def _spoken(figure: Figure, panel: str) -> str:
+    return ". ".join(part for part in (figure.title, panel, "The numbers are in the tables of this section") if part)
+
+
+def _drawn(spec: dict[str, Any], identity: str, title: str) -> Markup:
+    # ElementTree escapes all text and attributes of the drawing, so it is safe to set into the page as it is.
+    return Markup(svg.inline(svg.draw(spec), title=title, identity=identity))
+
+
+def build(page_input: PageInput) -> str:
+    """The whole page as HTML."""
+    this = view(page_input.results)
+    found = figures.of_results(page_input.results, page_input.records)
+    numbers = _Numbers()
+    node_facts = words.grouped(page_input.facts, system=False)
+    script, style = _source("page.js"), _style()
+    context: dict[str, Any] = {
+        "study": page_input.study,
+        "results": page_input.results,
+        "version": steelyard.__version__,
+        "made": moment(page_input.made_s) if page_input.made_s is not None else "",
+        "begun": moment(min((record.begun_s for record in page_input.records), default=None)),
+        "style": Markup(style),
+        "script": Markup(script),
+        "script_hash": _hash(script),
+        "count": count,
+        "main_figure": numbers.figure(found.get("medians")),
+        "comparisons": numbers.table(grids.comparisons(this)),
+        "regression_figure": numbers.figure(found.get("regression")),
+        "regression_table": numbers.table(grids.regressions(this)),
+        "laws_figure": numbers.figure(found.get("laws")),
+        "laws_table": numbers.table(grids.laws(this)),
+        "law_refusals": sorted({law.refusal for law in page_input.results.laws if law.refusal}),
+        "boxes_figure": numbers.figure(found.get("boxes")),
+        "cells_table": numbers.table(grids.cells(this)),
+        "percentiles_figure": numbers.figure(found.get("percentiles")),
+        "responses_table": numbers.table(grids.responses(this)),
+        "trace_figures": [
+            numbered
+            for trace in _in_order(page_input.traces, page_input.results)
+            if (numbered := numbers.figure(traces.figure(trace))) is not None
+        ],
+        "order_figure": numbers.figure(found.get("order")),
+        "exclusions_table": numbers.table(grids.exclusions(page_input.records)),
+        "warm_up_figure": numbers.figure(found.get("warm-up")),
+        "warm_up_table": numbers.table(grids.warm_ups(this)),
+        "shared": words.shared(page_input.records),
+        "machine_facts": (
+            *(words.Fact(name, value) for name, value in page_input.facts.get("machine", {}).items()),
+            *(fact for fact in node_facts if not fact.nodes),
+        ),
+        "node_facts": tuple(fact for fact in node_facts if fact.nodes),
+        "system_facts": words.grouped(page_input.facts, system=True),
+        "asked": words.asked(page_input.study),
+        "method": words.method(page_input.study, page_input.plan, page_input.records, page_input.results),
+        "trials_table": numbers.table(grids.trials(this, page_input.records)),
+        "definitions": {LABELS.get(term, term): text for term, text in DEFINITIONS.items()},
+        "raw_tables": {name: frame.height for name, frame in page_input.tables.items()},
+        "data": raw(page_input.tables),
+    }
+    context["sections"] = _sections(context)
+    return _environment().get_template("page.html.j2").render(context)
+
+
+def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Anchors and titles of the sections that the page has."""
+    sections = (
+        ("answer", "The answer", True),
+        ("size", "Cluster size", context["regression_table"] or context["laws_table"]),
+        ("spread", "Spread of the trials", context["boxes_figure"]),
+        ("every-cell", "Every cell", True),
+        ("response-time", "Response time", context["percentiles_figure"] or context["responses_table"]),
+        ("nodes", "What the nodes did", context["trace_figures"]),
+        ("validity", "Validity", True),
+        ("facts", "Machine and system", True),
+        ("method", "Method", True),
+        ("every-trial", "Every trial and the data", True),
+        ("terms", "What these numbers mean", True),
+    )
+    return [(anchor, title) for anchor, title, present in sections if present]
+
+
+def _in_order(found: Sequence[Trace], results: Results) -> list[Trace]:
+    """Traces in the order of the table of cells."""
+    places = {tuple(sorted(summary.treatment.items())): index for index, summary in enumerate(results.summaries)}
+    return sorted(found, key=lambda trace: places.get(tuple(sorted(trace.record.treatment.items())), len(places)))
+
+
+def raw(tables: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, Any]]:
+    """Tables as columns and rows, ready for JSON."""
+    return {
+        name: {"columns": frame.columns, "rows": [[_plain(value) for value in row] for row in frame.iter_rows()]}
+        for name, frame in tables.items()
+    }
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, pl.Series | tuple) else value
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("steelyard.report", SOURCE_FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["themed"] = _themed
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": False, "separators": (",", ":"), "ensure_ascii": False}
+    return environment
+
+
+def _themed(colour: str) -> str:
+    """The page's variable for a colour of the light theme."""
+    return f"var({VARIABLES[colour]})" if colour in VARIABLES else colour
+
+
+def _source(name: str) -> str:
+    return resources.files("steelyard.report").joinpath(SOURCE_FOLDER, name).read_text(encoding="utf-8")
+
+
+def _style() -> str:
+    """The style sheet with the palette of both themes put in."""
+
+    def palette(colours: Sequence[str]) -> str:
+        return "; ".join(f"--s{index}: {colour}" for index, colour in enumerate(colours, start=1))
+
+    return (
+        _source("page.css")
+        .replace("--series-light: 0", palette(SERIES))
+        .replace("--series-dark: 0", palette(SERIES_DARK))
+    )
+
+
+def _hash(script: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+
+
+def with_tables(page_input: PageInput, tables: Mapping[str, pl.DataFrame]) -> PageInput:
+    """The same page with other tables to download."""
+    return replace(page_input, tables=tables)

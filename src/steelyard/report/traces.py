@@ -1,0 +1,162 @@
+"""Time lines of the nodes: CPU, disk and network of one trial of each treatment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from steelyard.analysis.results import label
+from steelyard.model.study import Level
+from steelyard.model.trial import Phase, TrialRecord
+from steelyard.report import charts
+from steelyard.report.charts import Styles
+from steelyard.report.theme import DASHES, SERIES
+from steelyard.report.view import Figure, Key, Panel
+
+MOST_SECONDS_DRAWN: Final = 180
+"""Readings a line; above it every k-th second is drawn and the caption says so."""
+MOST_NODES_DRAWN: Final = 12
+MEGABYTE: Final = 1e6
+READING_S: Final = 1.0
+"""What one reading of a probe covers."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The samples of one trial: columns t_s (seconds since the epoch), node, metric, value."""
+
+    record: TrialRecord
+    samples: pl.DataFrame
+    databases: tuple[str, ...] = ()
+    """Nodes of the system under test, which are shown first; all others drive load. Empty: not known."""
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One low panel: the metrics that it draws, each with the word in the key, and their divisor."""
+
+    panel: str
+    title: str
+    metrics: tuple[tuple[str, str], ...]
+    divisor: float = 1.0
+
+
+RESOURCES: Final = (
+    Resource("cpu", "CPU, cores", (("node_cpu_user_cores", "user"), ("node_cpu_system_cores", "system"))),
+    Resource(
+        "disk",
+        "disk, MB/s",
+        (("node_disk_read_bytes_per_s", "read"), ("node_disk_write_bytes_per_s", "write")),
+        MEGABYTE,
+    ),
+    Resource(
+        "network",
+        "network, MB/s",
+        (("node_network_receive_bytes_per_s", "receive"), ("node_network_transmit_bytes_per_s", "transmit")),
+        MEGABYTE,
+    ),
+)
+"""What is drawn of each node. A metric that a probe did not read is left out."""
+
+
+def chosen(records: Sequence[TrialRecord], used: Mapping[tuple[str, int], float]) -> tuple[TrialRecord, ...]:
+    """One trial of each treatment: the middle one of its used trials by the main response (the lower of two middles).
+
+    `used` maps (trial id, attempt) of the used trials to their value.
+    """
+    groups: dict[tuple[tuple[str, Level], ...], list[TrialRecord]] = {}
+    for record in records:
+        if (record.id, record.attempt) in used and not record.control:
+            groups.setdefault(tuple(sorted(record.treatment.items())), []).append(record)
+    return tuple(
+        sorted(group, key=lambda record: (used[record.id, record.attempt], record.begun_s))[(len(group) - 1) // 2]
+        for group in groups.values()
+    )
+
+
+def figure(trace: Trace) -> Figure | None:
+    """CPU, disk and network of each node in one trial, one panel a node; None without samples."""
+    rows, seconds = _rows(trace)
+    if not rows:
+        return None
+    nodes = sorted({row["node"] for row in rows}, key=lambda node: (_loads(trace, node), _natural(node)))
+    shown = nodes[:MOST_NODES_DRAWN]
+    resources = [resource for resource in RESOURCES if any(row["panel"] == resource.panel for row in rows)]
+    panels = [
+        {"panel": resource.panel, "title": resource.title, "top": _top(rows, resource.panel)} for resource in resources
+    ]
+    step = max(1, math.ceil(seconds / MOST_SECONDS_DRAWN))
+    drawn = [row for row in rows if int(row["x"]) % step == 0]
+    pictures = tuple(
+        Panel(
+            f"{'load node' if _loads(trace, node) else 'node'} {node}",
+            charts.node_lines(
+                [row for row in drawn if row["node"] == node], panels, Styles(("first", "second")), seconds=seconds
+            ),
+        )
+        for node in shown
+    )
+    caption = (
+        f"Trial {trace.record.id}, the middle one of its treatment; readings of one second each, n = {len(nodes)} "
+        f"{'node' if len(nodes) == 1 else 'nodes'}. Axes start at 0 and are the same for all nodes of the trial."
+    )
+    if step > 1:
+        caption += f" Every {step}th second is drawn."
+    if len(shown) < len(nodes):
+        caption += f" The first {len(shown)} nodes are drawn."
+    firsts = " / ".join(resource.metrics[0][1] for resource in resources)
+    seconds_ = " / ".join(resource.metrics[1][1] for resource in resources)
+    keys = (
+        Key(firsts, SERIES[0], "line", ""),
+        Key(seconds_, SERIES[1], "line", " ".join(map(str, DASHES[1]))),
+    )
+    name = "nodes-" + "-".join(_slug(str(level)) for level in trace.record.treatment.values())
+    return Figure(name, label(trace.record.treatment), caption, pictures, keys, dense=True)
+
+
+def _loads(trace: Trace, node: str) -> bool:
+    return bool(trace.databases) and node not in trace.databases
+
+
+def _rows(trace: Trace) -> tuple[list[dict[str, Any]], float]:
+    """Rows for the chart, and the length of the measured phase in seconds."""
+    phase = next((phase for phase in trace.record.phases if phase.phase is Phase.MEASURE), None)
+    if phase is None or trace.samples.is_empty():
+        return [], 0.0
+    left_s = phase.left_s or trace.record.ended_s or phase.entered_s
+    # A reading speaks for the second before it, so the one just after the phase is the last of the phase.
+    inside = (pl.col("t_s") >= phase.entered_s) & (pl.col("t_s") <= left_s + READING_S)
+    frame = trace.samples.filter(inside).sort("node", "t_s")
+    of_metric = {
+        metric: (resource, ("first", "second")[index])
+        for resource in RESOURCES
+        for index, (metric, _) in enumerate(resource.metrics)
+    }
+    rows: list[dict[str, Any]] = []
+    begun: set[tuple[str, str]] = set()
+    for row in frame.filter(pl.col("metric").is_in(list(of_metric))).iter_rows(named=True):
+        resource, series = of_metric[row["metric"]]
+        x = round(row["t_s"] - phase.entered_s, 2)
+        drawn = {"node": row["node"], "panel": resource.panel, "series": series, "y": row["value"] / resource.divisor}
+        if (row["node"], row["metric"]) not in begun:
+            begun.add((row["node"], row["metric"]))
+            rows.append({**drawn, "x": round(max(x - READING_S, 0.0), 2)})
+        rows.append({**drawn, "x": x})
+    return rows, max([left_s - phase.entered_s, READING_S, *(row["x"] for row in rows)])
+
+
+def _top(rows: Sequence[Mapping[str, Any]], panel: str) -> float:
+    return max((float(row["y"]) for row in rows if row["panel"] == panel), default=0.0) or 1.0
+
+
+def _natural(name: str) -> tuple[str, int]:
+    digits = "".join(character for character in name if character.isdigit())
+    return name.rstrip("0123456789"), int(digits) if digits else 0
+
+
+def _slug(text: str) -> str:
+    return "".join(character if character.isalnum() else "-" for character in text).strip("-").lower() or "x"

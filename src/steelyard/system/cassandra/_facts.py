@@ -1,0 +1,117 @@
+"""What the running node says about itself, and where that differs from what was asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+SIZE = re.compile(r"^(\d+)(B|KiB|MiB|GiB)$")
+DURATION = re.compile(r"^(\d+)(ns|us|µs|ms|s|m|h|d)$")
+RATE = re.compile(r"^(\d+(?:\.\d+)?)(B/s|KiB/s|MiB/s)$")
+
+SIZE_UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+DURATION_UNITS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "d": 86_400 * 10**9,
+}
+RATE_UNITS = {"B/s": 1, "KiB/s": 2**10, "MiB/s": 2**20}
+
+WORDS = {"true": "true", "false": "false", "null": "null", "none": "null"}
+
+OLD_NAMES = re.compile(r"_in_(ms|s|mb|kb|min|minutes|seconds|bytes|ns)$|_(ms|mb|kb)$|_(mb|kb|megabits)_per_sec$")
+"""Names of before 4.1, which the node still lists beside those with units in the value."""
+
+DEPARTURES = {
+    "memory lock": "off: as root Cassandra would lock its whole heap; the laboratory takes CAP_IPC_LOCK away",
+    "AlwaysPreTouch": "off: Cassandra's own jvm-server.options touch every page of the heap at the start",
+    "log level": "INFO to one file; Cassandra's own is DEBUG too",
+    "all nodes are seeds": "with their tokens and without bootstrap, so that the ring starts in parallel",
+    "class archive": "AppCDS, which Cassandra's own start script does not use",
+    "start properties": "ring delay 100 ms, no wait for gossip to settle",
+}
+"""Where the laboratory starts Cassandra otherwise than its own packages do. Recorded with every trial."""
+
+
+def normal(value: Any) -> str:
+    """A value without its way of writing: sizes in bytes, durations in nanoseconds, rates in bytes per second, booleans
+    in small letters, whole numbers without a point. `64MiB` and `65536KiB` are the same."""
+    if isinstance(value, list):
+        return "[" + ",".join(normal(item) for item in value) + "]"
+    text = str(value).strip()
+    if text.lower() in WORDS:
+        return WORDS[text.lower()]
+    for pattern, units, unit in ((SIZE, SIZE_UNITS, "B"), (DURATION, DURATION_UNITS, "ns"), (RATE, RATE_UNITS, "B/s")):
+        if match := pattern.match(text):
+            return f"{float(match[1]) * units[match[2]]:.0f}{unit}"
+    if text.startswith("[") and text.endswith("]"):
+        return "[" + ",".join(normal(item) for item in text[1:-1].split(",") if item.strip()) + "]"
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else text
+
+
+def flatten(asked: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested mappings as the node lists them: `sstable.selected_format`."""
+    flat: dict[str, Any] = {}
+    for key, value in asked.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat
+
+
+def in_force(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """`system_views.settings` by name, without old names and without settings that have no value."""
+    return {
+        str(row["name"]): str(row["value"])
+        for row in rows
+        if row["value"] is not None and not OLD_NAMES.search(str(row["name"]))
+    }
+
+
+def compare(asked: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+    """Name to (asked, in force) for each setting that the node lists with another value, or does not list at all."""
+    listed = {str(row["name"]): row["value"] for row in rows}
+    differing: dict[str, tuple[str, str]] = {}
+    for name, value in flatten(asked).items():
+        if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            continue  # seed_provider and the like: the node lists its parts only, in a form of its own
+        if name in listed:
+            if normal(listed[name]) != normal(value):
+                differing[name] = (str(value), str(listed[name]))
+        elif not _within(name, value, listed):
+            differing[name] = (str(value), "not listed")
+    return differing
+
+
+def _within(name: str, value: Any, listed: Mapping[str, Any]) -> bool:
+    """Whether an ancestor of a nested setting is listed as one text, and the text has the value."""
+    while "." in name:
+        name = name.rpartition(".")[0]
+        if name in listed:
+            return str(value) in str(listed[name])
+    return False
+
+
+def option(command_line: Iterable[str], prefix: str) -> str | None:
+    """The last option with a prefix, which is the one that the virtual machine obeys; without the prefix."""
+    found = [word.removeprefix(prefix) for word in command_line if word.startswith(prefix)]
+    return found[-1] if found else None
+
+
+def heap_mb(text: str) -> float | None:
+    """A heap size as `-Xmx` takes it (bytes, k, m, g), in MiB."""
+    match = re.fullmatch(r"(\d+)([kKmMgG]?)", text)
+    if match is None:
+        return None
+    return int(match[1]) * {"": 1 / 2**20, "k": 1 / 2**10, "m": 1.0, "g": 2.0**10}[match[2].lower()]

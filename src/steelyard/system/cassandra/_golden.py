@@ -1,0 +1,168 @@
+"""Golden data: a filled state kept as hard links to its SSTables, which Cassandra never changes once written.
+
+A state is a folder `<key>` with one folder a node and a manifest; it exists when the manifest does. Thawing links the
+files into a folder of the node's own volume and lets the running node import them: the node moves its links, the golden
+ones stay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from steelyard.model.errors import StoreError, SystemFault
+from steelyard.model.schema import Schema
+from steelyard.node.base import Node
+from steelyard.system.cassandra._config import Folders
+from steelyard.system.cassandra._settings import Settings
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+STABLE_TIMEOUT_S = 60.0
+STABLE_POLL_S = 0.1
+NAMESPACE = uuid.UUID("5d9a3f2e-6b7c-5c1d-9e4f-0a1b2c3d4e5f")
+
+LAYOUT_KEYS = (
+    "column_index_size",
+    "default_compaction",
+    "memtable",
+    "sstable",
+    "storage_compatibility_mode",
+    "uuid_sstable_identifiers_enabled",
+)
+"""Keys of `cassandra.yaml` that change how SSTables are written, so that states with different ones differ."""
+
+
+def table_id(schema: Schema) -> uuid.UUID:
+    """Id of a table, the same in every cluster, so that golden files fit."""
+    return uuid.uuid5(NAMESPACE, f"{schema.keyspace}.{schema.table}")
+
+
+def table_folder(node: Node, schema: Schema) -> Path:
+    """Where a node keeps the SSTables of the table."""
+    return Folders(node.folder).data / schema.keyspace / f"{schema.table}-{table_id(schema).hex}"
+
+
+def key_of(settings: Settings, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
+    """Name of a state: a hash of everything that determines which bytes each node holds."""
+    determined_by = {
+        "format": FORMAT,
+        "version": settings.version,
+        "nodes": [node.name for node in nodes],
+        "tokens": settings.num_tokens,
+        "replication_factor": settings.replication_factor,
+        "compression": settings.compression,
+        "compaction": settings.compaction,
+        "schema": asdict(schema),
+        "yaml": {key: settings.yaml[key] for key in LAYOUT_KEYS if key in settings.yaml},
+        "data": dict(data),
+    }
+    text = json.dumps(determined_by, sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return f"{schema.table}-{len(nodes)}n-rf{settings.replication_factor}-{digest}"
+
+
+@dataclass(frozen=True)
+class Golden:
+    """The states of one cache folder."""
+
+    root: Path
+
+    def has(self, key: str) -> bool:
+        """Whether the state is complete."""
+        return (self.root / key / MANIFEST).is_file()
+
+    def freeze(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
+        """Link the flushed SSTables of every node into the state. Raises SystemFault if they do not hold still."""
+        temporary = self.root / f"{key}.tmp-{os.getpid()}"
+        shutil.rmtree(temporary, ignore_errors=True)
+        try:
+            files = {node.name: _keep(table_folder(node, schema), temporary / node.name, node.name) for node in nodes}
+            manifest = {"format": FORMAT, "key": key, "made_s": time.time(), "schema": asdict(schema), "files": files}
+            (temporary / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+            shutil.rmtree(self.root / key, ignore_errors=True)
+            temporary.rename(self.root / key)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    def files(self, key: str) -> dict[str, dict[str, int]]:
+        """Node name to file name to size, checked against what is there. Raises StoreError on a damaged state."""
+        folder = self.root / key
+        try:
+            manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+            files: dict[str, dict[str, int]] = manifest["files"]
+            sound = manifest["format"] == FORMAT and all(
+                (folder / node / name).stat().st_size == size
+                for node, sizes in files.items()
+                for name, size in sizes.items()
+            )
+        except (OSError, ValueError, KeyError) as error:
+            raise _damaged(folder, str(error)) from error
+        if not sound:
+            raise _damaged(folder, "format or sizes differ from its manifest")
+        return files
+
+    def stage(self, node: Node, schema: Schema, key: str, sizes: Mapping[str, int]) -> Path | None:
+        """Links to a node's golden files in a fresh folder of the node's volume; None if the node holds none."""
+        into = Folders(node.folder).storage / "thaw" / schema.keyspace / schema.table
+        shutil.rmtree(into, ignore_errors=True)
+        into.mkdir(parents=True)
+        for name in sizes:
+            link_or_copy(self.root / key / node.name / name, into / name)
+        return into if sizes else None
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """A hard link, or a copy where the file systems differ or links are not allowed."""
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _sstable_files(folder: Path) -> tuple[dict[str, int], bool]:
+    """Name to size of the components of finished SSTables, and whether no transaction is changing their set."""
+    entries = {entry.name: entry.stat().st_size for entry in os.scandir(folder) if entry.is_file()}
+    still = not any("_txn_" in name or name.startswith("tmp") for name in entries)
+    return {name: size for name, size in sorted(entries.items()) if not name.endswith(".log")}, still
+
+
+def _keep(source: Path, into: Path, node: str) -> dict[str, int]:
+    """Link a set of SSTables that did not change while it was linked; again until that holds."""
+    deadline = time.monotonic() + STABLE_TIMEOUT_S
+    while time.monotonic() < deadline:
+        shutil.rmtree(into, ignore_errors=True)
+        into.mkdir(parents=True)
+        try:
+            files, still = _sstable_files(source)
+            if still:
+                for name in files:
+                    link_or_copy(source / name, into / name)
+                if _sstable_files(source) == (files, True):
+                    return files
+        except FileNotFoundError:
+            # A compaction has just replaced a file: look again.
+            still = False
+        time.sleep(STABLE_POLL_S)
+    raise SystemFault(
+        f"{node}: the SSTables in {source} kept changing for {STABLE_TIMEOUT_S:g} s, so they cannot be frozen",
+        "wait until compactions are over",
+        node=node,
+        system="cassandra",
+    )
+
+
+def _damaged(folder: Path, what: str) -> StoreError:
+    return StoreError(
+        f"the golden state {folder} is damaged: {what}", f"remove {folder}; it will be filled anew", path=str(folder)
+    )

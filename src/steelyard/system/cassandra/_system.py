@@ -1,0 +1,297 @@
+"""The system `cassandra` itself: what the laboratory calls, in the order in which it calls it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from steelyard.model.errors import SystemFault
+from steelyard.model.schema import Schema
+from steelyard.node.base import Node
+from steelyard.node.command import spawn
+from steelyard.system.base import Endpoint
+from steelyard.system.cassandra import (
+    _archive,
+    _config,
+    _cql,
+    _facts,
+    _golden,
+    _jars,
+    _java,
+    _nodetool,
+    _process,
+    _state,
+)
+from steelyard.system.cassandra._settings import Settings
+
+STOP_TIMEOUT_S = 30.0
+AGREEMENT_TIMEOUT_S = 30.0
+AGREEMENT_POLL_S = 0.1
+SCHEMA_TIMEOUT_S = 60.0
+TRUNCATE_TIMEOUT_S = 90.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What this machine has for Cassandra."""
+
+    java: _java.Java
+    jars: tuple[Path, ...]
+    archives: _archive.Archives
+
+
+class Cassandra:
+    """Cassandra 5.0 on nodes of this machine. See `steelyard.system.base.System`, `Settles`, `Snapshots`."""
+
+    name = "cassandra"
+
+    def __init__(self, settings: Settings, cache_folder: Path) -> None:
+        self.settings = settings
+        self.version = settings.version
+        self.memory_mb_per_node = settings.memory_mb
+        self._cache_folder = cache_folder
+        self._golden = _golden.Golden(cache_folder / "golden")
+        self._prepared: Prepared | None = None
+        # Kept so that the event loop reaps the servers that this process started.
+        self._started: dict[Path, asyncio.subprocess.Process] = {}
+        self._peers: dict[Path, tuple[Node, ...]] = {}
+        self._schema: Schema | None = None
+
+    async def prepare(self) -> None:
+        """Java, jars and archives of classes. Slow only the first time. Raises SystemFault."""
+        await self.fetch(log.info)
+
+    async def fetch(self, say: _jars.Say) -> Prepared:
+        """As `prepare`, saying what it does; what it found."""
+        if self._prepared is None:
+            java = await _java.find()
+            jars = await _jars.ensure(self.settings, self._cache_folder, java, say)
+            folder = _jars.folder_of(self.settings, self._cache_folder)
+            archives = await _archive.ensure(folder, self.settings, java, jars, say)
+            self._prepared = Prepared(java, jars, archives)
+        return self._prepared
+
+    async def install(self, node: Node, peers: Sequence[Node]) -> None:
+        """Configuration and folders. Idempotent."""
+        self._local(node)
+        _config.write(self.settings, node, peers)
+        _nodetool.write(node)
+
+    async def start(self, node: Node, peers: Sequence[Node]) -> None:
+        """Start the server and return at once; does nothing if it runs."""
+        self._local(node)
+        self._peers[node.folder] = tuple(peers)
+        if _process.living(node) is not None:
+            return
+        prepared = await self.fetch(log.info)
+        logs = _config.Folders(node.folder).logs
+        logs.mkdir(parents=True, exist_ok=True)
+        _state.set_aside(logs)
+        server = _config.server_argv(
+            self.settings, prepared.java, prepared.jars, node, prepared.archives.server_options
+        )
+        # Two arenas are what glibc gives a process on one core; with eight times the cores a node takes 60 MB more.
+        argv = ["env", "MALLOC_ARENA_MAX=2", *server]
+        process = await spawn(node, argv, stdout=logs / "stdout.log", stderr=logs / "stderr.log")
+        self._started[node.folder] = process
+        if _process.write_record(node, process.pid) is None:
+            raise self._died(node)
+
+    async def ready(self, node: Node, members: int) -> bool:
+        """Whether the node answers CQL and sees `members` nodes up and normal. Raises SystemFault if it died."""
+        if _process.living(node) is None:
+            raise self._died(node)
+        # The log is free to read; the node is only asked when the log says that there is an answer.
+        if not _state.seen(_config.Folders(node.folder).logs / "system.log", members).ready:
+            return False
+        try:
+            gossip, peers, outbound = await _cql.ask(
+                node,
+                self.settings.native_port,
+                (
+                    "SELECT address, status, status_with_port, rpc_ready FROM system_views.gossip_info",
+                    "SELECT peer FROM system.peers_v2",
+                    "SELECT address, active_connections FROM system_views.internode_outbound",
+                ),
+            )
+        except _cql.NotAnswering:
+            return False
+        normal = [row for row in gossip if _state.is_normal(row)]
+        connected = [row for row in outbound if row["active_connections"] > 0]
+        return len(normal) == members and len(peers) == members - 1 and len(connected) >= members - 1
+
+    async def waiting_for(self, node: Node) -> str:
+        """What a node that is not ready is doing."""
+        if _process.living(node) is None:
+            return "not running"
+        members = len(self._peers.get(node.folder, (node,)))
+        return _state.seen(_config.Folders(node.folder).logs / "system.log", members).doing
+
+    async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
+        """Keyspace and table, agreed by all nodes. Idempotent."""
+        self._schema = schema
+        await self._ask(nodes[0], *_state.schema_statements(self.settings, schema), timeout_s=SCHEMA_TIMEOUT_S)
+        await self._agreed(nodes)
+
+    def endpoint(self, nodes: Sequence[Node], schema: Schema) -> Endpoint:
+        """Every node's CQL port."""
+        contacts = tuple(f"{node.address}:{self.settings.native_port}" for node in nodes)
+        return Endpoint("cql", contacts, schema.keyspace, schema.table)
+
+    async def stop(self, node: Node) -> None:
+        """SIGTERM, which drains; SIGKILL after a limit. Idempotent."""
+        await _process.stop(node, STOP_TIMEOUT_S)
+        await self._reap(node)
+
+    async def kill(self, node: Node) -> None:
+        """SIGKILL. Idempotent."""
+        await _process.stop(node, 0.0)
+        await self._reap(node)
+
+    async def wipe(self, node: Node) -> None:
+        """Remove data and logs. Idempotent. Kills a server that still runs."""
+        await self.kill(node)
+        folders = _config.Folders(node.folder)
+        for folder in (folders.storage, folders.logs, folders.root / "tmp"):
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    async def facts(self, node: Node) -> Mapping[str, str]:
+        """Versions, heap and collector in force, every setting as the node lists it, and where our start differs."""
+        local, properties, settings = await self._ask(
+            node,
+            "SELECT release_version FROM system.local",
+            "SELECT name, value FROM system_views.system_properties",
+            "SELECT name, value FROM system_views.settings",
+        )
+        system = {str(row["name"]): str(row["value"]) for row in properties}
+        line = _process.command_line(node)
+        return {
+            "version": str(local[0]["release_version"]),
+            "java": f"{system.get('java.vm.name', '')} {system.get('java.version', '')}".strip(),
+            "heap": _facts.option(line, "-Xmx") or "",
+            "collector": _process.collector(node),
+            "jvm options": " ".join(word for word in line if word.startswith(("-X", "-ea"))),
+            **{f"setting {name}": value for name, value in _facts.in_force(settings).items()},
+            **{f"departs: {what}": how for what, how in _facts.DEPARTURES.items()},
+        }
+
+    async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
+        """Asked against in force: every key of the node's yaml, heap, collector, and the table's own settings."""
+        peers = self._peers.get(node.folder, (node,))
+        local, settings = await self._ask(
+            node,
+            "SELECT release_version FROM system.local",
+            "SELECT name, value FROM system_views.settings",
+        )
+        found = _facts.compare(_config.yaml_of(self.settings, node, peers), settings)
+        asked = {"version": self.version, "heap": f"{self.settings.heap_mb} MiB", "collector": self.settings.gc}
+        heap = _facts.heap_mb(_facts.option(_process.command_line(node), "-Xmx") or "")
+        force = {
+            "version": str(local[0]["release_version"]),
+            "heap": f"{heap:g} MiB" if heap is not None else "unknown",
+            "collector": _process.collector(node),
+        }
+        if self._schema is not None:
+            asked |= _state.asked_of_table(self.settings)
+            force |= _state.table_in_force(await self._ask(node, *_state.table_questions(self._schema)))
+        return found | {key: (asked[key], force[key]) for key in asked if asked[key] != force[key]}
+
+    def process_ids(self, node: Node) -> tuple[int, ...]:
+        """The server's process id."""
+        server = _process.living(node)
+        return (server.pid,) if server else ()
+
+    def logs(self, node: Node) -> tuple[Path, ...]:
+        """system.log, gc.log, stdout and stderr, and the configuration, as far as they exist."""
+        folders = _config.Folders(node.folder)
+        return tuple(sorted(p for d in (folders.logs, folders.conf) if d.is_dir() for p in d.iterdir() if p.is_file()))
+
+    async def busy(self, nodes: Sequence[Node]) -> Mapping[str, float]:
+        """Compactions, flushes, hints, streams that run or wait, over all nodes."""
+        answers = await asyncio.gather(*(self._ask(node, *_state.BUSY_QUESTIONS) for node in nodes))
+        return _state.busy(answers)
+
+    def golden_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
+        """Name of the state that these settings, nodes, schema and data determine."""
+        return _golden.key_of(self.settings, nodes, schema, data)
+
+    def has(self, key: str) -> bool:
+        """Whether the state is frozen."""
+        return self._golden.has(key)
+
+    async def freeze(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
+        """Flush all nodes, link their SSTables. The cluster keeps running."""
+        await self._tool(nodes, "flush", schema.keyspace, schema.table)
+        await asyncio.to_thread(self._golden.freeze, nodes, schema, key)
+
+    async def thaw(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
+        """Truncate, link the golden SSTables into each node's volume, have the running nodes import them."""
+        files = await asyncio.to_thread(self._golden.files, key)
+        await self.truncate(nodes, schema)
+        await asyncio.gather(*(self._import(node, schema, key, files.get(node.name, {})) for node in nodes))
+
+    async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:
+        """Empty the table on all nodes."""
+        await self._ask(nodes[0], f"TRUNCATE {schema.keyspace}.{schema.table}", timeout_s=TRUNCATE_TIMEOUT_S)
+
+    async def _import(self, node: Node, schema: Schema, key: str, sizes: Mapping[str, int]) -> None:
+        staged = await asyncio.to_thread(self._golden.stage, node, schema, key, sizes)
+        if staged is None:
+            return
+        # Keep level and repair state, so that no file is rewritten; the files are our own, so nothing is verified.
+        flags = ("--keep-level", "--keep-repaired", "--no-verify", "--no-tokens")
+        said = await self._tool([node], "import", *flags, schema.keyspace, schema.table, str(staged))
+        if "fail" in said[0].lower():
+            raise SystemFault(f"{node.name}: import of {key}: {said[0].strip()}", node=node.name, system=self.name)
+
+    async def _tool(self, nodes: Sequence[Node], *words: str) -> list[str]:
+        prepared = await self.fetch(log.info)
+        port, options = self.settings.jmx_port, prepared.archives.tool_options
+        calls = (_nodetool.call(prepared.java, prepared.jars, node, port, words, options) for node in nodes)
+        return list(await asyncio.gather(*calls))
+
+    async def _ask(
+        self, node: Node, *statements: str, timeout_s: float = _cql.TIMEOUT_S
+    ) -> tuple[tuple[_cql.Row, ...], ...]:
+        return await _cql.ask(node, self.settings.native_port, statements, timeout_s=timeout_s)
+
+    async def _agreed(self, nodes: Sequence[Node]) -> None:
+        """Wait until all nodes have the same schema. Raises SystemFault after a limit."""
+        deadline = time.monotonic() + AGREEMENT_TIMEOUT_S
+        while True:
+            answers = await asyncio.gather(*(self._ask(n, "SELECT schema_version FROM system.local") for n in nodes))
+            versions = {str(answer[0][0]["schema_version"]) for answer in answers}
+            if len(versions) == 1:
+                return
+            if time.monotonic() > deadline:
+                raise SystemFault(
+                    f"{len(nodes)} nodes had {len(versions)} versions of the schema after {AGREEMENT_TIMEOUT_S:g} s",
+                    system=self.name,
+                )
+            await asyncio.sleep(AGREEMENT_POLL_S)
+
+    async def _reap(self, node: Node) -> None:
+        process = self._started.pop(node.folder, None)
+        if process is not None:
+            await asyncio.wait_for(process.wait(), _process.KILL_TIMEOUT_S)
+
+    def _died(self, node: Node) -> SystemFault:
+        reason, hint = _process.why_dead(node)
+        return SystemFault(f"{node.name}: Cassandra is not running: {reason}", hint, node=node.name, system=self.name)
+
+    def _local(self, node: Node) -> None:
+        if not node.local:
+            raise SystemFault(
+                f"{node.name} is on another machine; the system cassandra works on nodes of this machine only",
+                "use the site local",
+                node=node.name,
+                system=self.name,
+            )

@@ -1,0 +1,287 @@
+"""The contract of a system, as tests that an author of one inherits.
+
+    class TestMySystem(SystemContract):
+        module = "path/to/my_system.py"     # module name, entry point or path, as in a study
+        settings = {"heap_mb": 256}
+
+Each test starts the system for real, on nodes that are plain folders and loopback addresses. Rows are written and
+counted in CQL; a system of another protocol overrides `write` and `count`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from pydantic import ValidationError
+
+from steelyard import plugin
+from steelyard.model.errors import SystemFault
+from steelyard.model.schema import Schema
+from steelyard.node import agent
+from steelyard.node.base import Node
+from steelyard.node.command import run
+from steelyard.system.base import Endpoint, Settles, Snapshots, System
+
+POLL_S = 0.1
+COMMAND_TIMEOUT_S = 60.0
+DEATH_TIMEOUT_S = 10.0
+ROWS = 40
+ROWS_A_STATEMENT = 20
+SCHEMA = Schema("contract", "rows", "k", ("f0", "f1"))
+DATA = {"records": ROWS, "seed": 1}
+
+
+def make_system(module: str, settings: Mapping[str, Any], cache_folder: Path) -> System:
+    """The system that a study with these settings would get."""
+    found = plugin.find("system", module)
+    system: System = found.create(found.Settings(**settings), cache_folder)
+    return system
+
+
+class SystemContract:
+    """Inherit, and set `module`; the rest has defaults."""
+
+    module: ClassVar[str]
+    settings: ClassVar[Mapping[str, Any]] = {}
+    database_nodes: ClassVar[int] = 1
+    network: ClassVar[str] = "127.91.0"
+    """First three octets of the nodes' addresses."""
+    start_timeout_s: ClassVar[float] = 180.0
+    quiet_timeout_s: ClassVar[float] = 60.0
+
+    def cache_folder(self, tmp_path: Path) -> Path:
+        """Where the system keeps what it fetched; override to share it between tests."""
+        return tmp_path / "cache"
+
+    def nodes(self, tmp_path: Path) -> tuple[Node, ...]:
+        """Empty nodes, as a site lends them."""
+        made = []
+        for index in range(self.database_nodes):
+            folder = tmp_path / "nodes" / f"n{index + 1}"
+            folder.mkdir(parents=True, exist_ok=True)
+            made.append(Node(f"n{index + 1}", "database", f"{self.network}.{index + 1}", (), folder))
+        return tuple(made)
+
+    async def write(self, endpoint: Endpoint, schema: Schema, keys: Sequence[str]) -> None:
+        """Write one row for each key, and return when all are stored."""
+        columns = ", ".join((schema.key, *schema.fields))
+        rows = [", ".join(f"'{word}'" for word in (key, *("x" * 100 for _ in schema.fields))) for key in keys]
+        inserts = [f"INSERT INTO {schema.keyspace}.{schema.table} ({columns}) VALUES ({row})" for row in rows]
+        for begin in range(0, len(inserts), ROWS_A_STATEMENT):
+            await _cql(endpoint, inserts[begin : begin + ROWS_A_STATEMENT])
+
+    async def count(self, endpoint: Endpoint, schema: Schema) -> int:
+        """How many rows there are."""
+        (rows,) = await _cql(endpoint, [f"SELECT {schema.key} FROM {schema.keyspace}.{schema.table}"])
+        return rows
+
+    def test_creating_changes_nothing(self, tmp_path: Path) -> None:
+        """Making a system has no side effects, and it says what it is."""
+        cache = tmp_path / "untouched"
+        system = make_system(self.module, self.settings, cache)
+        assert system.name
+        assert system.version
+        assert system.memory_mb_per_node > 0
+        assert not cache.exists()
+
+    def test_refuses_misspelt_settings(self) -> None:
+        """A setting that does not exist is refused before anything starts."""
+        found = plugin.find("system", self.module)
+        wrong = {**self.settings, "no_such_setting": 1}
+        with pytest.raises(ValidationError, match="no_such_setting"):
+            found.Settings(**wrong)
+
+    def test_ending_what_never_began(self, tmp_path: Path) -> None:
+        """Stop, kill and wipe are fine on an empty node, any number of times."""
+
+        async def body() -> None:
+            system = make_system(self.module, self.settings, self.cache_folder(tmp_path))
+            for node in self.nodes(tmp_path):
+                for act in (system.stop, system.kill, system.wipe, system.wipe, system.kill, system.stop):
+                    await act(node)
+                assert system.process_ids(node) == ()
+                assert system.logs(node) == ()
+
+        asyncio.run(body())
+
+    def test_life(self, tmp_path: Path) -> None:
+        """Install, start, ready, schema, facts, stop, start again with its data, kill, wipe."""
+
+        async def body() -> None:
+            async with self._running(tmp_path) as (system, nodes):
+                await self._serves(system, nodes)
+                endpoint = system.endpoint(nodes, SCHEMA)
+                await self.write(endpoint, SCHEMA, _keys("row"))
+                assert await self.count(endpoint, SCHEMA) == ROWS
+                for node in nodes:
+                    await system.stop(node)
+                    await system.stop(node)
+                    assert system.process_ids(node) == ()
+                await self._start(system, nodes)
+                assert await self.count(endpoint, SCHEMA) == ROWS
+                for node in nodes:
+                    pids = system.process_ids(node)
+                    await system.kill(node)
+                    await system.kill(node)
+                    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+                    assert all(path.is_file() for path in system.logs(node))
+                    await system.wipe(node)
+                    await system.wipe(node)
+
+        asyncio.run(body())
+
+    def test_a_dead_server_is_a_fault(self, tmp_path: Path) -> None:
+        """A server that dies by itself is told by `ready`, with the node's name: a result, never an endless wait."""
+
+        async def body() -> None:
+            async with self._running(tmp_path) as (system, nodes):
+                for pid in system.process_ids(nodes[0]):
+                    os.kill(pid, signal.SIGKILL)
+
+                async def told() -> bool:
+                    try:
+                        await system.ready(nodes[0], len(nodes))
+                    except SystemFault as fault:
+                        return fault.node == nodes[0].name
+                    return False
+
+                await _until(told, DEATH_TIMEOUT_S, "ready tells of the dead server")
+
+        asyncio.run(body())
+
+    def test_freezes_and_thaws(self, tmp_path: Path) -> None:
+        """A frozen state comes back after writes, after a truncation, and on a new cluster; it never changes itself."""
+
+        async def body() -> None:
+            cache = self.cache_folder(tmp_path)
+            system = make_system(self.module, self.settings, cache)
+            if not isinstance(system, Snapshots):
+                return
+            nodes = self.nodes(tmp_path)
+            data = {**DATA, "test": str(tmp_path)}
+            key = system.golden_key(nodes, SCHEMA, data)
+            other = make_system(self.module, self.settings, cache)
+            assert isinstance(other, Snapshots)
+            assert key == other.golden_key(nodes, SCHEMA, data)
+            assert key != system.golden_key(nodes, SCHEMA, {**data, "records": ROWS + 1})
+            assert not system.has(key)
+            async with self._running(tmp_path, system) as (_, _):
+                await system.create_schema(nodes, SCHEMA)
+                endpoint = system.endpoint(nodes, SCHEMA)
+                await self.write(endpoint, SCHEMA, _keys("row"))
+                await system.freeze(nodes, SCHEMA, key)
+                assert system.has(key)
+                frozen = _checksums(cache, key)
+                await self._comes_back(system, nodes, key)
+                assert _checksums(cache, key) == frozen
+            async with self._running(tmp_path) as (fresh, _):
+                assert isinstance(fresh, Snapshots)
+                assert fresh.has(key)
+                await fresh.create_schema(nodes, SCHEMA)
+                await self._comes_back(fresh, nodes, key)
+            assert _checksums(cache, key) == frozen
+
+        asyncio.run(body())
+
+    async def _comes_back(self, system: System, nodes: Sequence[Node], key: str) -> None:
+        assert isinstance(system, Snapshots)
+        endpoint = system.endpoint(nodes, SCHEMA)
+        await system.thaw(nodes, SCHEMA, key)
+        assert await self.count(endpoint, SCHEMA) == ROWS
+        await self.write(endpoint, SCHEMA, _keys("more"))
+        assert await self.count(endpoint, SCHEMA) == 2 * ROWS
+        await system.thaw(nodes, SCHEMA, key)
+        assert await self.count(endpoint, SCHEMA) == ROWS
+        await system.truncate(nodes, SCHEMA)
+        assert await self.count(endpoint, SCHEMA) == 0
+        await system.thaw(nodes, SCHEMA, key)
+        assert await self.count(endpoint, SCHEMA) == ROWS
+
+    async def _serves(self, system: System, nodes: Sequence[Node]) -> None:
+        """A ready cluster: starting again changes nothing, the schema is there, facts and settings are as asked."""
+        pids = [system.process_ids(node) for node in nodes]
+        assert all(pids)
+        for node in nodes:
+            await system.start(node, nodes)
+        assert [system.process_ids(node) for node in nodes] == pids
+        await system.create_schema(nodes, SCHEMA)
+        await system.create_schema(nodes, SCHEMA)
+        assert len(system.endpoint(nodes, SCHEMA).contacts) == len(nodes)
+        for node in nodes:
+            facts = await system.facts(node)
+            assert all(isinstance(value, str) for value in facts.values())
+            assert facts["version"] == system.version
+            assert await system.differing(node) == {}
+        if isinstance(system, Settles):
+            settling = system
+
+            async def quiet() -> bool:
+                return not any((await settling.busy(nodes)).values())
+
+            await _until(quiet, self.quiet_timeout_s, "an idle cluster becomes quiet")
+
+    async def _start(self, system: System, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            await system.start(node, nodes)
+
+        async def ready() -> bool:
+            states = [await system.ready(node, len(nodes)) for node in nodes]
+            assert all([await system.waiting_for(node) for node in nodes])
+            return all(states)
+
+        await _until(ready, self.start_timeout_s, "every node is ready")
+
+    @asynccontextmanager
+    async def _running(
+        self, tmp_path: Path, system: System | None = None
+    ) -> AsyncIterator[tuple[System, tuple[Node, ...]]]:
+        system = system or make_system(self.module, self.settings, self.cache_folder(tmp_path))
+        nodes = self.nodes(tmp_path)
+        await system.prepare()
+        for node in nodes:
+            await system.install(node, nodes)
+            await system.install(node, nodes)
+            assert system.process_ids(node) == ()
+        try:
+            await self._start(system, nodes)
+            yield system, nodes
+        finally:
+            for node in nodes:
+                await system.kill(node)
+                await system.wipe(node)
+
+
+async def _until(true: Callable[[], Awaitable[bool]], timeout_s: float, what: str) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not await true():
+        assert time.monotonic() < deadline, f"not within {timeout_s:g} s: {what}"
+        await asyncio.sleep(POLL_S)
+
+
+async def _cql(endpoint: Endpoint, statements: Sequence[str]) -> list[int]:
+    """Number of rows that each statement gave."""
+    assert endpoint.protocol == "cql", f"override write and count for the protocol {endpoint.protocol}"
+    argv = [str(agent.find()), "cql", "--contact", endpoint.contacts[0], *statements]
+    done = await run(None, argv, timeout_s=COMMAND_TIMEOUT_S)
+    return [len(json.loads(line)["rows"]) for line in done.stdout.splitlines() if line.strip()]
+
+
+def _keys(prefix: str) -> list[str]:
+    return [f"{prefix}{index}" for index in range(ROWS)]
+
+
+def _checksums(cache: Path, key: str) -> dict[str, str]:
+    """SHA-256 of everything in the cache whose path names the state."""
+    files = sorted(path for path in cache.rglob("*") if path.is_file() and key in str(path.relative_to(cache)))
+    assert files, f"nothing in the cache is named {key}"
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

@@ -1,0 +1,154 @@
+"""The contract of a system over real Cassandra, one node and a ring; and what only Cassandra promises."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from steelyard.model.errors import StoreError, SystemFault
+from steelyard.node.base import Node
+from steelyard.node.folders import cache_folder
+from steelyard.system.cassandra import Cassandra, Settings, create
+from steelyard.testing.system import SCHEMA, SystemContract
+
+pytestmark = [pytest.mark.cassandra, pytest.mark.agent]
+
+POLL_S = 0.1
+START_TIMEOUT_S = 180.0
+UNLOCKED = ("setpriv", "--bounding-set", "-ipc_lock", "--inh-caps", "-ipc_lock", "--") if os.geteuid() == 0 else ()
+"""As the site local does: root would lock the whole heap in memory."""
+KEYS = [f"user{index}" for index in range(60)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fetched() -> None:
+    """Jars and archives, in the cache that everybody shares; slow only the first time."""
+    asyncio.run(create(Settings(), cache_folder()).prepare())
+
+
+def own_cache(tmp_path: Path) -> Path:
+    """The jars of everybody's cache, golden data of the test's own."""
+    cache = tmp_path / "cache"
+    cache.mkdir(exist_ok=True)
+    name = f"cassandra-{Settings().version}"
+    if not (cache / name).exists():
+        (cache / name).symlink_to(cache_folder() / name)
+    return cache
+
+
+def nodes_of(tmp_path: Path, network: str, count: int) -> tuple[Node, ...]:
+    """Nodes on loopback addresses."""
+    folders = [tmp_path / "nodes" / f"n{index + 1}" for index in range(count)]
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+    return tuple(
+        Node(folder.name, "database", f"{network}.{index + 1}", UNLOCKED, folder)
+        for index, folder in enumerate(folders)
+    )
+
+
+class TestOneNode(SystemContract):
+    module = "cassandra"
+    network = "127.92.1"
+    settings: ClassVar = {
+        "heap_mb": 192,
+        "compression": "zstd",
+        "compaction": "leveled",
+        "commitlog_total_space_mb": 128,
+        "yaml": {"concurrent_reads": 24, "memtable_heap_space": "24MiB", "compaction_throughput": "32MiB/s"},
+    }
+
+    def cache_folder(self, tmp_path: Path) -> Path:
+        return own_cache(tmp_path)
+
+    def nodes(self, tmp_path: Path) -> tuple[Node, ...]:
+        return nodes_of(tmp_path, self.network, self.database_nodes)
+
+
+async def started(system: Cassandra, nodes: tuple[Node, ...]) -> None:
+    """Start all at once and wait."""
+    for node in nodes:
+        await system.install(node, nodes)
+        await system.start(node, nodes)
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not all([await system.ready(node, len(nodes)) for node in nodes]):
+        assert time.monotonic() < deadline, [await system.waiting_for(node) for node in nodes]
+        await asyncio.sleep(POLL_S)
+
+
+def test_a_ring_of_three_with_three_copies(tmp_path: Path) -> None:
+    """Every node holds every row after a thaw, on its own disk; compaction and flush leave the golden files alone."""
+
+    async def body() -> None:
+        suite = TestOneNode()
+        system = create(Settings(replication_factor=3), own_cache(tmp_path))
+        nodes = nodes_of(tmp_path, "127.92.2", 3)
+        try:
+            await started(system, nodes)
+            await system.create_schema(nodes, SCHEMA)
+            assert [await system.differing(node) for node in nodes] == [{}, {}, {}]
+            endpoint = system.endpoint(nodes, SCHEMA)
+            await suite.write(endpoint, SCHEMA, KEYS)
+            key = system.golden_key(nodes, SCHEMA, {"records": len(KEYS)})
+            await system.freeze(nodes, SCHEMA, key)
+            golden = {path: path.read_bytes() for path in (tmp_path / "cache" / "golden").rglob("*") if path.is_file()}
+            assert {path.parent.name for path in golden if path.suffix == ".db"} == {"n1", "n2", "n3"}
+            for _ in range(2):
+                await suite.write(endpoint, SCHEMA, [f"other{index}" for index in range(40)])
+                await system.thaw(nodes, SCHEMA, key)
+                for contact in endpoint.contacts:
+                    one = system.endpoint(nodes, SCHEMA).__class__("cql", (contact,))
+                    assert await suite.count(one, SCHEMA) == len(KEYS)
+            await suite.write(endpoint, SCHEMA, KEYS)
+            await system._tool(nodes, "flush", SCHEMA.keyspace)
+            await system._tool(nodes, "compact", SCHEMA.keyspace)
+            assert all(path.read_bytes() == content for path, content in golden.items())
+        finally:
+            for node in nodes:
+                await system.wipe(node)
+
+    asyncio.run(body())
+
+
+def test_says_why_it_died(tmp_path: Path) -> None:
+    """A port in use and a refused configuration are told from the log."""
+
+    async def death(system: Cassandra, node: Node) -> SystemFault:
+        with pytest.raises(SystemFault) as caught:
+            await started(system, (node,))
+        assert caught.value.node == node.name
+        return caught.value
+
+    async def body() -> None:
+        first, second = (nodes_of(tmp_path / name, "127.92.3", 1)[0] for name in ("a", "b"))
+        system = create(Settings(), own_cache(tmp_path))
+        refused = create(Settings(yaml={"memtable_heap_space": "24000KiB"}), own_cache(tmp_path))
+        try:
+            told = await death(refused, first)
+            assert "refused its configuration" in told.message
+            assert "Accepted units" in told.message
+            await system.wipe(first)
+            await started(system, (first,))
+            assert "port is in use" in (await death(system, second)).message
+        finally:
+            for node in (first, second):
+                await system.wipe(node)
+
+    asyncio.run(body())
+
+
+def test_a_damaged_golden_state_is_the_laboratory_s_fault(tmp_path: Path) -> None:
+    """Sizes are held against the manifest before anything is truncated."""
+    system = create(Settings(), own_cache(tmp_path))
+    nodes = nodes_of(tmp_path, "127.92.4", 1)
+    state = tmp_path / "cache" / "golden" / "state"
+    (state / "n1").mkdir(parents=True)
+    (state / "n1" / "nb-1-big-Data.db").write_bytes(b"12")
+    (state / "manifest.json").write_text('{"format": 1, "files": {"n1": {"nb-1-big-Data.db": 3}}}')
+    with pytest.raises(StoreError, match="damaged"):
+        asyncio.run(system.thaw(nodes, SCHEMA, "state"))

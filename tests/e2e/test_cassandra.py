@@ -1,0 +1,44 @@
+"""Real Cassandra: the shipped quickstart, small, on 1 and 3 real nodes, from study file to report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.store import Store
+from tests.e2e.laboratory import ROOT, Laboratory
+
+pytestmark = [pytest.mark.agent, pytest.mark.cassandra]
+
+
+def small(text: str) -> str:
+    """The quickstart with one start and one trial of each treatment."""
+    return text.replace("starts = 2", "starts = 1").replace("trials = 3", "trials = 1")
+
+
+def test_the_quickstart_on_real_nodes(laboratory: Laboratory, tmp_path: Path) -> None:
+    shipped = (ROOT / "studies" / "quickstart.toml").read_text()
+    study = tmp_path / "quickstart.toml"
+    study.write_text(small(shipped))
+    assert study.read_text() != shipped
+    done = laboratory.run(study, "--scale", "0.2", timeout_s=900.0)
+    assert done.returncode == 0, done.stderr
+    (folder,) = laboratory.store.iterdir()
+    store = Store(folder)
+    records = store.trials()
+    assert len(records) == 8
+    assert all(record.verdict.outcome == "valid" for record in records)
+    for record in records:
+        nodes = record.settings["site"]["nodes"]
+        facts = store.facts(record)
+        assert {f"system:n{i + 1}" for i in range(nodes)} <= set(facts)
+        samples = store.samples(record)
+        assert set(samples["node"]) == {*(f"n{i + 1}" for i in range(nodes)), "l1"}
+        metrics = set(samples["metric"])
+        assert {"node_cpu_user_cores", "node_disk_write_bytes_per_s", "node_network_receive_bytes_per_s"} <= metrics
+        assert record.responses.not_found == 0
+    laboratory.tables(folder.name)
+    page = (laboratory.folder / "report.html").read_text()
+    assert store.study.study.question in page
+    assert "http://" not in page.replace("http://www.w3.org/", "")

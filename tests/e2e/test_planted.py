@@ -1,0 +1,101 @@
+"""The honest test: the whole laboratory, study file to report, recovers what was planted in the simulated cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.analysis import analyse
+from steelyard.store import Store
+from tests.e2e.laboratory import Laboratory
+
+pytestmark = pytest.mark.agent
+
+SERVICE_US = 1000
+CONTENTION = 0.25
+OPERATIONS = 400
+
+LAW = f"""
+[study]
+name = "planted-law"
+question = "how does the execution time change with the number of nodes?"
+[site]
+name = "local"
+[system]
+name = "simulated"
+service_us = {SERVICE_US}
+contention = {CONTENTION}
+coherency = 0.0
+start_cv = 0.05
+[workload]
+name = "ycsb-c"
+records = 200
+[load]
+operations = {OPERATIONS}
+[design]
+starts = 3
+trials = 2
+seed = 11
+[factors]
+nodes = [1, 2, 3, 4, 6]
+"""
+
+
+def test_a_planted_law_is_recovered(laboratory: Laboratory, tmp_path: Path) -> None:
+    study = tmp_path / "law.toml"
+    study.write_text(LAW)
+    done = laboratory.run(study)
+    assert done.returncode == 0, done.stderr
+    store = Store(laboratory.store / "planted-law")
+    results = analyse(store.trials(), store.study, seed=1)
+    (regression,) = results.regressions
+    assert regression.honest is not None
+    planted_ms = OPERATIONS * SERVICE_US / 1000 * CONTENTION
+    slope = regression.honest.slope
+    assert slope.low is not None
+    assert slope.high is not None
+    assert slope.low <= planted_ms <= slope.high, f"{slope} does not hold the planted {planted_ms} ms per node"
+    assert slope.low > 0, "the interval must be narrow enough to tell the law from none"
+    tables = laboratory.tables("planted-law")
+    assert tables
+    page = (laboratory.folder / "report.html").read_text()
+    assert "how does the execution time change with the number of nodes?" in page
+
+
+STALL = """
+[study]
+name = "planted-stall"
+question = "is a stall seen where it hurts?"
+[site]
+name = "local"
+[system]
+name = "simulated"
+service_us = 100
+stall = ["2:1"]
+[workload]
+name = "ycsb-c"
+records = 200
+[load]
+schedule = "constant"
+rate_per_s = 500
+threads = 4
+duration_s = 6
+[design]
+starts = 1
+trials = 1
+"""
+
+
+def test_a_planted_stall_raises_response_and_not_service(laboratory: Laboratory, tmp_path: Path) -> None:
+    study = tmp_path / "stall.toml"
+    study.write_text(STALL)
+    done = laboratory.run(study)
+    assert done.returncode == 0, done.stderr
+    (record,) = Store(laboratory.store / "planted-stall").trials()
+    found = record.responses
+    assert found.operations == 3000, "open loop: what was due was sent, late but never skipped"
+    assert found.response_ms_p95 is not None
+    assert found.service_ms_p99 is not None
+    assert found.response_ms_p95 > 500, "a sixth of the operations were due in the stalled second or its backlog"
+    assert found.service_ms_p99 < 50, "only the four in flight were slow once sent"

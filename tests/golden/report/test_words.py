@@ -1,0 +1,40 @@
+"""The page's words for a fixed study, kept as text so that a change of them is seen in the diff.
+
+`STEELYARD_REWRITE_GOLDEN=1 pytest tests/golden` writes them anew.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from steelyard.analysis.analyse import analyse
+from steelyard.report import figures, grids, words
+from steelyard.report.grids import Table
+from steelyard.report.view import view
+from tests.unit.report import synthetic
+
+GOLDEN = Path(__file__).parent / "words.txt"
+
+
+def _table(table: Table) -> list[str]:
+    heads = [f"{column.name} {column.unit}".strip() for column in table.columns]
+    rows = [" | ".join(cell.text for cell in row) for row in table.rows]
+    return [f"{table.name}: {table.caption}", " | ".join(heads), *rows, ""]
+
+
+def test_words() -> None:
+    study = synthetic.study(workloads=("A", "E"))
+    records = synthetic.records(study)
+    results = analyse(records, study, seed=1)
+    this = view(results)
+    lines = ["method", *words.method(study, None, records, results), ""]
+    lines += ["settings", *(f"{fact.name} = {fact.value}" for fact in words.asked(study)), ""]
+    for name, figure in figures.of_results(results, records).items():
+        lines += [f"figure {name}: {figure.title}", figure.caption, *(f"key {key.text}" for key in figure.keys), ""]
+    found = (grids.comparisons(this), grids.regressions(this), grids.cells(this), grids.exclusions(records))
+    lines += [line for table in found if table is not None for line in _table(table)]
+    text = "\n".join(lines).rstrip() + "\n"
+    if os.environ.get("STEELYARD_REWRITE_GOLDEN"):
+        GOLDEN.write_text(text, encoding="utf-8")
+    assert text == GOLDEN.read_text(encoding="utf-8")

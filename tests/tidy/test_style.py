@@ -1,0 +1,82 @@
+"""The style as a test: sizes, words, imports, pages. Limits are ratchets: lower them when you can, never raise them
+in passing."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from steelyard import plugin
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted((ROOT / "src" / "steelyard").rglob("*.py"))
+CRATES = sorted((ROOT / "crates").glob("*/src/**/*.rs"))
+FUNCTION_LINES = 75
+FILE_LINES = 500
+RUST_FILE_LINES = 600
+
+BANNED_NAMES = re.compile(r"(^|_)(experiment|latency|host|driver)s?(_|$)")
+"""Synonyms that the glossary bans in names of functions and arguments."""
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_python_sizes_words_and_docstrings(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    assert text.count("\n") <= FILE_LINES, f"{path.name} is too long: split it by what it does"
+    if text.strip():
+        assert ast.get_docstring(tree), f"{path.name}: a module opens with why it exists"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno
+            assert lines <= FUNCTION_LINES, f"{path.name}:{node.lineno} {node.name} has {lines} lines"
+            for name in [node.name, *(argument.arg for argument in node.args.args + node.args.kwonlyargs)]:
+                assert not BANNED_NAMES.search(name), f"{path.name}:{node.lineno} {name}: the glossary has another word"
+        if isinstance(node, ast.ExceptHandler) and isinstance(node.type, ast.Name) and node.type.id == "Exception":
+            body = [type(statement) for statement in node.body]
+            assert body != [ast.Pass], f"{path.name}:{node.lineno} swallows every error"
+
+
+@pytest.mark.parametrize("path", CRATES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_rust_sizes(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= RUST_FILE_LINES, f"{path.name} is too long: split it by what it does"
+    assert text.startswith("//!"), f"{path}: a module opens with why it exists"
+
+
+def test_imports_keep_to_the_plan() -> None:
+    found = subprocess.run(
+        [str(Path(sys.executable).parent / "lint-imports")], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stdout
+
+
+@pytest.mark.parametrize("seam", plugin.SEAMS)
+def test_every_plug_in_has_a_page(seam: str) -> None:
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "reference").glob("*.md"))
+    for name in plugin.names(seam):
+        assert re.search(rf"`{re.escape(name)}`", pages), f"{seam} {name} has no page in docs/reference"
+
+
+def test_nothing_unfinished() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
+    marks = re.compile(r"\b(TODO|FIXME|XXX)\b|unimplemented!|todo!\(")
+    for name in tracked:
+        path = ROOT / name
+        if path.suffix not in (".py", ".rs") or path == Path(__file__) or not path.is_file():
+            continue
+        assert not marks.search(path.read_text(encoding="utf-8")), name
+
+
+def test_links_in_documents_lead_somewhere() -> None:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+            if not target.startswith(("http", "mailto:")):
+                assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"

@@ -1,0 +1,101 @@
+"""What a person sees of a study in progress: the board folds events, both views draw it."""
+
+from __future__ import annotations
+
+import io
+from collections import deque
+from typing import Any
+
+from rich.console import Console
+
+from steelyard.cli.board import Board, clock_span, label_of, spark
+from steelyard.cli.views import LiveView, PlainView
+from steelyard.lab import progress
+from steelyard.model.sample import Sample
+from steelyard.model.trial import Phase, Responses
+from tests.unit.lab.fakes import plan_of, records_of, study
+from tests.unit.lab.test_resume import record
+
+PLAN = plan_of(study())
+
+
+class Clock:
+    """A clock that goes when told."""
+
+    def __init__(self) -> None:
+        self.now_s = 1_790_000_000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def events() -> list[Any]:
+    planned = PLAN.trials[0]
+    interval = records_of({"action": "load", "stop": {"operations": 100}})[1]
+    sealed = record(planned).model_copy(
+        update={"responses": Responses(execution_time_ms=4100.0, operations=100, throughput_per_s=24.0)}
+    )
+    return [
+        progress.StudyBegan("fake", 8, 8, 2, "store/fake"),
+        progress.TimeLeft(600.0, 500.0, 700.0),
+        progress.StartBegan("b01", 1, 2, {"nodes": 3}, 4),
+        progress.PhaseEntered(Phase.DEPLOY, 300.0),
+        progress.Waiting("1 of 3 nodes ready; n2 joins"),
+        progress.TrialBegan(planned, 1, 1, 8),
+        progress.PhaseEntered(Phase.MEASURE, 3600.0),
+        progress.Ticked("l1", interval),
+        progress.Sampled(
+            [Sample(1.0, "n1", "node_cpu_user_cores", 0.5), Sample(1.0, "n1", "node_cpu_system_cores", 0.25)]
+        ),
+        progress.TrialSealed(sealed, 1, 8),
+        progress.Trouble("trial x voided", "queued again"),
+    ]
+
+
+def test_plain_lines_say_what_matters_and_are_never_silent_for_long() -> None:
+    lines: list[str] = []
+    clock = Clock()
+    view = PlainView(lines.append, clock)
+    for event in events():
+        view.tell(event)
+    text = "\n".join(line[9:] for line in lines)
+    assert "fake: 8 of 8 trials to do, in store/fake" in text
+    assert "block 1/2: starting 3 nodes for 4 trials" in text
+    assert "valid: 4.100 s, 24 op/s" in text
+    assert "! trial x voided: queued again" in text
+    before = len(lines)
+    view.tell(progress.Waiting("quiet: 2 compactions"))
+    assert len(lines) == before
+    clock.now_s += 6
+    view.tell(progress.Waiting("quiet: 2 compactions"))
+    assert "still measure: quiet: 2 compactions" in lines[-1]
+
+
+def test_the_live_screen_shows_phase_load_nodes_cells_and_troubles() -> None:
+    out = Console(file=io.StringIO(), width=140, force_terminal=False)
+    view = LiveView(out, Clock())
+    for event in events()[:-2]:
+        view.tell(event)
+    out.print(view)
+    for event in events()[-2:]:
+        view.tell(event)
+    out.print(view)
+    text = out.file.getvalue()  # type: ignore[attr-defined]
+    for expected in ("trial 1/8", "done about", "measure", "op/s", "n1 0.75 cores", "4.100 s", "trial x voided"):
+        assert expected in text
+
+
+def test_a_failed_cell_is_infeasible_not_dropped() -> None:
+    board = Board()
+    failed = record(PLAN.trials[0], "invalid")
+    board.add(failed)
+    (cell,) = board.cells.values()
+    assert cell.invalid == 1
+
+
+def test_small_helpers() -> None:
+    assert label_of({"nodes": 1, "workload": "ycsb-a"}) == "1 node · ycsb-a"
+    assert label_of({}) == "the one treatment"
+    assert [clock_span(s) for s in (12, 245, 3725)] == ["12 s", "4 min 05 s", "01:02 h"]
+    assert spark(deque([0.0, 1.0, 2.0])) == "▁▅█"
+    assert spark(deque()) == ""

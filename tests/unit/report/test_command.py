@@ -1,0 +1,63 @@
+"""`steelyard report` from a store on disk."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from steelyard.cli.report import gather, report
+from steelyard.model.errors import StoreError
+from steelyard.model.plan import Plan
+from steelyard.model.sample import Sample
+from steelyard.store.read import Store
+from steelyard.store.write import StoreWriter
+from tests.unit.report import synthetic
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    study = synthetic.study(workloads=("A",), trials=2)
+    plan = Plan(study=study.study.name, seed=7, factors=study.factors, hard=("nodes",), trials=())
+    with StoreWriter(tmp_path, study.study.name) as writer:
+        writer.intend(study, "", plan)
+        for record in synthetic.records(study, faults=False):
+            draft = writer.draft(record.id, record.attempt)
+            for name, facts in synthetic.facts(record).items():
+                draft.facts(name, facts)
+            frame = synthetic.samples(record)
+            for node in frame["node"].unique():
+                rows = frame.filter(frame["node"] == node).iter_rows(named=True)
+                draft.samples(node, [Sample(row["t_s"], node, row["metric"], row["value"]) for row in rows])
+            draft.seal(record)
+        return writer.folder
+
+
+def test_it_writes_the_page_beside_the_data(store: Path) -> None:
+    told = io.StringIO()
+    code = report(store, output=None, tables=None, figures=None, as_json=False, console=Console(file=told, width=300))
+    assert code == 0
+    assert str(store / "report.html") in told.getvalue()
+    assert "workload A, 3 nodes" in (store / "report.html").read_text(encoding="utf-8")
+
+
+def test_json_goes_to_stdout_and_no_page_is_written(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report(store, output=None, tables=None, figures=None, as_json=True, console=Console(stderr=True))
+    assert len(json.loads(capsys.readouterr().out)["trials"]["rows"]) == 8
+    assert not (store / "report.html").exists()
+
+
+def test_load_nodes_are_told_from_database_nodes(store: Path) -> None:
+    found = gather(Store(store))
+    assert {trace.databases for trace in found.traces} == {("n1",), ("n1", "n2", "n3")}
+
+
+def test_a_store_without_trials_is_refused(tmp_path: Path) -> None:
+    study = synthetic.study()
+    with StoreWriter(tmp_path, study.study.name) as writer:
+        writer.intend(study, "", Plan(study="synthetic", seed=7, factors={}, hard=(), trials=()))
+    with pytest.raises(StoreError, match="no sealed trial"):
+        gather(Store(writer.folder))

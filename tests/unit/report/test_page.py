@@ -1,0 +1,168 @@
+"""The page holds everything, needs nothing, and lets no text of the store become markup."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from steelyard.analysis.analyse import analyse
+from steelyard.analysis.tables import tables
+from steelyard.model.study import Study
+from steelyard.report import traces
+from steelyard.report.page import PageInput, build
+from tests.unit.report import synthetic
+
+HOSTILE = '</script><script>alert("x")</script><img src=x onerror=alert(1)>'
+
+
+def page_input(study: Study, *, faults: bool = True) -> PageInput:
+    records = synthetic.records(study, faults=faults)
+    results = analyse(records, study, seed=study.design.seed)
+    used = {(point.trial_id, point.attempt): point.value for point in results.points if point.used}
+    shown = traces.chosen(records, used)
+    return PageInput(
+        study=study,
+        results=results,
+        records=records,
+        traces=[traces.Trace(record, synthetic.samples(record)) for record in shown],
+        facts=synthetic.facts(records[-1]),
+        tables=tables(results),
+    )
+
+
+class Tags(HTMLParser):
+    """Counts tags, gathers ids and every attribute that can load something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.loads: list[str] = []
+        self.handlers: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("src", "href", "xlink:href", "data", "action", "srcset"):
+                self.loads.append(value or "")
+            if name.startswith("on"):
+                self.handlers.append(name)
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return build(page_input(synthetic.study()))
+
+
+def _parsed(page: str) -> Tags:
+    tags = Tags()
+    tags.feed(page)
+    return tags
+
+
+def test_it_is_one_file_that_loads_nothing(page: str) -> None:
+    tags = _parsed(page)
+    assert all(load.startswith("#") or load == "data:," for load in tags.loads)
+    assert "http://" not in page
+    assert "https://" not in page
+    assert "@import" not in page
+    assert "url(" not in page
+
+
+def test_it_has_every_part_in_order(page: str) -> None:
+    anchors = re.findall(r'<section id="([a-z-]+)"', page)
+    expected = "answer size spread every-cell response-time nodes validity facts method every-trial terms"
+    assert anchors == expected.split()
+    assert page.index("How does the execution time") < page.index('id="answer"') < page.index('id="medians"')
+
+
+def test_figures_and_tables_are_numbered_in_the_order_of_the_page(page: str) -> None:
+    for kind in ("Figure", "Table"):
+        numbers = [int(number) for number in re.findall(rf"<b>{kind} (\d+)\.</b>", page)]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert len(numbers) > 5
+
+
+def test_ids_are_unique(page: str) -> None:
+    ids = _parsed(page).ids
+    assert len(ids) == len(set(ids))
+
+
+def test_numbers_of_a_cell_and_its_exclusions_are_shown(page: str) -> None:
+    assert "invalid: a probe gap" in page
+    assert "7.2 s against 5 s" in page
+    assert "node n1 was killed for memory" in page
+    assert "2a 1b" in page
+
+
+def test_the_policy_allows_the_own_script_only(page: str) -> None:
+    script = page.rpartition("<script>")[2].partition("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page
+    assert "default-src 'none'" in page
+
+
+def test_every_column_head_has_a_definition_and_the_data_are_inside(page: str) -> None:
+    data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    assert len(data["trials"]["rows"]) >= 40
+    assert set(data["trials"]) == {"columns", "rows"}
+    heads = re.findall(r'<th scope="col"([^>]*)>([^<]*)', page)
+    bare = {name for attributes, name in heads if name.strip() and "title=" not in attributes}
+    assert bare == set()
+
+
+def test_equal_input_gives_an_equal_page() -> None:
+    first, second = (build(page_input(synthetic.study(nodes=(1,), workloads=("A",)))) for _ in range(2))
+    assert first == second
+
+
+def test_no_text_of_the_store_becomes_markup(page: str) -> None:
+    study = synthetic.study(title=HOSTILE, question=HOSTILE, workloads=("A",), trials=2, warm_up_trials=0)
+    about = study.study.model_copy(update={"notes": HOSTILE, "source": HOSTILE})
+    made = synthetic.records(study)
+    hostile = {"id": HOSTILE, "start": HOSTILE, "shares": (HOSTILE,), "versions": {HOSTILE: HOSTILE}}
+    records = [
+        record.model_copy(update={**hostile, "treatment": {**record.treatment, "workload": HOSTILE}}) for record in made
+    ]
+    study = study.model_copy(update={"study": about, "factors": {"nodes": (1, 3), "workload": (HOSTILE,)}})
+    results = analyse(records, study, seed=1)
+    found = build(
+        PageInput(
+            study=study,
+            results=results,
+            records=records,
+            tables=tables(results),
+            traces=[traces.Trace(records[0], synthetic.samples(made[0]))],
+            facts={"machine": {HOSTILE: HOSTILE}, "system:n1": {HOSTILE: HOSTILE}},
+        )
+    )
+    tags = _parsed(found)
+    assert tags.tags.count("script") == _parsed(page).tags.count("script") == 2
+    assert "img" not in tags.tags
+    assert tags.handlers == []
+    assert HOSTILE not in found
+
+
+def test_a_thousand_trials_stay_small() -> None:
+    study = synthetic.study(nodes=(1, 3, 6), starts=4, trials=21, warm_up_trials=9)
+    made = page_input(study)
+    assert len(made.records) >= 1000
+    page = build(made)
+    assert len(page.encode()) < 3_000_000
+
+
+def test_a_study_without_factors_and_with_nothing_valid_still_has_a_page() -> None:
+    study = synthetic.study(nodes=(1,), workloads=("A",), starts=1, trials=1, warm_up_trials=0)
+    records = [
+        record.model_copy(update={"verdict": synthetic.FAULT, "responses": type(record.responses)()})
+        for record in synthetic.records(study, faults=False)
+    ]
+    page = build(PageInput(study=study, results=analyse(records, study, seed=1), records=records))
+    assert "node n1 was killed for memory" in page

@@ -1,0 +1,193 @@
+"""What a node of Cassandra is started with: settings, tokens, yaml, command line, jars, Java."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+import tarfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from steelyard.model.errors import SystemFault
+from steelyard.node.base import Node
+from steelyard.system.cassandra import Settings, _archive, _config, _jars, _java, _ring
+from steelyard.system.cassandra._settings import known_keys
+
+JAVA = _java.Java(Path("/opt/java/bin/java"), "17.0.15")
+
+
+def nodes(folder: Path, count: int) -> list[Node]:
+    return [Node(f"n{i + 1}", "database", f"10.0.0.{i + 1}", (), folder / f"n{i + 1}") for i in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"yaml": {"concurent_reads": 8}}, "did you mean 'concurrent_reads'"),
+        ({"yaml": {"num_tokens": 8}}, "use the setting num_tokens"),
+        ({"yaml": {"seed_provider": []}}, "the laboratory sets it"),
+        ({"yaml": {"commitlog_total_space": "1GiB"}}, "use the setting commitlog_total_space_mb"),
+        ({"jvm_options": ["-Xmx1g"]}, "heap_mb"),
+        ({"jvm_options": ["no option"]}, "pattern"),
+        ({"heap": 256}, "Extra inputs"),
+        ({"version": "4.1.3"}, "pattern"),
+        ({"compression": "lzo"}, "'lz4', 'snappy'"),
+    ],
+)
+def test_wrong_settings_are_refused_with_what_is_right(wrong: dict[str, object], told: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(told)):
+        Settings.model_validate(wrong)
+
+
+def test_known_keys_are_those_of_the_release() -> None:
+    assert {"memtable", "commitlog_segment_size", "trickle_fsync", "storage_compatibility_mode"} <= known_keys()
+    assert Settings(yaml={"trickle_fsync": True, "memtable": {"configurations": {}}}).yaml["trickle_fsync"] is True
+
+
+@given(st.integers(1, 40), st.integers(1, 64))
+def test_every_node_owns_exactly_its_share(count: int, per_node: int) -> None:
+    owned = [_ring.tokens(index, count, per_node) for index in range(count)]
+    together = [token for mine in owned for token in mine]
+    assert len(set(together)) == count * per_node
+    assert all(-(2**63) < token < 2**63 for token in together)
+    assert all(abs(share - 1 / count) < 1e-12 for share in _ring.ownership(owned))
+
+
+def test_tokens_of_a_node_that_is_not_in_the_ring() -> None:
+    with pytest.raises(ValueError, match="node 3 of 3"):
+        _ring.tokens(3, 3, 16)
+
+
+def test_yaml_lets_a_ring_start_in_parallel(tmp_path: Path) -> None:
+    ring = nodes(tmp_path, 3)
+    settings = Settings(
+        num_tokens=4, commitlog_total_space_mb=512, yaml={"concurrent_reads": 8, "auto_snapshot_ttl": "1d"}
+    )
+    _config.write(settings, ring[1], ring)
+    _config.write(settings, ring[1], ring)
+    read = json.loads((ring[1].folder / "conf" / "cassandra.yaml").read_text())
+    assert read["listen_address"] == read["rpc_address"] == "10.0.0.2"
+    assert read["seed_provider"][0]["parameters"][0]["seeds"] == "10.0.0.1:7000,10.0.0.2:7000,10.0.0.3:7000"
+    assert read["initial_token"] == ",".join(map(str, _ring.tokens(1, 3, 4)))
+    assert read["auto_bootstrap"] is False
+    assert (read["commitlog_total_space"], read["concurrent_reads"]) == ("512MiB", 8)
+    assert "commitlog_total_space" not in _config.yaml_of(Settings(), ring[0], ring)
+
+
+def test_server_command_line(tmp_path: Path) -> None:
+    (node,) = nodes(tmp_path, 1)
+    settings = Settings(heap_mb=512, gc="g1", jvm_options=("-Xlog:safepoint",))
+    argv = _config.server_argv(
+        settings, JAVA, [Path("/lib/a.jar"), Path("/lib/b.jar")], node, ["-XX:SharedArchiveFile=x"]
+    )
+    assert argv[:2] == ["/opt/java/bin/java", "-XX:SharedArchiveFile=x"]
+    assert {"-Xms512M", "-Xmx512M", "-XX:+UseG1GC", "-Xlog:safepoint"} <= set(argv)
+    assert argv[argv.index("-cp") + 1 :] == ["/lib/a.jar:/lib/b.jar", _config.MAIN]
+    assert "-Dcom.sun.management.jmxremote.host=10.0.0.1" in argv
+    # A compiler that stops early would be measured instead of Cassandra.
+    assert not [word for word in argv if "TieredStopAtLevel" in word]
+
+
+@pytest.mark.parametrize(
+    ("printed", "parsed"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', (17, "17.0.15")),
+        ('java version "1.8.0_412"', (8, "1.8.0_412")),
+        ('openjdk version "21" 2023-09-19', (21, "21")),
+        ("bash: java: not found", None),
+    ],
+)
+def test_java_versions(printed: str, parsed: tuple[int, str] | None) -> None:
+    assert _java.parse_version(printed) == parsed
+
+
+def fake_java(folder: Path, version: str) -> Path:
+    path = folder / "bin" / "java"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_finds_the_first_java_17(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, right = fake_java(tmp_path / "old", "11.0.2"), fake_java(tmp_path / "right", "17.0.1")
+    monkeypatch.setattr(_java, "candidates", lambda: iter([tmp_path / "none", old, right]))
+    found = asyncio.run(_java.find())
+    assert (found.path, found.version, found.home) == (right, "17.0.1", tmp_path / "right")
+    monkeypatch.setattr(_java, "candidates", lambda: iter([old]))
+    with pytest.raises(SystemFault, match=r"found .*11\.0\.2") as caught:
+        asyncio.run(_java.find())
+    assert "apt-get install" in caught.value.hint
+
+
+def test_jars_from_a_tarball_are_unpacked_once(tmp_path: Path) -> None:
+    tarball = tmp_path / "apache-cassandra-5.0.5-bin.tar.gz"
+    with tarfile.open(tarball, "w:gz") as archive:
+        for name in ("lib/apache-cassandra-5.0.5.jar", "lib/b.jar", "tools/lib/stress.jar", "conf/cassandra.yaml"):
+            member = tarfile.TarInfo(f"apache-cassandra-5.0.5/{name}")
+            member.size = 3
+            archive.addfile(member, io.BytesIO(b"jar"))
+    settings, said = Settings(jars=str(tarball)), []
+    jars = asyncio.run(_jars.ensure(settings, tmp_path / "cache", JAVA, said.append))
+    assert [jar.name for jar in jars] == ["apache-cassandra-5.0.5.jar", "b.jar"]
+    assert len(said) == 1
+    assert asyncio.run(_jars.ensure(settings, tmp_path / "cache", JAVA, said.append)) == jars
+    assert len(said) == 1
+    assert [path.name for path in jars[0].parent.parent.iterdir() if "tmp" in path.name] == []
+
+
+def test_jars_from_a_folder_are_used_where_they_are(tmp_path: Path) -> None:
+    (tmp_path / "release" / "lib").mkdir(parents=True)
+    (tmp_path / "release" / "lib" / "cassandra-all-5.0.5.jar").touch()
+    settings = Settings(jars=str(tmp_path / "release"))
+    assert _jars.have(settings, tmp_path / "cache") == (tmp_path / "release" / "lib" / "cassandra-all-5.0.5.jar",)
+    assert not (tmp_path / "cache").exists()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SystemFault, match="no jars"):
+        _jars.have(Settings(jars=str(tmp_path / "empty")), tmp_path / "cache")
+
+
+def test_what_is_no_tarball_is_told(tmp_path: Path) -> None:
+    (tmp_path / "x.tar.gz").write_text("no tarball")
+    with pytest.raises(SystemFault, match="cannot read"):
+        asyncio.run(_jars.ensure(Settings(jars=str(tmp_path / "x.tar.gz")), tmp_path / "cache", JAVA, print))
+    assert _jars.have(Settings(jars=str(tmp_path / "x.tar.gz")), tmp_path / "cache") is None
+
+
+def test_a_failed_maven_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    maven = tmp_path / "bin" / "mvn"
+    maven.parent.mkdir()
+    maven.write_text("#!/bin/sh\necho '[ERROR] no route to the repository'\nexit 1\n")
+    maven.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{maven.parent}:/usr/bin:/bin")
+    with pytest.raises(SystemFault, match="no route to the repository"):
+        asyncio.run(_jars.ensure(Settings(), tmp_path / "cache", JAVA, lambda _: None))
+    assert [path.name for path in (tmp_path / "cache" / "cassandra-5.0.5").iterdir()] == ["lock"]
+    monkeypatch.setattr(_jars.shutil, "which", lambda _: None)
+    with pytest.raises(SystemFault, match="no mvn") as caught:
+        asyncio.run(_jars.ensure(Settings(), tmp_path / "cache", JAVA, lambda _: None))
+    assert "apt-get install -y maven" in caught.value.hint
+
+
+def test_archives_belong_to_one_java_and_one_set_of_jars(tmp_path: Path) -> None:
+    java = _java.Java(fake_java(tmp_path, "17.0.1"), "17.0.1")
+    jar = tmp_path / "a.jar"
+    jar.write_text("one")
+    first = _archive.archives(tmp_path, java, [jar])
+    assert first == _archive.archives(tmp_path, java, [jar])
+    assert first.server_options == first.tool_options == []
+    first.server.touch()
+    # This Java has no archive of its own classes, so one is made and comes first.
+    assert first.server_options[0] == f"-XX:SharedArchiveFile={first.base}:{first.server}"
+    own = java.home / "lib" / "server" / "classes.jsa"
+    own.parent.mkdir(parents=True)
+    own.touch()
+    assert _archive.archives(tmp_path, java, [jar]).server_options[0] == f"-XX:SharedArchiveFile={first.server}"
+    jar.write_text("three")
+    assert _archive.archives(tmp_path, java, [jar]) != first

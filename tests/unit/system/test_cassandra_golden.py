@@ -1,0 +1,131 @@
+"""Golden data as files: what names a state, what is linked, what is refused."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from steelyard.model.errors import StoreError, SystemFault
+from steelyard.model.schema import Schema
+from steelyard.node.base import Node
+from steelyard.system.cassandra import Settings, _golden
+
+SCHEMA = Schema("ycsb", "usertable", "y_id", ("field0", "field1"))
+
+
+def filled(folder: Path, count: int = 2) -> list[Node]:
+    nodes = [Node(f"n{i + 1}", "database", f"10.0.0.{i + 1}", (), folder / f"n{i + 1}") for i in range(count)]
+    for node in nodes:
+        table = _golden.table_folder(node, SCHEMA)
+        (table / "backups").mkdir(parents=True)
+        (table / "nb-1-big-Data.db").write_text(f"data of {node.name}")
+        (table / "nb-1-big-TOC.txt").write_text("toc")
+    return nodes
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"replication_factor": 2},
+        {"compression": "none"},
+        {"compaction": "leveled"},
+        {"num_tokens": 4},
+        {"version": "5.0.4"},
+        {"yaml": {"column_index_size": "4KiB"}},
+    ],
+)
+def test_another_state_has_another_name(tmp_path: Path, other: dict[str, object]) -> None:
+    nodes = filled(tmp_path)
+    key = _golden.key_of(Settings(), nodes, SCHEMA, {"records": 10})
+    assert key != _golden.key_of(Settings.model_validate(other), nodes, SCHEMA, {"records": 10})
+
+
+def test_the_same_state_has_the_same_name(tmp_path: Path) -> None:
+    nodes = filled(tmp_path)
+    key = _golden.key_of(Settings(), nodes, SCHEMA, {"records": 10, "seed": 1})
+    for same in (Settings(heap_mb=512), Settings(gc="g1"), Settings(yaml={"concurrent_reads": 8})):
+        assert key == _golden.key_of(same, nodes, SCHEMA, {"seed": 1, "records": 10})
+    assert key != _golden.key_of(Settings(), nodes[:1], SCHEMA, {"records": 10, "seed": 1})
+    assert key != _golden.key_of(Settings(), nodes, SCHEMA, {"records": 11, "seed": 1})
+    assert key.startswith("usertable-2n-rf1-")
+
+
+def test_freeze_and_stage_share_the_bytes(tmp_path: Path) -> None:
+    nodes, golden = filled(tmp_path), _golden.Golden(tmp_path / "golden")
+    assert not golden.has("k")
+    golden.freeze(nodes, SCHEMA, "k")
+    golden.freeze(nodes, SCHEMA, "k")
+    assert golden.has("k")
+    files = golden.files("k")
+    assert files == {node.name: {"nb-1-big-Data.db": 10, "nb-1-big-TOC.txt": 3} for node in nodes}
+    staged = golden.stage(nodes[1], SCHEMA, "k", files["n2"])
+    assert staged is not None
+    assert (staged / "nb-1-big-Data.db").stat().st_ino == (tmp_path / "golden/k/n2/nb-1-big-Data.db").stat().st_ino
+    (staged / "nb-1-big-Data.db").rename(staged / "nb-7-big-Data.db")
+    assert golden.files("k") == files
+    assert [path.name for path in (tmp_path / "golden").iterdir()] == ["k"]
+
+
+def test_a_node_without_data_has_nothing_to_import(tmp_path: Path) -> None:
+    nodes, golden = filled(tmp_path, 1), _golden.Golden(tmp_path / "golden")
+    for path in _golden.table_folder(nodes[0], SCHEMA).glob("nb-*"):
+        path.unlink()
+    golden.freeze(nodes, SCHEMA, "k")
+    assert golden.stage(nodes[0], SCHEMA, "k", golden.files("k")["n1"]) is None
+
+
+def test_copies_where_links_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(source: Path, target: Path) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", refuse)
+    (tmp_path / "a").write_text("bytes")
+    _golden.link_or_copy(tmp_path / "a", tmp_path / "b")
+    assert (tmp_path / "b").read_text() == "bytes"
+    assert (tmp_path / "a").stat().st_ino != (tmp_path / "b").stat().st_ino
+
+
+def test_waits_for_a_compaction_to_end(tmp_path: Path) -> None:
+    (node,), golden = filled(tmp_path, 1), _golden.Golden(tmp_path / "golden")
+    table = _golden.table_folder(node, SCHEMA)
+    transaction = table / "nb_txn_compaction_1.log"
+    transaction.touch()
+
+    def compact() -> None:
+        time.sleep(0.2)
+        for path in table.glob("nb-1-*"):
+            path.rename(path.with_name(path.name.replace("nb-1-", "nb-2-")))
+        transaction.unlink()
+
+    thread = threading.Thread(target=compact)
+    thread.start()
+    golden.freeze([node], SCHEMA, "k")
+    thread.join()
+    assert set(golden.files("k")["n1"]) == {"nb-2-big-Data.db", "nb-2-big-TOC.txt"}
+
+
+def test_gives_up_on_files_that_never_hold_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (node,), golden = filled(tmp_path, 1), _golden.Golden(tmp_path / "golden")
+    (_golden.table_folder(node, SCHEMA) / "nb_txn_compaction_1.log").touch()
+    monkeypatch.setattr(_golden, "STABLE_TIMEOUT_S", 0.05)
+    with pytest.raises(SystemFault, match="kept changing"):
+        golden.freeze([node], SCHEMA, "k")
+    assert not golden.has("k")
+    assert list((tmp_path / "golden").iterdir()) == []
+
+
+@pytest.mark.parametrize("damage", ["size", "missing", "manifest"])
+def test_damage_is_told(tmp_path: Path, damage: str) -> None:
+    nodes, golden = filled(tmp_path), _golden.Golden(tmp_path / "golden")
+    golden.freeze(nodes, SCHEMA, "k")
+    file = tmp_path / "golden" / "k" / ("manifest.json" if damage == "manifest" else "n1/nb-1-big-Data.db")
+    file.unlink()
+    if damage != "missing":
+        file.write_text("x")
+    with pytest.raises(StoreError, match="damaged") as caught:
+        golden.files("k")
+    assert "remove" in caught.value.hint

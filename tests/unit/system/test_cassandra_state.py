@@ -1,0 +1,214 @@
+"""What a node of Cassandra says: logs, settings in force, background work, death."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.model.schema import Schema
+from steelyard.node.base import Node
+from steelyard.system.cassandra import Settings, _facts, _process, _state
+from steelyard.system.cassandra._config import Folders
+
+SCHEMA = Schema("ycsb", "usertable", "y_id", ("field0", "field1"))
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    made = Node("n1", "database", "127.0.0.1", (), tmp_path)
+    Folders(made.folder).logs.mkdir()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("64MiB", "65536KiB"),
+        ("10000ms", "10s"),
+        ("64MiB/s", "64.0MiB/s"),
+        (True, "true"),
+        (32, "32"),
+        (0.5, "0.5"),
+        (1.0, "1"),
+        (None, "null"),
+        (["/a", "/b"], "[/a, /b]"),
+    ],
+)
+def test_the_same_value_in_two_ways_of_writing(one: Any, other: Any) -> None:
+    assert _facts.normal(one) == _facts.normal(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("64MiB", "64KiB"), ("512m", "512ms"), (True, "false"), ("a", "A")])
+def test_other_values(one: Any, other: Any) -> None:
+    assert _facts.normal(one) != _facts.normal(other)
+
+
+def test_tokens_are_compared_to_the_last_digit() -> None:
+    token = -(2**63) + 1
+    assert _facts.normal(str(token)) != _facts.normal(str(token + 1))
+
+
+def test_compare_names_what_differs() -> None:
+    rows = [
+        {"name": "concurrent_reads", "value": "32"},
+        {"name": "commitlog_sync_period", "value": "10000ms"},
+        {"name": "authenticator.class_name", "value": "AllowAllAuthenticator"},
+        {"name": "memtable.configurations", "value": "{default={class_name=TrieMemtable}}"},
+    ]
+    asked = {
+        "concurrent_reads": 24,
+        "commitlog_sync_period": "10s",
+        "authenticator": {"class_name": "AllowAllAuthenticator"},
+        "memtable": {"configurations": {"default": {"class_name": "TrieMemtable"}}},
+        "unheard_of": 1,
+        "seed_provider": [{"class_name": "x"}],
+    }
+    assert _facts.compare(asked, rows) == {"concurrent_reads": ("24", "32"), "unheard_of": ("1", "not listed")}
+
+
+def test_old_names_are_left_out_of_the_facts() -> None:
+    rows = [
+        {"name": "read_request_timeout", "value": "5000ms"},
+        {"name": "read_request_timeout_in_ms", "value": "5000"},
+        {"name": "paxos_cache_size", "value": None},
+    ]
+    assert _facts.in_force(rows) == {"read_request_timeout": "5000ms"}
+
+
+@pytest.mark.parametrize(("text", "mb"), [("256M", 256.0), ("1g", 1024.0), ("268435456", 256.0), ("x", None)])
+def test_heap_sizes(text: str, mb: float | None) -> None:
+    assert _facts.heap_mb(text) == mb
+    assert _facts.option(["-Xmx1g", "-Xmx256M"], "-Xmx") == "256M"
+
+
+def test_log_tells_phase_and_peers(node: Node) -> None:
+    log = Folders(node.folder).logs / "system.log"
+    assert _state.seen(log, 3).doing == "starting the Java machine"
+    log.write_text("INFO Initializing system.local\n")
+    assert _state.seen(log, 3).doing == "opening tables"
+    up = "INFO InetAddress /10.0.0.{}:7000 is now {}\n"
+    log.write_text("Initializing system\nStarting listening for CQL clients on x\n" + up.format(2, "UP"))
+    seen = _state.seen(log, 3)
+    assert (seen.ready, seen.doing) == (False, "sees 2 of 3 nodes up")
+    log.write_text(log.read_text() + up.format(3, "UP"))
+    assert _state.seen(log, 3).ready
+    log.write_text(log.read_text() + up.format(2, "DOWN"))
+    assert not _state.seen(log, 3).ready
+    assert _state.seen(log, 1).ready
+
+
+def test_logs_of_earlier_starts_are_kept(node: Node) -> None:
+    logs = Folders(node.folder).logs
+    for number in (1, 2, 3):
+        _state.set_aside(logs)
+        (logs / "system.log").write_text(f"start {number}")
+    _state.set_aside(logs)
+    assert [(logs / f"start-{number}.system.log").read_text() for number in (1, 2, 3)] == [
+        "start 1",
+        "start 2",
+        "start 3",
+    ]
+    assert not (logs / "system.log").exists()
+
+
+@pytest.mark.parametrize(
+    ("row", "normal"),
+    [
+        ({"status_with_port": "NORMAL,-1", "rpc_ready": "true"}, True),
+        ({"status_with_port": "NORMAL,-1", "rpc_ready": "false"}, False),
+        ({"status_with_port": "BOOT,-1", "rpc_ready": "true"}, False),
+        ({"status": "NORMAL,-1", "status_with_port": None, "rpc_ready": True}, True),
+        ({"status": None, "status_with_port": None, "rpc_ready": None}, False),
+    ],
+)
+def test_normal_members(row: dict[str, Any], normal: bool) -> None:
+    assert _state.is_normal(row) is normal
+
+
+def test_busy_adds_up_over_nodes() -> None:
+    idle = [{"name": "CompactionExecutor", "active_tasks": 0, "pending_tasks": 0}]
+    working = [
+        {"name": "CompactionExecutor", "active_tasks": 2, "pending_tasks": 3},
+        {"name": "MemtableFlushWriter", "active_tasks": 1, "pending_tasks": 0},
+        {"name": "ReadStage", "active_tasks": 9, "pending_tasks": 9},
+    ]
+    nodes = [
+        ((), idle, (), ()),
+        (({"task_id": 1}, {"task_id": 2}), working, ({"files": 4},), ({"status": "start"}, {"status": "success"})),
+    ]
+    assert _state.busy(nodes) == {"compactions": 5.0, "flushes": 1.0, "hints": 4.0, "streams": 1.0}
+    assert not any(_state.busy(nodes[:1]).values())
+
+
+def test_schema_says_what_was_set() -> None:
+    settings = Settings(replication_factor=3, compression="none", compaction="leveled")
+    keyspace, table = _state.schema_statements(settings, SCHEMA)
+    assert "'replication_factor': 3" in keyspace
+    assert "y_id text PRIMARY KEY, field0 text, field1 text" in table
+    assert "compression = {'enabled': 'false'}" in table
+    assert "LeveledCompactionStrategy" in table
+
+
+def test_table_in_force_speaks_the_words_of_the_settings() -> None:
+    answers = (
+        [{"replication": {"class": "org.apache.cassandra.locator.SimpleStrategy", "replication_factor": "3"}}],
+        [
+            {
+                "compression": {"class": "org.apache.cassandra.io.compress.ZstdCompressor", "chunk_length_in_kb": "16"},
+                "compaction": {"class": "org.apache.cassandra.db.compaction.UnifiedCompactionStrategy"},
+            }
+        ],
+    )
+    asked = _state.asked_of_table(Settings(replication_factor=3, compression="zstd", compaction="unified"))
+    assert _state.table_in_force(answers) == asked
+    assert set(_state.table_in_force(([], [])).values()) == {"missing"}
+
+
+def test_a_reused_process_id_is_another_process(node: Node) -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        server = _process.write_record(node, child.pid)
+        assert server is not None
+        assert _process.living(node) == server
+        Folders(node.folder).process.write_text(f'{{"pid": {child.pid}, "started_ticks": {server.started_ticks - 1}}}')
+        assert _process.living(node) is None
+        _process.Server(child.pid, server.started_ticks - 1).signal(signal.SIGKILL)
+        assert server.alive
+        os.kill(child.pid, signal.SIGKILL)
+        deadline = time.monotonic() + 5
+        while server.alive and time.monotonic() < deadline:
+            time.sleep(0.01)
+        # Dead but not yet waited for.
+        assert not server.alive
+    assert _process.write_record(node, child.pid) is None
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("stderr.log", "Terminating due to java.lang.OutOfMemoryError: Java heap space", "ran out of memory"),
+        ("system.log", "java.net.BindException: Address already in use", "port is in use"),
+        ("stdout.log", "org.apache.cassandra.exceptions.ConfigurationException: bad", "refused its configuration"),
+        ("system.log", "INFO nothing in particular", "no known reason"),
+    ],
+)
+def test_reasons_of_death(node: Node, file: str, text: str, told: str) -> None:
+    (Folders(node.folder).logs / file).write_text(f"{text}\n\tat java.base/x.y(Z.java:1)\n")
+    message, hint = _process.why_dead(node)
+    assert told in message
+    assert text in message
+    assert "Z.java" not in message
+    assert hint
+
+
+def test_a_memory_limit_that_killed_is_told_before_anything_else(node: Node, tmp_path: Path) -> None:
+    (tmp_path / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n")
+    limited = Node("n1", "database", "127.0.0.1", (), node.folder, memory_mb=300, cgroups=(tmp_path,))
+    message, hint = _process.why_dead(limited)
+    assert "memory limit of 300 MB" in message
+    assert "heap_mb" in hint
