@@ -1,3 +1,5 @@
+//! The protocol's answers, both ways, broken ones included.
+
 use super::*;
 use crate::{HEADER_LENGTH, V3, put_bytes};
 

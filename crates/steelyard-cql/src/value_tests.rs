@@ -1,3 +1,5 @@
+//! Values of every native type, both ways.
+
 use super::*;
 
 fn round_trip(kind: &ColumnType, value: &Value<'_>) {

@@ -387,7 +387,7 @@ impl<'a, W: Write> Reporter<'a, W> {
             operations: total.done,
             errors: total.errors(),
             errors_by_kind: total.errors_by_kind(),
-            not_found: total.by_outcome[crate::client::Outcome::NotFound as usize],
+            not_found: total.not_found(),
             rows: total.rows,
             cpu_ns: cpu(ClockId::ProcessCPUTime) - self.cpu_at_start,
             busiest_thread_fraction: busiest_thread as f64 / length as f64,

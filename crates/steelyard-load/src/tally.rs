@@ -58,6 +58,8 @@ pub struct Tally {
     pub by_outcome: [u64; Outcome::ALL.len()],
     /// Rows returned by scans.
     pub rows: u64,
+    /// Answers without a row for keys that the load itself inserts: no fault of the system, see `Stream::is_new`.
+    pub early: u64,
     /// Due but not sent at the end of the interval.
     pub backlog: u64,
     pub first_sent: Option<Nanos>,
@@ -83,6 +85,7 @@ impl Tally {
             done: 0,
             by_outcome: [0; Outcome::ALL.len()],
             rows: 0,
+            early: 0,
             backlog: 0,
             first_sent: None,
             last_done: None,
@@ -132,6 +135,11 @@ impl Tally {
             .sum()
     }
 
+    /// Reads of keys that the fill has written, without a row.
+    pub fn not_found(&self) -> u64 {
+        self.by_outcome[Outcome::NotFound as usize] - self.early
+    }
+
     /// Errors by the names of their kinds; kinds without errors are left out.
     pub fn errors_by_kind(&self) -> BTreeMap<String, u64> {
         Outcome::ALL
@@ -156,6 +164,7 @@ impl Tally {
         self.sent += other.sent;
         self.done += other.done;
         self.rows += other.rows;
+        self.early += other.early;
         self.backlog += other.backlog;
         for (mine, theirs) in self.by_outcome.iter_mut().zip(other.by_outcome) {
             *mine += theirs;
@@ -171,7 +180,7 @@ impl Tally {
                 histogram.clear();
             }
         }
-        (self.sent, self.done, self.rows, self.backlog) = (0, 0, 0, 0);
+        (self.sent, self.done, self.rows, self.early, self.backlog) = (0, 0, 0, 0, 0);
         self.by_outcome = [0; Outcome::ALL.len()];
         (self.first_sent, self.last_done) = (None, None);
     }
@@ -251,6 +260,18 @@ mod tests {
         assert_eq!(low(&tally, "response"), [(900, 1)]);
         assert_eq!((tally.errors(), tally.first_sent), (1, None));
         assert_eq!(tally.errors_by_kind(), [("connection".to_owned(), 1)].into());
+    }
+
+    #[test]
+    fn reads_of_keys_that_the_load_inserts_are_not_missing() {
+        let mut tally = Tally::new().unwrap();
+        for _ in 0..3 {
+            tally.operation(Kind::Read, Outcome::NotFound, 0, &timing(0, 0, Some(1), 2));
+        }
+        tally.early = 2;
+        let mut sum = tally.sibling();
+        sum.merge(&tally);
+        assert_eq!((sum.not_found(), low(&sum, "response").len()), (1, 1));
     }
 
     #[test]

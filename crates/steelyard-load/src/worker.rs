@@ -54,8 +54,8 @@ pub(crate) struct Phase {
 }
 
 impl Phase {
-    /// When a backlog is no longer sent: a phase's length (at least a time-out) after the phase's end. A system that is asked for twice what it can
-    /// do would otherwise hold the phase for twice its length, and ten times for ten times.
+    /// When a backlog is no longer sent: a phase's length (at least a time-out) after the phase's end. A system that is
+    /// asked for ten times what it can do would otherwise hold the phase for ten times its length.
     fn gives_up_at(&self) -> Option<Nanos> {
         let duration = self.duration.filter(|_| !matches!(self.pace, Pace::Closed))?;
         Some(self.start + duration + duration.max(self.timeout))
@@ -340,6 +340,9 @@ impl<C: Client> Worker<C> {
         progress
             .tally
             .operation(slot.operation.kind, outcome, completion.rows, &timing);
+        if outcome == Outcome::NotFound && self.stream.is_new(slot.operation.key) {
+            progress.tally.early += 1;
+        }
         slot.free = completion.done;
         slot.busy = false;
         self.busy -= 1;

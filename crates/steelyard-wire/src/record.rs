@@ -95,6 +95,8 @@ pub struct Done {
     pub operations: u64,
     pub errors: u64,
     pub errors_by_kind: BTreeMap<String, u64>,
+    /// Reads without a row, of keys that the fill has written. Keys that the load itself inserts are left out: their insert may
+    /// have failed, or still be in flight; they are in the counts as `not-found`.
     pub not_found: u64,
     /// Rows returned by scans.
     pub rows: u64,

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from steelyard.model.errors import SystemFault
 from steelyard.node.base import Node
-from steelyard.system.cassandra import Settings, _archive, _config, _jars, _java, _ring
+from steelyard.system.cassandra import Settings, _archive, _beans, _config, _jars, _java, _ring
 from steelyard.system.cassandra._settings import known_keys
 
 JAVA = _java.Java(Path("/opt/java/bin/java"), "17.0.15")
@@ -175,19 +175,24 @@ def test_a_failed_maven_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: 
     assert "apt-get install -y maven" in caught.value.hint
 
 
-def test_archives_belong_to_one_java_and_one_set_of_jars(tmp_path: Path) -> None:
+def test_an_archive_belongs_to_one_java_and_one_set_of_jars(tmp_path: Path) -> None:
     java = _java.Java(fake_java(tmp_path, "17.0.1"), "17.0.1")
     jar = tmp_path / "a.jar"
     jar.write_text("one")
-    first = _archive.archives(tmp_path, java, [jar])
-    assert first == _archive.archives(tmp_path, java, [jar])
-    assert first.server_options == first.tool_options == []
+    first = _archive.archive(tmp_path, java, [jar])
+    assert first == _archive.archive(tmp_path, java, [jar])
+    assert first.options == []
     first.server.touch()
     # This Java has no archive of its own classes, so one is made and comes first.
-    assert first.server_options[0] == f"-XX:SharedArchiveFile={first.base}:{first.server}"
+    assert first.options[0] == f"-XX:SharedArchiveFile={first.base}:{first.server}"
     own = java.home / "lib" / "server" / "classes.jsa"
     own.parent.mkdir(parents=True)
     own.touch()
-    assert _archive.archives(tmp_path, java, [jar]).server_options[0] == f"-XX:SharedArchiveFile={first.server}"
+    assert _archive.archive(tmp_path, java, [jar]).options[0] == f"-XX:SharedArchiveFile={first.server}"
     jar.write_text("three")
-    assert _archive.archives(tmp_path, java, [jar]) != first
+    assert _archive.archive(tmp_path, java, [jar]) != first
+
+
+def test_without_a_compiler_among_the_jars(tmp_path: Path) -> None:
+    with pytest.raises(SystemFault, match="no ecj"):
+        asyncio.run(_beans.ensure(tmp_path, JAVA, [tmp_path / "a.jar"], print))

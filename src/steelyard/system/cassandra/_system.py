@@ -18,13 +18,13 @@ from steelyard.node.command import spawn
 from steelyard.system.base import Endpoint
 from steelyard.system.cassandra import (
     _archive,
+    _beans,
     _config,
     _cql,
     _facts,
     _golden,
     _jars,
     _java,
-    _nodetool,
     _process,
     _state,
 )
@@ -45,7 +45,8 @@ class Prepared:
 
     java: _java.Java
     jars: tuple[Path, ...]
-    archives: _archive.Archives
+    archive: _archive.Archive
+    beans: Path
 
 
 class Cassandra:
@@ -75,15 +76,15 @@ class Cassandra:
             java = await _java.find()
             jars = await _jars.ensure(self.settings, self._cache_folder, java, say)
             folder = _jars.folder_of(self.settings, self._cache_folder)
-            archives = await _archive.ensure(folder, self.settings, java, jars, say)
-            self._prepared = Prepared(java, jars, archives)
+            beans = await _beans.ensure(folder, java, jars, say)
+            archive = await _archive.ensure(folder, self.settings, java, jars, say)
+            self._prepared = Prepared(java, jars, archive, beans)
         return self._prepared
 
     async def install(self, node: Node, peers: Sequence[Node]) -> None:
         """Configuration and folders. Idempotent."""
         self._local(node)
         _config.write(self.settings, node, peers)
-        _nodetool.write(node)
 
     async def start(self, node: Node, peers: Sequence[Node]) -> None:
         """Start the server and return at once; does nothing if it runs."""
@@ -95,9 +96,7 @@ class Cassandra:
         logs = _config.Folders(node.folder).logs
         logs.mkdir(parents=True, exist_ok=True)
         _state.set_aside(logs)
-        server = _config.server_argv(
-            self.settings, prepared.java, prepared.jars, node, prepared.archives.server_options
-        )
+        server = _config.server_argv(self.settings, prepared.java, prepared.jars, node, prepared.archive.options)
         # Two arenas are what glibc gives a process on one core; with eight times the cores a node takes 60 MB more.
         argv = ["env", "MALLOC_ARENA_MAX=2", *server]
         process = await spawn(node, argv, stdout=logs / "stdout.log", stderr=logs / "stderr.log")
@@ -229,34 +228,32 @@ class Cassandra:
 
     async def freeze(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
         """Flush all nodes, link their SSTables. The cluster keeps running."""
-        await self._tool(nodes, "flush", schema.keyspace, schema.table)
+        await self._flush(nodes, schema)
         await asyncio.to_thread(self._golden.freeze, nodes, schema, key)
 
     async def thaw(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
         """Truncate, link the golden SSTables into each node's volume, have the running nodes import them."""
         files = await asyncio.to_thread(self._golden.files, key)
         await self.truncate(nodes, schema)
-        await asyncio.gather(*(self._import(node, schema, key, files.get(node.name, {})) for node in nodes))
+        port = self.settings.jmx_port
+        targets = []
+        for node in nodes:
+            staged = await asyncio.to_thread(self._golden.stage, node, schema, key, files.get(node.name, {}))
+            if staged is not None:
+                targets.append(f"{node.address}:{port}={staged}")
+        if targets:
+            await self._call(nodes[0], "import", schema, targets)
 
     async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:
         """Empty the table on all nodes."""
         await self._ask(nodes[0], f"TRUNCATE {schema.keyspace}.{schema.table}", timeout_s=TRUNCATE_TIMEOUT_S)
 
-    async def _import(self, node: Node, schema: Schema, key: str, sizes: Mapping[str, int]) -> None:
-        staged = await asyncio.to_thread(self._golden.stage, node, schema, key, sizes)
-        if staged is None:
-            return
-        # Keep level and repair state, so that no file is rewritten; the files are our own, so nothing is verified.
-        flags = ("--keep-level", "--keep-repaired", "--no-verify", "--no-tokens")
-        said = await self._tool([node], "import", *flags, schema.keyspace, schema.table, str(staged))
-        if "fail" in said[0].lower():
-            raise SystemFault(f"{node.name}: import of {key}: {said[0].strip()}", node=node.name, system=self.name)
+    async def _flush(self, nodes: Sequence[Node], schema: Schema) -> None:
+        await self._call(nodes[0], "flush", schema, [f"{node.address}:{self.settings.jmx_port}" for node in nodes])
 
-    async def _tool(self, nodes: Sequence[Node], *words: str) -> list[str]:
+    async def _call(self, node: Node, what: str, schema: Schema, targets: Sequence[str]) -> None:
         prepared = await self.fetch(log.info)
-        port, options = self.settings.jmx_port, prepared.archives.tool_options
-        calls = (_nodetool.call(prepared.java, prepared.jars, node, port, words, options) for node in nodes)
-        return list(await asyncio.gather(*calls))
+        await _beans.call(prepared.java, prepared.beans, node, [what, schema.keyspace, schema.table, *targets])
 
     async def _ask(
         self, node: Node, *statements: str, timeout_s: float = _cql.TIMEOUT_S

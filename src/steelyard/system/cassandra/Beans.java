@@ -1,0 +1,86 @@
+// Calls a few management beans of Cassandra on all nodes at once: what `nodetool flush` and `nodetool import` do, in one
+// small process instead of one large one a node, and without JNDI, which small Java runtimes lack.
+// Usage: Beans flush KEYSPACE TABLE ADDRESS:PORT...
+//        Beans import KEYSPACE TABLE ADDRESS:PORT=FOLDER...
+
+import java.rmi.registry.LocateRegistry;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import javax.management.MBeanServerConnection;
+import javax.management.ObjectName;
+import javax.management.remote.rmi.RMIConnector;
+import javax.management.remote.rmi.RMIServer;
+
+public final class Beans {
+    private static final String DOMAIN = "org.apache.cassandra.db:type=";
+
+    public static void main(String[] words) throws Exception {
+        List<Callable<Void>> calls = new ArrayList<>();
+        for (int i = 3; i < words.length; i++) {
+            String target = words[i];
+            calls.add(() -> call(words[0], words[1], words[2], target));
+        }
+        ExecutorService pool = Executors.newFixedThreadPool(calls.size());
+        int failed = 0;
+        for (Future<Void> done : pool.invokeAll(calls)) {
+            try {
+                done.get();
+            } catch (Exception error) {
+                System.err.println(error.getCause() == null ? error : error.getCause());
+                failed = 1;
+            }
+        }
+        System.exit(failed);
+    }
+
+    private static Void call(String what, String keyspace, String table, String target) throws Exception {
+        int split = target.indexOf('=');
+        String contact = split < 0 ? target : target.substring(0, split);
+        int colon = contact.lastIndexOf(':');
+        int port = Integer.parseInt(contact.substring(colon + 1));
+        RMIServer server = (RMIServer) LocateRegistry.getRegistry(contact.substring(0, colon), port).lookup("jmxrmi");
+        try (RMIConnector connector = new RMIConnector(server, Map.of())) {
+            connector.connect();
+            MBeanServerConnection beans = connector.getMBeanServerConnection();
+            if (what.equals("flush")) {
+                flush(beans, keyspace, table);
+            } else if (what.equals("import")) {
+                takeIn(beans, keyspace, table, target.substring(split + 1));
+            } else {
+                throw new IllegalArgumentException(what);
+            }
+        } catch (Exception error) {
+            throw new Exception(contact + ": " + what + ": " + error, error);
+        }
+        return null;
+    }
+
+    private static void flush(MBeanServerConnection beans, String keyspace, String table) throws Exception {
+        Object[] values = {keyspace, new String[] {table}};
+        String[] types = {String.class.getName(), String[].class.getName()};
+        beans.invoke(new ObjectName(DOMAIN + "StorageService"), "forceKeyspaceFlush", values, types);
+    }
+
+    // Keep level and repair state, so that no file is rewritten; the files are our own, so nothing is verified.
+    private static void takeIn(MBeanServerConnection beans, String keyspace, String table, String folder) throws Exception {
+        boolean resetLevel = false, clearRepaired = false, verify = false, verifyTokens = false;
+        boolean invalidateCaches = true, extendedVerify = false, copy = false;
+        Object[] values = {
+            Set.of(folder), resetLevel, clearRepaired, verify, verifyTokens, invalidateCaches, extendedVerify, copy
+        };
+        String[] types = new String[values.length];
+        types[0] = Set.class.getName();
+        java.util.Arrays.fill(types, 1, types.length, "boolean");
+        ObjectName bean = new ObjectName(DOMAIN + "Tables,keyspace=" + keyspace + ",table=" + table);
+        List<?> refused = (List<?>) beans.invoke(bean, "importNewSSTables", values, types);
+        if (!refused.isEmpty()) {
+            throw new IllegalStateException("could not import " + refused);
+        }
+    }
+}

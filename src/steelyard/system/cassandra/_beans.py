@@ -1,0 +1,61 @@
+"""Calls of Cassandra's management beans (flush, import): one small Java process for all nodes, where `nodetool` needs a
+large one for each. Its source is compiled once, by the compiler that is among Cassandra's own jars."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+from steelyard.model.errors import CommandFailed, SystemFault
+from steelyard.node.base import Node
+from steelyard.node.command import run
+from steelyard.system.cassandra._jars import Say, locked
+from steelyard.system.cassandra._java import Java
+
+SOURCE = "Beans.java"
+COMPILER_JAR = "ecj-"
+COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
+COMPILE_TIMEOUT_S = 60.0
+CALL_TIMEOUT_S = 120.0
+
+
+async def ensure(folder: Path, java: Java, jars: Sequence[Path], say: Say) -> Path:
+    """Folder of the compiled class, below `folder`. Raises SystemFault if there is no compiler or it fails."""
+    source = (resources.files(__package__) / SOURCE).read_bytes()
+    target = folder / f"beans-{hashlib.sha256(source).hexdigest()[:12]}"
+    if target.is_dir():
+        return target
+    compiler = next((jar for jar in jars if jar.name.startswith(COMPILER_JAR)), None)
+    if compiler is None:
+        raise SystemFault("there is no ecj among Cassandra's jars", "name a complete release", system="cassandra")
+    async with locked(folder):
+        if target.is_dir():
+            return target
+        say("compiling the client of Cassandra's management beans")
+        temporary = Path(tempfile.mkdtemp(prefix="beans.tmp-", dir=folder))
+        try:
+            (temporary / SOURCE).write_bytes(source)
+            words = ["-17", "-d", str(temporary), str(temporary / SOURCE)]
+            argv = [str(java.path), "-XX:TieredStopAtLevel=1", "-cp", str(compiler), COMPILER, *words]
+            await run(None, argv, timeout_s=COMPILE_TIMEOUT_S)
+            temporary.chmod(0o755)
+            temporary.rename(target)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return target
+
+
+async def call(java: Java, classes: Path, node: Node, words: Sequence[str]) -> None:
+    """Carry out one call (see Beans.java) from a node's network, not charged to it. Raises SystemFault if a node
+    refuses or does not answer."""
+    options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xmx32M"]
+    try:
+        argv = [str(java.path), *options, "-cp", str(classes), "Beans", *words]
+        await run(node, argv, timeout_s=CALL_TIMEOUT_S, watch=True)
+    except CommandFailed as error:
+        said = error.stderr_tail.strip()[-400:] or error.message
+        raise SystemFault(f"{node.name}: {words[0]}: {said}", node=node.name, system="cassandra") from error
