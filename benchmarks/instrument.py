@@ -1,6 +1,7 @@
 """Steelyard measured by itself: the generator's ceiling, pacing and cost, the probe's cost. Writes a table to stdout.
 
-Everything runs on loopback, for a bounded time; figures are of this machine at this moment and are compared side by side only.
+Everything runs on loopback, for a bounded time; figures are of this machine at this moment and are compared side by
+side only.
 """
 
 from __future__ import annotations
@@ -40,6 +41,14 @@ def server(*options: str) -> Iterator[None]:
                 if probe.connect_ex((ADDRESS, PORT)) == 0:
                     break
             time.sleep(0.02)
+        fields = ", ".join(f"field{i} text" for i in range(10))
+        schema = (
+            "CREATE KEYSPACE IF NOT EXISTS ycsb WITH replication = {'class': 'SimpleStrategy', 'replication_factor':
+            1}",
+            f"CREATE TABLE IF NOT EXISTS ycsb.usertable (y_id text PRIMARY KEY, {fields})",
+        )
+        argv = [str(agent.find()), "cql", "--contact", f"{ADDRESS}:{PORT}", *schema]
+        subprocess.run(argv, stdout=subprocess.DEVNULL, check=True)
         yield
     finally:
         process.terminate()
@@ -94,12 +103,16 @@ def main() -> None:
     rows = []
     with server("--null"):
         for threads in (1, 64):
-            records = drive({"kind": "closed", "threads": threads}, {"operations": operations // 64 * threads}, {"read": 1})
+            records = drive(
+                {"kind": "closed", "threads": threads}, {"operations": operations // 64 * threads}, {"read": 1}
+            )
             rows.append(row(f"null server, reads, closed loop, {threads} in flight", records))
         records = drive({"kind": "closed", "threads": 64}, {"operations": operations}, {"update": 1})
         rows.append(row("null server, updates of 100 B, closed loop, 64 in flight", records))
         pace = {"kind": "constant", "rate_per_s": 2000.0, "in_flight": 64}
-        rows.append(row("null server, 2,000 reads/s, open loop", drive(pace, {"duration_s": float(seconds)}, {"read": 1})))
+        rows.append(
+            row("null server, 2,000 reads/s, open loop", drive(pace, {"duration_s": float(seconds)}, {"read": 1}))
+        )
     with server("--service-us", "500"):
         records = drive({"kind": "closed", "threads": 1}, {"operations": operations // 100}, {"read": 1})
         rows.append(row("simulated node, 500 us service, 1 in flight", records))

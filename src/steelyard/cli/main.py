@@ -131,10 +131,24 @@ def clean(
 )
 def agent(context: typer.Context) -> None:
     """The agent by itself: load, probe, sim, ops, cql. Arguments go through unchanged."""
+    _become_agent(context.args)
+
+
+@app.command(
+    rich_help_panel="Measure",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    add_help_option=False,
+)
+def load(context: typer.Context) -> None:
+    """The load engine by itself: carry out an order, print records. `load --help` is the agent's own."""
+    _become_agent(["load", *context.args])
+
+
+def _become_agent(arguments: list[str]) -> None:
     from steelyard.node.agent import find
 
     program = str(find())
-    os.execv(program, [program, *context.args])
+    os.execv(program, [program, *arguments])
 
 
 def _version(wanted: bool) -> None:

@@ -31,6 +31,7 @@ from steelyard.plan.machine import read_machine
 from steelyard.store import Store, StoreWriter, layout
 
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
+BEAT_S = 1.0
 ASK = "interrupt: [f]inish the trial, [s]top now, [g]o on?"
 
 
@@ -82,12 +83,22 @@ async def _conduct(
     conductor = Conductor(study, plan, writer, parts, view, _foresight(study, plan))
     with view:
         task = asyncio.ensure_future(conductor.run())
+        beating = asyncio.ensure_future(_beat(view))
         with _interrupts(conductor, task, view, ask=not plain and sys.stdin.isatty()) as state:
             try:
                 return await task, state.interrupted
             except asyncio.CancelledError:
                 writer.event("interrupted")
                 return conductor.outcome(), True
+            finally:
+                beating.cancel()
+
+
+async def _beat(view: LiveView | PlainView) -> None:
+    """Let the view speak although nothing happens."""
+    while True:
+        await asyncio.sleep(BEAT_S)
+        view.beat()
 
 
 class _Interrupt:

@@ -144,6 +144,9 @@ class LiveView:
         """Take note of an event; the screen redraws by itself."""
         self.board.take(event, self._clock())
 
+    def beat(self) -> None:
+        """Time has passed; the screen redraws by itself."""
+
 
 class PlainView:
     """One line an event that matters, with the time of day; nothing is silent for long."""
@@ -166,11 +169,20 @@ class PlainView:
         now_s = self._clock()
         self.board.take(event, now_s)
         line = self._line(event, now_s)
-        if line is None and now_s - self._spoke_s >= QUIET_LIMIT_S:
-            line = f"  still {_phase_text(self.board, now_s)}"
-        if line is not None:
-            self._write(f"{datetime.fromtimestamp(now_s):%H:%M:%S} {line}")
-            self._spoke_s = now_s
+        if line is None:
+            self.beat()
+        else:
+            self._say(line, now_s)
+
+    def beat(self) -> None:
+        """Time has passed: say what is going on if it has been quiet for long."""
+        now_s = self._clock()
+        if self.board.phase is not None and now_s - self._spoke_s >= QUIET_LIMIT_S:
+            self._say(f"  still {_phase_text(self.board, now_s)}", now_s)
+
+    def _say(self, line: str, now_s: float) -> None:
+        self._write(f"{datetime.fromtimestamp(now_s):%H:%M:%S} {line}")
+        self._spoke_s = now_s
 
     def _line(self, event: progress.Event, now_s: float) -> str | None:  # noqa: PLR0911 - one a kind of event
         match event:

@@ -15,7 +15,8 @@ from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.parts import Parts
 from steelyard.lab.progress import Waiting, Watcher
 from steelyard.lab.state import DataState
-from steelyard.model.errors import SiteError, SteelyardError, SystemFault
+from steelyard.link.ping import measure_link
+from steelyard.model.errors import NodeError, SiteError, SteelyardError, SystemFault
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.study import Data, Study
 from steelyard.model.trial import Phase
@@ -43,6 +44,7 @@ class Cluster:
     phases: PhaseLog
     facts: dict[str, Mapping[str, str]] = field(default_factory=dict)
     differing: dict[str, Mapping[str, tuple[str, str]]] = field(default_factory=dict)
+    links: list[Mapping[str, Any]] = field(default_factory=list)
     trials_served: int = 0
 
     @property
@@ -133,7 +135,7 @@ async def _deploy(system: System, databases: Sequence[Node], watcher: Watcher) -
 
 
 async def _inspect(cluster: Cluster) -> None:
-    """Facts of nodes and systems, and what is in force against what was asked."""
+    """Facts of nodes and systems, what is in force against what was asked, and the paths between load and databases."""
     for node in cluster.lease.nodes:
         cluster.facts[node.name] = await cluster.site.facts(node)
     for node in cluster.databases:
@@ -141,6 +143,17 @@ async def _inspect(cluster: Cluster) -> None:
         differing = await cluster.system.differing(node)
         if differing:
             cluster.differing[node.name] = differing
+        for loader in cluster.loaders:
+            cluster.links.append(await _link(loader, node))
+
+
+async def _link(loader: Node, node: Node) -> Mapping[str, Any]:
+    """A path as measured; a node on which it cannot be measured says why."""
+    ends = {"from": loader.name, "to": node.name}
+    try:
+        return {**ends, **await measure_link(loader, node)}
+    except NodeError as error:
+        return {**ends, "problem": error.message}
 
 
 async def _undo(site: Site, system: System, lease: Lease, phases: PhaseLog) -> None:

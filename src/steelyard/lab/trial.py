@@ -190,6 +190,7 @@ class TrialRunner:
         for node in self.cluster.databases:
             for path in self.cluster.system.logs(node):
                 draft.log(node.name, path.name, _since(path, offsets.get(path, 0)))
+        draft.links(self.cluster.links)
         draft.events(course.notes)
 
     def _seal(

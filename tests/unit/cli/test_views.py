@@ -69,6 +69,9 @@ def test_plain_lines_say_what_matters_and_are_never_silent_for_long() -> None:
     clock.now_s += 6
     view.tell(progress.Waiting("quiet: 2 compactions"))
     assert "still measure: quiet: 2 compactions" in lines[-1]
+    clock.now_s += 6
+    view.beat()
+    assert len(lines) == before + 2, "also when nothing happens at all"
 
 
 def test_the_live_screen_shows_phase_load_nodes_cells_and_troubles() -> None:

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from steelyard.lab import cluster as cluster_module
 from steelyard.lab import trial as trial_module
 from steelyard.lab.instruments import Readings
 from steelyard.model.schema import Schema
@@ -206,6 +207,10 @@ def without_waiting(monkeypatch: Any) -> None:
     async def nothing(*_: Any) -> Any:
         yield Readings()
 
+    async def no_link(*_: Any) -> dict[str, float]:
+        return {"rtt_ms_min": 0.1, "rtt_ms_mean": 0.1}
+
+    monkeypatch.setattr(cluster_module, "measure_link", no_link)
     monkeypatch.setattr(trial_module, "watching", nothing)
     monkeypatch.setattr(trial_module, "TAIL_S", 0.0)
 
