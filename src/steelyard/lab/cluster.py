@@ -12,6 +12,7 @@ from typing import Any
 
 from steelyard.engine.base import Engine
 from steelyard.lab.bracket import PhaseLog
+from steelyard.lab.instruments import Readings, watching
 from steelyard.lab.parts import Parts
 from steelyard.lab.progress import Waiting, Watcher
 from steelyard.lab.state import DataState
@@ -42,6 +43,7 @@ class Cluster:
     engine: Engine
     state: DataState
     phases: PhaseLog
+    readings: Readings = field(default_factory=Readings)
     facts: dict[str, Mapping[str, str]] = field(default_factory=dict)
     differing: dict[str, Mapping[str, tuple[str, str]]] = field(default_factory=dict)
     links: list[Mapping[str, Any]] = field(default_factory=list)
@@ -106,7 +108,9 @@ async def started(
             workload = parts.workload(settings)
             await system.create_schema(databases, workload.schema())
             await state.ensure(workload)
-        yield cluster
+        probes = [parts.probe(name) for name in study.probes]
+        async with watching(probes, lease.nodes, system.process_ids, watcher) as cluster.readings:
+            yield cluster
     finally:
         await asyncio.shield(_undo(site, system, lease, phases))
 

@@ -132,7 +132,7 @@ class Conductor:
             self.watcher.tell(TrialBegan(planned, attempt, number, len(self.plan.trials)))
             record = await runner.run(planned, attempt, self.writer.draft(planned.id, attempt))
             self._sealed(record, number)
-            if record.verdict.system_fault:
+            if record.verdict.system_fault or cluster.readings.failure is not None:
                 return
             if not settled([*attempts, record], limit):
                 reasons = "; ".join(f"{reason.kind} {reason.detail}".strip() for reason in record.verdict.reasons)

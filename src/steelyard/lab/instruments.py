@@ -1,9 +1,10 @@
-"""Probes at work: one process per probe and node, read line by line while a trial is measured."""
+"""Probes at work: one process per probe and node, read line by line for as long as a cluster serves trials."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,20 +17,41 @@ from steelyard.probe.base import Probe
 
 INTERVAL_S = 1.0
 FIRST_LINE_TIMEOUT_S = 10.0
+REACH_TIMEOUT_S = 10.0
+POLL_S = 0.05
 END_GRACE_S = 2.0
 
 
 @dataclass
 class Readings:
-    """What came in so far, by node."""
+    """What came in so far, by node, oldest first."""
 
     samples: dict[str, list[Sample]] = field(default_factory=dict)
     failure: ProbeError | None = None
 
-    def check(self) -> None:
-        """Raises ProbeError if an instrument failed."""
-        if self.failure is not None:
-            raise self.failure
+    def between(self, begun_s: float, ended_s: float) -> dict[str, list[Sample]]:
+        """Samples of a span, and what was sampled within one interval before and after it."""
+        low_s, high_s = begun_s - INTERVAL_S, ended_s + INTERVAL_S
+        return {node: [one for one in found if low_s <= one.t_s <= high_s] for node, found in self.samples.items()}
+
+    def forget_before(self, t_s: float) -> None:
+        """Let go of samples that no trial needs any more."""
+        for node, found in self.samples.items():
+            self.samples[node] = [one for one in found if one.t_s >= t_s]
+
+    async def reach(self, t_s: float) -> None:
+        """Wait until every node has a sample at or after `t_s`. Raises ProbeError if an instrument failed or is silent
+        for REACH_TIMEOUT_S."""
+        deadline = time.monotonic() + REACH_TIMEOUT_S
+        while True:
+            if self.failure is not None:
+                raise self.failure
+            late = [node for node, found in self.samples.items() if not found or found[-1].t_s < t_s]
+            if not late:
+                return
+            if time.monotonic() > deadline:
+                raise ProbeError(f"no reading for {REACH_TIMEOUT_S:g} s: {', '.join(late)}")
+            await asyncio.sleep(POLL_S)
 
 
 @contextlib.asynccontextmanager
@@ -40,7 +62,7 @@ async def watching(
     watcher: Watcher,
 ) -> AsyncIterator[Readings]:
     """Run every probe on every node for as long as the block lasts. Returns when each has given its first line."""
-    readings = Readings(samples={node.name: [] for node in nodes})
+    readings = Readings(samples={node.name: [] for node in nodes} if probes else {})
     started: dict[tuple[str, str], asyncio.Event] = {}
     processes: list[asyncio.subprocess.Process] = []
     readers: list[asyncio.Task[None]] = []
@@ -69,7 +91,8 @@ async def _all_started(started: Mapping[tuple[str, str], asyncio.Event], reading
     except TimeoutError:
         late = ", ".join(f"{probe} on {node}" for (probe, node), event in started.items() if not event.is_set())
         raise ProbeError(f"no reading within {FIRST_LINE_TIMEOUT_S:g} s: {late}") from None
-    readings.check()
+    if readings.failure is not None:
+        raise readings.failure
 
 
 async def _read(
@@ -88,6 +111,7 @@ async def _read(
             started.set()
             if samples:
                 watcher.tell(Sampled(samples))
+        readings.failure = readings.failure or ProbeError(f"the probe {probe.name} on {node} ended by itself")
     except ProbeError as error:
         readings.failure = readings.failure or error
     finally:

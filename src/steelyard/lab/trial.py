@@ -19,13 +19,14 @@ from steelyard import __version__
 from steelyard.lab import order
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
-from steelyard.lab.instruments import Readings, watching
+from steelyard.lab.instruments import INTERVAL_S as PROBE_INTERVAL_S
 from steelyard.lab.parts import Parts
 from steelyard.lab.progress import PhaseEntered, Ticked, Waiting, Watcher
 from steelyard.lab.responses import responses
 from steelyard.lab.verdict import Evidence, judge
 from steelyard.model.errors import EngineError, ProbeError, SteelyardError, StoreError, SystemFault
 from steelyard.model.plan import PlannedTrial
+from steelyard.model.sample import Sample
 from steelyard.model.study import Load, Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
@@ -36,7 +37,6 @@ from steelyard.workload.base import Workload
 COLLECT_TIMEOUT_S = 60.0
 SEAL_TIMEOUT_S = 60.0
 SETTLE_POLL_S = 0.5
-TAIL_S = 1.1
 LOG_TAIL_BYTES = 2 << 20
 
 
@@ -47,7 +47,7 @@ class Course:
     intervals: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     dones: list[Mapping[str, Any]] = field(default_factory=list)
     hello: Mapping[str, Any] = field(default_factory=dict)
-    readings: Readings = field(default_factory=Readings)
+    samples: dict[str, list[Sample]] = field(default_factory=dict)
     still_busy: Mapping[str, float] = field(default_factory=dict)
     notes: list[Mapping[str, Any]] = field(default_factory=list)
 
@@ -122,7 +122,7 @@ class TrialRunner:
                 intervals=course.measured(),
                 dones=course.dones,
                 optimised=bool(course.hello.get("optimised", False)),
-                samples=course.readings.samples,
+                samples=course.samples,
                 differing=self.cluster.differing,
                 still_busy=course.still_busy,
             ),
@@ -154,21 +154,21 @@ class TrialRunner:
         schema = workload.schema()
         endpoint = cluster.system.endpoint(cluster.databases, schema)
         driving = order.measure(load, endpoint, schema, workload, planned.seed)
-        probes = [self.parts.probe(name) for name in self.study.probes]
         limit_s = self.study.limits.trial_timeout_s
 
         def take(node: str, record: Mapping[str, Any]) -> None:
             self._take(course, node, record)
 
-        async with watching(probes, cluster.lease.nodes, cluster.system.process_ids, self.watcher) as readings:
-            course.readings = readings
-            async with phases.bracket(Phase.MEASURE, limit_s, EngineError):
-                if load.warm_up_s:
-                    self.watcher.tell(PhaseEntered(Phase.WARM_UP, load.warm_up_s))
-                await cluster.engine.drive(driving, cluster.loaders, take, limit_s)
-            async with phases.bracket(Phase.DRAIN, COLLECT_TIMEOUT_S, ProbeError):
-                await asyncio.sleep(TAIL_S)
-                readings.check()
+        begun_s = time.time()
+        cluster.readings.forget_before(begun_s - PROBE_INTERVAL_S)
+        async with phases.bracket(Phase.MEASURE, limit_s, EngineError):
+            if load.warm_up_s:
+                self.watcher.tell(PhaseEntered(Phase.WARM_UP, load.warm_up_s))
+            await cluster.engine.drive(driving, cluster.loaders, take, limit_s)
+        ended_s = time.time()
+        async with phases.bracket(Phase.DRAIN, COLLECT_TIMEOUT_S, ProbeError):
+            await cluster.readings.reach(ended_s)
+        course.samples = cluster.readings.between(begun_s, ended_s)
 
     def _take(self, course: Course, node: str, record: Mapping[str, Any]) -> None:
         kind = record["record"]
@@ -185,7 +185,7 @@ class TrialRunner:
             draft.facts(name, facts)
         for node_name, records in course.intervals.items():
             draft.intervals(node_name, records)
-        for node_name, samples in course.readings.samples.items():
+        for node_name, samples in course.samples.items():
             draft.samples(node_name, samples)
         for node in self.cluster.databases:
             for path in self.cluster.system.logs(node):

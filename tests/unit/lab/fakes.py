@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from steelyard.lab import cluster as cluster_module
-from steelyard.lab import trial as trial_module
-from steelyard.lab.instruments import Readings
 from steelyard.model.schema import Schema
 from steelyard.model.study import Study
 from steelyard.node.base import Node
@@ -201,18 +198,12 @@ class FakeParts:
 
 
 def without_waiting(monkeypatch: Any) -> None:
-    """No probes and no tail to wait for."""
-
-    @asynccontextmanager
-    async def nothing(*_: Any) -> Any:
-        yield Readings()
+    """No paths to measure."""
 
     async def no_link(*_: Any) -> dict[str, float]:
         return {"rtt_ms_min": 0.1, "rtt_ms_mean": 0.1}
 
     monkeypatch.setattr(cluster_module, "measure_link", no_link)
-    monkeypatch.setattr(trial_module, "watching", nothing)
-    monkeypatch.setattr(trial_module, "TAIL_S", 0.0)
 
 
 def plan_of(a_study: Study) -> Any:
