@@ -384,7 +384,7 @@ impl<'a, W: Write> Reporter<'a, W> {
             first_sent_s: self.clock.wall_s(first_sent),
             last_done_s: self.clock.wall_s(last_done),
             execution_ns: last_done.saturating_sub(first_sent),
-            operations: total.done,
+            operations: total.done - total.errors(),
             errors: total.errors(),
             errors_by_kind: total.errors_by_kind(),
             not_found: total.not_found(),

@@ -19,10 +19,12 @@ pub enum Measure {
     Lag,
     /// sent - the later of due and a place in flight being free: the generator's own delay
     Pacing,
+    /// The service time of one half of a read-modify-write, under `read` and `update`: no operation of its own
+    Part,
 }
 
 impl Measure {
-    pub const ALL: [Self; 4] = [Self::Response, Self::Service, Self::Lag, Self::Pacing];
+    pub const ALL: [Self; 5] = [Self::Response, Self::Service, Self::Lag, Self::Pacing, Self::Part];
 
     /// Name in records.
     pub fn name(self) -> &'static str {
@@ -31,6 +33,7 @@ impl Measure {
             Self::Service => "service",
             Self::Lag => "lag",
             Self::Pacing => "pacing",
+            Self::Part => "part",
         }
     }
 }
@@ -117,7 +120,7 @@ impl Tally {
     /// Counts the service time of one half of a read-modify-write. It is not an operation of its own, so it has no
     /// response time and adds nothing to `done`.
     pub fn part(&mut self, kind: Kind, outcome: Outcome, service: Nanos) {
-        self.record(kind, outcome, Measure::Service, service);
+        self.record(kind, outcome, Measure::Part, service);
     }
 
     #[inline]

@@ -69,14 +69,14 @@ pub struct Summary {
 /// A histogram as a table of its occupied buckets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
-    /// `read`, `update`, `insert`, `scan`, `read-modify-write`. The halves of the last are counted as `read` and `update` too,
-    /// but with `service` only: count operations by `response`.
+    /// `read`, `update`, `insert`, `scan`, `read-modify-write`. The halves of the last are counted as `read` and `update` with
+    /// the measure `part`, which is no operation of its own.
     pub operation: String,
     /// `ok`, `not-found`, or the kind of error: `timeout`, `unavailable`, `read-timeout`, `write-timeout`, `overloaded`,
     /// `connection`, `server`.
     pub outcome: String,
     /// `response` (done - due), `service` (done - sent), `lag` (sent - due), `pacing` (sent - the later of due and a place in
-    /// flight being free: the generator's own delay).
+    /// flight being free: the generator's own delay), `part` (service time of one half of a read-modify-write).
     pub measure: String,
     /// `[low_ns, high_ns, count]`, both bounds inclusive.
     pub buckets: Vec<(u64, u64, u64)>,
@@ -92,6 +92,7 @@ pub struct Done {
     pub last_done_s: f64,
     /// last done - first sent.
     pub execution_ns: u64,
+    /// Answered without error, not-found included.
     pub operations: u64,
     pub errors: u64,
     pub errors_by_kind: BTreeMap<String, u64>,

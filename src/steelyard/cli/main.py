@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import tempfile
+import traceback
 from pathlib import Path
 from typing import Annotated
 
@@ -178,6 +180,12 @@ def main() -> None:
     except KeyboardInterrupt:
         console.print("interrupted", style="yellow")
         sys.exit(EXIT_INTERRUPTED)
+    except Exception as error:  # the command line's main is the last place: say it for people, keep the facts
+        kept = Path(tempfile.mkstemp(prefix="steelyard-", suffix=".txt")[1])
+        kept.write_text(traceback.format_exc(), encoding="utf-8")
+        message = f"{type(error).__name__}: {error}"
+        _complain(console, SteelyardError(message, f"this was not foreseen; details: {kept}"))
+        sys.exit(EXIT_LABORATORY)
 
 
 def _complain(console: Console, error: SteelyardError) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import sys
 import termios
@@ -31,7 +32,8 @@ from steelyard.plan.machine import read_machine
 from steelyard.store import Store, StoreWriter, layout
 
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
-BEAT_S = 1.0
+BEAT_S = 0.25
+KEYS_AT_ONCE = 64
 ASK = "interrupt: [f]inish the trial, [s]top now, [g]o on?"
 
 
@@ -39,18 +41,27 @@ def run(study_path: Path, *, store: Path, scale: float, plain: bool, as_json: bo
     """Carry out a study. Returns the exit code: 0 done, 1 done but some trials invalid, 130 interrupted."""
     study = studies.read(study_path, scale=scale)
     plan = expand(study)
-    refused = estimate.refusals(study, plan, read_machine(cache_folder()))
-    if refused:
-        raise refused[0]
     with StoreWriter(store, study.study.name) as writer:
+        history = Store(writer.folder).trials() if (writer.folder / layout.STUDY_JSON).is_file() else ()
+        site_names = sorted({str(trial.settings["site"]["name"]) for trial in plan.trials})
+        asyncio.run(reclaim(site_names, console=console))
+        refused = estimate.refusals(study, plan, read_machine(cache_folder()), history)
+        if refused:
+            raise refused[0]
         _go_on(study, plan, writer)
-        writer.intend(study, study_path.read_text(encoding="utf-8"), plan)
+        writer.intend(study, _text(study_path, scale), plan)
         outcome, interrupted = asyncio.run(_conduct(study, plan, writer, plain=plain, console=console))
         folder = writer.folder
     _say(outcome, folder, interrupted=interrupted, as_json=as_json, console=console)
     if interrupted:
         return EXIT_INTERRUPTED
     return EXIT_INVALID if outcome.invalid else EXIT_DONE
+
+
+def _text(study_path: Path, scale: float) -> str:
+    """The study file, and on its first line with which scale it was read."""
+    text = study_path.read_text(encoding="utf-8")
+    return text if scale == 1.0 else f"# run with --scale {scale:g}\n{text}"
 
 
 def _go_on(study: Study, plan: Plan, writer: StoreWriter) -> None:
@@ -76,15 +87,13 @@ def _lines(console: Console) -> Callable[[str], None]:
 async def _conduct(
     study: Study, plan: Plan, writer: StoreWriter, *, plain: bool, console: Console
 ) -> tuple[Outcome, bool]:
-    site_names = sorted({str(trial.settings["site"]["name"]) for trial in plan.trials})
-    await reclaim(site_names, console=console)
     view = PlainView(_lines(console)) if plain else LiveView(console)
     parts = Parts(cache_folder=cache_folder(), state_folder=state_folder())
     conductor = Conductor(study, plan, writer, parts, view, _foresight(study, plan))
     with view:
         task = asyncio.ensure_future(conductor.run())
         beating = asyncio.ensure_future(_beat(view))
-        with _interrupts(conductor, task, view, ask=not plain and sys.stdin.isatty()) as state:
+        with _interrupts(conductor, task, view, ask=not plain and _at_the_terminal()) as state:
             try:
                 return await task, state.interrupted
             except asyncio.CancelledError:
@@ -109,13 +118,15 @@ class _Interrupt:
         self._conductor = conductor
         self._task = task
         self._view = view
+        self._stopping = False
         self.asking = False
 
     def stop(self) -> None:
-        """Stop now: the trial in flight is lost, everything is released."""
-        self.interrupted = True
-        self._view.note = "stopping: releasing what was lent"
-        self._task.cancel()
+        """Stop now: the trial in flight is lost, everything is released. Asking again changes nothing."""
+        if not self._stopping:
+            self._stopping = self.interrupted = True
+            self._view.note = "stopping: releasing what was lent"
+            self._task.cancel()
 
     def ask(self) -> None:
         """First ctrl-C at a terminal."""
@@ -125,18 +136,30 @@ class _Interrupt:
         self.asking = True
         self._view.note = ASK
 
-    def answer(self, key: str) -> None:
-        """One key at the terminal."""
+    def answer(self, keys: bytes) -> None:
+        """Keys that were pressed; only f, s and g mean something, and only when asked."""
         if not self.asking:
             return
-        self.asking = False
-        self._view.note = ""
-        if key == "s":
-            self.stop()
-        elif key == "f":
-            self.interrupted = True
-            self._view.note = "finishing the trial in flight"
-            self._conductor.finish()
+        for key in keys.decode(errors="replace"):
+            if key not in "fsg":
+                continue
+            self.asking = False
+            self._view.note = ""
+            if key == "s":
+                self.stop()
+            elif key == "f":
+                self.interrupted = True
+                self._view.note = "finishing the trial in flight"
+                self._conductor.finish()
+            return
+
+
+def _at_the_terminal() -> bool:
+    """Whether keys can be read: a terminal, and this process is not in its background."""
+    try:
+        return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager
@@ -148,16 +171,26 @@ def _interrupts(
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, state.stop)
     loop.add_signal_handler(signal.SIGINT, state.ask if ask else state.stop)
-    before = termios.tcgetattr(sys.stdin) if ask else None
-    if ask:
-        tty.setcbreak(sys.stdin.fileno())
-        loop.add_reader(sys.stdin, lambda: state.answer(sys.stdin.read(1)))
+    keyboard = sys.stdin.fileno() if ask else -1
+    before = termios.tcgetattr(keyboard) if ask else None
+
+    def read() -> None:
+        keys = os.read(keyboard, KEYS_AT_ONCE)
+        if keys:
+            state.answer(keys)
+        else:
+            loop.remove_reader(keyboard)
+
     try:
+        if ask:
+            tty.setcbreak(keyboard)
+            loop.add_reader(keyboard, read)
         yield state
     finally:
         if before is not None:
-            loop.remove_reader(sys.stdin)
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+            loop.remove_reader(keyboard)
+            with contextlib.suppress(termios.error):
+                termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.remove_signal_handler(number)
 

@@ -17,7 +17,6 @@ from steelyard.cli.board import Board, clock_span, label_of, spark
 from steelyard.lab import progress
 from steelyard.model.trial import Phase
 
-REFRESH_PER_S = 4
 QUIET_LIMIT_S = 5.0
 """A plain log is never silent for longer than this while something is waited for."""
 
@@ -117,7 +116,7 @@ class LiveView:
         self._clock = clock
         self._begun_s = clock()
         self.note = ""
-        self._live = Live(self, console=console, refresh_per_second=REFRESH_PER_S, transient=False)
+        self._live = Live(self, console=console, auto_refresh=False, transient=False)
 
     def __enter__(self) -> LiveView:
         self._live.start()
@@ -132,20 +131,21 @@ class LiveView:
         parts.append(_load(self.board))
         if self.board.nodes:
             parts.append(_nodes(self.board))
-        if self.board.cells:
-            parts.append(_cells(self.board))
-        for trouble in self.board.troubles:
-            parts.append(Text(f" ! {trouble.message}: {trouble.remedy}", style="yellow"))
         if self.note:
             parts.append(Text(f" {self.note}", style="bold reverse"))
+        for trouble in self.board.troubles:
+            parts.append(Text(f" ! {trouble.message}: {trouble.remedy}", style="yellow"))
+        if self.board.cells:
+            parts.append(_cells(self.board))
         return Group(*parts)
 
     def tell(self, event: progress.Event) -> None:
-        """Take note of an event; the screen redraws by itself."""
+        """Take note of an event; the next beat draws it."""
         self.board.take(event, self._clock())
 
     def beat(self) -> None:
-        """Time has passed; the screen redraws by itself."""
+        """Time has passed: draw the screen anew."""
+        self._live.refresh()
 
 
 class PlainView:

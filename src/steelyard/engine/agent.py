@@ -14,6 +14,7 @@ from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.node.files import put
+from steelyard.node.tasks import together
 
 FORMAT = 1
 DRAIN_GRACE_S = 15.0
@@ -30,17 +31,16 @@ class AgentEngine:
         timeout_s: float,
     ) -> None:
         """Carry out an order. Raises EngineError when the generator fails or does not end in time."""
+        shares = [_share(order, index, len(nodes)) for index in range(len(nodes))]
+        pairs = zip(shares, nodes, strict=True)
         try:
-            async with asyncio.timeout(timeout_s), asyncio.TaskGroup() as group:
-                for index, node in enumerate(nodes):
-                    share = {"index": index, "of": len(nodes)}
-                    group.create_task(self._drive_one({**order, "share": share}, node, on_record))
-        except TimeoutError:
-            raise EngineError(
-                f"the load generator did not end within {timeout_s:g} s", "raise limits.trial_timeout_s"
-            ) from None
-        except BaseExceptionGroup as group_error:
-            raise group_error.exceptions[0] from group_error
+            async with asyncio.timeout(timeout_s) as limit:
+                await together(self._drive_one(share, node, on_record) for share, node in pairs)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            message = f"the load generator did not end within {timeout_s:g} s"
+            raise EngineError(message, "raise limits.trial_timeout_s") from error
 
     async def _drive_one(self, order: Mapping[str, Any], node: Node, on_record: Callable[[str, Record], None]) -> None:
         path = node.folder / "order.json"
@@ -67,6 +67,16 @@ class AgentEngine:
             with contextlib.suppress(OSError):
                 tail = errors.read_text(errors="replace")[-500:].strip()
             raise EngineError(f"{node.name}: the load generator ended with {code}: {tail}")
+
+
+def _share(order: Mapping[str, Any], index: int, of: int) -> dict[str, Any]:
+    """The part of one load node: every `of`-th operation, and its part of what may be in flight."""
+    schedule = dict(order["schedule"])
+    for key in ("threads", "in_flight"):
+        if key in schedule:
+            whole, rest = divmod(schedule[key], of)
+            schedule[key] = max(1, whole + (1 if index < rest else 0))
+    return {**order, "schedule": schedule, "share": {"index": index, "of": of}}
 
 
 def _parse(line: bytes, node: str) -> Record:

@@ -1,4 +1,4 @@
-"""One start of a cluster: lease - deploy - (trials) - wipe - release, as nested brackets."""
+"""One start of a cluster: lease - deploy - populate - (trials) - wipe - release, as nested brackets."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from steelyard.engine.base import Engine
 from steelyard.lab.bracket import PhaseLog
+from steelyard.lab.evidence import tails
 from steelyard.lab.instruments import Readings, watching
 from steelyard.lab.parts import Parts
 from steelyard.lab.progress import Waiting, Watcher
@@ -22,12 +23,16 @@ from steelyard.model.plan import PlannedTrial
 from steelyard.model.study import Data, Study
 from steelyard.model.trial import Phase
 from steelyard.node.base import Node
+from steelyard.node.tasks import to_the_end, together
 from steelyard.site.base import Lease, Request, Site
 from steelyard.system.base import System
+from steelyard.workload.base import Workload
 
 LEASE_TIMEOUT_S = 60.0
 PREPARE_TIMEOUT_S = 1800.0
+INSPECT_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
+HEALTH_TIMEOUT_S = 20.0
 POLL_S = 0.25
 
 
@@ -60,82 +65,136 @@ class Cluster:
         return self.lease.loaders
 
     async def healthy(self) -> bool:
-        """Whether every node still answers and sees all members."""
-        members = len(self.databases)
+        """Whether every node answers and sees all members, or does within HEALTH_TIMEOUT_S."""
         try:
-            answers = await asyncio.gather(*(self.system.ready(node, members) for node in self.databases))
-        except SteelyardError:
+            async with asyncio.timeout(HEALTH_TIMEOUT_S):
+                while not await _all_ready(self.system, self.databases):  # noqa: ASYNC110 - a server has no event
+                    await asyncio.sleep(POLL_S)
+        except (SteelyardError, TimeoutError):
             return False
-        return all(answers)
+        return True
 
 
 @asynccontextmanager
 async def started(
-    study: Study, planned: PlannedTrial, parts: Parts, watcher: Watcher, phases: PhaseLog
+    study: Study, trials: Sequence[PlannedTrial], parts: Parts, watcher: Watcher, phases: PhaseLog
 ) -> AsyncIterator[Cluster]:
-    """Lend nodes, start the system of `planned` on them, and undo all of it, whatever happens inside."""
-    settings = planned.settings
+    """Lend nodes, start the system that `trials` share on them, and undo all of it, whatever happens inside. The first
+    error wins; what goes wrong while cleaning up is added to it as a note."""
+    settings = trials[0].settings
     site, system = parts.site(settings), parts.system(settings)
-    limits = study.limits
-    async with phases.bracket(Phase.DEPLOY, PREPARE_TIMEOUT_S, SiteError):
-        watcher.tell(Waiting(f"{system.name}: programs on this machine"))
-        await system.prepare()
-    lease = await _lend(study, settings, site, phases)
-    databases = lease.databases
+    await _prepare(system, watcher, phases)
+    lease = await _lend(study, trials, site, phases)
     try:
-        async with phases.bracket(Phase.DEPLOY, limits.start_timeout_s, SystemFault):
-            await _deploy(system, databases, watcher)
-        state = DataState(
-            system=system,
-            engine=parts.engine(settings),
-            databases=databases,
-            loaders=lease.loaders,
-            data=Data.model_validate(settings["data"]),
-            watcher=watcher,
-            timeout_s=limits.trial_timeout_s,
-        )
-        cluster = Cluster(
-            start=f"{planned.start}-{uuid.uuid4().hex[:6]}",
-            lease=lease,
-            site=site,
-            system=system,
-            engine=state.engine,
-            state=state,
-            phases=phases,
-        )
-        await _inspect(cluster)
-        async with phases.bracket(Phase.POPULATE, limits.trial_timeout_s, SystemFault):
-            workload = parts.workload(settings)
-            await system.create_schema(databases, workload.schema())
-            await state.ensure(workload)
+        cluster = await _bring_up(study, trials[0], (parts, site, system), lease, watcher, phases)
         probes = [parts.probe(name) for name in study.probes]
         async with watching(probes, lease.nodes, system.process_ids, watcher) as cluster.readings:
             yield cluster
-    finally:
-        await asyncio.shield(_undo(site, system, lease, phases))
+    except BaseException as first:
+        if isinstance(first, SystemFault):
+            first.evidence = tails(system, lease.databases)
+        try:
+            await to_the_end(_undo(site, system, lease, phases))
+        except SteelyardError as second:
+            first.add_note(f"while cleaning up: {second.message}")
+        raise
+    await to_the_end(_undo(site, system, lease, phases))
 
 
-async def _lend(study: Study, settings: Mapping[str, Any], site: Site, phases: PhaseLog) -> Lease:
-    chosen = settings["site"]
+async def _prepare(system: System, watcher: Watcher, phases: PhaseLog) -> None:
+    """Programs on this machine: what is missing here is no fault of the system under test."""
+    try:
+        async with phases.bracket(Phase.DEPLOY, PREPARE_TIMEOUT_S, SiteError):
+            watcher.tell(Waiting(f"{system.name}: programs on this machine"))
+            await system.prepare()
+    except SystemFault as fault:
+        raise SiteError(fault.message, fault.hint) from fault
+
+
+async def _lend(study: Study, trials: Sequence[PlannedTrial], site: Site, phases: PhaseLog) -> Lease:
+    chosen = trials[0].settings["site"]
     request = Request(study=study.study.name, database_nodes=chosen["nodes"], load_nodes=chosen["load_nodes"])
-    longest_s = study.limits.start_timeout_s + study.limits.trial_timeout_s * study.design.trials
+    limits = study.limits
+    one_s = limits.trial_timeout_s + study.data.settle_timeout_s
+    longest_s = 2 * limits.start_timeout_s + one_s * (1 + len(trials) * limits.attempts)
     until = datetime.now(UTC) + timedelta(seconds=longest_s)
     async with phases.bracket(Phase.LEASE, LEASE_TIMEOUT_S, SiteError):
         return await site.lease(request, until)
 
 
-async def _deploy(system: System, databases: Sequence[Node], watcher: Watcher) -> None:
-    await asyncio.gather(*(system.install(node, databases) for node in databases))
-    await asyncio.gather(*(system.start(node, databases) for node in databases))
+async def _bring_up(
+    study: Study,
+    first: PlannedTrial,
+    made: tuple[Parts, Site, System],
+    lease: Lease,
+    watcher: Watcher,
+    phases: PhaseLog,
+) -> Cluster:
+    """Start, fill and look. A cluster that had to be filled is started anew on the frozen data, so that every start
+    of a
+    study begins alike: thawed, its programs not yet warm."""
+    parts, site, system = made
+    limits, databases = study.limits, lease.databases
+    workload = parts.workload(first.settings)
+    state = DataState(
+        system=system,
+        engine=parts.engine(first.settings),
+        databases=databases,
+        loaders=lease.loaders,
+        data=Data.model_validate(first.settings["data"]),
+        watcher=watcher,
+        timeout_s=limits.trial_timeout_s,
+    )
+    await _deploy(system, databases, watcher, phases, limits.start_timeout_s)
+    async with phases.bracket(Phase.POPULATE, limits.trial_timeout_s, SystemFault):
+        frozen = await _fill(system, databases, state, workload)
+    if frozen:
+        async with phases.bracket(Phase.WIPE, STOP_TIMEOUT_S, SiteError):
+            await _wipe(system, databases)
+        await _deploy(system, databases, watcher, phases, limits.start_timeout_s)
+        async with phases.bracket(Phase.POPULATE, limits.trial_timeout_s, SystemFault):
+            state.emptied()
+            await _fill(system, databases, state, workload)
+    cluster = Cluster(
+        start=f"{first.start}-{uuid.uuid4().hex[:6]}",
+        lease=lease,
+        site=site,
+        system=system,
+        engine=state.engine,
+        state=state,
+        phases=phases,
+    )
+    async with phases.bracket(Phase.DEPLOY, INSPECT_TIMEOUT_S, SiteError):
+        watcher.tell(Waiting("facts of the nodes"))
+        await _inspect(cluster)
+    return cluster
+
+
+async def _fill(system: System, databases: Sequence[Node], state: DataState, workload: Workload) -> bool:
+    """Schema and data. Returns whether data were filled and frozen just now."""
+    await system.create_schema(databases, workload.schema())
+    return await state.ensure(workload) == "filled" and state.freezes
+
+
+async def _all_ready(system: System, databases: Sequence[Node]) -> bool:
+    return all(await together(system.ready(node, len(databases)) for node in databases))
+
+
+async def _deploy(
+    system: System, databases: Sequence[Node], watcher: Watcher, phases: PhaseLog, timeout_s: float
+) -> None:
     members = len(databases)
-    while True:
-        answers = await asyncio.gather(*(system.ready(node, members) for node in databases))
-        if all(answers):
-            return
-        late = [node for node, answer in zip(databases, answers, strict=True) if not answer]
-        doing = await system.waiting_for(late[0])
-        watcher.tell(Waiting(f"{members - len(late)} of {members} nodes ready; {late[0].name} {doing}"))
-        await asyncio.sleep(POLL_S)
+    async with phases.bracket(Phase.DEPLOY, timeout_s, SystemFault):
+        await together(system.install(node, databases) for node in databases)
+        await together(system.start(node, databases) for node in databases)
+        while True:
+            answers = await together(system.ready(node, members) for node in databases)
+            if all(answers):
+                return
+            late = [node for node, answer in zip(databases, answers, strict=True) if not answer]
+            doing = await system.waiting_for(late[0])
+            watcher.tell(Waiting(f"{members - len(late)} of {members} nodes ready; {late[0].name} {doing}"))
+            await asyncio.sleep(POLL_S)
 
 
 async def _inspect(cluster: Cluster) -> None:
@@ -160,14 +219,24 @@ async def _link(loader: Node, node: Node) -> Mapping[str, Any]:
         return {**ends, "problem": error.message}
 
 
+async def _wipe(system: System, databases: Sequence[Node]) -> None:
+    """The data are golden copies or spent: nodes need no orderly stop."""
+    await together(system.kill(node) for node in databases)
+    await together(system.wipe(node) for node in databases)
+
+
 async def _undo(site: Site, system: System, lease: Lease, phases: PhaseLog) -> None:
-    """Wipe and release. The data are golden copies or spent: nodes need no orderly stop. The site's release ends
-    what is
-    left, so a failing wipe is not the last word."""
+    """Wipe and release. The site's release ends what is left, so a failing wipe is no error of its own."""
+    trouble: SteelyardError | None = None
     try:
         async with phases.bracket(Phase.WIPE, STOP_TIMEOUT_S, SiteError):
-            await asyncio.gather(*(system.kill(node) for node in lease.databases))
-            await asyncio.gather(*(system.wipe(node) for node in lease.databases))
-    finally:
+            await _wipe(system, lease.databases)
+    except SteelyardError as error:
+        trouble = error
+    try:
         async with phases.bracket(Phase.RELEASE, STOP_TIMEOUT_S, SiteError):
             await site.release(lease)
+    except SteelyardError as error:
+        if trouble is not None:
+            error.add_note(f"the wipe before it failed too: {trouble.message}")
+        raise

@@ -1,10 +1,11 @@
 """The conductor: for each start of a cluster that has trials to do, start it, do them, undo it.
 
-Only `_start` catches broadly, and only to tell whose fault it was; the first error wins.
+`_start` tells whose fault it was; the first error wins, and what went wrong while cleaning up is a note on it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -13,10 +14,10 @@ from dataclasses import dataclass
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster, started
 from steelyard.lab.parts import Parts
-from steelyard.lab.progress import StartBegan, StudyBegan, TimeLeft, TrialBegan, TrialSealed, Trouble, Watcher
+from steelyard.lab.progress import Guarded, StartBegan, StudyBegan, TimeLeft, TrialBegan, TrialSealed, Trouble, Watcher
 from steelyard.lab.resume import attempts_by_id, missing, settled
 from steelyard.lab.trial import TrialRunner
-from steelyard.model.errors import SteelyardError, StoreError, SystemFault
+from steelyard.model.errors import SteelyardError, StoreError, StudyError, SystemFault
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -51,7 +52,7 @@ class Conductor:
         self.plan = plan
         self.writer = writer
         self.parts = parts
-        self.watcher = watcher
+        self.watcher = Guarded(watcher)
         self.foresight = foresight
         self.finishing = False
         self._records: list[TrialRecord] = list(Store(writer.folder).trials())
@@ -104,20 +105,26 @@ class Conductor:
         self.watcher.tell(StartBegan(first.start, first.block, blocks, hard, len(trials)))
         self.writer.event("start-began", start=first.start, block=first.block, trials=len(trials))
         try:
-            async with started(self.study, first, self.parts, self.watcher, phases) as cluster:
+            async with started(self.study, trials, self.parts, self.watcher, phases) as cluster:
                 self.writer.event("start-ready", start=first.start, cluster=cluster.start)
                 await self._trials(cluster, deque(trials))
         except SystemFault as fault:
             self._start_failed(trials, fault, phases)
         except SteelyardError as error:
-            self._failed_in_a_row += 1
-            self.writer.event("laboratory-failed", start=first.start, message=error.message)
-            if self._failed_in_a_row >= FAILED_LAB_LIMIT or isinstance(error, StoreError):
-                raise
-            self.watcher.tell(Trouble(error.message, "starting the cluster once more"))
+            self._laboratory_failed(first, error)
         finally:
             times = [time.model_dump(mode="json") for time in phases.times]
-            self.writer.event("start-ended", start=first.start, phases=times)
+            with contextlib.suppress(OSError):
+                self.writer.event("start-ended", start=first.start, phases=times)
+
+    def _laboratory_failed(self, first: PlannedTrial, error: SteelyardError) -> None:
+        """Try again, but not for ever. Raises the error when that has no sense."""
+        self._failed_in_a_row += 1
+        notes = list(getattr(error, "__notes__", ()))
+        self.writer.event("laboratory-failed", start=first.start, message=error.message, notes=notes)
+        if self._failed_in_a_row >= FAILED_LAB_LIMIT or isinstance(error, StoreError | StudyError):
+            raise error
+        self.watcher.tell(Trouble(error.message, "starting the cluster once more"))
 
     async def _trials(self, cluster: Cluster, queue: deque[PlannedTrial]) -> None:
         """Trials of one start in order; a voided one goes to the end of the queue. Ends early when the system
@@ -141,8 +148,7 @@ class Conductor:
 
     def _sealed(self, record: TrialRecord, number: int) -> None:
         self._records.append(record)
-        if record.verdict.outcome == "valid":
-            self._failed_in_a_row = 0
+        self._failed_in_a_row = self._failed_in_a_row + 1 if record.verdict.lab_fault else 0
         self.writer.event(
             "trial-sealed",
             trial=record.id,
@@ -152,6 +158,10 @@ class Conductor:
         )
         self.watcher.tell(TrialSealed(record, number, len(self.plan.trials)))
         self.watcher.tell(self.foresight(missing(self.plan, self._records, self.study.limits.attempts), self._records))
+        if self._failed_in_a_row >= FAILED_LAB_LIMIT:
+            detail = record.verdict.reasons[0].detail
+            message = f"the laboratory failed {self._failed_in_a_row} times in a row, at last with: {detail}"
+            raise SteelyardError(message, "mend it and say the same command again; `steelyard doctor` may know more")
 
     def _start_failed(self, trials: Sequence[PlannedTrial], fault: SystemFault, phases: PhaseLog) -> None:
         """After FAILED_STARTS_LIMIT failed starts the trials are sealed as infeasible, with the reason."""
@@ -166,13 +176,16 @@ class Conductor:
         detail = f"the cluster did not start ({count} of {count}): {fault.message}"
         verdict = Verdict(outcome="invalid", reasons=(Reason(kind=ReasonKind.SYSTEM_FAULT, detail=detail),))
         for planned in [trial for trial in trials if trial in self._missing()]:
-            self._seal_infeasible(planned, verdict, phases)
+            self._seal_infeasible(planned, verdict, phases, fault)
 
-    def _seal_infeasible(self, planned: PlannedTrial, verdict: Verdict, phases: PhaseLog) -> None:
+    def _seal_infeasible(self, planned: PlannedTrial, verdict: Verdict, phases: PhaseLog, fault: SystemFault) -> None:
         attempts = attempts_by_id(self._records).get(planned.id, [])
         attempt = max((record.attempt for record in attempts), default=0) + 1
         now_s = time.time()
         draft = self.writer.draft(planned.id, attempt)
+        for node, logs in fault.evidence.items():
+            for name, content in logs.items():
+                draft.log(node, name, content)
         record = TrialRecord(
             **planned.model_dump(exclude={"start"}),
             attempt=attempt,
@@ -184,5 +197,6 @@ class Conductor:
             ended_s=now_s,
             phases=tuple(phases.times),
             verdict=verdict,
+            limits=self.study.limits,
         )
         self._sealed(draft.seal(record), planned.position)

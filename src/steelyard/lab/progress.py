@@ -117,3 +117,18 @@ class Silent:
 
     def tell(self, event: Event) -> None:
         """Take no note."""
+
+
+class Guarded:
+    """Passes events on until the watcher cannot take them (a closed terminal, a full disk); then goes on without it.
+    Nothing that only looks may stop a study, least of all its clean-up."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    def tell(self, event: Event) -> None:
+        """Pass an event on."""
+        try:
+            self._watcher.tell(event)
+        except (OSError, SystemExit):
+            self._watcher = Silent()

@@ -13,10 +13,12 @@ from steelyard.model.trial import TrialRecord
 
 
 def settled(attempts: Sequence[TrialRecord], limit: int) -> bool:
-    """Whether a trial needs no further attempt: valid, a result about the system, or tried often enough."""
-    return len(attempts) >= limit or any(
-        record.verdict.outcome == "valid" or record.verdict.system_fault for record in attempts
-    )
+    """Whether a trial needs no further attempt: valid, a result about the system, or voided `limit` times. Attempts
+    that
+    the laboratory itself spoilt do not count: whoever mended it may go on."""
+    if any(record.verdict.final for record in attempts):
+        return True
+    return sum(not record.verdict.lab_fault for record in attempts) >= limit
 
 
 def attempts_by_id(records: Iterable[TrialRecord]) -> dict[str, list[TrialRecord]]:
@@ -37,8 +39,8 @@ def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[Tri
     """A study may be widened: more levels, starts or trials. A change that would orphan sealed trials is refused
     with the
     difference. Raises StudyError."""
-    known = {trial.id for trial in plan.trials}
-    orphans = sorted({record.id for record in records} - known)
+    seeds = {trial.id: trial.seed for trial in plan.trials}
+    orphans = sorted({record.id for record in records if seeds.get(record.id) != record.seed})
     if not orphans:
         return
     old = before.model_dump_json(indent=1).splitlines()
@@ -46,8 +48,9 @@ def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[Tri
     changed = [
         line for line in difflib.unified_diff(old, new, "stored study", "this file", n=1, lineterm="") if line.strip()
     ]
+    count = len(orphans)
     raise StudyError(
-        f"this study file does not go on where the store is: {len(orphans)} sealed trials would belong to no treatment",
+        f"this study file does not go on where the store is: {count} sealed trials would lose their treatment or seed",
         "give the changed study another name, or another --store; the difference:\n" + "\n".join(changed),
         key="study.name",
         read=after.study.name,

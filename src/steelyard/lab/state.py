@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,15 +11,16 @@ from typing import Any
 from steelyard.engine.base import Engine
 from steelyard.lab import order
 from steelyard.lab.progress import Ticked, Waiting, Watcher
-from steelyard.model.errors import SystemFault
+from steelyard.model.errors import StudyError, SystemFault
 from steelyard.model.schema import Schema
 from steelyard.model.study import Data
 from steelyard.node.base import Node
-from steelyard.system.base import Snapshots, System
+from steelyard.system.base import Settles, Snapshots, System
 from steelyard.workload.base import Workload
 
 DIRTY = "dirty"
 EMPTY = "empty"
+SETTLE_POLL_S = 0.5
 
 
 @dataclass
@@ -33,6 +36,30 @@ class DataState:
     timeout_s: float
     current: str = EMPTY
     """Key of the golden state that is in the tables, or DIRTY, or EMPTY."""
+
+    @property
+    def freezes(self) -> bool:
+        """Whether filled data are kept for later."""
+        return self.data.state in ("thaw", "continue") and isinstance(self.system, Snapshots)
+
+    def emptied(self) -> None:
+        """The nodes were wiped."""
+        self.current = EMPTY
+
+    async def settle(self) -> Mapping[str, float]:
+        """Wait until compactions, hints and streams are done, for `settle_timeout_s` at most; returns what is still
+        outstanding then, nothing if all is quiet."""
+        if not isinstance(self.system, Settles):
+            return {}
+        deadline = time.monotonic() + self.data.settle_timeout_s
+        while True:
+            busy = await self.system.busy(self.databases)
+            outstanding = {what: amount for what, amount in busy.items() if amount > 0}
+            if not outstanding or time.monotonic() > deadline:
+                return outstanding
+            text = ", ".join(f"{amount:g} {what}" for what, amount in outstanding.items())
+            self.watcher.tell(Waiting(f"quiet: {text}"))
+            await asyncio.sleep(SETTLE_POLL_S)
 
     async def ensure(self, workload: Workload) -> str:
         """Bring the tables to what `data.state` asks before a trial; returns what was done, in a word."""
@@ -64,7 +91,13 @@ class DataState:
 
     async def _truncate(self, schema: Schema) -> None:
         if not isinstance(self.system, Snapshots):
-            raise SystemFault(f"system {self.system.name} cannot empty its tables", "use data.state = 'continue'")
+            raise StudyError(
+                f"system {self.system.name} cannot empty its tables",
+                "use data.state = 'continue'",
+                key="data.state",
+                read=self.data.state,
+                allowed=("continue",),
+            )
         await self.system.truncate(self.databases, schema)
         self.current = EMPTY
 
@@ -93,6 +126,7 @@ class DataState:
                 system=self.system.name,
             )
         self.current = key
-        if self.data.state in ("thaw", "continue") and isinstance(self.system, Snapshots):
+        if self.freezes and isinstance(self.system, Snapshots):
+            await self.settle()
             self.watcher.tell(Waiting("freezing the golden data"))
             await self.system.freeze(self.databases, schema, key)

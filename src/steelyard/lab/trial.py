@@ -7,7 +7,6 @@ so that nothing is hidden, and the conductor repeats it.
 
 from __future__ import annotations
 
-import asyncio
 import platform
 import time
 from collections.abc import Mapping
@@ -19,25 +18,24 @@ from steelyard import __version__
 from steelyard.lab import order
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
+from steelyard.lab.evidence import since, size
 from steelyard.lab.instruments import INTERVAL_S as PROBE_INTERVAL_S
 from steelyard.lab.parts import Parts
 from steelyard.lab.progress import PhaseEntered, Ticked, Waiting, Watcher
 from steelyard.lab.responses import responses
 from steelyard.lab.verdict import Evidence, judge
-from steelyard.model.errors import EngineError, ProbeError, SteelyardError, StoreError, SystemFault
+from steelyard.model.errors import ProbeError, SteelyardError, SystemFault
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.sample import Sample
 from steelyard.model.study import Load, Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
 from steelyard.store.write import TrialDraft
-from steelyard.system.base import Settles
 from steelyard.workload.base import Workload
 
-COLLECT_TIMEOUT_S = 60.0
-SEAL_TIMEOUT_S = 60.0
-SETTLE_POLL_S = 0.5
-LOG_TAIL_BYTES = 2 << 20
+DRAIN_TIMEOUT_S = 60.0
+ENGINE_GRACE_S = 60.0
+"""The engine's own limit lies behind the phase's, so that a slow system is not taken for a broken engine."""
 
 
 @dataclass
@@ -49,7 +47,7 @@ class Course:
     hello: Mapping[str, Any] = field(default_factory=dict)
     samples: dict[str, list[Sample]] = field(default_factory=dict)
     still_busy: Mapping[str, float] = field(default_factory=dict)
-    notes: list[Mapping[str, Any]] = field(default_factory=list)
+    data: str = ""
 
     def measured(self) -> list[Mapping[str, Any]]:
         """Intervals of the measured phase, of all load nodes."""
@@ -73,12 +71,11 @@ class TrialRunner:
         phases = PhaseLog(self.watcher, time.time)
         record = self._intended(planned, attempt)
         course = Course()
-        offsets = {path: _size(path) for node in cluster.databases for path in cluster.system.logs(node)}
+        offsets = {path: size(path) for node in cluster.databases for path in cluster.system.logs(node)}
         try:
             draft.intend(record)
             verdict = await self._attempt(planned, phases, course)
-            async with phases.bracket(Phase.COLLECT, COLLECT_TIMEOUT_S, StoreError):
-                self._collect(draft, course, offsets)
+            self._collect(draft, course, offsets if cluster.trials_served > 1 else {})
             return self._seal(draft, record, phases, course, verdict)
         except BaseException:
             draft.discard()
@@ -95,25 +92,26 @@ class TrialRunner:
             order_in_start=cluster.trials_served,
             begun_s=time.time(),
             shares=tuple(sorted(cluster.site.shares)),
+            limits=self.study.limits,
         )
 
     async def _attempt(self, planned: PlannedTrial, phases: PhaseLog, course: Course) -> Verdict:
-        """Settle, drive and judge; any SteelyardError becomes a verdict that says who is to blame."""
+        """Settle, drive and judge; an error while driving becomes a verdict that says who is to blame. An error
+        before is
+        not this trial's: it is raised, and the start is over."""
         load = Load.model_validate(planned.settings["load"])
         workload = self.parts.workload(planned.settings)
+        async with phases.bracket(Phase.SETTLE, self.study.limits.trial_timeout_s, SystemFault):
+            course.data = await self.cluster.state.ensure(workload)
+            course.still_busy = await self.cluster.state.settle()
         try:
-            async with phases.bracket(Phase.SETTLE, self.study.limits.trial_timeout_s, SystemFault):
-                state = await self.cluster.state.ensure(workload)
-                course.notes.append({"event": "data", "state": state})
-                await self._settle(course)
             await self._measure(planned, load, workload, phases, course)
         except SystemFault as fault:
             return _blamed(ReasonKind.SYSTEM_FAULT, fault)
-        except SteelyardError as error:
+        except (SteelyardError, OSError, LookupError, ValueError) as error:
             self.watcher.tell(Waiting("whether the cluster is still well"))
-            if await self.cluster.healthy():
-                return _blamed(ReasonKind.LAB_FAULT, error)
-            return _blamed(ReasonKind.SYSTEM_FAULT, error)
+            well = await self.cluster.healthy()
+            return _blamed(ReasonKind.LAB_FAULT if well else ReasonKind.SYSTEM_FAULT, error)
         finally:
             self.cluster.state.used(workload)
         return judge(
@@ -129,24 +127,6 @@ class TrialRunner:
             self.study.limits,
         )
 
-    async def _settle(self, course: Course) -> None:
-        """Wait until compactions, hints and streams are done; after the limit the trial goes on and is marked."""
-        system = self.cluster.system
-        if not isinstance(system, Settles):
-            return
-        deadline = time.monotonic() + self.study.data.settle_timeout_s
-        while True:
-            busy = await system.busy(self.cluster.databases)
-            outstanding = {what: amount for what, amount in busy.items() if amount > 0}
-            if not outstanding:
-                return
-            if time.monotonic() > deadline:
-                course.still_busy = outstanding
-                return
-            text = ", ".join(f"{amount:g} {what}" for what, amount in outstanding.items())
-            self.watcher.tell(Waiting(f"quiet: {text}"))
-            await asyncio.sleep(SETTLE_POLL_S)
-
     async def _measure(
         self, planned: PlannedTrial, load: Load, workload: Workload, phases: PhaseLog, course: Course
     ) -> None:
@@ -155,30 +135,39 @@ class TrialRunner:
         endpoint = cluster.system.endpoint(cluster.databases, schema)
         driving = order.measure(load, endpoint, schema, workload, planned.seed)
         limit_s = self.study.limits.trial_timeout_s
-
-        def take(node: str, record: Mapping[str, Any]) -> None:
-            self._take(course, node, record)
-
         begun_s = time.time()
         cluster.readings.forget_before(begun_s - PROBE_INTERVAL_S)
-        async with phases.bracket(Phase.MEASURE, limit_s, EngineError):
+
+        def take(node: str, record: Mapping[str, Any]) -> None:
+            if self._take(course, node, record) and load.warm_up_s:
+                self.watcher.tell(PhaseEntered(Phase.MEASURE, limit_s))
+                phases.passed(Phase.WARM_UP, begun_s, record["t_s"])
+
+        async with phases.bracket(Phase.MEASURE, limit_s, SystemFault):
             if load.warm_up_s:
                 self.watcher.tell(PhaseEntered(Phase.WARM_UP, load.warm_up_s))
-            await cluster.engine.drive(driving, cluster.loaders, take, limit_s)
+            await cluster.engine.drive(driving, cluster.loaders, take, limit_s + ENGINE_GRACE_S)
         ended_s = time.time()
-        async with phases.bracket(Phase.DRAIN, COLLECT_TIMEOUT_S, ProbeError):
+        async with phases.bracket(Phase.DRAIN, DRAIN_TIMEOUT_S, ProbeError):
             await cluster.readings.reach(ended_s)
-        course.samples = cluster.readings.between(begun_s, ended_s)
+            course.samples = cluster.readings.between(begun_s, ended_s)
+            self.watcher.tell(Waiting("whether every node still answers"))
+            if not await cluster.healthy():
+                raise SystemFault("a node no longer answers after the load", system=cluster.system.name)
 
-    def _take(self, course: Course, node: str, record: Mapping[str, Any]) -> None:
+    def _take(self, course: Course, node: str, record: Mapping[str, Any]) -> bool:
+        """Take in a record; returns whether it is the first of the measured phase."""
         kind = record["record"]
         if kind == "hello":
             course.hello = record
         elif kind == "interval":
+            first = record["phase"] == "measure" and not course.measured()
             course.intervals.setdefault(node, []).append(record)
             self.watcher.tell(Ticked(node, record))
+            return first
         elif kind == "done" and record["phase"] == "measure":
             course.dones.append(record)
+        return False
 
     def _collect(self, draft: TrialDraft, course: Course, offsets: Mapping[Path, int]) -> None:
         for name, facts in self.cluster.facts.items():
@@ -189,9 +178,9 @@ class TrialRunner:
             draft.samples(node_name, samples)
         for node in self.cluster.databases:
             for path in self.cluster.system.logs(node):
-                draft.log(node.name, path.name, _since(path, offsets.get(path, 0)))
+                if content := since(path, offsets.get(path, 0)):
+                    draft.log(node.name, path.name, content)
         draft.links(self.cluster.links)
-        draft.events(course.notes)
 
     def _seal(
         self, draft: TrialDraft, record: TrialRecord, phases: PhaseLog, course: Course, verdict: Verdict
@@ -203,6 +192,7 @@ class TrialRunner:
                     "ended_s": time.time(),
                     "phases": (*started, *phases.times),
                     "verdict": verdict,
+                    "data": course.data,
                     "responses": responses(course.measured(), course.dones),
                     "versions": self._versions(course),
                 }
@@ -219,23 +209,9 @@ class TrialRunner:
         }
 
 
-def _blamed(kind: ReasonKind, error: SteelyardError) -> Verdict:
-    detail = error.message if not error.hint else f"{error.message} ({error.hint})"
+def _blamed(kind: ReasonKind, error: Exception) -> Verdict:
+    if isinstance(error, SteelyardError):
+        detail = f"{error.message} ({error.hint})" if error.hint else error.message
+    else:
+        detail = f"{type(error).__name__}: {error}"
     return Verdict(outcome="invalid", reasons=(Reason(kind=kind, detail=detail),))
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
-def _since(path: Path, offset: int) -> bytes:
-    """What was appended to a log since `offset`, at most its last LOG_TAIL_BYTES."""
-    try:
-        with path.open("rb") as handle:
-            handle.seek(max(offset, _size(path) - LOG_TAIL_BYTES))
-            return handle.read()
-    except FileNotFoundError:
-        return b""

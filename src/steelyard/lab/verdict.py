@@ -44,25 +44,21 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
     return Verdict(outcome="invalid" if reasons else "valid", reasons=reasons)
 
 
-def _duration_s(evidence: Evidence) -> float:
-    first = min(done["first_sent_s"] for done in evidence.dones)
-    return float(max(done["last_done_s"] for done in evidence.dones) - first)
-
-
 def _pacing(evidence: Evidence, limits: Limits) -> list[Reason]:
-    """Only what the generator did late although it could have sent: waiting for a place in flight is the system's."""
+    """LAG: what the generator did late although it could have sent. RATE: operations that were due and never sent,
+    because the system had no place for them: the load was not what the treatment says."""
     if evidence.load.schedule == "closed":
         return []
     reasons = []
     late_ms = quantile_ms(merged(evidence.intervals, "pacing"), 0.99)
     if late_ms is not None and late_ms > limits.lag_p99_ms:
         reasons.append(Reason(kind=ReasonKind.LAG, measured=late_ms, threshold=limits.lag_p99_ms, unit="ms"))
-    rate = evidence.load.rate_per_s
-    seconds = _duration_s(evidence)
-    sent = sum(done["operations"] + done["errors"] for done in evidence.dones)
-    if rate and seconds > 0 and sent / seconds < limits.offered_rate_fraction * rate:
-        needed = limits.offered_rate_fraction * rate
-        reasons.append(Reason(kind=ReasonKind.RATE, measured=sent / seconds, threshold=needed, unit="op/s"))
+    sent = sum(interval["sent"] for interval in evidence.intervals)
+    due = sum(done["operations"] + done["errors"] for done in evidence.dones)
+    if due and sent / due < limits.offered_rate_fraction:
+        measured, unit = sent / due, "of the operations that were due"
+        threshold = limits.offered_rate_fraction
+        reasons.append(Reason(kind=ReasonKind.RATE, measured=measured, threshold=threshold, unit=unit))
     return reasons
 
 
@@ -135,13 +131,17 @@ def _instruments(evidence: Evidence, limits: Limits) -> list[Reason]:
                     kind=ReasonKind.PROBE_GAP, measured=gap, threshold=limits.probe_gap_s, unit="s", detail=f"on {node}"
                 )
             )
-    steal = [s.value for samples in evidence.samples.values() for s in samples if s.metric == STEAL_METRIC]
-    if steal and sum(steal) / len(steal) > limits.steal_fraction:
-        mean = sum(steal) / len(steal)
-        reasons.append(
-            Reason(kind=ReasonKind.STEAL, measured=mean, threshold=limits.steal_fraction, unit="of all CPU time")
-        )
+    worst = max((_steal(samples, begun, ended) for samples in evidence.samples.values()), default=0.0)
+    if worst > limits.steal_fraction:
+        threshold = limits.steal_fraction
+        reasons.append(Reason(kind=ReasonKind.STEAL, measured=worst, threshold=threshold, unit="of all CPU time"))
     return reasons
+
+
+def _steal(samples: Sequence[Sample], begun_s: float, ended_s: float) -> float:
+    """Mean steal on one node while it was measured; readings of a second end up to a second after it."""
+    values = [s.value for s in samples if s.metric == STEAL_METRIC and begun_s <= s.t_s <= ended_s + 1]
+    return sum(values) / len(values) if values else 0.0
 
 
 def _longest_gap_s(times_s: Sequence[float], begun_s: float, ended_s: float) -> float:

@@ -71,6 +71,8 @@ class SystemFault(SteelyardError):
         super().__init__(message, hint)
         self.node = node
         self.system = system
+        self.evidence: dict[str, dict[str, bytes]] = {}
+        """Node to name of log to its end, kept before the nodes were given back."""
 
 
 class EngineError(SteelyardError):

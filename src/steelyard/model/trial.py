@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from steelyard.model.base import Value
-from steelyard.model.study import Level
+from steelyard.model.study import Level, Limits
 from steelyard.model.verdict import Verdict
 
 
@@ -80,6 +80,10 @@ class TrialRecord(Value):
     """How many trials this start had served before, counting this one: from 1."""
     seed: int
     control: bool = False
+    data: str = ""
+    """How the tables came to their state: thawed, filled, unchanged, continued, truncated."""
+    limits: Limits = Limits()
+    """Thresholds of the verdict."""
     begun_s: float
     """Seconds since the epoch."""
     ended_s: float | None = None

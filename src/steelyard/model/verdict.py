@@ -27,6 +27,23 @@ class ReasonKind(StrEnum):
     LAB_FAULT = "the laboratory failed"
 
 
+LABORATORY = frozenset(
+    {
+        ReasonKind.LAG,
+        ReasonKind.GENERATOR_BUSY,
+        ReasonKind.PROBE_GAP,
+        ReasonKind.DROPPED,
+        ReasonKind.STILL_BUSY,
+        ReasonKind.DEBUG_ENGINE,
+        ReasonKind.STEAL,
+        ReasonKind.LAB_FAULT,
+    }
+)
+"""Reasons that are the laboratory's, or its surroundings': the attempt is void and worth another. All others are
+what the system
+did under the load that was asked for: a result, and the same again if repeated."""
+
+
 class Reason(Value):
     """One reason: the number that was measured, and the threshold that it crossed."""
 
@@ -38,7 +55,7 @@ class Reason(Value):
 
 
 class Verdict(Value):
-    """`system_fault` tells a result (the system failed) from a voided attempt (the laboratory failed)."""
+    """valid, invalid(reasons) or unknown(reasons)."""
 
     outcome: Literal["valid", "invalid", "unknown"]
     reasons: tuple[Reason, ...] = ()
@@ -47,3 +64,15 @@ class Verdict(Value):
     def system_fault(self) -> bool:
         """Whether the system under test, not the laboratory, is to blame."""
         return any(reason.kind is ReasonKind.SYSTEM_FAULT for reason in self.reasons)
+
+    @property
+    def final(self) -> bool:
+        """Whether the trial needs no further attempt: valid, or invalid by what the system did."""
+        if self.outcome == "valid":
+            return True
+        return self.outcome == "invalid" and not any(reason.kind in LABORATORY for reason in self.reasons)
+
+    @property
+    def lab_fault(self) -> bool:
+        """Whether the laboratory itself failed."""
+        return any(reason.kind is ReasonKind.LAB_FAULT for reason in self.reasons)

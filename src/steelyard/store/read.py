@@ -48,9 +48,12 @@ class Store:
         return Plan.model_validate({**json.loads(head), "trials": trials})
 
     def trials(self) -> tuple[TrialRecord, ...]:
-        """Every sealed attempt, in order of time."""
+        """Every sealed attempt, in order of time. Treatments are named as the plan names them now, so that trials of
+        before a factor was added stand in its column."""
+        plan = self.plan
+        named = {trial.id: trial for trial in plan.trials} if plan else {}
         records = [
-            self._record(path.parent)
+            _named(self._record(path.parent), named)
             for path in (self.folder / layout.TRIALS).glob(f"*/{layout.TRIAL_JSON}")
             if not path.parent.name.startswith(layout.PARTIAL_PREFIX)
         ]
@@ -106,9 +109,12 @@ class Store:
         """The journal. A torn line, left by a power cut, is passed over."""
         return _json_lines(self.folder / layout.EVENTS)
 
-    def trial_events(self, record: TrialRecord) -> list[dict[str, Any]]:
-        """What happened during one attempt."""
-        return _json_lines(self.folder_of(record) / layout.EVENTS)
+
+def _named(record: TrialRecord, named: dict[str, PlannedTrial]) -> TrialRecord:
+    planned = named.get(record.id)
+    if planned is None or planned.treatment == record.treatment:
+        return record
+    return record.model_copy(update={"treatment": planned.treatment, "hard": planned.hard})
 
 
 def _json_lines(path: Path) -> list[dict[str, Any]]:

@@ -115,11 +115,6 @@ class TrialDraft:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
 
-    def events(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """What happened during the trial."""
-        lines = "".join(json.dumps(event) + "\n" for event in events)
-        (self.folder / layout.EVENTS).write_text(lines, encoding="utf-8")
-
     def seal(self, record: TrialRecord) -> TrialRecord:
         """Checksums, then one rename. Returns the record as written."""
         files = sorted(path for path in self.folder.rglob("*") if path.is_file() and path.name != layout.TRIAL_JSON)
@@ -183,7 +178,7 @@ class StoreWriter:
             handle.write(line + "\n")
 
     def intend(self, study: Study, text: str, plan: Plan) -> None:
-        """Write the study and its plan."""
+        """Write the study, as its file and as it was read, and its plan."""
         write_atomically(self.folder / layout.STUDY_TOML, text)
         write_atomically(self.folder / layout.STUDY_JSON, study.model_dump_json(indent=1))
         head = plan.model_dump_json(exclude={"trials"})

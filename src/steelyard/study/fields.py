@@ -90,10 +90,13 @@ def exists(factor: str, names: Mapping[str, Sequence[str]]) -> bool:
 def hard(factor: str, names: Mapping[str, Sequence[str]]) -> bool:
     """Whether a change of the factor needs a new cluster.
 
-    `load` never does, `site` and `data` always do. A system's settings do unless their field says `easy`; a workload's
+    `load` never does but for its engine, `site` and `data` always do. A system's settings do unless their field says
+    `easy`; a workload's
     settings do not unless their field says `easy: False`.
     """
     section, _, rest = dotted(factor).partition(".")
+    if rest == "engine" and section == "load":
+        return True
     if section == "load" or dotted(factor) == "workload.name":
         return False
     if section == "data" or rest in SECTIONS[section].model_fields:

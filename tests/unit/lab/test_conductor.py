@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from steelyard.lab import cluster as cluster_module
 from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.lab.progress import Silent, TimeLeft
-from steelyard.model.errors import EngineError, SystemFault
+from steelyard.model.errors import EngineError, SiteError, SteelyardError, SystemFault
 from steelyard.model.study import Study
 from steelyard.store import Store, StoreWriter
-from tests.unit.lab.fakes import FakeParts, Script, plan_of, study, without_waiting
+from tests.unit.lab.fakes import FakeParts, FakeSite, FakeSystem, Script, plan_of, study, without_waiting
 
 
 @pytest.fixture
@@ -139,4 +140,90 @@ def test_too_many_failures_of_the_laboratory_end_the_study(script: Script) -> No
     script.on_drive = always
     with pytest.raises(EngineError):
         conduct(script)
+    assert script.leases == script.released
+
+
+def test_a_missing_program_is_no_result_about_the_system(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def missing(self: object) -> None:
+        raise SystemFault("no Java 17", "apt-get install openjdk-17-jre-headless")
+
+    monkeypatch.setattr(FakeSystem, "prepare", missing)
+    with pytest.raises(SiteError, match="no Java 17"):
+        conduct(script)
+    assert stored(script).trials() == ()
+    monkeypatch.undo()
+    without_waiting(monkeypatch)
+    assert conduct(script).valid == 8, "mended, the same command does everything"
+
+
+def test_a_broken_laboratory_ends_the_study_and_burns_no_trial(script: Script) -> None:
+    def broken(count: int, order: Any) -> None:
+        if order["action"] == "load":
+            raise EngineError("no agent")
+
+    script.on_drive = broken
+    with pytest.raises(SteelyardError, match="3 times in a row"):
+        conduct(script)
+    assert script.leases == script.released
+    script.on_drive = lambda count, order: None
+    assert conduct(script).valid == 8
+
+
+def test_an_error_while_cleaning_up_neither_hides_the_first_nor_stops_an_interrupt(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stuck(self: FakeSite, lease: Any) -> None:
+        raise SiteError("the bridge is busy")
+
+    monkeypatch.setattr(FakeSite, "release", stuck)
+    script.hang_at_drive = 1
+    chosen = study(data={"state": "continue"})
+    plan = plan_of(chosen)
+
+    async def interrupt(conductor: Conductor) -> None:
+        task = asyncio.ensure_future(conductor.run())
+        while len(script.driven) < 2:  # noqa: ASYNC110 - the fake engine has no event to wait for
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await task
+        assert "the bridge is busy" in str(getattr(caught.value, "__notes__", ""))
+
+    with StoreWriter(script.folder / "store", "fake") as writer:
+        writer.intend(chosen, "", plan)
+        parts: Any = FakeParts(script)
+        asyncio.run(interrupt(Conductor(chosen, plan, writer, parts, Silent(), lambda t, r: TimeLeft(0, 0, 0))))
+
+
+def test_a_node_that_dies_under_load_is_a_result_although_the_engine_was_content(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_module, "HEALTH_TIMEOUT_S", 0.01)
+
+    def die(count: int, order: Any) -> None:
+        script.healthy = count != 2
+
+    script.on_drive = die
+    original = FakeParts.system
+
+    def revive(self: FakeParts, settings: Any) -> Any:
+        self.script.healthy = True
+        return original(self, settings)
+
+    monkeypatch.setattr(FakeParts, "system", revive)
+    assert conduct(script) == Outcome(planned=8, valid=7, invalid=1, missing=0)
+
+
+def test_a_view_that_cannot_write_stops_nothing(script: Script) -> None:
+    class Closed:
+        def tell(self, event: Any) -> None:
+            raise OSError("the terminal is gone")
+
+    chosen = study(data={"state": "continue"})
+    plan = plan_of(chosen)
+    with StoreWriter(script.folder / "store", "fake") as writer:
+        writer.intend(chosen, "", plan)
+        parts: Any = FakeParts(script)
+        conductor = Conductor(chosen, plan, writer, parts, Closed(), lambda t, r: TimeLeft(0, 0, 0))
+        assert asyncio.run(conductor.run()).valid == 8
     assert script.leases == script.released

@@ -41,7 +41,7 @@ OPEN = Load(schedule="constant", rate_per_s=1000.0, operations=1000)
 @pytest.mark.parametrize(
     ("changes", "kind"),
     [
-        ({"load": OPEN}, ReasonKind.RATE),
+        ({"load": OPEN, "intervals": [{"sent": 900, "counts": []}]}, ReasonKind.RATE),
         ({"done": {"busiest_thread_fraction": 0.95}}, ReasonKind.GENERATOR_BUSY),
         ({"done": {"dropped": 1}}, ReasonKind.DROPPED),
         ({"optimised": False}, ReasonKind.DEBUG_ENGINE),
@@ -65,5 +65,8 @@ def test_a_late_generator_is_blamed_only_for_its_own_delay() -> None:
     load = Load(schedule="constant", rate_per_s=200.0, operations=1000)
     late = [20_000_000, 20_001_023, 1000]
     for measure, expected in (("pacing", [ReasonKind.LAG]), ("lag", [])):
-        interval = {"counts": [{"operation": "read", "outcome": "ok", "measure": measure, "buckets": [late]}]}
+        interval = {
+            "sent": 1000,
+            "counts": [{"operation": "read", "outcome": "ok", "measure": measure, "buckets": [late]}],
+        }
         assert kinds(evidence(load=load, intervals=[interval])) == expected
