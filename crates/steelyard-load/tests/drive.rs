@@ -307,7 +307,7 @@ fn a_read_modify_write_is_one_operation_of_two_parts() {
         (10, 10)
     );
     assert_eq!(
-        (of("read", "service"), of("update", "service"), of("read", "response")),
+        (of("read", "part"), of("update", "part"), of("read", "service")),
         (10, 10, 0)
     );
     assert_eq!(told.count("service", |ns| ns > 29 * MS / 10), 10);
