@@ -21,7 +21,8 @@ TIMEOUT_S = 600
 
 def call(*argv: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key != "STEELYARD_AGENT"}
-    environment |= {"PATH": f"{Path.home() / '.cargo/bin'}:/usr/local/bin:/usr/bin:/bin", "NO_COLOR": "1"}
+    places = [place for place in environment["PATH"].split(os.pathsep) if Path(place) != SCRIPTS]
+    environment |= {"PATH": os.pathsep.join(places), "NO_COLOR": "1"}
     return subprocess.run(
         [str(word) for word in argv],
         cwd=cwd,

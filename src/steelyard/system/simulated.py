@@ -54,6 +54,7 @@ class Settings(Value):
     servers: int = Field(default=1, ge=1, le=4096)
     """Operations that a node serves at the same time."""
     service_distribution: Literal["constant", "exponential"] = "constant"
+    """How single service times vary around the planted one."""
     start_cv: float = Field(default=0.0, ge=0, le=10)
     """Coefficient of variation of a factor on all service times of one start of a cluster: variance between starts."""
     trial_cv: float = Field(default=0.0, ge=0, le=10)
@@ -64,7 +65,9 @@ class Settings(Value):
     remember: bool = False
     """Keep rows in memory, each on the node that got it: needs one node or routing by token."""
     port: int = Field(default=9042, ge=1, le=65535)
+    """Where the nodes listen for clients."""
     seed: int = Field(default=1, ge=0, le=2**63 - 1)
+    """Of everything that is drawn; every start of a cluster draws anew from it."""
 
     @field_validator("stall", mode="before")
     @classmethod
