@@ -8,12 +8,14 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.cli.board import Board, clock_span, label_of, spark
+from steelyard.cli.board import Board, NodeState, clock_span, label_of, spark
 from steelyard.lab import progress
 from steelyard.model.trial import Phase
 
@@ -73,21 +75,24 @@ def _load(board: Board) -> Text:
     return text
 
 
-def _nodes(board: Board) -> Text:
-    text = Text(" nodes  ", style="dim")
-    for name, state in sorted(board.nodes.items()):
-        user, system = (state.values.get(f"node_cpu_{kind}_cores") for kind in ("user", "system"))
-        memory = state.values.get("node_memory_rss_bytes")
-        written = state.values.get("node_disk_write_bytes_per_s")
-        parts = [name]
-        if user is not None and system is not None:
-            parts.append(f"{(user + system):.2f} cores")
-        if memory is not None:
-            parts.append(f"{memory / 2**20:,.0f} MB")
-        if written is not None and name.startswith("n"):
-            parts.append(f"{written / 1e6:.1f} MB/s written")
-        text.append(" ".join(parts) + "   ")
-    return text
+def _nodes(board: Board) -> RenderableType:
+    """One node beside the other, as many as fit on a line."""
+    parts = [Text.assemble((name, "bold"), " ", _readings(name, state)) for name, state in sorted(board.nodes.items())]
+    return Padding(Columns(parts, padding=(0, 3)), (0, 0, 0, 1))
+
+
+def _readings(name: str, state: NodeState) -> str:
+    user, system = (state.values.get(f"node_cpu_{kind}_cores") for kind in ("user", "system"))
+    memory = state.values.get("node_memory_rss_bytes")
+    written = state.values.get("node_disk_write_bytes_per_s")
+    words = []
+    if user is not None and system is not None:
+        words.append(f"{user + system:4.2f} cores")
+    if memory is not None:
+        words.append(f"{memory / 2**20:4,.0f} MB")
+    if written is not None and name.startswith("n"):
+        words.append(f"{written / 1e6:.1f} MB/s written")
+    return " ".join(words)
 
 
 def _cells(board: Board) -> Table:
@@ -100,7 +105,7 @@ def _cells(board: Board) -> Table:
     for cell in board.cells.values():
         values = cell.values_ms
         middle = f"{statistics.median(values) / 1000:.3f} s" if values else "-"
-        spread = f"{min(values) / 1000:.3f} to {max(values) / 1000:.3f} s" if values else "-"
+        spread = f"{min(values) / 1000:.3f} to {max(values) / 1000:.3f} s" if len(values) > 1 else "-"
         notes = [f"{cell.invalid} voided"] if cell.invalid else []
         if cell.infeasible:
             notes.append(f"infeasible: {cell.infeasible}")

@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from steelyard.model.base import Value
 from steelyard.model.errors import SiteError
 from steelyard.node.base import Node
+from steelyard.node.process import Server, start_ticks
 from steelyard.site.base import Lease
 
 MARKER = "STEELYARD_LEASE"
@@ -178,16 +179,15 @@ def boot_id() -> str:
 def owner(pid: int | None = None) -> Owner:
     """This process, or another one that lives. Raises SiteError if it does not."""
     number = os.getpid() if pid is None else pid
-    stat = _stat(number)
-    if stat is None:
+    ticks = start_ticks(number)
+    if ticks is None:
         raise SiteError(f"there is no process {number}")
-    return Owner(pid=number, start_ticks=stat[1], boot_id=boot_id())
+    return Owner(pid=number, start_ticks=ticks, boot_id=boot_id())
 
 
 def lives(who: Owner) -> bool:
     """Whether this very process still runs."""
-    stat = _stat(who.pid)
-    return stat is not None and stat == (stat[0], who.start_ticks) and stat[0] not in "ZX" and who.boot_id == boot_id()
+    return who.boot_id == boot_id() and Server(who.pid, who.start_ticks).alive
 
 
 def abandoned(record: Record, now: datetime) -> str:
@@ -217,7 +217,7 @@ def processes(identity: str, cgroups: Collection[Path] = (), networks: Collectio
     for entry in os.listdir("/proc"):
         if entry.isdigit() and (pid := int(entry)) not in found and _belongs(pid, identity, files):
             found.add(pid)
-    return {pid for pid in found if pid != os.getpid() and (stat := _stat(pid)) is not None and stat[0] not in "ZX"}
+    return {pid for pid in found if pid != os.getpid() and start_ticks(pid) is not None}
 
 
 def strays(site: str) -> list[Lease]:
@@ -291,14 +291,3 @@ def _file_identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return stat.st_dev, stat.st_ino
-
-
-def _stat(pid: int) -> tuple[str, int] | None:
-    """State letter and start time in ticks of a process; None if there is none. See proc_pid_stat(5)."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    # The name in parentheses may hold blanks and parentheses itself.
-    fields = text.rpartition(")")[2].split()
-    return fields[0], int(fields[19])

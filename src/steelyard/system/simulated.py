@@ -13,8 +13,6 @@ import contextlib
 import hashlib
 import json
 import os
-import signal
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +25,7 @@ from steelyard.model.schema import Schema
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import run, spawn
+from steelyard.node.process import living, stop, write_record
 from steelyard.system.base import Endpoint
 
 NAME = "simulated"
@@ -37,7 +36,6 @@ RECORD = "sim.json"
 OUT, ERR = "sim.out", "sim.err"
 SCHEMA_TIMEOUT_S = 30.0
 END_TIMEOUT_S = 5.0
-POLL_S = 0.01
 NO_CONNECTION = 3
 """Exit code of `steelyard-agent cql` when the node does not accept connections."""
 
@@ -118,16 +116,13 @@ class Simulated:
     async def start(self, node: Node, peers: Sequence[Node]) -> None:
         """Start the server and return at once; does nothing if it runs."""
         self._local(node)
-        if _living(node) is not None:
+        if living(node.folder / RECORD) is not None:
             return
         argv = self.argv(node, peers)
         process = await spawn(node, argv, stdout=node.folder / OUT, stderr=node.folder / ERR)
         self._started[node.folder] = process
-        ticks = _start_ticks(process.pid)
-        if ticks is None:
+        if write_record(node.folder / RECORD, process.pid, argv=argv) is None:
             raise self._died(node)
-        record = {"pid": process.pid, "started_ticks": ticks, "argv": argv}
-        (node.folder / RECORD).write_text(json.dumps(record), encoding="utf-8")
 
     def argv(self, node: Node, peers: Sequence[Node]) -> list[str]:
         """The node's command line."""
@@ -146,7 +141,7 @@ class Simulated:
 
     async def ready(self, node: Node, members: int) -> bool:
         """Whether the node answers and knows `members` nodes. Raises SystemFault if it died."""
-        if _living(node) is None:
+        if living(node.folder / RECORD) is None:
             raise self._died(node)
         try:
             (peers,) = await self._ask(node, "SELECT peer FROM system.peers_v2")
@@ -158,7 +153,7 @@ class Simulated:
 
     async def waiting_for(self, node: Node) -> str:
         """What a node that is not ready is doing."""
-        return "beginning to listen" if _living(node) is not None else "not running"
+        return "beginning to listen" if living(node.folder / RECORD) is not None else "not running"
 
     async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
         """Keyspace and table on all nodes (the first tells the others). Idempotent."""
@@ -177,11 +172,11 @@ class Simulated:
 
     async def stop(self, node: Node) -> None:
         """SIGTERM; SIGKILL after a limit. Data are gone. Idempotent."""
-        await self._end(node, (signal.SIGTERM, signal.SIGKILL))
+        await self._end(node, END_TIMEOUT_S)
 
     async def kill(self, node: Node) -> None:
         """SIGKILL. Idempotent."""
-        await self._end(node, (signal.SIGKILL,))
+        await self._end(node, 0.0)
 
     async def wipe(self, node: Node) -> None:
         """Remove logs; kill a server that still runs. Idempotent."""
@@ -196,8 +191,7 @@ class Simulated:
 
     async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
         """Options asked at start against those of the running process."""
-        record = _read_record(node)
-        asked, force = _options(record["argv"] if record else ()), _options(self._command_line(node))
+        asked, force = _options(_asked(node)), _options(self._command_line(node))
         names = asked.keys() | force.keys()
         return {
             name: (asked.get(name, ""), force.get(name, "")) for name in names if asked.get(name) != force.get(name)
@@ -205,8 +199,8 @@ class Simulated:
 
     def process_ids(self, node: Node) -> tuple[int, ...]:
         """The server's process id."""
-        pid = _living(node)
-        return (pid,) if pid is not None else ()
+        server = living(node.folder / RECORD)
+        return (server.pid,) if server is not None else ()
 
     def logs(self, node: Node) -> tuple[Path, ...]:
         """What the server printed."""
@@ -249,24 +243,17 @@ class Simulated:
         done = await run(node, argv, timeout_s=SCHEMA_TIMEOUT_S, watch=True)
         return [json.loads(line)["rows"] for line in done.stdout.splitlines() if line.strip()]
 
-    async def _end(self, node: Node, signals: Sequence[signal.Signals]) -> None:
-        for number in signals:
-            pid = _living(node)
-            if pid is None:
-                break
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
-            await _gone(node)
-        (node.folder / RECORD).unlink(missing_ok=True)
+    async def _end(self, node: Node, grace_s: float) -> None:
+        await stop(node.folder / RECORD, grace_s)
         process = self._started.pop(node.folder, None)
         if process is not None:
             await asyncio.wait_for(process.wait(), END_TIMEOUT_S)
 
     def _command_line(self, node: Node) -> tuple[str, ...]:
-        pid = _living(node)
-        if pid is None:
+        server = living(node.folder / RECORD)
+        if server is None:
             raise self._died(node)
-        return tuple(os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).rstrip("\0").split("\0"))
+        return tuple(os.fsdecode(Path(f"/proc/{server.pid}/cmdline").read_bytes()).rstrip("\0").split("\0"))
 
     def _died(self, node: Node) -> SystemFault:
         with contextlib.suppress(OSError):
@@ -311,36 +298,9 @@ def _options(argv: Sequence[str]) -> dict[str, str]:
     return {name: value or "true" for name, value in found.items()}
 
 
-def _read_record(node: Node) -> dict[str, Any] | None:
+def _asked(node: Node) -> tuple[str, ...]:
+    """The command line that the node's server was started with; empty if nobody wrote it down."""
     try:
-        record = json.loads((node.folder / RECORD).read_text(encoding="utf-8"))
-        return record if isinstance(record, dict) and {"pid", "started_ticks", "argv"} <= record.keys() else None
-    except (OSError, ValueError):
-        return None
-
-
-def _living(node: Node) -> int | None:
-    """The node's server by id and start time, so that a reused id is never taken for it."""
-    record = _read_record(node)
-    if record is None or _start_ticks(record["pid"]) != record["started_ticks"]:
-        return None
-    return int(record["pid"])
-
-
-async def _gone(node: Node) -> None:
-    """Wait until the node's server has ended, or a limit."""
-    deadline = time.monotonic() + END_TIMEOUT_S
-    while _living(node) is not None:
-        if time.monotonic() > deadline:
-            return
-        await asyncio.sleep(POLL_S)
-
-
-def _start_ticks(pid: int) -> int | None:
-    """Start time in clock ticks since boot; None if there is no such process, or it is a zombie."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    fields = text.rpartition(")")[2].split()
-    return None if fields[0] in {"Z", "X"} else int(fields[19])
+        return tuple(json.loads((node.folder / RECORD).read_text(encoding="utf-8"))["argv"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()

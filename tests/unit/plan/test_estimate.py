@@ -9,6 +9,7 @@ from steelyard.model.verdict import Verdict
 from steelyard.plan import Machine, expand, refusals, resolution
 from steelyard.plan.estimate import estimate
 from steelyard.plan.machine import available_memory_mb
+from steelyard.plan.rates import Shape, Shapes, corrections, start_phases
 from steelyard.plan.resolve import detectable_effect
 from tests.unit.study.paper import study
 
@@ -62,6 +63,30 @@ def test_more_work_takes_longer() -> None:
     large, larger = planned(FACTORS + "load.operations = [1000, 9000]\n")
     assert estimate(larger, large, cores=2).whole_s > 2 * estimate(plan, small, cores=2).whole_s
     assert estimate(plan, small, cores=8).whole_s < estimate(plan, small, cores=2).whole_s
+
+
+def test_only_the_first_start_that_freezes_a_state_is_started_twice() -> None:
+    frozen, plan = planned()
+    filling = estimate(plan, frozen, cores=2).start_s[3]
+    reload, anew = planned('[data]\nstate = "reload"\n' + FACTORS)
+    empty, emptied = planned('[data]\nstate = "truncate"\n' + FACTORS)
+    refilling, nothing = (estimate(p, s, cores=2).start_s[3] for p, s in ((anew, reload), (emptied, empty)))
+    assert filling > 1.3 * refilling
+    assert refilling > nothing
+    assert estimate(anew, reload, cores=2).trial_s > estimate(plan, frozen, cores=2).trial_s + 1.5
+
+
+def test_a_start_that_was_filled_corrects_two_deployments() -> None:
+    """Only such a start is wiped before its first trial; of two starts as expected none changes the estimate."""
+    _, plan = planned()
+    starts = list({trial.start: trial for trial in plan.trials if trial.settings["site"]["nodes"] == 1}.values())
+    deploy_s = start_phases(starts[0].settings, Shape(), 2, golden=True)[Phase.DEPLOY]
+    wiped = PhaseTime(phase=Phase.WIPE, entered_s=0.0, left_s=0.4)
+    first, second = (record(trial, 1.0, start_s=deploy_s * n) for trial, n in zip(starts, (2, 1), strict=True))
+    first = first.model_copy(update={"phases": (*first.phases, wiped)})
+    known = corrections([first, second], Shapes(), 2)
+    assert known.factor[Phase.DEPLOY] == pytest.approx(1.0)
+    assert Phase.WIPE not in known.factor
 
 
 def test_an_open_schedule_takes_as_long_as_it_says() -> None:

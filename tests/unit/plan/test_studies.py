@@ -32,7 +32,7 @@ def test_the_quickstart_is_small_enough_for_five_minutes() -> None:
     study, plan = planned("quickstart")
     assert plan.factors == {"nodes": (1, 3), "workload": ("ycsb-a", "ycsb-c", "ycsb-e", "ycsb-i")}
     assert plan.hard == ("nodes",)
-    assert estimate(plan, study, cores=2).low_s < 300
+    assert 180 < estimate(plan, study, cores=2).seconds < 360
 
 
 def test_richardson2017_is_as_published() -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -168,24 +164,6 @@ def test_table_in_force_speaks_the_words_of_the_settings() -> None:
     asked = _state.asked_of_table(Settings(replication_factor=3, compression="zstd", compaction="unified"))
     assert _state.table_in_force(answers) == asked
     assert set(_state.table_in_force(([], [])).values()) == {"missing"}
-
-
-def test_a_reused_process_id_is_another_process(node: Node) -> None:
-    with subprocess.Popen(["sleep", "60"]) as child:
-        server = _process.write_record(node, child.pid)
-        assert server is not None
-        assert _process.living(node) == server
-        Folders(node.folder).process.write_text(f'{{"pid": {child.pid}, "started_ticks": {server.started_ticks - 1}}}')
-        assert _process.living(node) is None
-        _process.Server(child.pid, server.started_ticks - 1).signal(signal.SIGKILL)
-        assert server.alive
-        os.kill(child.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 5
-        while server.alive and time.monotonic() < deadline:
-            time.sleep(0.01)
-        # Dead but not yet waited for.
-        assert not server.alive
-    assert _process.write_record(node, child.pid) is None
 
 
 @pytest.mark.parametrize(

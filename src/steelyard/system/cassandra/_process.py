@@ -1,22 +1,16 @@
-"""The server's process on a node of this machine: started, found again by pid and start time, stopped, diagnosed."""
+"""The server's process on a node of this machine, diagnosed: what it runs with, and why it died."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
 import re
-import signal
-import time
 from collections import deque
-from dataclasses import dataclass
 from pathlib import Path
 
+from steelyard.node import process
 from steelyard.node.base import Node
+from steelyard.node.process import Server
 from steelyard.system.cassandra._config import Folders
 
-POLL_S = 0.05
-KILL_TIMEOUT_S = 10.0
 TAIL_LINES = 6
 TAIL_BYTES = 65_536
 FRAME = re.compile(r"^\s*(at |\.\.\. \d+|$|WARNING: )")
@@ -24,83 +18,9 @@ FRAME = re.compile(r"^\s*(at |\.\.\. \d+|$|WARNING: )")
 REFUSALS = ("Invalid yaml", "ConfigurationException", "YAMLException")
 
 
-@dataclass(frozen=True)
-class Server:
-    """A process by id and start time (clock ticks after boot), so that a reused id is never taken for it."""
-
-    pid: int
-    started_ticks: int
-
-    @property
-    def alive(self) -> bool:
-        """Whether this very process exists and is no zombie."""
-        return start_ticks(self.pid) == self.started_ticks
-
-    def signal(self, number: int) -> None:
-        """Send a signal, if it is still this process."""
-        if self.alive:
-            try:
-                os.kill(self.pid, number)
-            except ProcessLookupError:
-                return
-
-
-def start_ticks(pid: int) -> int | None:
-    """Start time of a process in clock ticks since boot, None if there is none or it is a zombie."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    # The name in parentheses may hold anything; field 3 (state) follows the last ")", field 22 is the start time.
-    fields = text.rpartition(")")[2].split()
-    return None if fields[0] in {"Z", "X"} else int(fields[19])
-
-
-def write_record(node: Node, pid: int) -> Server | None:
-    """Write down the server of a node; None if it has ended already."""
-    ticks = start_ticks(pid)
-    if ticks is None:
-        return None
-    server = Server(pid, ticks)
-    Folders(node.folder).process.write_text(json.dumps({"pid": pid, "started_ticks": ticks}), encoding="utf-8")
-    return server
-
-
-def read_record(node: Node) -> Server | None:
-    """The server of a node as last written down; None if there never was one, or it was stopped."""
-    try:
-        read = json.loads(Folders(node.folder).process.read_text(encoding="utf-8"))
-        return Server(int(read["pid"]), int(read["started_ticks"]))
-    except (OSError, ValueError, KeyError):
-        return None
-
-
 def living(node: Node) -> Server | None:
     """The running server of a node, if there is one."""
-    server = read_record(node)
-    return server if server and server.alive else None
-
-
-async def gone(server: Server, timeout_s: float) -> bool:
-    """Wait until a server has ended; False if it has not after `timeout_s`."""
-    deadline = time.monotonic() + timeout_s
-    while server.alive:
-        if time.monotonic() > deadline:
-            return False
-        await asyncio.sleep(POLL_S)
-    return True
-
-
-async def stop(node: Node, grace_s: float) -> None:
-    """SIGTERM, SIGKILL after `grace_s`. Idempotent."""
-    server = living(node)
-    if server is not None:
-        if grace_s > 0:
-            server.signal(signal.SIGTERM)
-        if grace_s <= 0 or not await gone(server, grace_s):
-            server.signal(signal.SIGKILL)
-            await gone(server, KILL_TIMEOUT_S)
-    Folders(node.folder).process.unlink(missing_ok=True)
+    return process.living(Folders(node.folder).process)
 
 
 def tail(path: Path, lines: int) -> list[str]:

@@ -15,6 +15,7 @@ from steelyard.model.errors import SystemFault
 from steelyard.model.schema import Schema
 from steelyard.node.base import Node
 from steelyard.node.command import spawn
+from steelyard.node.process import KILL_TIMEOUT_S, stop, write_record
 from steelyard.system.base import Endpoint
 from steelyard.system.cassandra import (
     _archive,
@@ -101,7 +102,7 @@ class Cassandra:
         argv = ["env", "MALLOC_ARENA_MAX=2", *server]
         process = await spawn(node, argv, stdout=logs / "stdout.log", stderr=logs / "stderr.log")
         self._started[node.folder] = process
-        if _process.write_record(node, process.pid) is None:
+        if write_record(_config.Folders(node.folder).process, process.pid) is None:
             raise self._died(node)
 
     async def ready(self, node: Node, members: int) -> bool:
@@ -147,12 +148,12 @@ class Cassandra:
 
     async def stop(self, node: Node) -> None:
         """SIGTERM, which drains; SIGKILL after a limit. Idempotent."""
-        await _process.stop(node, STOP_TIMEOUT_S)
+        await stop(_config.Folders(node.folder).process, STOP_TIMEOUT_S)
         await self._reap(node)
 
     async def kill(self, node: Node) -> None:
         """SIGKILL. Idempotent."""
-        await _process.stop(node, 0.0)
+        await stop(_config.Folders(node.folder).process, 0.0)
         await self._reap(node)
 
     async def wipe(self, node: Node) -> None:
@@ -278,7 +279,7 @@ class Cassandra:
     async def _reap(self, node: Node) -> None:
         process = self._started.pop(node.folder, None)
         if process is not None:
-            await asyncio.wait_for(process.wait(), _process.KILL_TIMEOUT_S)
+            await asyncio.wait_for(process.wait(), KILL_TIMEOUT_S)
 
     def _died(self, node: Node) -> SystemFault:
         reason, hint = _process.why_dead(node)

@@ -1,0 +1,99 @@
+"""A process of this machine, by id and start time: looked at, written down, found again, ended.
+
+Ids are reused, and whoever started a process may be dead when it is looked for again. The start time tells the process
+from a later one with its id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+POLL_S = 0.02
+KILL_TIMEOUT_S = 10.0
+"""A killed process is gone within this, or something (a dead disk, a debugger) holds it."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A process by id and start time (clock ticks after boot), so that a reused id is never taken for it."""
+
+    pid: int
+    started_ticks: int
+
+    @property
+    def alive(self) -> bool:
+        """Whether this very process exists and is no zombie."""
+        return start_ticks(self.pid) == self.started_ticks
+
+    def signal(self, number: int) -> None:
+        """Send a signal, if it is still this process."""
+        if self.alive:
+            try:
+                os.kill(self.pid, number)
+            except ProcessLookupError:
+                return
+
+
+def start_ticks(pid: int) -> int | None:
+    """Start time of a process in clock ticks since boot, None if there is none or it is a zombie. See
+    proc_pid_stat(5)."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The name in parentheses may hold anything; field 3 (state) follows the last ")", field 22 is the start time.
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in {"Z", "X"} else int(fields[19])
+
+
+def write_record(path: Path, pid: int, **more: Any) -> Server | None:
+    """Write a process down, with `more` that its reader wants to know; None, and no file, if it has ended already."""
+    ticks = start_ticks(pid)
+    if ticks is None:
+        return None
+    path.write_text(json.dumps({"pid": pid, "started_ticks": ticks, **more}), encoding="utf-8")
+    return Server(pid, ticks)
+
+
+def read_record(path: Path) -> Server | None:
+    """The process as last written down; None if there never was one, or it was stopped."""
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+        return Server(int(read["pid"]), int(read["started_ticks"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def living(path: Path) -> Server | None:
+    """The process that is written down, if it still runs."""
+    server = read_record(path)
+    return server if server and server.alive else None
+
+
+async def gone(server: Server, timeout_s: float) -> bool:
+    """Wait until a process has ended; False if it has not after `timeout_s`."""
+    deadline = time.monotonic() + timeout_s
+    while server.alive:
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(POLL_S)
+    return True
+
+
+async def stop(record_path: Path, grace_s: float) -> None:
+    """SIGTERM, SIGKILL after `grace_s` (at once if that is 0), and the record is removed. Idempotent."""
+    server = living(record_path)
+    if server is not None:
+        if grace_s > 0:
+            server.signal(signal.SIGTERM)
+        if grace_s <= 0 or not await gone(server, grace_s):
+            server.signal(signal.SIGKILL)
+            await gone(server, KILL_TIMEOUT_S)
+    record_path.unlink(missing_ok=True)
