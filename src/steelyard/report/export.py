@@ -92,15 +92,19 @@ def as_json(found: Mapping[str, pl.DataFrame], about: Mapping[str, Mapping[str, 
     )  # fmt: skip
 
 
+ON_PAPER = {"background": "white", "padding": 8}
+"""A file is looked at on any ground; the page brings its own."""
+
+
 def figures(found: Mapping[str, Figure], folder: Path) -> tuple[Path, ...]:
-    """Write each panel as SVG, PNG and PDF, in the light theme's colours, and the captions. Gives the files' paths."""
+    """Write each panel as SVG, PNG and PDF, in the light theme's colours on white, and the captions. Gives the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     captions = []
     for name, figure in found.items():
         for index, panel in enumerate(figure.panels, start=1):
             stem = name if len(figure.panels) == 1 else f"{name}-{index}"
-            drawing = svg.draw(panel.spec)
+            drawing = svg.draw({**panel.spec, **ON_PAPER})
             for suffix, content in (
                 ("svg", drawing.encode("utf-8")),
                 ("png", vl_convert.svg_to_png(drawing, scale=PNG_SCALE)),
