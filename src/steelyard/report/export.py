@@ -97,7 +97,7 @@ ON_PAPER = {"background": "white", "padding": 8}
 
 
 def figures(found: Mapping[str, Figure], folder: Path) -> tuple[Path, ...]:
-    """Write each panel as SVG, PNG and PDF, in the light theme's colours on white, and the captions. Gives the paths."""
+    """Write each panel as SVG, PNG and PDF, in the light theme's colours on white, and captions. Gives the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     captions = []
