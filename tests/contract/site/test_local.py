@@ -180,7 +180,7 @@ def test_living_leases_of_another_state_folder_are_left_alone(tmp_path: Path) ->
 def test_limits_are_in_force(tmp_path: Path, mode: str) -> None:
     hierarchies = _cgroup.detect()
     if not hierarchies.has("memory") or not hierarchies.has("cpu"):
-        pytest.skip(f"no usable control groups: {hierarchies.problems}")
+        pytest.skip(f"this kernel lends no control groups: {hierarchies.problems}")
     settings = local.Settings.model_validate({"mode": mode, "cpus": 0.5, "memory_mb": 64})
     with leased(tmp_path, settings) as (site, lease):
         database, loader = lease.databases[0], lease.loaders[0]
@@ -232,7 +232,7 @@ def test_round_trip_between_nodes_is_short(tmp_path: Path) -> None:
 
 def test_switch_skips_the_packet_filters(tmp_path: Path) -> None:
     if not Path("/proc/sys/net/bridge").exists():
-        pytest.skip("no br_netfilter in this kernel")
+        pytest.skip("this kernel has no br_netfilter")
     with leased(tmp_path, NAMESPACES) as (_, lease):
         argv = ["ip", "netns", "exec", _network.switch(lease.id), "cat", "/proc/sys/net/bridge/bridge-nf-call-iptables"]
         assert asyncio.run(run(None, argv, timeout_s=10)).stdout.strip() in (b"0", b"")
