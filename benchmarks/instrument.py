@@ -42,9 +42,9 @@ def server(*options: str) -> Iterator[None]:
                     break
             time.sleep(0.02)
         fields = ", ".join(f"field{i} text" for i in range(10))
+        replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
         schema = (
-            "CREATE KEYSPACE IF NOT EXISTS ycsb WITH replication = {'class': 'SimpleStrategy', 'replication_factor':
-            1}",
+            f"CREATE KEYSPACE IF NOT EXISTS ycsb WITH replication = {replication}",
             f"CREATE TABLE IF NOT EXISTS ycsb.usertable (y_id text PRIMARY KEY, {fields})",
         )
         argv = [str(agent.find()), "cql", "--contact", f"{ADDRESS}:{PORT}", *schema]

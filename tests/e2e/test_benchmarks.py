@@ -1,0 +1,22 @@
+"""The benchmarks run, at sizes that say nothing about speed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.e2e.laboratory import ROOT
+
+pytestmark = pytest.mark.agent
+
+
+def test_the_instrument_is_measured() -> None:
+    argv = [sys.executable, str(ROOT / "benchmarks" / "instrument.py"), "--tiny"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert [row["errors"] for row in rows if "errors" in row] == [0] * 5
+    assert rows[-1]["cpu % of a core"] >= 0
