@@ -13,9 +13,9 @@ from steelyard.model.trial import TrialRecord
 
 
 def settled(attempts: Sequence[TrialRecord], limit: int) -> bool:
-    """Whether a trial needs no further attempt: valid, a result about the system, or voided `limit` times. Attempts
-    that
-    the laboratory itself spoilt do not count: whoever mended it may go on."""
+    """Whether a trial needs no further attempt: valid, a result about the system, or voided `limit` times.
+
+    Attempts that the laboratory itself spoilt do not count: whoever mended it may go on."""
     if any(record.verdict.final for record in attempts):
         return True
     return sum(not record.verdict.lab_fault for record in attempts) >= limit

@@ -127,7 +127,7 @@ class Limits(Value):
     error_fraction: float = Field(default=0.01, ge=0, le=1)
     """Failed operations over all operations."""
     not_found_fraction: float = Field(default=0.0, ge=0, le=1)
-    """Reads of keys that must exist but returned no row, over all reads."""
+    """Reads of keys that must exist but returned no row, over all answered operations."""
     probe_gap_s: float = Field(default=5.0, gt=0)
     """The longest time without a sample of any node."""
     steal_fraction: float = Field(default=0.1, ge=0, le=1)

@@ -12,7 +12,6 @@ PLAN = "plan.jsonl"
 EVENTS = "events.jsonl"
 LOCK = ".lock"
 TRIALS = "trials"
-DERIVED = "derived"
 
 TRIAL_JSON = "trial.json"
 LINKS_JSON = "links.json"

@@ -15,7 +15,6 @@ from cassandra.policies import RoundRobinPolicy, TokenAwarePolicy
 from cassandra.protocol import SyntaxException
 from cassandra.query import BatchStatement
 
-from steelyard.model.errors import EngineError
 from steelyard.node import agent
 
 pytestmark = pytest.mark.agent
@@ -25,10 +24,7 @@ FIELDS = tuple(f"field{index}" for index in range(10))
 
 
 def _agent() -> str:
-    try:
-        return str(agent.find())
-    except EngineError as error:
-        pytest.skip(error.message)
+    return str(agent.find())
 
 
 def _begin(*options: str) -> tuple[subprocess.Popen[str], str]:
