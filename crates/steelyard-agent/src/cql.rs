@@ -6,9 +6,11 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
-use steelyard_client::link::{Credentials, Link, LinkError};
+use steelyard_channel::ClientTls;
+use steelyard_client::link::{Access, Credentials, Link, LinkError};
 use steelyard_cql::response::Rows;
-use steelyard_cql::{Consistency, CqlError, Value};
+use steelyard_cql::{Compression, Consistency, CqlError, Value};
+use steelyard_wire::{Tls, Verify};
 
 use crate::{Exit, UNREACHABLE};
 
@@ -23,9 +25,67 @@ pub struct Arguments {
     /// How many replicas must answer.
     #[arg(long, default_value = "ONE", value_parser = level)]
     consistency: Consistency,
+    /// Compress frames: lz4 or snappy.
+    #[arg(long, value_parser = compression)]
+    compression: Option<Compression>,
+    /// Encrypt the connection.
+    #[arg(long)]
+    tls: bool,
+    #[command(flatten)]
+    encryption: Encryption,
     /// Statements, executed one after another; the first that fails is the last.
     #[arg(required = true)]
     statements: Vec<String>,
+}
+
+#[derive(clap::Args)]
+struct Encryption {
+    /// Authorities that are trusted (PEM); this machine's without it.
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    tls_ca: Option<String>,
+    /// Certificate of this client (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    tls_certificate: Option<String>,
+    /// Its key (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    tls_key: Option<String>,
+    /// What of the node's certificate is checked: full, chain (all but the name), none.
+    #[arg(long, value_name = "WHAT", default_value = "full", value_parser = verify, requires = "tls")]
+    tls_verify: Verify,
+    /// Name that the certificate must bear; the contact's without it.
+    #[arg(long, value_name = "NAME", requires = "tls")]
+    tls_name: Option<String>,
+}
+
+impl Arguments {
+    fn access(&self) -> Result<Access, LinkError> {
+        let tls = self.tls.then(|| Tls {
+            ca: self.encryption.tls_ca.clone(),
+            certificate: self.encryption.tls_certificate.clone(),
+            key: self.encryption.tls_key.clone(),
+            verify: self.encryption.tls_verify,
+            name: self.encryption.tls_name.clone(),
+        });
+        Ok(Access {
+            credentials: Credentials::from_environment(),
+            tls: tls.as_ref().map(ClientTls::new).transpose()?,
+            compression: self.compression,
+        })
+    }
+}
+
+fn compression(name: &str) -> Result<Compression, String> {
+    let names = Compression::ALL.map(Compression::name).join(", ");
+    Compression::from_name(name).ok_or_else(|| format!("allowed: {names}"))
+}
+
+fn verify(name: &str) -> Result<Verify, String> {
+    match name {
+        "full" => Ok(Verify::Full),
+        "chain" => Ok(Verify::Chain),
+        "none" => Ok(Verify::None),
+        _ => Err("allowed: full, chain, none".to_owned()),
+    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -44,7 +104,9 @@ fn level(name: &str) -> Result<Consistency, String> {
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let mut out = io::stdout().lock();
     let timeout = Duration::from_secs_f64(arguments.timeout_s);
-    let mut link = Link::open(&arguments.contact, Credentials::from_environment().as_ref(), timeout)
+    let mut link = arguments
+        .access()
+        .and_then(|access| Link::open(&arguments.contact, &access, timeout))
         .map_err(|error| unreachable(&error))?;
     for statement in &arguments.statements {
         match link.query(statement, arguments.consistency) {
@@ -68,7 +130,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 fn unreachable(error: &LinkError) -> Box<dyn Error> {
     Exit {
         code: UNREACHABLE,
-        message: error.to_string(),
+        message: format!("{error} ({})", error.hint()),
         said: false,
     }
     .into()
@@ -92,7 +154,7 @@ fn table(mut rows: Rows<'_>) -> Result<Json, CqlError> {
 
 /// The value as JSON has it. Integers beyond 64 bits, decimals, times, addresses and identifiers become strings, bytes
 /// become hexadecimal after 0x; a map becomes an object, its keys written as strings.
-fn to_json(value: &Value<'_>) -> Json {
+pub(crate) fn to_json(value: &Value<'_>) -> Json {
     match value {
         Value::Null => Json::Null,
         Value::Text(text) => json!(text),

@@ -54,15 +54,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     };
     let (clients, connected) = match cql::connect(&order, &slots) {
         Ok(connected) => connected,
-        Err(ConnectError::Link(error @ LinkError::Server { .. })) => {
-            return Err(fail(
-                1,
-                error.to_string(),
-                "do keyspace, table and columns exist, and may this user use them?",
-            ));
-        }
         Err(ConnectError::Link(error)) => {
-            return Err(fail(UNREACHABLE, error.to_string(), "is the cluster started?"));
+            let refused = matches!(error, LinkError::Server { .. } | LinkError::Settings(_));
+            let code = if refused { 1 } else { UNREACHABLE };
+            return Err(fail(code, error.to_string(), error.hint()));
         }
         Err(error) => return Err(fail(1, error.to_string(), "change the order")),
     };

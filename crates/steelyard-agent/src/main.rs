@@ -5,6 +5,7 @@ mod enter;
 mod load;
 mod ops;
 mod probe;
+mod readable;
 mod sim;
 
 use std::process::ExitCode;

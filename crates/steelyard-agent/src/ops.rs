@@ -7,8 +7,13 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use steelyard_load::ycsb::{Kind, Operation, Stream, write_key, write_value};
-use steelyard_wire::Order;
+use steelyard_load::operation::{Kinds, Operation, Stream};
+use steelyard_load::program::{At, Request, Requests, Statement};
+use steelyard_load::ycsb::{Kind, write_key, write_value};
+use steelyard_wire::program::BatchMode;
+use steelyard_wire::{Order, Workload, Ycsb};
+
+use crate::readable::readable;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -21,21 +26,45 @@ pub struct Arguments {
     /// How many operations of the order's share to print.
     #[arg(long, default_value_t = 100)]
     count: u64,
-    /// Print the values that are written, too.
+    /// Print the values that are written (of programs: all that are sent), too.
     #[arg(long)]
     values: bool,
 }
 
+/// An operation of YCSB's workload.
 #[derive(Serialize)]
-struct Line<'a> {
+struct YcsbLine<'a> {
     index: u64,
-    kind: &'static str,
+    kind: &'a str,
     key: &'a str,
     key_number: u64,
     field: u32,
     scan_length: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     values: Option<Map<String, Value>>,
+}
+
+/// An operation of a program.
+#[derive(Serialize)]
+struct ProgramLine<'a> {
+    index: u64,
+    kind: &'a str,
+    key_number: u64,
+    steps: Vec<Step<'a>>,
+}
+
+#[derive(Serialize)]
+struct Step<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batch: Option<BatchMode>,
+    statements: Vec<Execution<'a>>,
+}
+
+#[derive(Serialize)]
+struct Execution<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<Vec<Value>>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
@@ -60,32 +89,92 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 
 fn print(arguments: &Arguments, order: &Order) -> Result<(), Box<dyn Error>> {
     let mut stream = Stream::from_order(order, arguments.first)?;
+    let kinds = Kinds::of(order)?;
+    let requests = Requests::of(order)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    let mut key = Vec::new();
     for _ in 0..arguments.count {
         let operation = stream.next();
-        key.clear();
-        write_key(operation.key, &order.workload, &mut key);
-        let line = Line {
-            index: operation.index,
-            kind: operation.kind.name(),
-            key: &String::from_utf8_lossy(&key),
-            key_number: operation.key,
-            field: operation.field,
-            scan_length: operation.scan_length,
-            values: arguments.values.then(|| values(order, &operation)),
-        };
-        serde_json::to_writer(&mut out, &line).map_err(io::Error::from)?;
+        let kind = kinds.name(operation.kind);
+        match &order.workload {
+            Workload::Ycsb(workload) => {
+                let mut key = Vec::new();
+                write_key(operation.key, workload, &mut key);
+                let line = YcsbLine {
+                    index: operation.index,
+                    kind,
+                    key: &String::from_utf8_lossy(&key),
+                    key_number: operation.key,
+                    field: operation.field,
+                    scan_length: operation.scan_length,
+                    values: arguments.values.then(|| fields(order, workload, &operation)),
+                };
+                serde_json::to_writer(&mut out, &line).map_err(io::Error::from)?;
+            }
+            Workload::Program(_) => {
+                let steps = 0..kinds.kind(operation.kind).steps.len() as u16;
+                let line = ProgramLine {
+                    index: operation.index,
+                    kind,
+                    key_number: operation.key,
+                    steps: steps
+                        .map(|step| step_of(&requests, &Operation { step, ..operation }, arguments.values))
+                        .collect(),
+                };
+                serde_json::to_writer(&mut out, &line).map_err(io::Error::from)?;
+            }
+        }
         out.write_all(b"\n")?;
     }
     out.flush()?;
     Ok(())
 }
 
-/// What the operation writes: field name to value; empty for reads and scans.
-fn values(order: &Order, operation: &Operation) -> Map<String, Value> {
-    let whole = operation.kind == Kind::Insert || order.workload.write_all_fields;
-    let writes = !matches!(operation.kind, Kind::Read | Kind::Scan);
+/// What one step of a program's operation sends.
+fn step_of<'a>(requests: &'a Requests, operation: &Operation, with_values: bool) -> Step<'a> {
+    let at = requests.at(operation);
+    let execution = |number: usize, at: &At| {
+        let statement = &requests.statements[number];
+        Execution {
+            name: &statement.name,
+            values: with_values.then(|| values(statement, at)),
+        }
+    };
+    match requests.request(requests.place(operation)) {
+        request @ Request::Execute { .. } => Step {
+            batch: None,
+            statements: vec![execution(requests.first(request, operation), &at)],
+        },
+        Request::Batch(batch) => {
+            let mut statements = Vec::new();
+            for repetition in 0..batch.repetitions(at.key) {
+                for number in &batch.statements {
+                    let at = batch.at(&at, repetition, statements.len() as u64);
+                    statements.push(execution(*number, &at));
+                }
+            }
+            Step {
+                batch: Some(batch.mode),
+                statements,
+            }
+        }
+    }
+}
+
+fn values(statement: &Statement, at: &At) -> Vec<Value> {
+    let mut bytes = Vec::new();
+    let mut show = |maker: &steelyard_load::program::Maker| {
+        bytes.clear();
+        let there = maker.put(at, &mut bytes);
+        readable(&maker.kind, there.then_some(bytes.as_slice()))
+    };
+    statement.values.iter().map(&mut show).collect()
+}
+
+/// What YCSB's operation writes: field name to value; empty for reads and scans.
+fn fields(order: &Order, workload: &Ycsb, operation: &Operation) -> Map<String, Value> {
+    let kind = Kind::ALL[usize::from(operation.kind)];
+    let whole = kind == Kind::Insert || workload.write_all_fields;
+    let writes = !matches!(kind, Kind::Read | Kind::Scan);
     let version = operation.version(order.action);
     let mut bytes = Vec::new();
     order
@@ -95,7 +184,7 @@ fn values(order: &Order, operation: &Operation) -> Map<String, Value> {
         .filter(|(_, field)| writes && (whole || *field == operation.field))
         .map(|(name, field)| {
             bytes.clear();
-            write_value(order.seed, operation.key, field, version, &order.workload, &mut bytes);
+            write_value(order.seed, operation.key, field, version, workload, &mut bytes);
             (name.clone(), Value::from(String::from_utf8_lossy(&bytes)))
         })
         .collect()

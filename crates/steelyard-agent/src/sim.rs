@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::Write;
 use std::net::SocketAddr;
 
-use steelyard_sim::{Config, Distribution, Law, Stall, Timing, serve};
+use steelyard_sim::{Config, Distribution, Law, Stall, Timing, TlsFiles, serve};
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum ServiceDistribution {
@@ -59,6 +59,18 @@ pub struct Arguments {
     /// How long before an answer is due to stop sleeping and watch the clock: precision for CPU.
     #[arg(long, default_value_t = 60, value_name = "US", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     spin_us: u32,
+    /// Encrypt every connection with this certificate (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<String>,
+    /// Its key (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<String>,
+    /// Clients must show a certificate of one of these authorities (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_client_ca: Option<String>,
+    /// Announce so many shards, as ScyllaDB does, and refuse operations that come to the wrong one.
+    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=256))]
+    shards: u32,
 }
 
 /// Serves until it is ended.
@@ -94,6 +106,16 @@ fn config(arguments: &Arguments) -> Config {
         peers: arguments.peers.clone(),
         timing,
         remember: arguments.remember,
+        tls: arguments
+            .tls_certificate
+            .clone()
+            .zip(arguments.tls_key.clone())
+            .map(|(certificate, key)| TlsFiles {
+                certificate,
+                key,
+                client_ca: arguments.tls_client_ca.clone(),
+            }),
+        shards: arguments.shards,
     }
 }
 

@@ -7,24 +7,26 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::fd::OwnedFd;
-use steelyard_cql::request::{self, ValueWriter};
-use steelyard_cql::response::{Glance, Response, glance};
-use steelyard_cql::{Header, code, murmur3};
+use steelyard_cql::response::{Detail, Glance, Response, Rows, glance};
+use steelyard_cql::{CqlError, Header, code, murmur3, request};
 use steelyard_load::client::{Client, Clock, Completion, Nanos, Outcome};
-use steelyard_load::ycsb::{Kind, Operation, write_key, write_value};
+use steelyard_load::operation::Operation;
+use steelyard_load::program::At;
 
+use crate::connect::{Bell, News, Shared, revive};
 pub use crate::connect::{ConnectError, connect};
-use crate::connect::{Revived, Shared, revive};
 use crate::link::Link;
 use crate::node::{Node, Use, next_frame};
+use crate::routes::Routes;
+use crate::statements::{Asked, Key};
 
-/// Mark of the event that tells of a node that is back.
-const REVIVED: u64 = u64::MAX;
+/// Mark of the event that tells of news.
+const NEWS: u64 = u64::MAX;
 const MAX_EVENTS: usize = 64;
 
 /// Where a slot's operation is.
@@ -46,7 +48,14 @@ enum Place {
 
 struct Slot {
     operation: Operation,
+    /// The place of its request among the order's.
+    request: u32,
     place: Place,
+    /// Pages of its answer that have come, and their rows.
+    pages: u32,
+    rows: u32,
+    /// Where the last page has ended.
+    paging_state: Vec<u8>,
     sent: Option<Nanos>,
     /// When a node was back, if the operation was held for want of one.
     ready: Nanos,
@@ -71,78 +80,91 @@ impl Slot {
 /// The client of one worker.
 pub struct CqlClient {
     shared: Arc<Shared>,
+    routes: Arc<Routes>,
+    /// By the numbers that `routes` gives to connections.
     nodes: Vec<Node>,
     slots: Vec<Slot>,
     /// Slots submitted since the last flush.
     unsent: Vec<u32>,
     held: VecDeque<u32>,
-    key: Vec<u8>,
+    key: Key,
+    /// Of cells that are compared.
+    scratch: Vec<u8>,
     turn: usize,
     epoll: OwnedFd,
-    bell: Arc<OwnedFd>,
-    revived: Receiver<Revived>,
-    reviver: Sender<Revived>,
+    bell: Bell,
+    news: Receiver<News>,
     closed: Arc<AtomicBool>,
     reconnections: u64,
 }
 
 impl CqlClient {
-    pub(crate) fn new(shared: Arc<Shared>, links: Vec<Link>, slots: u32) -> Result<Self, ConnectError> {
+    /// `links`: one for each connection of `routes`. `closed` is set when the client is dropped.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        routes: Arc<Routes>,
+        links: Vec<Link>,
+        slots: u32,
+        closed: Arc<AtomicBool>,
+    ) -> Result<Self, ConnectError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(io::Error::from)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
-        epoll::add(&epoll, &bell, epoll::EventData::new_u64(REVIVED), epoll::EventFlags::IN)
-            .map_err(io::Error::from)?;
+        epoll::add(&epoll, &bell, epoll::EventData::new_u64(NEWS), epoll::EventFlags::IN).map_err(io::Error::from)?;
         let mut nodes = Vec::new();
         for (number, mut link) in links.into_iter().enumerate() {
             let ids = link.prepare(&shared.statements.texts)?;
             let mut node = Node::new();
-            node.attach(link.into_stream()?, ids, &epoll, number as u64)?;
+            node.attach(link.into_pipe()?, ids, &epoll, number as u64)?;
             nodes.push(node);
         }
-        let empty = Operation {
-            index: 0,
-            kind: Kind::Read,
-            key: 0,
-            field: 0,
-            scan_length: 0,
+        let (sender, news) = channel();
+        let bell = Bell {
+            news: sender,
+            bell: Arc::new(bell),
         };
-        let (reviver, revived) = channel();
         Ok(Self {
             shared,
+            routes,
             nodes,
             slots: (0..slots)
                 .map(|_| Slot {
-                    operation: empty,
+                    operation: Operation::default(),
+                    request: 0,
                     place: Place::Idle,
+                    pages: 0,
+                    rows: 0,
+                    paging_state: Vec::new(),
                     sent: None,
                     ready: 0,
                 })
                 .collect(),
             unsent: Vec::with_capacity(slots as usize),
             held: VecDeque::new(),
-            key: Vec::new(),
+            key: Key::default(),
+            scratch: Vec::new(),
             turn: 0,
             epoll,
-            bell: Arc::new(bell),
-            revived,
-            reviver,
-            closed: Arc::new(AtomicBool::new(false)),
+            bell,
+            news,
+            closed,
             reconnections: 0,
         })
+    }
+
+    /// How other threads reach this client.
+    pub(crate) fn bell(&self) -> Bell {
+        self.bell.clone()
     }
 
     /// Writes the slot's operation to a node, or holds it while none is up.
     #[inline]
     fn dispatch(&mut self, slot: u32) {
-        let shared = &*self.shared;
-        self.key.clear();
-        write_key(
-            self.slots[slot as usize].operation.key,
-            &shared.order.workload,
-            &mut self.key,
-        );
-        match self.choose() {
-            Some(node) => self.write(node, slot),
+        let statements = &self.shared.statements;
+        let operation = &self.slots[slot as usize].operation;
+        let at = statements.requests.at(operation);
+        let routed = statements.put_key(operation, &at, &mut self.key);
+        match self.choose(routed) {
+            Some(node) => self.write(node, slot, &at),
             None => {
                 self.slots[slot as usize].place = Place::Held;
                 self.held.push_back(slot);
@@ -150,28 +172,22 @@ impl CqlClient {
         }
     }
 
-    /// The node for `self.key`: with token routing a replica, all of them in turn; else every node in turn. Nodes that
-    /// are down are passed over.
+    /// The connection for a request, whose partition key is in `self.key` if it is `routed`: with token routing to a replica,
+    /// all of them in turn; else to every node in turn. Connections that are down are passed over.
     #[inline]
-    fn choose(&mut self) -> Option<usize> {
+    fn choose(&mut self, routed: bool) -> Option<usize> {
         self.turn = self.turn.wrapping_add(1);
-        let usable = |node: &usize| self.nodes[*node].is_up() && self.nodes[*node].has_stream();
-        if let Some(ring) = &self.shared.ring {
-            let replicas = ring.replicas(murmur3::token(&self.key)).map(usize::from);
-            let skip = self.turn % ring.factor();
-            let replica = replicas.clone().skip(skip).chain(replicas.take(skip)).find(usable);
-            if replica.is_some() {
-                return replica;
-            }
-        }
-        let count = self.nodes.len();
-        (0..count).map(|step| (self.turn + step) % count).find(usable)
+        let routed = routed && self.routes.ring.is_some();
+        let token = routed.then(|| murmur3::token(&self.key.bytes));
+        let nodes = &self.nodes;
+        self.routes.choose(token, self.turn, |number| {
+            nodes[number].is_up() && nodes[number].has_stream()
+        })
     }
 
-    /// Appends the EXECUTE frame for the slot, whose key is in `self.key`, to the node's requests.
+    /// Appends the frame for the slot, whose partition key is in `self.key`, to the node's requests.
     #[inline]
-    fn write(&mut self, number: usize, slot: u32) {
-        let shared = &*self.shared;
+    fn write(&mut self, number: usize, slot: u32, at: &At) {
         let node = &mut self.nodes[number];
         let stream = node.take_stream(Use::Slot(slot));
         let place = &mut self.slots[slot as usize];
@@ -180,42 +196,10 @@ impl CqlClient {
             stream,
         };
         self.unsent.push(slot);
-        let operation = &place.operation;
-        let id = &node.ids[shared.statements.of(operation)];
-        let (out, stream, key) = (&mut node.out, stream as i16, &self.key);
-        let order = &shared.order;
-        let fields = order.fields.len() as u32;
-        let version = operation.version(order.action);
-        let value = |values: &mut ValueWriter<'_>, field: u32| {
-            values.with(|out| write_value(order.seed, operation.key, field, version, &order.workload, out));
-        };
-        match operation.kind {
-            Kind::Read | Kind::ReadModifyWrite => {
-                request::execute(out, stream, id, shared.read_consistency, 1, |values| values.bytes(key));
-            }
-            Kind::Scan => request::execute(out, stream, id, shared.read_consistency, 2, |values| {
-                values.bytes(key);
-                values.int(operation.scan_length as i32);
-            }),
-            Kind::Update => {
-                let range = if order.workload.write_all_fields {
-                    0..fields
-                } else {
-                    operation.field..operation.field + 1
-                };
-                let count = range.len() as u16 + 1;
-                request::execute(out, stream, id, shared.write_consistency, count, |values| {
-                    range.for_each(|field| value(values, field));
-                    values.bytes(key);
-                });
-            }
-            Kind::Insert => {
-                request::execute(out, stream, id, shared.write_consistency, fields as u16 + 1, |values| {
-                    values.bytes(key);
-                    (0..fields).for_each(|field| value(values, field));
-                });
-            }
-        }
+        let paging_state = (place.pages > 0).then_some(place.paging_state.as_slice());
+        let parts = (&self.key, paging_state);
+        let statements = &self.shared.statements;
+        statements.put(&place.operation, at, parts, &node.ids, stream as i16, &mut node.out);
     }
 
     /// Writes everything out; `sent` is read once, right before.
@@ -284,14 +268,16 @@ impl CqlClient {
             }
             Use::Free | Use::Orphan => return Ok(()),
         };
-        let seen = glance(header, body).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
+        let seen = glance(header, body).map_err(invalid_data);
         let place = &mut self.slots[slot as usize];
+        let asked = self.shared.statements.asked(place.request as usize);
         let (outcome, rows) = match seen {
             Ok(Glance::Void) => (Outcome::Ok, 0),
-            Ok(Glance::Rows(0)) if place.operation.kind == Kind::Read => (Outcome::NotFound, 0),
+            Ok(Glance::Rows(_)) if !asked.is_plain => return self.look(slot, header, body, now, completions),
+            Ok(Glance::Rows(0)) if asked.wants_row => (Outcome::NotFound, 0),
             Ok(Glance::Rows(rows)) => (Outcome::Ok, rows),
             Ok(Glance::Error(code::UNPREPARED)) => {
-                self.prepare_again(number, slot);
+                self.prepare_again(number, slot, header, body);
                 return Ok(());
             }
             Ok(Glance::Error(code)) => (outcome_of(code), 0),
@@ -301,12 +287,96 @@ impl CqlClient {
         seen.map(|_| ())
     }
 
-    /// The node has forgotten the slot's statement, by a restart or a change of the schema.
+    /// Takes rows of which more matters than how many there are: whether they are the last, and what they hold.
+    fn look(
+        &mut self,
+        slot: u32,
+        header: &Header,
+        body: &[u8],
+        now: Nanos,
+        completions: &mut Vec<Completion>,
+    ) -> io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let place = &mut self.slots[slot as usize];
+        let asked = shared.statements.asked(place.request as usize);
+        let mut rows = match Response::decode(header, body).map_err(invalid_data) {
+            Ok(Response::Rows(rows)) => rows,
+            other => {
+                let outcome = if other.is_ok() {
+                    Outcome::Ok
+                } else {
+                    Outcome::Connection
+                };
+                completions.push(place.end(slot, outcome, place.rows, now));
+                return other.map(|_| ());
+            }
+        };
+        place.rows = place.rows.saturating_add(rows.count);
+        place.pages += 1;
+        let found = if place.pages == 1 && rows.count > 0 {
+            self.first_row(slot, &mut rows, asked).map_err(invalid_data)
+        } else {
+            Ok(Outcome::Ok)
+        };
+        let place = &mut self.slots[slot as usize];
+        let outcome = match found {
+            Ok(Outcome::Ok) => match rows.paging_state {
+                Some(state) if place.pages < asked.max_pages => {
+                    place.paging_state.clear();
+                    place.paging_state.extend_from_slice(state);
+                    self.dispatch(slot);
+                    return Ok(());
+                }
+                _ if asked.wants_row && place.rows == 0 => Outcome::NotFound,
+                _ => Outcome::Ok,
+            },
+            Ok(other) => other,
+            Err(_) => Outcome::Connection,
+        };
+        completions.push(place.end(slot, outcome, place.rows, now));
+        found.map(|_| ())
+    }
+
+    /// Whether a condition held, and whether the row holds what was written into it.
+    fn first_row(&mut self, slot: u32, rows: &mut Rows<'_>, asked: &Asked) -> Result<Outcome, CqlError> {
+        if asked.conditional {
+            // `[applied]` is the first column, whatever else there is.
+            let applied = rows.cell()? != Some(&[0]);
+            return Ok(if applied { Outcome::Ok } else { Outcome::NotApplied });
+        }
+        let requests = &self.shared.statements.requests;
+        let place = &self.slots[slot as usize];
+        if !requests.is_compared(&place.operation) {
+            return Ok(Outcome::Ok);
+        }
+        let first = requests.first(requests.request(place.request as usize), &place.operation);
+        let statement = &requests.statements[first];
+        let at = requests.at(&place.operation);
+        for column in 0..statement.compared() {
+            let cell = if column < rows.column_count { rows.cell()? } else { None };
+            if !statement.holds(&at, column, cell, &mut self.scratch) {
+                return Ok(Outcome::Invalid);
+            }
+        }
+        Ok(Outcome::Ok)
+    }
+
+    /// The node has forgotten a statement of the slot's, by a restart or a change of the schema. It says which.
     #[cold]
-    fn prepare_again(&mut self, number: usize, slot: u32) {
-        let statement = self.shared.statements.of(&self.slots[slot as usize].operation);
+    fn prepare_again(&mut self, number: usize, slot: u32, header: &Header, body: &[u8]) {
+        let requests = &self.shared.statements.requests;
+        let place = &mut self.slots[slot as usize];
         let node = &mut self.nodes[number];
-        self.slots[slot as usize].place = Place::Waiting { node: number as u16 };
+        let named = match Response::decode(header, body) {
+            Ok(Response::Error(error)) => match error.detail {
+                Detail::Unprepared { id } => node.ids.iter().position(|other| other == id),
+                _ => None,
+            },
+            _ => None,
+        };
+        let request = requests.request(place.request as usize);
+        let statement = named.unwrap_or_else(|| requests.first(request, &place.operation));
+        place.place = Place::Waiting { node: number as u16 };
         node.waiting.push_back((statement, slot));
         if !node.is_preparing(statement) {
             // The stream that has just been answered is free.
@@ -355,20 +425,39 @@ impl CqlClient {
         for slot in orphaned {
             completions.push(self.slots[slot as usize].end(slot, Outcome::Connection, 0, now));
         }
-        let (shared, reviver) = (Arc::clone(&self.shared), self.reviver.clone());
-        let (bell, closed) = (Arc::clone(&self.bell), Arc::clone(&self.closed));
-        thread::spawn(move || revive(&shared, number, &reviver, &bell, &closed));
+        self.make(number);
     }
 
-    /// Takes nodes that are back, and sends what was held for want of them.
+    /// Has a connection made, in a thread of its own.
+    #[cold]
+    fn make(&self, number: usize) {
+        let Some(place) = self.routes.place_of(number).cloned() else {
+            return;
+        };
+        let (shared, bell, closed) = (Arc::clone(&self.shared), self.bell.clone(), Arc::clone(&self.closed));
+        thread::spawn(move || revive(&shared, &place, number, &bell, &closed));
+    }
+
+    /// Takes connections that stand again and new routes, and sends what was held for want of a connection.
     #[cold]
     fn welcome(&mut self, clock: &Clock, completions: &mut Vec<Completion>) -> io::Result<()> {
         let mut count = [0; 8];
         // Only resets the bell; nothing to read means that it has been heard already.
-        let _ = rustix::io::read(&*self.bell, &mut count);
-        while let Ok(revived) = self.revived.try_recv() {
-            self.nodes[revived.node].attach(revived.stream, revived.ids, &self.epoll, revived.node as u64)?;
-            self.reconnections += 1;
+        let _ = rustix::io::read(&*self.bell.bell, &mut count);
+        while let Ok(news) = self.news.try_recv() {
+            match news {
+                News::Up { connection, pipe, ids } => {
+                    let again = self.nodes[connection].attach(pipe, ids, &self.epoll, connection as u64)?;
+                    self.reconnections += u64::from(again);
+                }
+                News::Routes(routes) => {
+                    self.routes = routes;
+                    for number in self.nodes.len()..self.routes.connections() {
+                        self.nodes.push(Node::new());
+                        self.make(number);
+                    }
+                }
+            }
         }
         let now = clock.now();
         for slot in std::mem::take(&mut self.held) {
@@ -385,6 +474,8 @@ impl Client for CqlClient {
     fn submit(&mut self, slot: u32, operation: &Operation) {
         let place = &mut self.slots[slot as usize];
         place.operation = *operation;
+        place.request = self.shared.statements.requests.place(operation) as u32;
+        (place.pages, place.rows) = (0, 0);
         place.sent = None;
         place.ready = 0;
         self.dispatch(slot);
@@ -425,7 +516,7 @@ impl Client for CqlClient {
         };
         for event in events {
             let (number, flags) = (event.data.u64(), event.flags);
-            if number == REVIVED {
+            if number == NEWS {
                 self.welcome(clock, completions)?;
                 continue;
             }
@@ -448,6 +539,10 @@ impl Drop for CqlClient {
     fn drop(&mut self) {
         self.closed.store(true, Ordering::Relaxed);
     }
+}
+
+fn invalid_data(error: CqlError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
 /// The kind of error that a server's code is.

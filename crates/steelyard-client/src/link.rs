@@ -1,20 +1,21 @@
-//! A blocking connection over the native protocol: handshake, single statements, preparation. The load engine starts on
-//! it and then takes its socket.
+//! A blocking connection over the native protocol: handshake, single statements, preparation, events. The load engine
+//! starts on it and then takes its socket.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
+use steelyard_channel::{Channel, ClientTls, Pipe, TlsError, explain, looks_like_tls};
 use steelyard_cql::response::{Response, Rows};
-use steelyard_cql::{Consistency, CqlError, Frame, HEADER_LENGTH, Header, Value, request};
+use steelyard_cql::{Compression, Consistency, CqlError, Frame, HEADER_LENGTH, Header, Value, request};
+use steelyard_wire::Order;
 use thiserror::Error;
+
+use crate::shards::Sharding;
 
 /// Variables that hold the name and password, where a cluster wants them; they are in no order, so in no store.
 pub const USER_VARIABLE: &str = "STEELYARD_CQL_USER";
 pub const PASSWORD_VARIABLE: &str = "STEELYARD_CQL_PASSWORD";
-
-const READ_CHUNK_BYTES: usize = 16 << 10;
 
 /// Why a contact could not be used or asked.
 #[derive(Debug, Error)]
@@ -45,6 +46,39 @@ pub enum LinkError {
         code: i32,
         message: String,
     },
+    #[error("{contact} does not compress with {asked}; it offers: {offered}")]
+    NoCompression {
+        contact: String,
+        asked: &'static str,
+        offered: String,
+    },
+    #[error("{contact} {problem}")]
+    Tls {
+        contact: String,
+        problem: String,
+        hint: &'static str,
+    },
+    #[error(transparent)]
+    Settings(#[from] TlsError),
+}
+
+impl LinkError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Address { .. } => "allowed: a name or an address, a colon, a port",
+            Self::Closed { .. } => "is the cluster started? Does that port want TLS (tls)?",
+            Self::NoCredentials { .. } => "name and password are read from the environment, never from files",
+            Self::Server { code, .. } if *code == steelyard_cql::code::BAD_CREDENTIALS => {
+                "STEELYARD_CQL_USER and STEELYARD_CQL_PASSWORD hold what was sent"
+            }
+            Self::Server { .. } => "do keyspace, table and columns exist, and may this user use them?",
+            Self::NoCompression { .. } => "ask for another compression, or for none",
+            Self::Tls { hint, .. } => hint,
+            Self::Settings(_) => "change tls",
+            _ => "is the cluster started?",
+        }
+    }
 }
 
 fn connect_verb(source: &std::io::Error) -> &'static str {
@@ -72,37 +106,99 @@ impl Credentials {
     }
 }
 
+/// What every connection to a cluster needs besides an address. The default is none of it.
+#[derive(Clone, Default)]
+pub struct Access {
+    pub credentials: Option<Credentials>,
+    pub tls: Option<ClientTls>,
+    pub compression: Option<Compression>,
+}
+
+impl Access {
+    /// What an order says, with the environment's name and password. Errors: files of TLS that are not as they should be.
+    pub fn of_order(order: &Order) -> Result<Self, TlsError> {
+        Ok(Self {
+            credentials: Credentials::from_environment(),
+            tls: order.tls.as_ref().map(ClientTls::new).transpose()?,
+            compression: order.compression.map(|kind| match kind {
+                steelyard_wire::Compression::Lz4 => Compression::Lz4,
+                steelyard_wire::Compression::Snappy => Compression::Snappy,
+            }),
+        })
+    }
+}
+
 /// One connection, past its handshake.
 pub struct Link {
     contact: String,
-    stream: TcpStream,
+    pipe: Pipe,
     timeout: Duration,
+    /// Whether TLS has its keys.
+    shaken: bool,
     out: Vec<u8>,
     input: Vec<u8>,
     /// Bytes of `input` that belong to frames already handed out.
     read: usize,
+    /// The shard at which it stands, of a node that has shards.
+    shard: Option<(u32, Sharding)>,
+    /// Whether events came while an answer was waited for.
+    events: bool,
 }
 
 impl Link {
     /// Connects and shakes hands. Each wait, for the connection and for each answer, takes `timeout` at most.
-    pub fn open(contact: &str, credentials: Option<&Credentials>, timeout: Duration) -> Result<Self, LinkError> {
+    pub fn open(contact: &str, access: &Access, timeout: Duration) -> Result<Self, LinkError> {
         let stream = connect(contact, timeout)?;
+        Self::over(stream, contact, access, timeout)
+    }
+
+    /// Like `open`, but at that shard of the node; where that port cannot be reached, at whatever shard it comes to.
+    pub(crate) fn open_at(
+        contact: &str,
+        (shard, sharding): (u32, Sharding),
+        salt: u32,
+        access: &Access,
+        timeout: Duration,
+    ) -> Result<Self, LinkError> {
+        let Some(port) = sharding.port(access.tls.is_some()) else {
+            return Self::open(contact, access, timeout);
+        };
+        for mut address in addresses(contact)? {
+            address.set_port(port);
+            if let Ok(stream) = sharding.connect(address, shard, salt, timeout) {
+                return Self::over(stream, contact, access, timeout);
+            }
+        }
+        Self::open(contact, access, timeout)
+    }
+
+    fn over(stream: TcpStream, contact: &str, access: &Access, timeout: Duration) -> Result<Self, LinkError> {
         let io = |source| LinkError::Io {
             contact: contact.to_owned(),
             source,
         };
         stream.set_nodelay(true).map_err(io)?;
         stream.set_write_timeout(Some(timeout)).map_err(io)?;
-        let contact = contact.to_owned();
+        stream.set_read_timeout(Some(timeout)).map_err(io)?;
+        let mut channel = match &access.tls {
+            Some(tls) => tls.wrap(stream, contact)?,
+            None => Channel::Plain(stream),
+        };
+        let shaken = channel.shake_hands();
         let mut link = Self {
-            contact,
-            stream,
+            contact: contact.to_owned(),
+            pipe: Pipe::new(channel),
             timeout,
+            shaken: false,
             out: Vec::new(),
             input: Vec::new(),
             read: 0,
+            shard: None,
+            events: false,
         };
-        link.shake_hands(credentials)?;
+        shaken.map_err(|source| link.io_error(source))?;
+        link.shaken = true;
+        link.start(access)?;
         Ok(link)
     }
 
@@ -110,16 +206,27 @@ impl Link {
         &self.contact
     }
 
-    fn shake_hands(&mut self, credentials: Option<&Credentials>) -> Result<(), LinkError> {
-        request::startup(&mut self.out, 0, "steelyard-agent", env!("CARGO_PKG_VERSION"));
+    /// The shard at which it stands, of a node that has shards.
+    pub(crate) fn shard(&self) -> Option<(u32, Sharding)> {
+        self.shard
+    }
+
+    /// The handshake of the native protocol.
+    fn start(&mut self, access: &Access) -> Result<(), LinkError> {
+        self.ask_options(access.compression)?;
+        let version = env!("CARGO_PKG_VERSION");
+        request::startup(&mut self.out, 0, "steelyard-agent", version, access.compression);
         self.send()?;
+        if let Some(kind) = access.compression {
+            self.pipe.compress(kind);
+        }
         let contact = self.contact.clone();
         let authenticator = match self.receive()? {
             Response::Ready => return Ok(()),
             Response::Authenticate(class) => class.to_owned(),
             other => return Err(unexpected(contact, format!("{other:?}"), "READY")),
         };
-        let Some(credentials) = credentials else {
+        let Some(credentials) = &access.credentials else {
             return Err(LinkError::NoCredentials {
                 contact: self.contact.clone(),
                 authenticator,
@@ -130,6 +237,55 @@ impl Link {
         match self.receive()? {
             Response::AuthSuccess => Ok(()),
             other => Err(unexpected(contact, format!("{other:?}"), "AUTH_SUCCESS")),
+        }
+    }
+
+    /// Asks what the node supports: the compression that is wanted, and shards.
+    fn ask_options(&mut self, wanted: Option<Compression>) -> Result<(), LinkError> {
+        request::options(&mut self.out, 0);
+        self.send()?;
+        let contact = self.contact.clone();
+        let options = match self.receive()? {
+            Response::Supported(options) => options,
+            other => return Err(unexpected(contact, format!("{other:?}"), "SUPPORTED")),
+        };
+        let compressions = options.iter().find(|(name, _)| *name == "COMPRESSION");
+        let offered: Vec<&str> = compressions.map(|(_, names)| names.clone()).unwrap_or_default();
+        let shard = Sharding::announced(&options);
+        let offers = |wanted: &Compression| offered.iter().any(|name| Compression::from_name(name) == Some(*wanted));
+        if let Some(wanted) = wanted.filter(|wanted| !offers(wanted)) {
+            let offered = if offered.is_empty() {
+                "none".to_owned()
+            } else {
+                offered.join(", ")
+            };
+            let asked = wanted.name();
+            return Err(LinkError::NoCompression {
+                contact,
+                asked,
+                offered,
+            });
+        }
+        self.shard = shard;
+        Ok(())
+    }
+
+    /// Asks to be told of events: `TOPOLOGY_CHANGE`, `STATUS_CHANGE`, `SCHEMA_CHANGE`.
+    pub(crate) fn register(&mut self, events: &[&str]) -> Result<(), LinkError> {
+        request::register(&mut self.out, 0, events);
+        self.send()?;
+        self.receive().map(|_| ())
+    }
+
+    /// Whether an event came within `wait`. Errors: the connection is lost.
+    pub(crate) fn event_within(&mut self, wait: Duration) -> Result<bool, LinkError> {
+        if std::mem::take(&mut self.events) {
+            return Ok(true);
+        }
+        match self.next_frame(Instant::now() + wait) {
+            Ok(header) => Ok(header.stream < 0),
+            Err(LinkError::Timeout { .. }) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -149,6 +305,9 @@ impl Link {
         let Some(mut rows) = self.query(statement, Consistency::One)? else {
             return Ok(());
         };
+        if rows.columns.is_empty() {
+            return Err(unexpected(contact, "rows without columns".to_owned(), "their names"));
+        }
         for _ in 0..rows.count {
             let values = rows.row().map_err(|source| LinkError::Protocol {
                 contact: contact.clone(),
@@ -186,19 +345,25 @@ impl Link {
         Ok(ids)
     }
 
-    /// The socket, non-blocking; nothing may be outstanding.
-    pub fn into_stream(self) -> Result<TcpStream, LinkError> {
-        self.stream.set_nonblocking(true).map_err(|source| LinkError::Io {
-            contact: self.contact,
-            source,
-        })?;
-        Ok(self.stream)
+    /// The connection, non-blocking; nothing may be outstanding.
+    pub(crate) fn into_pipe(self) -> Result<Pipe, LinkError> {
+        let made = self.pipe.channel().socket().set_nonblocking(true);
+        match made {
+            Ok(()) => Ok(self.pipe),
+            Err(source) => Err(LinkError::Io {
+                contact: self.contact,
+                source,
+            }),
+        }
     }
 
     fn send(&mut self) -> Result<(), LinkError> {
-        let sent = self.stream.write_all(&self.out);
-        self.out.clear();
-        sent.map_err(|source| self.io_error(source))
+        let sent = self.pipe.send(&mut self.out);
+        match sent {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(self.timed_out()),
+            Err(source) => Err(self.io_error(source)),
+        }
     }
 
     /// The next answer; the server's errors become `LinkError::Server`.
@@ -210,10 +375,11 @@ impl Link {
         let deadline = Instant::now() + self.timeout;
         let header = loop {
             let header = self.next_frame(deadline)?;
-            // Events, which have stream -1, were not asked for; pass over them.
+            // Events have stream -1.
             if header.stream >= 0 {
                 break header;
             }
+            self.events = true;
         };
         let contact = &self.contact;
         let body = &self.input[self.read - header.body_length as usize..self.read];
@@ -236,6 +402,13 @@ impl Link {
         self.input.drain(..self.read);
         self.read = 0;
         loop {
+            if looks_like_tls(&self.input) {
+                return Err(LinkError::Tls {
+                    contact: self.contact.clone(),
+                    problem: "answers with TLS".to_owned(),
+                    hint: "that port is encrypted: set tls",
+                });
+            }
             let header = Frame::header(&self.input).map_err(|source| self.protocol_error(source))?;
             if let Some(header) = header.filter(|header| header.frame_length() <= self.input.len()) {
                 if !header.response {
@@ -249,23 +422,10 @@ impl Link {
             if left.is_zero() {
                 return Err(self.timed_out());
             }
-            self.stream
-                .set_read_timeout(Some(left))
-                .map_err(|source| self.io_error(source))?;
-            let start = self.input.len();
-            self.input.resize(start + READ_CHUNK_BYTES, 0);
-            let got = self.stream.read(&mut self.input[start..]);
-            self.input.truncate(start + *got.as_ref().unwrap_or(&0));
-            match got {
-                Ok(0) => {
-                    return Err(LinkError::Closed {
-                        contact: self.contact.clone(),
-                    });
-                }
-                Ok(_) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.io_error(error)),
-            }
+            let socket = self.pipe.channel().socket();
+            let limited = socket.set_read_timeout(Some(left));
+            let got = limited.and_then(|()| self.pipe.receive(&mut self.input));
+            got.map_err(|source| self.io_error(source))?;
         }
     }
 
@@ -277,12 +437,19 @@ impl Link {
     }
 
     fn io_error(&self, source: std::io::Error) -> LinkError {
+        let contact = self.contact.clone();
+        let encrypted = matches!(self.pipe.channel(), Channel::Tls(_));
+        if let Some(explanation) = encrypted.then(|| explain(&source, !self.shaken)).flatten() {
+            return LinkError::Tls {
+                contact,
+                problem: explanation.problem,
+                hint: explanation.hint,
+            };
+        }
         match source.kind() {
             std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => self.timed_out(),
-            _ => LinkError::Io {
-                contact: self.contact.clone(),
-                source,
-            },
+            std::io::ErrorKind::UnexpectedEof => LinkError::Closed { contact },
+            _ => LinkError::Io { contact, source },
         }
     }
 
@@ -298,27 +465,31 @@ pub(crate) fn unexpected(contact: String, what: String, wanted: &'static str) ->
     LinkError::Unexpected { contact, what, wanted }
 }
 
-fn connect(contact: &str, timeout: Duration) -> Result<TcpStream, LinkError> {
+fn addresses(contact: &str) -> Result<Vec<SocketAddr>, LinkError> {
     let bad = |reason: String| LinkError::Address {
         contact: contact.to_owned(),
         reason,
     };
-    let addresses: Vec<SocketAddr> = contact
+    let found: Vec<SocketAddr> = contact
         .to_socket_addrs()
         .map_err(|error| bad(error.to_string()))?
         .collect();
-    let mut last = None;
-    for address in &addresses {
-        match TcpStream::connect_timeout(address, timeout) {
+    if found.is_empty() {
+        return Err(bad("it stands for no address".to_owned()));
+    }
+    Ok(found)
+}
+
+fn connect(contact: &str, timeout: Duration) -> Result<TcpStream, LinkError> {
+    let mut last = std::io::Error::from(std::io::ErrorKind::NotFound);
+    for address in addresses(contact)? {
+        match TcpStream::connect_timeout(&address, timeout) {
             Ok(stream) => return Ok(stream),
-            Err(error) => last = Some(error),
+            Err(error) => last = error,
         }
     }
-    match last {
-        Some(source) => Err(LinkError::Connect {
-            contact: contact.to_owned(),
-            source,
-        }),
-        None => Err(bad("it stands for no address".to_owned())),
-    }
+    Err(LinkError::Connect {
+        contact: contact.to_owned(),
+        source: last,
+    })
 }

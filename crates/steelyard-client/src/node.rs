@@ -3,22 +3,16 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::TcpStream;
 
-use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
+use steelyard_channel::Pipe;
 use steelyard_cql::{Frame, Header, MAX_BODY_BYTES};
 
 /// Streams of one connection in the protocol: 15 bits.
 const MAX_STREAMS: usize = 32_768;
 /// Streams whose answer is overdue; beyond this the connection is as good as dead and is made anew.
 const MAX_ORPHANS: usize = 8_192;
-const READ_CHUNK_BYTES: usize = 64 << 10;
-/// A read is not begun into less room than this.
-const READ_ROOM_BYTES: usize = 16 << 10;
 
 /// Who waits for a stream's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,14 +25,15 @@ pub(crate) enum Use {
     Prepare(usize),
 }
 
-/// A node and its connection, if it stands.
+/// One connection to a node, if it stands.
 pub(crate) struct Node {
-    stream: Option<TcpStream>,
+    pipe: Option<Pipe>,
+    /// Whether it has ever stood.
+    stood: bool,
     /// Identifiers of the prepared statements at this node.
     pub ids: Vec<Vec<u8>>,
-    /// Requests not yet taken by the kernel begin at `written`.
+    /// Requests that are still to be sent.
     pub out: Vec<u8>,
-    written: usize,
     wants_write: bool,
     input: Vec<u8>,
     uses: Vec<Use>,
@@ -51,10 +46,10 @@ pub(crate) struct Node {
 impl Node {
     pub fn new() -> Self {
         Self {
-            stream: None,
+            pipe: None,
+            stood: false,
             ids: Vec::new(),
             out: Vec::new(),
-            written: 0,
             wants_write: false,
             input: Vec::new(),
             uses: Vec::new(),
@@ -64,17 +59,17 @@ impl Node {
         }
     }
 
-    /// Takes a connection over which nothing is outstanding.
-    pub fn attach(&mut self, stream: TcpStream, ids: Vec<Vec<u8>>, epoll: &OwnedFd, number: u64) -> io::Result<()> {
-        epoll::add(epoll, &stream, epoll::EventData::new_u64(number), epoll::EventFlags::IN)?;
-        self.stream = Some(stream);
+    /// Takes a connection over which nothing is outstanding. Whether it is one that was lost.
+    pub fn attach(&mut self, pipe: Pipe, ids: Vec<Vec<u8>>, epoll: &OwnedFd, number: u64) -> io::Result<bool> {
+        epoll::add(epoll, &pipe, epoll::EventData::new_u64(number), epoll::EventFlags::IN)?;
+        self.pipe = Some(pipe);
         self.ids = ids;
-        Ok(())
+        Ok(std::mem::replace(&mut self.stood, true))
     }
 
     #[inline]
     pub fn is_up(&self) -> bool {
-        self.stream.is_some()
+        self.pipe.is_some()
     }
 
     /// Whether another request can be sent.
@@ -128,35 +123,23 @@ impl Node {
     /// Whether there is something to write, or so many answers are overdue that the connection is to be given up.
     #[inline]
     pub fn wants_flush(&self) -> bool {
-        self.written < self.out.len() || self.orphans > MAX_ORPHANS
+        !self.out.is_empty() || self.orphans > MAX_ORPHANS
     }
 
     /// Gives the kernel what it takes. Errors: the connection is lost, or too many answers are overdue.
     pub fn flush(&mut self, epoll: &OwnedFd, number: u64) -> io::Result<()> {
-        let Some(stream) = &self.stream else { return Ok(()) };
+        let Some(pipe) = &mut self.pipe else { return Ok(()) };
         if self.orphans > MAX_ORPHANS {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        while self.written < self.out.len() {
-            match send(stream, &self.out[self.written..], SendFlags::NOSIGNAL) {
-                Ok(count) => self.written += count,
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let blocked = self.written < self.out.len();
-        if !blocked {
-            self.out.clear();
-            self.written = 0;
-        }
+        let blocked = pipe.send(&mut self.out)?;
         if blocked != self.wants_write {
             let flags = if blocked {
                 epoll::EventFlags::IN | epoll::EventFlags::OUT
             } else {
                 epoll::EventFlags::IN
             };
-            epoll::modify(epoll, stream.as_fd(), epoll::EventData::new_u64(number), flags)?;
+            epoll::modify(epoll, pipe.as_fd(), epoll::EventData::new_u64(number), flags)?;
             self.wants_write = blocked;
         }
         Ok(())
@@ -164,16 +147,9 @@ impl Node {
 
     /// One read. `Ok(true)`: more may be there. Errors: the connection is lost, or was closed by the server.
     pub fn read(&mut self) -> io::Result<bool> {
-        let Some(stream) = &self.stream else { return Ok(false) };
-        if self.input.capacity() - self.input.len() < READ_ROOM_BYTES {
-            self.input.reserve(READ_CHUNK_BYTES);
-        }
-        match rustix::io::read(stream, spare_capacity(&mut self.input)) {
-            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(_) => Ok(self.input.len() == self.input.capacity()),
-            Err(Errno::INTR) => Ok(true),
-            Err(Errno::AGAIN) => Ok(false),
-            Err(error) => Err(error.into()),
+        match &mut self.pipe {
+            Some(pipe) => pipe.receive(&mut self.input),
+            None => Ok(false),
         }
     }
 
@@ -195,7 +171,7 @@ impl Node {
 
     /// Forgets the connection; whoever waited for an answer or for a statement is appended to `orphaned`.
     pub fn lose(&mut self, orphaned: &mut Vec<u32>) {
-        self.stream = None;
+        self.pipe = None;
         let owners = self.uses.drain(..).filter_map(|owner| match owner {
             Use::Slot(slot) => Some(slot),
             _ => None,
@@ -205,7 +181,7 @@ impl Node {
         self.free.clear();
         self.out.clear();
         self.input.clear();
-        (self.written, self.orphans, self.wants_write) = (0, 0, false);
+        (self.orphans, self.wants_write) = (0, false);
     }
 }
 

@@ -1,64 +1,100 @@
-//! Who owns which tokens: learnt once from the cluster, then looked up for every operation.
+//! Who owns which tokens: learnt from the cluster, then looked up for every operation.
+
+use std::net::IpAddr;
 
 use steelyard_cql::Value;
 
 use crate::link::{Link, LinkError, unexpected};
 
 const STRANGER: u16 = u16::MAX;
+/// What is asked of a node about itself, and about the others: the second way where the first is unknown (before
+/// Cassandra 4, and on others that speak its protocol).
+const LOCAL: &str = "SELECT host_id, data_center, rack, tokens FROM system.local";
+const PEERS_WITH_PORTS: &str =
+    "SELECT host_id, data_center, rack, tokens, native_address, native_port FROM system.peers_v2";
+const PEERS: &str = "SELECT host_id, data_center, rack, tokens, rpc_address FROM system.peers";
 
-/// Replicas of every token range, as indices of the order's contacts.
+/// Replicas of every token range, as numbers of nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ring {
     /// Upper ends of the ranges, ascending.
     tokens: Vec<i64>,
-    /// `factor` entries a range; nodes that are no contact are left out by `STRANGER`.
+    /// `factor` entries a range; nodes to which nothing is sent are `STRANGER`, as are entries that a range has not.
     replicas: Vec<u16>,
     factor: usize,
 }
 
+/// A node's identity in its cluster.
+pub(crate) type HostId = [u8; 16];
+
 /// A node as it describes itself or a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
-    pub id: [u8; 16],
+    pub id: HostId,
     pub data_centre: String,
+    pub rack: String,
     pub tokens: Vec<i64>,
+    /// Where clients reach it, if it says so; without a port the one that the cluster's others have.
+    pub address: Option<(IpAddr, Option<u16>)>,
+}
+
+/// How a keyspace places its replicas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// The next distinct nodes, wherever they are: `SimpleStrategy`.
+    Next(usize),
+    /// In each data centre a number of its own, in different racks while there are any: `NetworkTopologyStrategy`; here
+    /// that of the one data centre to which we send.
+    ByRack(usize),
 }
 
 impl Ring {
-    /// Each token's replicas are the owners of it and of the next tokens clockwise, until `factor` distinct nodes are
-    /// found: `SimpleStrategy`, and `NetworkTopologyStrategy` in one data centre with one rack. `owned` are tokens with
-    /// their member's number; members from `contacts` on are no contacts.
-    fn build(mut owned: Vec<(i64, usize)>, contacts: usize, factor: usize) -> Self {
-        owned.sort_unstable();
-        let mut members: Vec<usize> = owned.iter().map(|(_, member)| *member).collect();
-        members.sort_unstable();
-        members.dedup();
-        let factor = factor.clamp(1, members.len().max(1));
-        let mut replicas = Vec::with_capacity(owned.len() * factor);
+    /// `nodes`: identities of those to which operations are sent, in their order. Only they are replicas that `replicas`
+    /// gives; `here` is their data centre.
+    pub fn build(members: &[Member], nodes: &[HostId], placement: &Placement, here: &str) -> Self {
+        let (factor, near) = match placement {
+            Placement::Next(factor) => (*factor, None),
+            Placement::ByRack(factor) => (*factor, Some(here)),
+        };
+        let takes_part = |member: &Member| near.is_none_or(|near| member.data_centre == near);
+        let mut owned: Vec<(i64, &Member)> = members
+            .iter()
+            .filter(|member| takes_part(member))
+            .flat_map(|member| member.tokens.iter().map(move |token| (*token, member)))
+            .collect();
+        owned.sort_by_key(|(token, _)| *token);
+        let distinct = |part: fn(&Member) -> &[u8]| {
+            let mut parts: Vec<&[u8]> = owned.iter().map(|(_, member)| part(member)).collect();
+            parts.sort_unstable();
+            parts.dedup();
+            parts.len()
+        };
+        let (count, racks) = (distinct(|member| &member.id), distinct(|member| member.rack.as_bytes()));
+        let wanted = factor.clamp(1, count.max(1));
+        // Where there are fewer racks than replicas, so many may be in a rack that has one already.
+        let repeats = match placement {
+            Placement::Next(_) => usize::MAX,
+            Placement::ByRack(_) => factor.saturating_sub(racks),
+        };
+        let number = |member: &Member| {
+            let found = nodes.iter().position(|id| *id == member.id);
+            found.and_then(|at| u16::try_from(at).ok()).unwrap_or(STRANGER)
+        };
+        let mut replicas = Vec::with_capacity(owned.len() * wanted);
         for start in 0..owned.len() {
-            let mut found: Vec<usize> = Vec::with_capacity(factor);
-            for (_, member) in owned[start..].iter().chain(&owned[..start]) {
-                if found.len() == factor {
-                    break;
-                }
-                if !found.contains(member) {
-                    found.push(*member);
-                }
-            }
-            replicas.extend(
-                found
-                    .iter()
-                    .map(|member| if *member < contacts { *member as u16 } else { STRANGER }),
-            );
+            let clockwise = owned[start..].iter().chain(&owned[..start]).map(|(_, member)| *member);
+            let found = walk(clockwise, wanted, repeats);
+            replicas.extend(found.iter().map(|member| number(member)));
+            replicas.resize((start + 1) * wanted, STRANGER);
         }
         Self {
             tokens: owned.into_iter().map(|(token, _)| token).collect(),
             replicas,
-            factor,
+            factor: wanted,
         }
     }
 
-    /// Contacts that are replicas of a token, the primary first.
+    /// Nodes that are replicas of a token, the primary first.
     #[inline]
     pub fn replicas(&self, token: i64) -> impl Iterator<Item = u16> + Clone + '_ {
         let range = self.tokens.partition_point(|end| *end < token);
@@ -72,41 +108,43 @@ impl Ring {
     pub fn factor(&self) -> usize {
         self.factor
     }
+}
 
-    /// Learns the ring from the contacts, in their order.
-    pub fn learn(links: &mut [Link], keyspace: &str) -> Result<Self, LinkError> {
-        let contacts = links.len();
-        let mut members = Vec::new();
-        for link in links.iter_mut() {
-            match read_members(link, "SELECT host_id, data_center, tokens FROM system.local")?.pop() {
-                Some(member) => members.push(member),
-                None => {
-                    return Err(unexpected(
-                        link.contact().to_owned(),
-                        "no row of system.local".to_owned(),
-                        "one",
-                    ));
-                }
-            }
+/// The replicas of the range whose owners come `clockwise`: distinct nodes, each in a rack that has none yet, or one of
+/// `repeats` that need not be. The rule is that of Cassandra's `NetworkTopologyStrategy` (class `DatacenterEndpoints`);
+/// with unlimited repeats it is `SimpleStrategy`'s.
+fn walk<'a>(clockwise: impl Iterator<Item = &'a Member>, wanted: usize, mut repeats: usize) -> Vec<&'a Member> {
+    let mut found: Vec<&Member> = Vec::with_capacity(wanted);
+    for member in clockwise {
+        if found.len() == wanted {
+            break;
         }
-        let Some(first) = links.first_mut() else {
-            return Ok(Self::build(Vec::new(), contacts, 1));
-        };
-        let here = members[0].data_centre.clone();
-        for peer in read_members(first, "SELECT host_id, data_center, tokens FROM system.peers")? {
-            if members.iter().all(|known| known.id != peer.id) {
-                members.push(peer);
-            }
+        if found.iter().any(|other| other.id == member.id) {
+            continue;
         }
-        let factor = read_factor(first, keyspace, &here)?;
-        let near = members
-            .iter()
-            .enumerate()
-            .filter(|(_, member)| member.data_centre == here);
-        let owned = near
-            .flat_map(|(at, member)| member.tokens.iter().map(move |token| (*token, at)))
-            .collect();
-        Ok(Self::build(owned, contacts, factor))
+        let same_rack = |other: &&Member| other.rack == member.rack && other.data_centre == member.data_centre;
+        if found.iter().any(same_rack) {
+            if repeats == 0 {
+                continue;
+            }
+            repeats -= 1;
+        }
+        found.push(member);
+    }
+    found
+}
+
+/// The node that a link leads to, as it describes itself.
+pub(crate) fn read_local(link: &mut Link) -> Result<Member, LinkError> {
+    let found = read_members(link, LOCAL)?.pop();
+    found.ok_or_else(|| unexpected(link.contact().to_owned(), "no row of system.local".to_owned(), "one"))
+}
+
+/// The other nodes that it knows.
+pub(crate) fn read_peers(link: &mut Link) -> Result<Vec<Member>, LinkError> {
+    match read_members(link, PEERS_WITH_PORTS) {
+        Err(LinkError::Server { .. }) => read_members(link, PEERS),
+        other => other,
     }
 }
 
@@ -123,21 +161,34 @@ fn read_members(link: &mut Link, statement: &str) -> Result<Vec<Member>, LinkErr
             Value::Text(text) => text.parse().ok(),
             _ => None,
         };
-        let tokens = tokens.iter().filter_map(number).collect();
+        let rack = match row.get("rack") {
+            Some(Value::Text(rack)) => (*rack).to_owned(),
+            _ => String::new(),
+        };
+        let port = match row.get("native_port") {
+            Some(Value::Int(port)) => u16::try_from(*port).ok(),
+            _ => None,
+        };
+        let address = match row.get("native_address").or_else(|| row.get("rpc_address")) {
+            Some(Value::Inet(address)) => Some((*address, port)),
+            _ => None,
+        };
         members.push(Member {
             id: *id,
             data_centre: (*data_centre).to_owned(),
-            tokens,
+            rack,
+            tokens: tokens.iter().filter_map(number).collect(),
+            address,
         });
     })?;
     Ok(members)
 }
 
-/// The keyspace's replication factor in that data centre; 1 where its strategy has none.
-fn read_factor(link: &mut Link, keyspace: &str, data_centre: &str) -> Result<usize, LinkError> {
+/// The keyspace's placement in that data centre; one replica where its strategy names no number.
+pub(crate) fn read_placement(link: &mut Link, keyspace: &str, data_centre: &str) -> Result<Placement, LinkError> {
     let quoted = keyspace.replace('\'', "''");
     let statement = format!("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = '{quoted}'");
-    let mut factor = 1;
+    let mut placement = Placement::Next(1);
     link.rows(&statement, |row| {
         let Some(Value::Map(pairs)) = row.get("replication") else {
             return;
@@ -148,55 +199,20 @@ fn read_factor(link: &mut Link, keyspace: &str, data_centre: &str) -> Result<usi
                 _ => None,
             })
         };
-        // A factor with transient replicas reads "3/1".
-        let text = value("replication_factor")
-            .or_else(|| value(data_centre))
-            .and_then(|text| text.split('/').next());
-        factor = text.and_then(|text| text.parse().ok()).unwrap_or(1);
+        placement = placement_of(value("class").unwrap_or_default(), value, data_centre);
     })?;
-    Ok(factor)
+    Ok(placement)
+}
+
+fn placement_of<'a>(class: &str, value: impl Fn(&str) -> Option<&'a str>, data_centre: &str) -> Placement {
+    // A factor with transient replicas reads "3/1".
+    let number = |text: &str| text.split('/').next().and_then(|text| text.parse().ok());
+    if class.ends_with("NetworkTopologyStrategy") {
+        return Placement::ByRack(value(data_centre).and_then(number).unwrap_or(1));
+    }
+    Placement::Next(value("replication_factor").and_then(number).unwrap_or(1))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(ring: &Ring, token: i64) -> Vec<u16> {
-        ring.replicas(token).collect()
-    }
-
-    #[test]
-    fn a_range_belongs_to_the_token_that_ends_it() {
-        let ring = Ring::build(vec![(100, 2), (-100, 0), (0, 1)], 3, 1);
-        let cases = [
-            (i64::MIN, 0),
-            (-100, 0),
-            (-99, 1),
-            (0, 1),
-            (1, 2),
-            (100, 2),
-            (101, 0),
-            (i64::MAX, 0),
-        ];
-        for (token, node) in cases {
-            assert_eq!(at(&ring, token), [node], "{token}");
-        }
-    }
-
-    #[test]
-    fn replicas_are_the_next_distinct_nodes_clockwise() {
-        let ring = Ring::build(vec![(0, 0), (10, 0), (20, 1), (30, 2)], 3, 2);
-        assert_eq!(at(&ring, 5), [0, 1]);
-        assert_eq!(at(&ring, 15), [1, 2]);
-        assert_eq!(at(&ring, 25), [2, 0]);
-        assert_eq!(Ring::build(vec![(0, 0), (10, 1)], 2, 5).factor(), 2);
-    }
-
-    #[test]
-    fn nodes_that_are_no_contact_are_left_out_but_keep_their_ranges() {
-        let ring = Ring::build(vec![(0, 0), (10, 1)], 1, 1);
-        assert_eq!(at(&ring, 5), Vec::<u16>::new());
-        assert_eq!(at(&ring, 11), [0]);
-        assert_eq!(at(&Ring::build(Vec::new(), 1, 3), 5), Vec::<u16>::new());
-    }
-}
+#[path = "ring_tests.rs"]
+pub(crate) mod tests;

@@ -1,161 +1,219 @@
-//! The statements of an order: YCSB's, as its CQL binding has them, with named columns.
+//! The requests of an order as the protocol has them: frames built in place, with how each is to be carried out, and where
+//! it should go.
 
-use steelyard_load::ycsb::{Kind, Operation};
-use steelyard_wire::{Action, Order};
+use steelyard_cql::request::{self, BatchKind, Manner, ValueWriter};
+use steelyard_cql::{Consistency, put_bytes};
+use steelyard_load::LoadError;
+use steelyard_load::operation::Operation;
+use steelyard_load::program::{At, Batch, Request, Requests, Statement};
+use steelyard_wire::Order;
+use steelyard_wire::program::BatchMode;
 
-/// Texts of the statements that an order needs, and which of them an operation executes.
-#[derive(Clone, Debug)]
-pub(crate) struct Statements {
-    pub texts: Vec<String>,
-    read: Group,
-    update: Group,
-    insert: Group,
-    scan: Group,
+/// A request's partition key: its bytes as tokens are computed of them, and where in them each part lies.
+#[derive(Debug, Default)]
+pub(crate) struct Key {
+    pub bytes: Vec<u8>,
+    parts: Vec<(usize, usize)>,
 }
 
-/// Where a kind's statements lie: one for all fields, or one for each.
-#[derive(Clone, Copy, Debug)]
-struct Group {
-    first: usize,
-    per_field: bool,
+impl Key {
+    fn part(&self, number: usize) -> &[u8] {
+        let (start, end) = self.parts[number];
+        &self.bytes[start..end]
+    }
+}
+
+/// How a request is carried out, and what of its answer matters.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    manner: Manner<'static>,
+    /// Nothing of the answer but the number of its rows.
+    pub is_plain: bool,
+    pub wants_row: bool,
+    pub conditional: bool,
+    pub max_pages: u32,
+}
+
+/// The statements of an order, and the requests of its operations.
+#[derive(Debug)]
+pub(crate) struct Statements {
+    /// What is to be prepared.
+    pub texts: Vec<String>,
+    pub requests: Requests,
+    /// By the place of a request.
+    asked: Vec<Asked>,
 }
 
 impl Statements {
-    pub fn new(order: &Order) -> Self {
-        let table = format!("{}.{}", identifier(&order.keyspace), identifier(&order.table));
-        let key = identifier(&order.key);
-        let fields: Vec<String> = order.fields.iter().map(|field| identifier(field)).collect();
-        let all = fields.join(", ");
-        let markers = vec!["?"; fields.len() + 1].join(", ");
-        let (loads, shares) = (order.action == Action::Load, order.workload.proportions);
-        let mut texts = Vec::new();
-        // Statements that no operation of the order executes are not prepared.
-        let mut group = |wanted: bool, whole: bool, all: String, one: &dyn Fn(&String) -> String| {
-            let group = Group {
-                first: texts.len(),
-                per_field: !whole,
-            };
-            match (wanted, whole) {
-                (false, _) => {}
-                (true, true) => texts.push(all),
-                (true, false) => texts.extend(fields.iter().map(one)),
-            }
-            group
+    /// Compiles the order's workload. Errors: what it asks for cannot be; a consistency level that does not exist.
+    pub fn new(order: &Order) -> Result<Self, LoadError> {
+        let requests = Requests::of(order)?;
+        let levels = Levels {
+            read: level("read_consistency", &order.read_consistency)?,
+            write: level("write_consistency", &order.write_consistency)?,
+            serial: serial_level(&order.serial_consistency)?,
         };
-        let (whole_read, whole_write) = (order.workload.read_all_fields, order.workload.write_all_fields);
-        let read_of = |columns: &str| format!("SELECT {columns} FROM {table} WHERE {key} = ?");
-        let reads = loads && shares.read + shares.read_modify_write > 0.0;
-        let read = group(reads, whole_read, read_of(&all), &|field| read_of(field));
-        let update_of = |sets: &str| format!("UPDATE {table} SET {sets} WHERE {key} = ?");
-        let all_sets = fields
+        let asked = (0..requests.count())
+            .map(|place| levels.asked(&requests, place))
+            .collect::<Result<_, _>>()?;
+        let texts = requests
+            .statements
             .iter()
-            .map(|field| format!("{field} = ?"))
-            .collect::<Vec<_>>()
-            .join(", ");
-        let updates = loads && shares.update + shares.read_modify_write > 0.0;
-        let update = group(updates, whole_write, update_of(&all_sets), &|field| {
-            update_of(&format!("{field} = ?"))
-        });
-        let inserts = !loads || shares.insert > 0.0;
-        let insert_of = format!("INSERT INTO {table} ({key}, {all}) VALUES ({markers})");
-        let insert = group(inserts, true, insert_of, &String::clone);
-        let scan_of = |columns: &str| format!("SELECT {columns} FROM {table} WHERE token({key}) >= token(?) LIMIT ?");
-        let scans = loads && shares.scan > 0.0;
-        let scan = group(scans, whole_read, scan_of(&all), &|field| scan_of(field));
-        Self {
-            texts,
-            read,
-            update,
-            insert,
-            scan,
-        }
+            .map(|statement| statement.cql.clone())
+            .collect();
+        Ok(Self { texts, requests, asked })
     }
 
-    /// Index of the statement that an operation executes.
+    /// How the request at a place is carried out.
     #[inline]
-    pub fn of(&self, operation: &Operation) -> usize {
-        let group = match operation.kind {
-            Kind::Read | Kind::ReadModifyWrite => self.read,
-            Kind::Update => self.update,
-            Kind::Insert => self.insert,
-            Kind::Scan => self.scan,
+    pub fn asked(&self, place: usize) -> &Asked {
+        &self.asked[place]
+    }
+
+    /// Makes the partition key of an operation's request. False: it may go anywhere.
+    #[inline]
+    pub fn put_key(&self, operation: &Operation, at: &At, key: &mut Key) -> bool {
+        key.bytes.clear();
+        key.parts.clear();
+        let request = self.requests.request(self.requests.place(operation));
+        let statement = &self.requests.statements[self.requests.first(request, operation)];
+        let batched;
+        let at = match request {
+            Request::Execute { .. } => at,
+            Request::Batch(batch) => {
+                batched = batch.at(at, 0, 0);
+                &batched
+            }
         };
-        if group.per_field {
-            group.first + operation.field as usize
-        } else {
-            group.first
+        match statement.partition_key.as_slice() {
+            [] => return false,
+            [only] => {
+                statement.values[usize::from(*only)].put(at, &mut key.bytes);
+                key.parts.push((0, key.bytes.len()));
+            }
+            many => {
+                for place in many {
+                    let start = key.bytes.len() + 2;
+                    key.bytes.extend_from_slice(&[0; 2]);
+                    statement.values[usize::from(*place)].put(at, &mut key.bytes);
+                    let end = key.bytes.len();
+                    key.bytes[start - 2..start].copy_from_slice(&((end - start) as u16).to_be_bytes());
+                    key.bytes.push(0);
+                    key.parts.push((start, end));
+                }
+            }
+        }
+        true
+    }
+
+    /// Appends the request of an operation. `ids` are those of the statements at the node, `key` is what `put_key` made, and
+    /// `paging_state` says where the page before has ended.
+    #[inline]
+    pub fn put(
+        &self,
+        operation: &Operation,
+        at: &At,
+        (key, paging_state): (&Key, Option<&[u8]>),
+        ids: &[Vec<u8>],
+        stream: i16,
+        out: &mut Vec<u8>,
+    ) {
+        let place = self.requests.place(operation);
+        let request = self.requests.request(place);
+        let manner = Manner {
+            paging_state,
+            ..self.asked[place].manner
+        };
+        match request {
+            Request::Execute { .. } => {
+                let number = self.requests.first(request, operation);
+                let statement = &self.requests.statements[number];
+                let count = statement.values.len() as u16;
+                request::execute_with(out, stream, &ids[number], &manner, count, |values| {
+                    put_values(statement, at, key, values);
+                });
+            }
+            Request::Batch(batch) => self.put_batch(batch, at, &manner, ids, stream, out),
+        }
+    }
+
+    fn put_batch(&self, batch: &Batch, at: &At, manner: &Manner<'_>, ids: &[Vec<u8>], stream: i16, out: &mut Vec<u8>) {
+        let kind = match batch.mode {
+            BatchMode::Logged => BatchKind::Logged,
+            BatchMode::Unlogged => BatchKind::Unlogged,
+            BatchMode::Counter => BatchKind::Counter,
+        };
+        let repetitions = batch.repetitions(at.key);
+        let count = repetitions as usize * batch.statements.len();
+        request::batch(out, stream, kind, manner, count as u16, |writer| {
+            let mut occurrence = 0;
+            for repetition in 0..repetitions {
+                for number in &batch.statements {
+                    let at = batch.at(at, repetition, occurrence);
+                    let statement = &self.requests.statements[*number];
+                    writer.prepared(&ids[*number], statement.values.len() as u16, |values| {
+                        let put = |value: &steelyard_load::program::Maker| value.put_value(&at, values.raw());
+                        statement.values.iter().for_each(put);
+                    });
+                    occurrence += 1;
+                }
+            }
+        });
+    }
+}
+
+/// What makes the partition key has been made already.
+#[inline]
+fn put_values(statement: &Statement, at: &At, key: &Key, values: &mut ValueWriter<'_>) {
+    for (value, place) in statement.values.iter().zip(0..) {
+        match statement.partition_key.iter().position(|part| *part == place) {
+            Some(part) => put_bytes(values.raw(), key.part(part)),
+            None => value.put_value(at, values.raw()),
         }
     }
 }
 
-/// A name as CQL takes it: as it is where that is safe, else quoted.
-fn identifier(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    if name.chars().all(plain) && name.starts_with(|c: char| c.is_ascii_lowercase()) {
-        return name.to_owned();
-    }
-    format!("\"{}\"", name.replace('"', "\"\""))
+/// The order's consistency levels.
+struct Levels {
+    read: Consistency,
+    write: Consistency,
+    serial: Consistency,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn order(change: impl FnOnce(&mut Order)) -> Order {
-        let mut order: Order = serde_json::from_str(include_str!("../../../schema/order.example.json")).unwrap();
-        order.fields.truncate(2);
-        change(&mut order);
-        order
+impl Levels {
+    fn asked(&self, requests: &Requests, place: usize) -> Result<Asked, LoadError> {
+        let statements = requests.of_request(place);
+        let first = statements.first();
+        let own = statements.iter().find_map(|statement| statement.consistency.as_deref());
+        let consistency = match own {
+            Some(name) => level("statements.consistency", name)?,
+            None if first.is_some_and(|statement| statement.writes) => self.write,
+            None => self.read,
+        };
+        let conditional = statements.iter().any(|statement| statement.conditional);
+        // Of a batch no rows are read.
+        let first = first.filter(|_| matches!(requests.request(place), Request::Execute { .. }));
+        Ok(Asked {
+            manner: Manner {
+                serial_consistency: conditional.then_some(self.serial),
+                page_size: first.and_then(|statement| statement.page_rows),
+                ..Manner::new(consistency)
+            },
+            is_plain: statements.iter().all(|statement| statement.is_plain()),
+            wants_row: first.is_some_and(|statement| statement.wants_row),
+            conditional,
+            max_pages: first.map_or(1, |statement| statement.max_pages),
+        })
     }
+}
 
-    fn operation(kind: Kind, field: u32) -> Operation {
-        Operation {
-            index: 0,
-            kind,
-            key: 0,
-            field,
-            scan_length: 0,
-        }
-    }
+fn level(field: &'static str, name: &str) -> Result<Consistency, LoadError> {
+    let allowed = "ANY, ONE, TWO, THREE, QUORUM, ALL, LOCAL_QUORUM, EACH_QUORUM, SERIAL, LOCAL_SERIAL, LOCAL_ONE";
+    Consistency::from_name(name).ok_or_else(|| LoadError::new(field, name, allowed))
+}
 
-    #[test]
-    fn only_what_the_order_needs_is_prepared() {
-        let statements = Statements::new(&order(|_| {}));
-        assert_eq!(
-            statements.texts,
-            [
-                "SELECT field0, field1 FROM ycsb.usertable WHERE y_id = ?",
-                "UPDATE ycsb.usertable SET field0 = ? WHERE y_id = ?",
-                "UPDATE ycsb.usertable SET field1 = ? WHERE y_id = ?",
-            ]
-        );
-        assert_eq!(statements.of(&operation(Kind::Read, 1)), 0);
-        assert_eq!(statements.of(&operation(Kind::Update, 1)), 2);
-        let populate = Statements::new(&order(|order| order.action = Action::Populate));
-        assert_eq!(
-            populate.texts,
-            ["INSERT INTO ycsb.usertable (y_id, field0, field1) VALUES (?, ?, ?)"]
-        );
-        assert_eq!(populate.of(&operation(Kind::Insert, 1)), 0);
-    }
-
-    #[test]
-    fn single_fields_have_statements_of_their_own() {
-        let statements = Statements::new(&order(|order| {
-            order.workload.read_all_fields = false;
-            order.workload.write_all_fields = true;
-            order.workload.proportions.scan = 1.0;
-            order.table = "User\"Table".into();
-        }));
-        let scan = &statements.texts[statements.of(&operation(Kind::Scan, 1))];
-        assert_eq!(
-            scan,
-            "SELECT field1 FROM ycsb.\"User\"\"Table\" WHERE token(y_id) >= token(?) LIMIT ?"
-        );
-        let update = &statements.texts[statements.of(&operation(Kind::Update, 1))];
-        assert_eq!(
-            update,
-            "UPDATE ycsb.\"User\"\"Table\" SET field0 = ?, field1 = ? WHERE y_id = ?"
-        );
-    }
+fn serial_level(name: &str) -> Result<Consistency, LoadError> {
+    Consistency::from_name(name)
+        .filter(|level| matches!(level, Consistency::Serial | Consistency::LocalSerial))
+        .ok_or_else(|| LoadError::new("serial_consistency", name, "SERIAL, LOCAL_SERIAL"))
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use steelyard_client::cql::{self, ConnectError};
-use steelyard_client::link::{Credentials, Link, LinkError};
+use steelyard_client::link::{Access, Credentials, Link, LinkError};
 use steelyard_cql::request::Request;
 use steelyard_cql::response::{self, Columns, Detail};
 use steelyard_cql::{ColumnSpec, ColumnType, Consistency, Frame, HEADER_LENGTH, Header, Value, code};
@@ -110,6 +110,8 @@ fn spec(name: &str, kind: ColumnType) -> ColumnSpec {
 fn answer(wish: &Wish, header: &Header, request: &Request<'_>, out: &mut Vec<u8>) -> bool {
     let (version, stream) = (header.version, header.stream);
     match request {
+        Request::Options => response::supported(out, version, stream, &[("CQL_VERSION", &["3.4.5"])]),
+        Request::Register(_) => response::ready(out, version, stream),
         Request::Startup(_) if wish.password.is_some() => response::authenticate(out, version, stream, "a.Password"),
         Request::Startup(_) => response::ready(out, version, stream),
         Request::AuthResponse(token) => {
@@ -192,8 +194,8 @@ fn order(servers: &[&Server], operations: u64) -> Order {
         operations: Some(operations),
         duration_s: None,
     };
-    order.workload.request_distribution = RequestDistribution::Uniform;
-    order.workload.proportions = Proportions {
+    order.workload.ycsb_mut().unwrap().request_distribution = RequestDistribution::Uniform;
+    order.workload.ycsb_mut().unwrap().proportions = Proportions {
         read: 1.0,
         ..Proportions::default()
     };
@@ -225,14 +227,14 @@ fn load(order: &Order) -> Done {
 fn every_kind_of_operation_arrives_and_is_answered() {
     let server = Server::start(Wish::default());
     let mut order = order(&[&server], 1000);
-    order.workload.proportions = Proportions {
+    order.workload.ycsb_mut().unwrap().proportions = Proportions {
         read: 0.2,
         update: 0.2,
         insert: 0.2,
         scan: 0.2,
         read_modify_write: 0.2,
     };
-    order.workload.scan_length_distribution = steelyard_wire::LengthDistribution::Uniform;
+    order.workload.ycsb_mut().unwrap().scan_length_distribution = steelyard_wire::LengthDistribution::Uniform;
     let done = load(&order);
     assert_eq!(
         (done.operations, done.errors, done.not_found, done.reconnections),
@@ -260,7 +262,7 @@ fn several_workers_populate_every_record_once() {
     let mut order = order(&[&server], 0);
     order.action = Action::Populate;
     order.stop = Stop::default();
-    order.workload.records = 5000;
+    order.workload.ycsb_mut().unwrap().records = 5000;
     let done = drive_with(&order, 2);
     assert_eq!(
         (done.phase.as_str(), done.operations, done.errors),
@@ -401,7 +403,11 @@ fn passwords_are_sent_where_they_are_wanted() {
             user: "me".into(),
             password: password.into(),
         });
-        Link::open(&server.address, credentials.as_ref(), Duration::from_secs(5))
+        let access = Access {
+            credentials,
+            ..Access::default()
+        };
+        Link::open(&server.address, &access, Duration::from_secs(5))
     };
     assert!(
         open(Some("secret"))
@@ -450,7 +456,9 @@ fn a_server_that_speaks_something_else_is_no_server() {
         let (mut stream, _) = listener.accept().unwrap();
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     });
-    let error = Link::open(&address, None, Duration::from_secs(5)).err().unwrap();
+    let error = Link::open(&address, &Access::default(), Duration::from_secs(5))
+        .err()
+        .unwrap();
     assert!(
         matches!(error, LinkError::Protocol { .. } | LinkError::Unexpected { .. }),
         "{error}"

@@ -15,6 +15,8 @@ pub enum CqlError {
     TooLong { bytes: u64, limit: u64 },
     #[error("a compressed frame, though no compression was agreed")]
     Compressed,
+    #[error("a compressed body that is not what {compression} makes")]
+    Corrupt { compression: &'static str },
     #[error("a value of type {kind} cannot have {bytes} bytes")]
     Value { kind: &'static str, bytes: usize },
     #[error("types are nested more than {limit} deep")]

@@ -95,7 +95,7 @@ pub struct Frame;
 impl Frame {
     /// The header at the beginning of `bytes`; `None` while fewer than nine bytes are there.
     ///
-    /// Errors: a body longer than `MAX_BODY_BYTES`, or compressed.
+    /// Errors: a body longer than `MAX_BODY_BYTES`.
     #[inline]
     pub fn header(bytes: &[u8]) -> Result<Option<Header>, CqlError> {
         let Some(head) = bytes.first_chunk::<HEADER_LENGTH>() else {
@@ -114,9 +114,6 @@ impl Frame {
                 bytes: header.body_length.into(),
                 limit: MAX_BODY_BYTES.into(),
             });
-        }
-        if header.flags & FLAG_COMPRESSION != 0 {
-            return Err(CqlError::Compressed);
         }
         Ok(Some(header))
     }
@@ -173,10 +170,8 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_or_compressed_body_is_refused() {
+    fn a_huge_body_is_refused() {
         let huge = [0x84, 0, 0, 1, 8, 0x7F, 0, 0, 0];
         assert!(matches!(Frame::header(&huge), Err(CqlError::TooLong { .. })));
-        let compressed = [0x84, FLAG_COMPRESSION, 0, 1, 8, 0, 0, 0, 0];
-        assert_eq!(Frame::header(&compressed), Err(CqlError::Compressed));
     }
 }

@@ -19,6 +19,9 @@
 //! # Ok::<(), steelyard_cql::CqlError>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
+mod compression;
 mod consistency;
 mod error;
 mod frame;
@@ -28,6 +31,7 @@ pub mod request;
 pub mod response;
 mod value;
 
+pub use compression::{Codec, Compression};
 pub use consistency::Consistency;
 pub use error::{CqlError, code};
 pub use frame::{
@@ -37,4 +41,4 @@ pub use frame::{HEADER_LENGTH, V3, V4};
 pub use primitive::{
     Reader, put_bytes, put_long_string, put_null, put_short_bytes, put_string, put_string_list, put_string_map,
 };
-pub use value::{ColumnSpec, ColumnType, Value};
+pub use value::{ColumnSpec, ColumnType, Value, put_big_integer, put_signed_vint, put_unsigned_vint, unsigned_vint};

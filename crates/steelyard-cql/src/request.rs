@@ -1,8 +1,8 @@
 //! What a client asks: encoders for the client, a decoder for the server.
 
 use crate::{
-    Consistency, CqlError, FLAG_CUSTOM_PAYLOAD, Frame, Header, Opcode, Reader, put_bytes, put_long_string, put_null,
-    put_short_bytes, put_string_list, put_string_map,
+    Compression, Consistency, CqlError, FLAG_COMPRESSION, FLAG_CUSTOM_PAYLOAD, Frame, Header, Opcode, Reader,
+    put_bytes, put_long_string, put_null, put_short_bytes, put_string_list, put_string_map,
 };
 
 const QUERY_VALUES: u8 = 0x01;
@@ -18,14 +18,17 @@ pub fn options(out: &mut Vec<u8>, stream: i16) {
     Frame::request(out, stream, Opcode::Options, |_| {});
 }
 
-/// `STARTUP` without compression. `driver` is what the server's list of clients shows.
-pub fn startup(out: &mut Vec<u8>, stream: i16, driver: &str, driver_version: &str) {
+/// `STARTUP`. `driver` is what the server's list of clients shows. With a compression the answer to it may be compressed
+/// already.
+pub fn startup(out: &mut Vec<u8>, stream: i16, driver: &str, driver_version: &str, compression: Option<Compression>) {
     let pairs = [
         ("CQL_VERSION", "3.0.0"),
         ("DRIVER_NAME", driver),
         ("DRIVER_VERSION", driver_version),
+        ("COMPRESSION", compression.map_or("", Compression::name)),
     ];
-    Frame::request(out, stream, Opcode::Startup, |body| put_string_map(body, &pairs));
+    let pairs = &pairs[..pairs.len() - usize::from(compression.is_none())];
+    Frame::request(out, stream, Opcode::Startup, |body| put_string_map(body, pairs));
 }
 
 /// `AUTH_RESPONSE` of the server's password authenticator (SASL PLAIN: authorise-as, user, password).
@@ -64,13 +67,113 @@ pub fn execute(
     count: u16,
     values: impl FnOnce(&mut ValueWriter<'_>),
 ) {
+    execute_with(out, stream, id, &Manner::new(consistency), count, values);
+}
+
+/// How a request is to be carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manner<'a> {
+    pub consistency: Consistency,
+    /// Of conditional statements.
+    pub serial_consistency: Option<Consistency>,
+    /// Rows of a page; None: all at once.
+    pub page_size: Option<i32>,
+    /// Where the page before has ended.
+    pub paging_state: Option<&'a [u8]>,
+}
+
+impl Manner<'_> {
+    /// Nothing but a consistency.
+    pub fn new(consistency: Consistency) -> Self {
+        Self {
+            consistency,
+            serial_consistency: None,
+            page_size: None,
+            paging_state: None,
+        }
+    }
+}
+
+/// As `execute`, with pages and serial consistency.
+#[inline]
+pub fn execute_with(
+    out: &mut Vec<u8>,
+    stream: i16,
+    id: &[u8],
+    manner: &Manner<'_>,
+    count: u16,
+    values: impl FnOnce(&mut ValueWriter<'_>),
+) {
+    let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+    let flags = QUERY_VALUES
+        | QUERY_SKIP_METADATA
+        | flag(manner.page_size.is_some(), QUERY_PAGE_SIZE)
+        | flag(manner.paging_state.is_some(), QUERY_PAGING_STATE)
+        | flag(manner.serial_consistency.is_some(), QUERY_SERIAL_CONSISTENCY);
     Frame::request(out, stream, Opcode::Execute, |body| {
         put_short_bytes(body, id);
-        body.extend_from_slice(&(consistency as u16).to_be_bytes());
-        body.push(QUERY_VALUES | QUERY_SKIP_METADATA);
+        body.extend_from_slice(&(manner.consistency as u16).to_be_bytes());
+        body.push(flags);
         body.extend_from_slice(&count.to_be_bytes());
         values(&mut ValueWriter { out: body });
+        if let Some(rows) = manner.page_size {
+            body.extend_from_slice(&rows.to_be_bytes());
+        }
+        if let Some(state) = manner.paging_state {
+            put_bytes(body, state);
+        }
+        if let Some(serial) = manner.serial_consistency {
+            body.extend_from_slice(&(serial as u16).to_be_bytes());
+        }
     });
+}
+
+/// What a `BATCH` is to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum BatchKind {
+    Logged = 0,
+    Unlogged = 1,
+    Counter = 2,
+}
+
+/// `BATCH` of `count` prepared statements, which `statements` appends one by one.
+pub fn batch(
+    out: &mut Vec<u8>,
+    stream: i16,
+    kind: BatchKind,
+    manner: &Manner<'_>,
+    count: u16,
+    statements: impl FnOnce(&mut BatchWriter<'_>),
+) {
+    Frame::request(out, stream, Opcode::Batch, |body| {
+        body.push(kind as u8);
+        body.extend_from_slice(&count.to_be_bytes());
+        statements(&mut BatchWriter { out: body });
+        body.extend_from_slice(&(manner.consistency as u16).to_be_bytes());
+        match manner.serial_consistency {
+            Some(serial) => {
+                body.push(QUERY_SERIAL_CONSISTENCY);
+                body.extend_from_slice(&(serial as u16).to_be_bytes());
+            }
+            None => body.push(0),
+        }
+    });
+}
+
+/// Appends statements to a batch that is being built.
+pub struct BatchWriter<'a> {
+    out: &'a mut Vec<u8>,
+}
+
+impl BatchWriter<'_> {
+    /// A prepared statement; `values` appends its `count` values in place.
+    pub fn prepared(&mut self, id: &[u8], count: u16, values: impl FnOnce(&mut ValueWriter<'_>)) {
+        self.out.push(1);
+        put_short_bytes(self.out, id);
+        self.out.extend_from_slice(&count.to_be_bytes());
+        values(&mut ValueWriter { out: self.out });
+    }
 }
 
 /// Appends values to a request that is being built.
@@ -91,6 +194,12 @@ impl ValueWriter<'_> {
 
     pub fn null(&mut self) {
         put_null(self.out);
+    }
+
+    /// The frame itself, for those who append values with their lengths.
+    #[inline]
+    pub fn raw(&mut self) -> &mut Vec<u8> {
+        self.out
     }
 
     /// A value that `write` appends; its length is filled in afterwards.
@@ -125,6 +234,8 @@ pub enum Request<'a> {
     Batch {
         statements: Vec<Statement<'a>>,
         consistency: Consistency,
+        /// Absent also where nothing follows the consistency, as in version 2.
+        serial_consistency: Option<Consistency>,
     },
 }
 
@@ -227,6 +338,9 @@ impl<'a> Parameters<'a> {
 impl<'a> Request<'a> {
     /// The request that `header` and its whole `body` say. Errors: a body that ends early, an opcode that no client sends.
     pub fn decode(header: &Header, body: &'a [u8]) -> Result<Self, CqlError> {
+        if header.flags & FLAG_COMPRESSION != 0 {
+            return Err(CqlError::Compressed);
+        }
         let mut reader = Reader::new(body);
         if header.flags & FLAG_CUSTOM_PAYLOAD != 0 {
             reader.skip_bytes_map()?;
@@ -254,9 +368,15 @@ impl<'a> Request<'a> {
                 let statements = (0..count)
                     .map(|_| Statement::decode(reader))
                     .collect::<Result<_, _>>()?;
+                let consistency = Consistency::from_number(reader.short()?)?;
+                let flags = if reader.is_empty() { 0 } else { reader.byte()? };
+                let serial = flags & QUERY_SERIAL_CONSISTENCY != 0;
                 Self::Batch {
                     statements,
-                    consistency: Consistency::from_number(reader.short()?)?,
+                    consistency,
+                    serial_consistency: serial
+                        .then(|| reader.short().and_then(Consistency::from_number))
+                        .transpose()?,
                 }
             }
             other => {
@@ -302,13 +422,14 @@ mod tests {
     #[test]
     fn plain_requests_come_back() {
         let mut wire = Vec::new();
-        startup(&mut wire, 1, "steelyard", "0.1.0");
+        startup(&mut wire, 1, "steelyard", "0.1.0", Some(Compression::Lz4));
         let (header, request) = decode(&wire);
         assert_eq!((header.version, header.stream, header.response), (4, 1, false));
         let Request::Startup(pairs) = request else {
             panic!("{request:?}")
         };
         assert!(pairs.contains(&("CQL_VERSION", "3.0.0")));
+        assert!(pairs.contains(&("COMPRESSION", "lz4")));
 
         wire.clear();
         register(&mut wire, 2, &["STATUS_CHANGE"]);
@@ -384,6 +505,69 @@ mod tests {
     }
 
     #[test]
+    fn pages_and_serial_consistency_come_back() {
+        let mut wire = Vec::new();
+        let manner = Manner {
+            serial_consistency: Some(Consistency::LocalSerial),
+            page_size: Some(100),
+            paging_state: Some(b"here"),
+            ..Manner::new(Consistency::Quorum)
+        };
+        execute_with(&mut wire, 6, b"id", &manner, 1, |values| values.bytes(b"key"));
+        let (_, Request::Execute { parameters, .. }) = decode(&wire) else {
+            panic!()
+        };
+        assert_eq!(
+            (parameters.consistency, parameters.serial_consistency),
+            (Consistency::Quorum, Some(Consistency::LocalSerial))
+        );
+        assert_eq!(
+            (parameters.page_size, parameters.paging_state),
+            (Some(100), Some(&b"here"[..]))
+        );
+        assert_eq!(parameters.values.collect::<Vec<_>>(), [Some(&b"key"[..])]);
+    }
+
+    #[test]
+    fn a_batch_of_prepared_statements_comes_back() {
+        for serial in [None, Some(Consistency::Serial)] {
+            let mut wire = Vec::new();
+            let manner = Manner {
+                serial_consistency: serial,
+                ..Manner::new(Consistency::One)
+            };
+            batch(&mut wire, 6, BatchKind::Counter, &manner, 2, |statements| {
+                statements.prepared(b"a", 1, |values| values.int(1));
+                statements.prepared(b"b", 2, |values| {
+                    values.null();
+                    values.raw().extend_from_slice(&[0, 0, 0, 1, 9]);
+                });
+            });
+            let (
+                _,
+                Request::Batch {
+                    statements,
+                    consistency,
+                    serial_consistency,
+                },
+            ) = decode(&wire)
+            else {
+                panic!()
+            };
+            assert_eq!((consistency, serial_consistency), (Consistency::One, serial));
+            let ids: Vec<_> = statements
+                .iter()
+                .map(|statement| match statement {
+                    Statement::Prepared { id, values } => (*id, values.collect::<Vec<_>>()),
+                    Statement::Text { .. } => panic!(),
+                })
+                .collect();
+            assert_eq!(ids[0], (&b"a"[..], vec![Some(&[0, 0, 0, 1][..])]));
+            assert_eq!(ids[1], (&b"b"[..], vec![None, Some(&[9][..])]));
+        }
+    }
+
+    #[test]
     fn a_batch_comes_back_and_no_cut_of_it_panics() {
         let mut body = vec![0, 0, 2, 0];
         put_long_string(&mut body, "INSERT");
@@ -403,6 +587,7 @@ mod tests {
         let Request::Batch {
             statements,
             consistency,
+            ..
         } = Request::decode(&header, &body).unwrap()
         else {
             panic!()

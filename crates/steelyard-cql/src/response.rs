@@ -1,8 +1,8 @@
 //! What a server answers: encoders for the server, decoders for the client.
 
 use crate::{
-    ColumnSpec, ColumnType, Consistency, CqlError, FLAG_CUSTOM_PAYLOAD, FLAG_TRACING, FLAG_WARNING, Frame, Header,
-    Opcode, Reader, V4, Value, code, put_short_bytes, put_string, put_string_list,
+    ColumnSpec, ColumnType, Consistency, CqlError, FLAG_COMPRESSION, FLAG_CUSTOM_PAYLOAD, FLAG_TRACING, FLAG_WARNING,
+    Frame, Header, Opcode, Reader, V4, Value, code, put_bytes, put_short_bytes, put_string, put_string_list,
 };
 
 const KIND_VOID: i32 = 1;
@@ -100,7 +100,7 @@ pub fn prepared(
             }
         }
         markers.iter().for_each(|marker| put_column(body, marker));
-        put_metadata(body, Columns::Named(columns));
+        put_metadata(body, Columns::Named(columns), None);
     });
 }
 
@@ -124,8 +124,22 @@ pub fn rows(
     count: u32,
     cells: impl FnOnce(&mut Vec<u8>),
 ) {
+    page(out, version, stream, columns, count, None, cells);
+}
+
+/// As `rows`; a `paging_state` says that there are more, and where they begin.
+#[inline]
+pub fn page(
+    out: &mut Vec<u8>,
+    version: u8,
+    stream: i16,
+    columns: Columns<'_>,
+    count: u32,
+    paging_state: Option<&[u8]>,
+    cells: impl FnOnce(&mut Vec<u8>),
+) {
     result(out, version, stream, KIND_ROWS, |body| {
-        put_metadata(body, columns);
+        put_metadata(body, columns, paging_state);
         body.extend_from_slice(&count.to_be_bytes());
         cells(body);
     });
@@ -139,13 +153,17 @@ fn result(out: &mut Vec<u8>, version: u8, stream: i16, kind: i32, write: impl Fn
     });
 }
 
-fn put_metadata(body: &mut Vec<u8>, columns: Columns<'_>) {
+fn put_metadata(body: &mut Vec<u8>, columns: Columns<'_>, paging_state: Option<&[u8]>) {
     let (flags, count) = match columns {
         Columns::Named(columns) => (0, columns.len()),
         Columns::Counted(count) => (ROWS_NO_METADATA, count),
     };
-    body.extend_from_slice(&flags.to_be_bytes());
+    let more = if paging_state.is_some() { ROWS_MORE_PAGES } else { 0 };
+    body.extend_from_slice(&(flags | more).to_be_bytes());
     body.extend_from_slice(&(count as i32).to_be_bytes());
+    if let Some(state) = paging_state {
+        put_bytes(body, state);
+    }
     if let Columns::Named(columns) = columns {
         columns.iter().for_each(|column| put_column(body, column));
     }
@@ -365,7 +383,10 @@ fn skip_columns(reader: &mut Reader<'_>, flags: i32, columns: i32) -> Result<(),
 #[inline]
 fn content<'a>(header: &Header, body: &'a [u8]) -> Result<Reader<'a>, CqlError> {
     let mut reader = Reader::new(body);
-    if header.flags & (FLAG_TRACING | FLAG_WARNING | FLAG_CUSTOM_PAYLOAD) != 0 {
+    if header.flags & (FLAG_COMPRESSION | FLAG_TRACING | FLAG_WARNING | FLAG_CUSTOM_PAYLOAD) != 0 {
+        if header.flags & FLAG_COMPRESSION != 0 {
+            return Err(CqlError::Compressed);
+        }
         if header.flags & FLAG_TRACING != 0 {
             reader.uuid()?;
         }

@@ -379,7 +379,7 @@ fn big_integer(bytes: &[u8]) -> Option<i128> {
 }
 
 /// The shortest two's complement that keeps the sign, as Java's `BigInteger.toByteArray`.
-fn put_big_integer(out: &mut Vec<u8>, value: i128) {
+pub fn put_big_integer(out: &mut Vec<u8>, value: i128) {
     let bytes = value.to_be_bytes();
     let fill = if value < 0 { 0xFF } else { 0 };
     let needless = |at: &usize| bytes[*at] == fill && (bytes[*at + 1] ^ fill) & 0x80 == 0;
@@ -387,9 +387,16 @@ fn put_big_integer(out: &mut Vec<u8>, value: i128) {
     out.extend_from_slice(&bytes[start..]);
 }
 
-/// `[vint]`: the number of leading ones of the first byte is the number of bytes that follow; zigzag for the sign.
+/// `[vint]`: zigzag for the sign.
 fn signed_vint(rest: &mut &[u8]) -> Result<i64, CqlError> {
     let mut reader = Reader::new(rest);
+    let value = unsigned_vint(&mut reader)?;
+    *rest = reader.rest();
+    Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+}
+
+/// `[unsigned vint]`: the number of leading ones of the first byte is the number of bytes that follow.
+pub fn unsigned_vint(reader: &mut Reader<'_>) -> Result<u64, CqlError> {
     let first = reader.byte()?;
     let extra = first.leading_ones() as usize;
     let mut value = if extra >= 8 {
@@ -400,16 +407,20 @@ fn signed_vint(rest: &mut &[u8]) -> Result<i64, CqlError> {
     for byte in reader.take(extra, "[vint]")? {
         value = (value << 8) | u64::from(*byte);
     }
-    *rest = reader.rest();
-    Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+    Ok(value)
 }
 
-fn put_signed_vint(out: &mut Vec<u8>, value: i64) {
-    let zigzag = ((value << 1) ^ (value >> 63)) as u64;
-    let bits = 64 - (zigzag | 1).leading_zeros() as usize;
+/// Appends a `[vint]`.
+pub fn put_signed_vint(out: &mut Vec<u8>, value: i64) {
+    put_unsigned_vint(out, ((value << 1) ^ (value >> 63)) as u64);
+}
+
+/// Appends an `[unsigned vint]`.
+pub fn put_unsigned_vint(out: &mut Vec<u8>, value: u64) {
+    let bits = 64 - (value | 1).leading_zeros() as usize;
     let extra = ((bits - 1) / 7).min(8);
     let mut bytes = [0; 9];
-    bytes[1..].copy_from_slice(&zigzag.to_be_bytes());
+    bytes[1..].copy_from_slice(&value.to_be_bytes());
     let start = 8 - extra;
     let mark = if extra == 0 { 0 } else { (0xFF_u16 << (8 - extra)) as u8 };
     bytes[start] |= mark;

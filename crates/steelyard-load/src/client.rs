@@ -7,7 +7,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use crate::ycsb::Operation;
+use crate::operation::Operation;
 
 /// Nanoseconds since the clock's origin.
 pub type Nanos = u64;
@@ -79,10 +79,16 @@ pub enum Outcome {
     Connection,
     /// Any other error of the server.
     Server,
+    /// Never sent: it became due while the backlog stood at the order's limit.
+    Backlog,
+    /// Answered, but the row does not hold what was written into it.
+    Invalid,
+    /// A light-weight transaction whose condition did not hold.
+    NotApplied,
 }
 
 impl Outcome {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Ok,
         Self::NotFound,
         Self::Timeout,
@@ -92,6 +98,9 @@ impl Outcome {
         Self::Overloaded,
         Self::Connection,
         Self::Server,
+        Self::Backlog,
+        Self::Invalid,
+        Self::NotApplied,
     ];
 
     /// Name in records.
@@ -106,11 +115,14 @@ impl Outcome {
             Self::Overloaded => "overloaded",
             Self::Connection => "connection",
             Self::Server => "server",
+            Self::Backlog => "backlog",
+            Self::Invalid => "invalid",
+            Self::NotApplied => "not-applied",
         }
     }
 
     pub fn is_error(self) -> bool {
-        !matches!(self, Self::Ok | Self::NotFound)
+        !matches!(self, Self::Ok | Self::NotFound | Self::NotApplied)
     }
 }
 
@@ -132,8 +144,7 @@ pub struct Completion {
 
 /// A protocol's side of the loop. A *slot* is a place in flight: the loop gives it at most one operation at a time.
 pub trait Client: Send {
-    /// Takes an operation for an empty slot; it is sent at the next `poll`. Never a read-modify-write: the loop takes
-    /// those apart.
+    /// Takes one step of an operation for an empty slot; it is sent at the next `poll`.
     fn submit(&mut self, slot: u32, operation: &Operation);
 
     /// Forgets the operation of a slot: if its answer still comes, it is dropped. Returns when it was sent, if it was.

@@ -38,6 +38,7 @@ pub fn uniform(bits: u64, low: u64, count: u64) -> u64 {
 /// SIGMOD 1994, as YCSB's ZipfianGenerator has it).
 #[derive(Clone, Copy, Debug)]
 pub struct Zipfian {
+    theta: f64,
     base: u64,
     first_count: u64,
     count: u64,
@@ -54,13 +55,19 @@ impl Zipfian {
 
     /// The same with a zeta that is known.
     pub fn with_zeta(min: u64, max: u64, zeta_of_count: f64) -> Self {
+        Self::with_theta(min, max, ZIPFIAN_CONSTANT, zeta_of_count)
+    }
+
+    /// With another exponent than YCSB's, above 0 and below 1, and its zeta.
+    pub fn with_theta(min: u64, max: u64, theta: f64, zeta_of_count: f64) -> Self {
         let count = max - min + 1;
         let mut made = Self {
+            theta,
             base: min,
             first_count: count,
             count,
             zeta: zeta_of_count,
-            zeta_of_two: zeta(0, 2, ZIPFIAN_CONSTANT, 0.0),
+            zeta_of_two: zeta(0, 2, theta, 0.0),
             eta: 0.0,
         };
         made.eta = made.eta_now();
@@ -69,13 +76,13 @@ impl Zipfian {
 
     /// Gray's eta. YCSB keeps the first number of items in it when items are added; so does this.
     fn eta_now(&self) -> f64 {
-        (1.0 - (2.0 / self.first_count as f64).powf(1.0 - ZIPFIAN_CONSTANT)) / (1.0 - self.zeta_of_two / self.zeta)
+        (1.0 - (2.0 / self.first_count as f64).powf(1.0 - self.theta)) / (1.0 - self.zeta_of_two / self.zeta)
     }
 
     /// Add items up to `count`; fewer than there are changes nothing. Costs one power per item added.
     pub fn grow(&mut self, count: u64) {
         if count > self.count {
-            self.zeta = zeta(self.count, count, ZIPFIAN_CONSTANT, self.zeta);
+            self.zeta = zeta(self.count, count, self.theta, self.zeta);
             self.count = count;
             self.eta = self.eta_now();
         }
@@ -92,10 +99,10 @@ impl Zipfian {
         if scaled < 1.0 {
             return self.base;
         }
-        if scaled < 1.0 + 0.5f64.powf(ZIPFIAN_CONSTANT) {
+        if scaled < 1.0 + 0.5f64.powf(self.theta) {
             return self.base + 1;
         }
-        let alpha = 1.0 / (1.0 - ZIPFIAN_CONSTANT);
+        let alpha = 1.0 / (1.0 - self.theta);
         let rank = self.count as f64 * (self.eta * unit - self.eta + 1.0).powf(alpha);
         self.base + (rank as u64).min(self.count - 1)
     }

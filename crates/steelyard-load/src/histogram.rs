@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram as Hdr;
 
-use crate::ycsb::LoadError;
+use crate::LoadError;
 
 /// Longest time told apart: 2 hours.
 pub const MAX_NS: u64 = 7_200_000_000_000;
@@ -46,6 +46,11 @@ impl Histogram {
     /// Nanoseconds at quantile `q` in 0..=1: the upper bound of the bucket that holds it. 0 if empty.
     pub fn value_at_quantile(&self, q: f64) -> u64 {
         self.counts.value_at_quantile(q)
+    }
+
+    /// Mean of the times counted, nanoseconds; 0 if empty.
+    pub fn mean(&self) -> f64 {
+        self.counts.mean()
     }
 
     /// Occupied buckets in ascending order: `(low_ns, high_ns, count)`, both bounds inclusive.

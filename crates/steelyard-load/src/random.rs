@@ -19,6 +19,17 @@ pub enum Purpose {
     ValueLength = 5,
     ValueBytes = 6,
     Gap = 7,
+    /// Length of a run of operations of one kind.
+    Run = 8,
+    /// Contents of a program's values.
+    Content = 9,
+    /// Numbers drawn for an operation.
+    Draw = 10,
+    /// Rows of a partition, and repetitions within a batch.
+    Row = 11,
+    Repeat = 12,
+    /// Which answers are compared.
+    Validate = 13,
 }
 
 /// SplitMix64's output function: a bijection of 64 bits.

@@ -1,7 +1,16 @@
-//! When operations are due in an open loop. Pure: no clock, no sleeping.
+//! When operations are due in an open loop. Pure but for reading a trace: no clock, no sleeping.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use steelyard_wire::{Arrivals, Schedule as Wanted};
+
+use crate::LoadError;
 use crate::random::{Purpose, Random};
-use crate::ycsb::LoadError;
+use crate::schedule::shape::Shape;
+
+pub mod shape;
+pub mod trace;
 
 /// When each operation is due.
 pub trait Schedule: Send {
@@ -10,81 +19,133 @@ pub trait Schedule: Send {
     fn due(&mut self, index: u64) -> Option<u64>;
 }
 
-/// Evenly spaced operations.
+/// Operations by a rate over time.
 #[derive(Clone, Debug)]
-pub struct Constant {
-    gap_ns: f64,
+pub struct Rated {
+    shape: Shape,
+    points: Points,
     end_ns: u64,
 }
 
-impl Constant {
-    /// `rate_per_s` operations a second over all shares, ending before `duration_s` if that is given.
-    pub fn new(rate_per_s: f64, duration_s: Option<f64>) -> Result<Self, LoadError> {
-        Ok(Self {
-            gap_ns: gap_ns(rate_per_s)?,
-            end_ns: end_ns(duration_s)?,
-        })
-    }
-}
-
-impl Schedule for Constant {
-    fn due(&mut self, index: u64) -> Option<u64> {
-        // f64 is exact to a nanosecond for the first 104 days.
-        let due = (index as f64 * self.gap_ns).round() as u64;
-        (due < self.end_ns).then_some(due)
-    }
-}
-
-/// Operations with independent, exponentially distributed gaps; the first one comes after a gap.
+/// Where operations lie on the axis of the added-up rate, of which every operation takes 1 in the mean.
 #[derive(Clone, Debug)]
-pub struct Poisson {
-    random: Random,
-    gap_ns: f64,
-    end_ns: u64,
-    /// Gaps that are in `sum_ns`.
-    counted: u64,
-    sum_ns: f64,
+enum Points {
+    /// At 0, 1, 2 ...
+    Even,
+    /// The sums of independent exponential gaps of mean 1: a Poisson process of rate 1. Seen through the inverse of the added-up
+    /// rate it is a Poisson process of that rate (Cinlar, Introduction to Stochastic Processes, 1975, section 4.7; Lewis and
+    /// Shedler, Naval Research Logistics Quarterly 26, 1979).
+    Poisson {
+        random: Random,
+        /// Gaps that are in `sum`.
+        counted: u64,
+        sum: f64,
+    },
 }
 
-impl Poisson {
-    /// `rate_per_s` operations a second in the mean over all shares, ending before `duration_s` if that is given.
-    pub fn new(rate_per_s: f64, duration_s: Option<f64>, seed: u64) -> Result<Self, LoadError> {
-        Ok(Self {
-            random: Random::new(seed, Purpose::Gap),
-            gap_ns: gap_ns(rate_per_s)?,
-            end_ns: end_ns(duration_s)?,
-            counted: 0,
-            sum_ns: 0.0,
-        })
-    }
-}
-
-impl Schedule for Poisson {
-    fn due(&mut self, index: u64) -> Option<u64> {
-        if index + 1 < self.counted {
-            self.counted = 0;
-            self.sum_ns = 0.0;
+impl Points {
+    fn at(&mut self, index: u64) -> f64 {
+        let Self::Poisson { random, counted, sum } = self else {
+            return index as f64;
+        };
+        if index + 1 < *counted {
+            (*counted, *sum) = (0, 0.0);
         }
-        while self.counted <= index {
+        while *counted <= index {
             // 1 - u is in (0, 1], so the logarithm is finite.
-            self.sum_ns -= (1.0 - self.random.at(self.counted).unit(0)).ln() * self.gap_ns;
-            self.counted += 1;
+            *sum -= (1.0 - random.at(*counted).unit(0)).ln();
+            *counted += 1;
         }
-        let due = self.sum_ns.round() as u64;
+        *sum
+    }
+}
+
+impl Schedule for Rated {
+    fn due(&mut self, index: u64) -> Option<u64> {
+        let due = self.shape.time_ns(self.points.at(index))?.round() as u64;
         (due < self.end_ns).then_some(due)
     }
 }
 
-fn gap_ns(rate_per_s: f64) -> Result<f64, LoadError> {
-    let gap = 1e9 / rate_per_s;
-    if rate_per_s > 0.0 && gap.is_finite() && gap > 0.0 {
-        return Ok(gap);
+/// Operations at the time stamps of a trace; ends with them.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    stamps: Arc<[u64]>,
+    end_ns: u64,
+}
+
+impl Schedule for Trace {
+    fn due(&mut self, index: u64) -> Option<u64> {
+        let due = *self.stamps.get(usize::try_from(index).ok()?)?;
+        (due < self.end_ns).then_some(due)
     }
-    Err(LoadError::new(
-        "schedule.rate_per_s",
-        rate_per_s,
-        "a finite number above 0",
-    ))
+}
+
+/// What decides when operations are due.
+#[derive(Clone, Debug)]
+pub enum Pace {
+    /// The answer to the one before.
+    Closed,
+    Rated(Rated),
+    Trace(Trace),
+}
+
+impl Pace {
+    /// The pace of an order's schedule, ending before `duration_s` if that is given. `seed` decides the gaps of Poisson arrivals.
+    ///
+    /// Errors: a schedule or a duration that cannot be, a trace that cannot be read.
+    pub fn new(schedule: &Wanted, duration_s: Option<f64>, seed: u64) -> Result<Self, LoadError> {
+        let end_ns = end_ns(duration_s)?;
+        if let Wanted::Trace { file, speed, .. } = schedule {
+            let stamps = trace::read(Path::new(file), *speed)?;
+            return Ok(Self::Trace(Trace { stamps, end_ns }));
+        }
+        let Some(shape) = Shape::new(schedule)? else {
+            return Ok(Self::Closed);
+        };
+        let points = match arrivals(schedule) {
+            Arrivals::Even => Points::Even,
+            Arrivals::Poisson => Points::Poisson {
+                random: Random::new(seed, Purpose::Gap),
+                counted: 0,
+                sum: 0.0,
+            },
+        };
+        Ok(Self::Rated(Rated { shape, points, end_ns }))
+    }
+
+    /// Whether it waits for answers.
+    pub fn is_closed(&self) -> bool {
+        matches!(self, Self::Closed)
+    }
+
+    /// Operations that are due within `duration_s`, in the mean of Poisson arrivals; None for a closed loop.
+    pub fn operations(&self, duration_s: f64) -> Option<f64> {
+        match self {
+            Self::Closed => None,
+            Self::Rated(rated) => Some(rated.shape.count(duration_s)),
+            Self::Trace(trace) => Some(trace.stamps.partition_point(|stamp| *stamp < trace.end_ns) as f64),
+        }
+    }
+}
+
+impl Schedule for Pace {
+    #[inline]
+    fn due(&mut self, index: u64) -> Option<u64> {
+        match self {
+            Self::Closed => Some(0),
+            Self::Rated(rated) => rated.due(index),
+            Self::Trace(trace) => trace.due(index),
+        }
+    }
+}
+
+fn arrivals(schedule: &Wanted) -> Arrivals {
+    match schedule {
+        Wanted::Poisson { .. } => Arrivals::Poisson,
+        Wanted::Ramp { arrivals, .. } | Wanted::Steps { arrivals, .. } | Wanted::Sine { arrivals, .. } => *arrivals,
+        Wanted::Closed { .. } | Wanted::Constant { .. } | Wanted::Trace { .. } => Arrivals::Even,
+    }
 }
 
 fn end_ns(duration_s: Option<f64>) -> Result<u64, LoadError> {
@@ -96,70 +157,4 @@ fn end_ns(duration_s: Option<f64>) -> Result<u64, LoadError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn constant_table() {
-        let table: [(f64, Option<f64>, u64, Option<u64>); 8] = [
-            (1000.0, None, 0, Some(0)),
-            (1000.0, None, 1, Some(1_000_000)),
-            (1000.0, None, 3_600_000, Some(3_600_000_000_000)),
-            (3.0, None, 1, Some(333_333_333)),
-            (3.0, None, 3, Some(1_000_000_000)),
-            (1000.0, Some(1.0), 999, Some(999_000_000)),
-            (1000.0, Some(1.0), 1000, None),
-            (0.5, None, 2, Some(4_000_000_000)),
-        ];
-        for (rate, duration, index, due) in table {
-            assert_eq!(
-                Constant::new(rate, duration).unwrap().due(index),
-                due,
-                "{rate} {duration:?} {index}"
-            );
-        }
-    }
-
-    #[test]
-    fn rates_and_durations_that_cannot_be_are_refused() {
-        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let error = Constant::new(rate, None).unwrap_err();
-            assert_eq!(error.field, "schedule.rate_per_s");
-            assert!(Poisson::new(rate, None, 1).is_err());
-        }
-        assert_eq!(Constant::new(1.0, Some(0.0)).unwrap_err().field, "stop.duration_s");
-    }
-
-    #[test]
-    fn poisson_is_pure_in_seed_and_index() {
-        let mut forward = Poisson::new(1000.0, None, 7).unwrap();
-        let dues: Vec<_> = (0..100).map(|index| forward.due(index)).collect();
-        assert!(dues.windows(2).all(|pair| pair[0] <= pair[1]));
-        assert_eq!(forward.due(99), dues[99]);
-        assert_eq!(forward.due(3), dues[3]);
-        let mut every_third = Poisson::new(1000.0, None, 7).unwrap();
-        assert_eq!(
-            (0..99)
-                .step_by(3)
-                .map(|index| every_third.due(index))
-                .collect::<Vec<_>>(),
-            { dues.iter().take(99).step_by(3).copied().collect::<Vec<_>>() }
-        );
-        assert_ne!(Poisson::new(1000.0, None, 8).unwrap().due(0), dues[0]);
-    }
-
-    #[test]
-    fn poisson_gaps_have_mean_and_spread_of_an_exponential() {
-        let mut poisson = Poisson::new(1e6, None, 3).unwrap();
-        let count = 100_000;
-        let dues: Vec<f64> = (0..count).map(|index| poisson.due(index).unwrap() as f64).collect();
-        let gaps: Vec<f64> = dues.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        let deviation = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
-        // Standard errors are 0.32% and about 0.45%.
-        assert!((mean / 1000.0 - 1.0).abs() < 0.013, "{mean}");
-        assert!((deviation / 1000.0 - 1.0).abs() < 0.02, "{deviation}");
-        let mut ending = Poisson::new(1000.0, Some(1.0), 3).unwrap();
-        assert_eq!(ending.due(2000), None);
-    }
-}
+mod tests;

@@ -1,12 +1,14 @@
 //! What one worker counts within one interval: filled by one thread, handed over whole, merged by the reporter.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use steelyard_wire::Counts;
 
+use crate::LoadError;
 use crate::client::{Nanos, Outcome};
 use crate::histogram::Histogram;
-use crate::ycsb::{Kind, LoadError};
+use crate::operation::Kinds;
 
 /// The spans of an operation's time that are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +21,7 @@ pub enum Measure {
     Lag,
     /// sent - the later of due and a place in flight being free: the generator's own delay
     Pacing,
-    /// The service time of one half of a read-modify-write, under `read` and `update`: no operation of its own
+    /// The service time of one step of an operation of several, under the step's name: no operation of its own
     Part,
 }
 
@@ -38,7 +40,8 @@ impl Measure {
     }
 }
 
-const CELLS: usize = Kind::ALL.len() * Outcome::ALL.len() * Measure::ALL.len();
+/// Histograms of one name.
+const CELLS_OF_A_NAME: usize = Outcome::ALL.len() * Measure::ALL.len();
 
 /// An operation's instants. `free` is when its place in flight became free and there was a connection to send it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +56,17 @@ pub struct Timing {
 /// Counts and histograms.
 #[derive(Debug)]
 pub struct Tally {
+    kinds: Arc<Kinds>,
     empty: Histogram,
-    /// By kind, outcome and measure; made when first needed, because most never are.
+    /// By name, outcome and measure; made when first needed, because most never are.
     histograms: Vec<Option<Box<Histogram>>>,
     pub sent: u64,
     pub done: u64,
     pub by_outcome: [u64; Outcome::ALL.len()],
-    /// Rows returned by scans.
+    /// Rows returned by operations whose rows are counted.
     pub rows: u64,
+    /// The same by the operation's name.
+    rows_of: Vec<u64>,
     /// Answers without a row for keys that the load itself inserts: no fault of the system, see `Stream::is_new`.
     pub early: u64,
     /// Due but not sent at the end of the interval.
@@ -70,24 +76,28 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// An empty tally.
-    pub fn new() -> Result<Self, LoadError> {
-        Ok(Self::with(Histogram::new()?))
+    /// An empty tally of operations of these kinds.
+    pub fn new(kinds: &Arc<Kinds>) -> Result<Self, LoadError> {
+        Ok(Self::with(Arc::clone(kinds), Histogram::new()?))
     }
 
     /// Another empty tally.
     pub fn sibling(&self) -> Self {
-        Self::with(self.empty.clone())
+        Self::with(Arc::clone(&self.kinds), self.empty.clone())
     }
 
-    fn with(empty: Histogram) -> Self {
+    fn with(kinds: Arc<Kinds>, empty: Histogram) -> Self {
+        let names = kinds.names().len();
+        let cells = names * CELLS_OF_A_NAME;
         Self {
+            kinds,
             empty,
-            histograms: (0..CELLS).map(|_| None).collect(),
+            histograms: (0..cells).map(|_| None).collect(),
             sent: 0,
             done: 0,
             by_outcome: [0; Outcome::ALL.len()],
             rows: 0,
+            rows_of: vec![0; names],
             early: 0,
             backlog: 0,
             first_sent: None,
@@ -97,35 +107,38 @@ impl Tally {
 
     /// Counts a whole operation.
     #[inline]
-    pub fn operation(&mut self, kind: Kind, outcome: Outcome, rows: u32, timing: &Timing) {
+    pub fn operation(&mut self, kind: u16, outcome: Outcome, rows: u32, timing: &Timing) {
+        let kind = self.kinds.kind(kind);
+        let (name, counts_rows) = (kind.name, kind.counts_rows);
         self.done += 1;
         self.by_outcome[outcome as usize] += 1;
-        if kind == Kind::Scan {
+        if counts_rows {
             self.rows += u64::from(rows);
+            self.rows_of[usize::from(name)] += u64::from(rows);
         }
         self.last_done = self.last_done.max(Some(timing.done));
-        self.record(kind, outcome, Measure::Response, timing.done.saturating_sub(timing.due));
+        self.record(name, outcome, Measure::Response, timing.done.saturating_sub(timing.due));
         let Some(sent) = timing.sent else { return };
         self.first_sent = Some(self.first_sent.map_or(sent, |first| first.min(sent)));
-        self.record(kind, outcome, Measure::Service, timing.done.saturating_sub(sent));
-        self.record(kind, outcome, Measure::Lag, sent.saturating_sub(timing.due));
+        self.record(name, outcome, Measure::Service, timing.done.saturating_sub(sent));
+        self.record(name, outcome, Measure::Lag, sent.saturating_sub(timing.due));
         self.record(
-            kind,
+            name,
             outcome,
             Measure::Pacing,
             sent.saturating_sub(timing.due.max(timing.free)),
         );
     }
 
-    /// Counts the service time of one half of a read-modify-write. It is not an operation of its own, so it has no
-    /// response time and adds nothing to `done`.
-    pub fn part(&mut self, kind: Kind, outcome: Outcome, service: Nanos) {
-        self.record(kind, outcome, Measure::Part, service);
+    /// Counts the service time of one step. It is not an operation of its own, so it has no response time and adds nothing
+    /// to `done`.
+    pub fn part(&mut self, name: u16, outcome: Outcome, service: Nanos) {
+        self.record(name, outcome, Measure::Part, service);
     }
 
     #[inline]
-    fn record(&mut self, kind: Kind, outcome: Outcome, measure: Measure, ns: Nanos) {
-        let cell = &mut self.histograms[place(kind, outcome, measure)];
+    fn record(&mut self, name: u16, outcome: Outcome, measure: Measure, ns: Nanos) {
+        let cell = &mut self.histograms[place(name, outcome, measure)];
         cell.get_or_insert_with(|| Box::new(self.empty.clone())).record(ns);
     }
 
@@ -152,6 +165,15 @@ impl Tally {
             .collect()
     }
 
+    /// Rows by the names of operations; operations without rows are left out.
+    pub fn rows_by_name(&self) -> BTreeMap<String, u64> {
+        let names = self.kinds.names().iter().zip(&self.rows_of);
+        names
+            .filter(|(_, rows)| **rows > 0)
+            .map(|(name, rows)| (name.clone(), *rows))
+            .collect()
+    }
+
     /// Adds another's counts; backlogs add up too.
     pub fn merge(&mut self, other: &Self) {
         self.merge_counts(other);
@@ -167,6 +189,9 @@ impl Tally {
         self.sent += other.sent;
         self.done += other.done;
         self.rows += other.rows;
+        for (mine, theirs) in self.rows_of.iter_mut().zip(&other.rows_of) {
+            *mine += theirs;
+        }
         self.early += other.early;
         self.backlog += other.backlog;
         for (mine, theirs) in self.by_outcome.iter_mut().zip(other.by_outcome) {
@@ -185,6 +210,7 @@ impl Tally {
         }
         (self.sent, self.done, self.rows, self.early, self.backlog) = (0, 0, 0, 0, 0);
         self.by_outcome = [0; Outcome::ALL.len()];
+        self.rows_of.fill(0);
         (self.first_sent, self.last_done) = (None, None);
     }
 
@@ -200,17 +226,17 @@ impl Tally {
     /// The histograms as the records have them.
     pub fn counts(&self) -> Vec<Counts> {
         let mut counts = Vec::new();
-        for kind in Kind::ALL {
+        for (name, operation) in (0..).zip(self.kinds.names()) {
             for outcome in Outcome::ALL {
                 for measure in Measure::ALL {
-                    let Some(histogram) = &self.histograms[place(kind, outcome, measure)] else {
+                    let Some(histogram) = &self.histograms[place(name, outcome, measure)] else {
                         continue;
                     };
                     if histogram.count() == 0 {
                         continue;
                     }
                     counts.push(Counts {
-                        operation: kind.name().to_owned(),
+                        operation: operation.clone(),
                         outcome: outcome.name().to_owned(),
                         measure: measure.name().to_owned(),
                         buckets: histogram.buckets(),
@@ -222,13 +248,18 @@ impl Tally {
     }
 }
 
-fn place(kind: Kind, outcome: Outcome, measure: Measure) -> usize {
-    (kind as usize * Outcome::ALL.len() + outcome as usize) * Measure::ALL.len() + measure as usize
+fn place(name: u16, outcome: Outcome, measure: Measure) -> usize {
+    (usize::from(name) * Outcome::ALL.len() + outcome as usize) * Measure::ALL.len() + measure as usize
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ycsb::{self, Kind};
+
+    fn tally() -> Tally {
+        Tally::new(&Arc::new(ycsb::kinds())).unwrap()
+    }
 
     fn timing(due: Nanos, free: Nanos, sent: Option<Nanos>, done: Nanos) -> Timing {
         Timing { due, free, sent, done }
@@ -243,8 +274,8 @@ mod tests {
 
     #[test]
     fn each_measure_is_its_difference() {
-        let mut tally = Tally::new().unwrap();
-        tally.operation(Kind::Read, Outcome::Ok, 1, &timing(100, 400, Some(450), 1000));
+        let mut tally = tally();
+        tally.operation(Kind::Read as u16, Outcome::Ok, 1, &timing(100, 400, Some(450), 1000));
         assert_eq!(low(&tally, "response"), [(900, 1)]);
         assert_eq!(low(&tally, "service"), [(550, 1)]);
         assert_eq!(low(&tally, "lag"), [(350, 1)]);
@@ -257,8 +288,8 @@ mod tests {
 
     #[test]
     fn an_operation_that_was_never_sent_has_a_response_time_only() {
-        let mut tally = Tally::new().unwrap();
-        tally.operation(Kind::Scan, Outcome::Connection, 0, &timing(100, 0, None, 1000));
+        let mut tally = tally();
+        tally.operation(Kind::Scan as u16, Outcome::Connection, 0, &timing(100, 0, None, 1000));
         assert_eq!(tally.counts().len(), 1);
         assert_eq!(low(&tally, "response"), [(900, 1)]);
         assert_eq!((tally.errors(), tally.first_sent), (1, None));
@@ -267,9 +298,9 @@ mod tests {
 
     #[test]
     fn reads_of_keys_that_the_load_inserts_are_not_missing() {
-        let mut tally = Tally::new().unwrap();
+        let mut tally = tally();
         for _ in 0..3 {
-            tally.operation(Kind::Read, Outcome::NotFound, 0, &timing(0, 0, Some(1), 2));
+            tally.operation(Kind::Read as u16, Outcome::NotFound, 0, &timing(0, 0, Some(1), 2));
         }
         tally.early = 2;
         let mut sum = tally.sibling();
@@ -279,10 +310,10 @@ mod tests {
 
     #[test]
     fn merged_tallies_are_their_sum_and_a_cleared_one_is_empty() {
-        let (mut left, mut right) = (Tally::new().unwrap(), Tally::new().unwrap());
-        left.operation(Kind::Scan, Outcome::Ok, 3, &timing(0, 0, Some(5), 10));
-        right.operation(Kind::Scan, Outcome::Ok, 4, &timing(0, 0, Some(2), 10));
-        right.operation(Kind::Read, Outcome::NotFound, 0, &timing(0, 0, Some(4), 20));
+        let (mut left, mut right) = (tally(), tally());
+        left.operation(Kind::Scan as u16, Outcome::Ok, 3, &timing(0, 0, Some(5), 10));
+        right.operation(Kind::Scan as u16, Outcome::Ok, 4, &timing(0, 0, Some(2), 10));
+        right.operation(Kind::Read as u16, Outcome::NotFound, 0, &timing(0, 0, Some(4), 20));
         left.merge(&right);
         assert_eq!(
             (left.done, left.rows, left.errors(), left.first_sent, left.last_done),

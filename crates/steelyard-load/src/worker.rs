@@ -6,15 +6,15 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
 
 use steelyard_wire::Share;
 
 use crate::client::{Client, Clock, Completion, Nanos, Outcome};
-use crate::schedule::{Constant, Poisson, Schedule};
+use crate::leg::{Desk, Leg, Progress};
+use crate::operation::{Kinds, Operation, Stream};
 use crate::tally::{Tally, Timing};
-use crate::ycsb::{Kind, Operation, Stream};
 
 /// Longest wait without looking whether to stop.
 const STOP_CHECK_NS: Nanos = 100_000_000;
@@ -22,80 +22,19 @@ const STOP_CHECK_NS: Nanos = 100_000_000;
 const STOP_DRAIN_NS: Nanos = 2_000_000_000;
 const NONE: u32 = u32::MAX;
 
-/// What decides when operations are due.
-#[derive(Clone, Debug)]
-pub(crate) enum Pace {
-    Closed,
-    Constant(Constant),
-    Poisson(Poisson),
-}
-
-impl Pace {
-    /// Nanoseconds since the phase's start; `None` when the schedule is over.
-    fn due(&mut self, index: u64) -> Option<Nanos> {
-        match self {
-            Self::Closed => Some(0),
-            Self::Constant(schedule) => schedule.due(index),
-            Self::Poisson(schedule) => schedule.due(index),
-        }
-    }
-}
-
-/// One phase as a worker sees it.
-#[derive(Clone, Debug)]
-pub(crate) struct Phase {
-    pub pace: Pace,
-    pub start: Nanos,
-    /// Operations over all shares; this worker's part follows from its share.
-    pub operations: Option<u64>,
-    pub duration: Option<Nanos>,
-    pub timeout: Nanos,
-    pub interval: Nanos,
-}
-
-impl Phase {
-    /// When a backlog is no longer sent: a phase's length (at least a time-out) after the phase's end. A system that is
-    /// asked for ten times what it can do would otherwise hold the phase for ten times its length.
-    fn gives_up_at(&self) -> Option<Nanos> {
-        let duration = self.duration.filter(|_| !matches!(self.pace, Pace::Closed))?;
-        Some(self.start + duration + duration.max(self.timeout))
-    }
-}
-
-/// What a worker hands to the reporter at the end of an interval.
-pub(crate) struct Report {
-    pub worker: usize,
-    /// Number of the interval within the phase, from 0.
-    pub number: u64,
-    /// Its end; the last one of a phase may be shorter than the others.
-    pub end: Nanos,
-    pub tally: Box<Tally>,
-    pub last: bool,
-}
-
-/// A worker's way to the reporter, and the emptied tallies' way back.
-pub(crate) struct Desk {
-    pub worker: usize,
-    pub reports: Sender<Report>,
-    pub emptied: Receiver<Box<Tally>>,
-}
-
-/// Which half of a read-modify-write is in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Whole,
-    Read,
-    /// With what the read found.
-    Write(Outcome),
-}
-
 struct Slot {
+    /// With the step that is in flight.
     operation: Operation,
-    part: Part,
+    /// The first thing that a step before has found, if it was not just well.
+    found: Outcome,
+    /// Rows of the steps before.
+    rows: u32,
+    /// How often the step in flight has been sent.
+    tries: u32,
     due: Nanos,
     /// When this place in flight became free.
     free: Nanos,
-    /// When the operation's first half was sent.
+    /// When the operation's first step was sent.
     first_sent: Option<Nanos>,
     submitted: Nanos,
     busy: bool,
@@ -108,40 +47,30 @@ struct Slot {
 pub(crate) struct Worker<C> {
     client: C,
     stream: Stream,
+    kinds: Arc<Kinds>,
     share: Share,
+    /// Whether the load is to end at once: nothing is tried again.
+    stopping: bool,
     slots: Vec<Slot>,
     /// Longest free first, so that `pacing` is never flattered.
     free: VecDeque<u32>,
+    /// Free, but more than the phase of the next operation may have in flight.
+    spare: Vec<u32>,
+    /// The phase whose places in flight are told apart so.
+    fitted: usize,
     oldest: u32,
     newest: u32,
     busy: u32,
     completions: Vec<Completion>,
 }
 
-/// The state of one phase.
-struct Progress<'a> {
-    phase: Phase,
-    /// This worker's operations sent so far in the phase.
-    count: u64,
-    next_due: Option<Nanos>,
-    interval_number: u64,
-    interval_end: Nanos,
-    tally: Box<Tally>,
-    desk: &'a Desk,
-}
-
 impl<C: Client> Worker<C> {
-    pub fn new(client: C, stream: Stream, share: Share, slots: u32) -> Self {
-        let empty = Operation {
-            index: 0,
-            kind: Kind::Read,
-            key: 0,
-            field: 0,
-            scan_length: 0,
-        };
+    pub fn new(client: C, stream: Stream, kinds: Arc<Kinds>, share: Share, slots: u32) -> Self {
         let slot = |_| Slot {
-            operation: empty,
-            part: Part::Whole,
+            operation: Operation::default(),
+            found: Outcome::Ok,
+            rows: 0,
+            tries: 0,
             due: 0,
             free: 0,
             first_sent: None,
@@ -153,9 +82,13 @@ impl<C: Client> Worker<C> {
         Self {
             client,
             stream,
+            kinds,
             share,
+            stopping: false,
             slots: (0..slots).map(slot).collect(),
             free: (0..slots).collect(),
+            spare: Vec::with_capacity(slots as usize),
+            fitted: 0,
             oldest: NONE,
             newest: NONE,
             busy: 0,
@@ -167,40 +100,26 @@ impl<C: Client> Worker<C> {
         self.client.reconnections()
     }
 
-    /// Carries out one phase: sends what is due, drains, hands over the last interval. Errors: see `Client::poll`.
-    pub fn run(
-        &mut self,
-        phase: Phase,
-        clock: Clock,
-        stop: &AtomicBool,
-        desk: &Desk,
-        tally: Box<Tally>,
-    ) -> io::Result<()> {
+    /// Carries out one leg: sends what is due, drains, hands over the last interval. Errors: see `Client::poll`.
+    pub fn run(&mut self, leg: Leg, clock: Clock, stop: &AtomicBool, desk: &Desk, tally: Box<Tally>) -> io::Result<()> {
         for slot in &mut self.slots {
-            slot.free = phase.start;
+            slot.free = leg.phases[0].start;
         }
-        let interval_end = phase.start + phase.interval;
-        let mut progress = Progress {
-            phase,
-            count: 0,
-            next_due: None,
-            interval_number: 0,
-            interval_end,
-            tally,
-            desk,
-        };
-        progress.schedule_next(self.share);
+        let mut progress = Progress::new(leg, self.share, desk, tally);
+        self.fit(&progress);
         let mut stopped_at = None;
+        self.stopping = false;
         loop {
             let now = clock.now();
-            progress.turn_interval(now, self.share);
+            progress.turn_interval(now);
             if stopped_at.is_none() && stop.load(Ordering::Relaxed) {
                 stopped_at = Some(now);
-                progress.next_due = None;
+                self.stopping = true;
+                progress.stop();
             }
             self.expire(&mut progress, now, stopped_at);
             self.admit(&mut progress, now);
-            if self.busy == 0 && progress.next_due.is_none() {
+            if self.busy == 0 && progress.next_due().is_none() {
                 break;
             }
             let until = self.wake_up(&progress, now);
@@ -213,57 +132,107 @@ impl<C: Client> Worker<C> {
 
     /// When there is something to do at the latest.
     fn wake_up(&self, progress: &Progress<'_>, now: Nanos) -> Nanos {
-        let mut until = progress.interval_end.min(now + STOP_CHECK_NS);
-        if let (Some(due), false) = (progress.next_due, self.free.is_empty()) {
+        let mut until = progress.interval_end().min(now + STOP_CHECK_NS);
+        if let (Some(due), false) = (progress.next_due(), self.free.is_empty()) {
             until = until.min(due);
         }
         if self.oldest != NONE {
-            until = until.min(self.slots[self.oldest as usize].submitted + progress.phase.timeout);
+            until = until.min(self.slots[self.oldest as usize].submitted + progress.leg.timeout);
         }
         until
     }
 
-    /// Starts every operation that is due and has a place.
+    /// Starts every operation that is due and has a place; the others that are due go to the backlog.
     fn admit(&mut self, progress: &mut Progress<'_>, now: Nanos) {
-        if progress.phase.gives_up_at().is_some_and(|end| now > end) {
+        if progress.gives_up(now) {
             return self.give_up_backlog(progress, now);
         }
-        while let Some(due) = progress.next_due {
-            let Some(&slot) = self.free.front() else { return };
-            let due = match progress.phase.pace {
-                Pace::Closed => self.slots[slot as usize].free,
-                _ => due,
-            };
-            if due > now {
-                return;
+        while let Some(due) = progress.next_due() {
+            let (number, phase) = progress.next_phase();
+            let closed = phase.pace.is_closed();
+            if number != self.fitted {
+                self.fit(progress);
             }
-            if matches!(progress.phase.pace, Pace::Closed) && progress.is_over(due) {
-                progress.next_due = None;
+            let Some(&slot) = self.free.front() else {
+                if closed && progress.is_over(now) {
+                    progress.skip_phase();
+                    continue;
+                }
+                if !closed && due <= now {
+                    self.keep_waiting(progress, now);
+                }
+                return;
+            };
+            let free = self.slots[slot as usize].free;
+            if !closed && due < free && progress.is_behind(free) {
+                self.keep_waiting(progress, free - 1);
+                continue;
+            }
+            let due = if closed { due.max(free) } else { due };
+            if closed && progress.is_over(due) {
+                progress.skip_phase();
+                continue;
+            }
+            if due > now {
                 return;
             }
             self.free.pop_front();
             self.begin(slot, due, now);
             progress.tally.sent += 1;
-            progress.count += 1;
-            progress.schedule_next(self.share);
+            progress.taken();
+        }
+    }
+
+    /// As many free places as the phase of the next operation may have in flight, less what is in flight.
+    #[cold]
+    fn fit(&mut self, progress: &Progress<'_>) {
+        let (number, phase) = progress.next_phase();
+        self.fitted = number;
+        let wanted = phase.places.saturating_sub(self.busy) as usize;
+        while self.free.len() > wanted {
+            self.spare.extend(self.free.pop_back());
+        }
+        while self.free.len() < wanted
+            && let Some(slot) = self.spare.pop()
+        {
+            // It has been a place in flight since its phase began, and no longer.
+            let since = &mut self.slots[slot as usize].free;
+            *since = phase.start.max(*since);
+            self.free.push_back(slot);
+        }
+    }
+
+    /// No place in flight for what has become due by `until`: the backlog takes it. What finds the backlog full is counted as such
+    /// an error, under the kind of the operation that was next; those behind it move up.
+    fn keep_waiting(&mut self, progress: &mut Progress<'_>, until: Nanos) {
+        while let Some(due) = progress.overflow(until) {
+            self.never_sent(progress, Outcome::Backlog, due, until);
         }
     }
 
     /// Operations that a hopeless backlog leaves over are counted as timed out, with the response time they have had.
     #[cold]
     fn give_up_backlog(&mut self, progress: &mut Progress<'_>, now: Nanos) {
-        while let Some(due) = progress.next_due {
-            let operation = self.stream.next();
-            let timing = Timing {
-                due,
-                free: due,
-                sent: None,
-                done: now,
-            };
-            progress.tally.operation(operation.kind, Outcome::Timeout, 0, &timing);
-            progress.count += 1;
-            progress.schedule_next(self.share);
+        while let Some(due) = progress.next_due() {
+            if progress.next_phase().1.pace.is_closed() {
+                progress.skip_phase();
+                continue;
+            }
+            self.never_sent(progress, Outcome::Timeout, due, now);
+            progress.taken();
         }
+    }
+
+    #[cold]
+    fn never_sent(&mut self, progress: &mut Progress<'_>, outcome: Outcome, due: Nanos, now: Nanos) {
+        let operation = self.stream.next();
+        let timing = Timing {
+            due,
+            free: due,
+            sent: None,
+            done: now,
+        };
+        progress.tally.operation(operation.kind, outcome, 0, &timing);
     }
 
     fn begin(&mut self, number: u32, due: Nanos, now: Nanos) {
@@ -273,11 +242,9 @@ impl<C: Client> Worker<C> {
         slot.due = due;
         slot.first_sent = None;
         slot.busy = true;
-        slot.part = if operation.kind == Kind::ReadModifyWrite {
-            Part::Read
-        } else {
-            Part::Whole
-        };
+        slot.found = Outcome::Ok;
+        slot.rows = 0;
+        slot.tries = 1;
         self.busy += 1;
         self.submit(number, now);
     }
@@ -285,12 +252,7 @@ impl<C: Client> Worker<C> {
     fn submit(&mut self, number: u32, now: Nanos) {
         let slot = &mut self.slots[number as usize];
         slot.submitted = now;
-        let kind = match slot.part {
-            Part::Whole => slot.operation.kind,
-            Part::Read => Kind::Read,
-            Part::Write(_) => Kind::Update,
-        };
-        let operation = Operation { kind, ..slot.operation };
+        let operation = slot.operation;
         self.append(number);
         self.client.submit(number, &operation);
     }
@@ -307,30 +269,36 @@ impl<C: Client> Worker<C> {
     }
 
     fn complete(&mut self, progress: &mut Progress<'_>, completion: &Completion) {
-        progress.turn_interval(completion.done, self.share);
+        progress.turn_interval(completion.done);
         self.unlink(completion.slot);
         let slot = &mut self.slots[completion.slot as usize];
-        let outcome = match slot.part {
-            Part::Whole => completion.outcome,
-            Part::Read => {
-                progress.part(Kind::Read, completion);
-                slot.first_sent = completion.sent;
-                if !completion.outcome.is_error() {
-                    slot.part = Part::Write(completion.outcome);
+        let steps = &self.kinds.kind(slot.operation.kind).steps;
+        let sent = slot.first_sent.or(completion.sent);
+        let mut outcome = completion.outcome;
+        // An answer that is not what was written stays so; what could not be sent for a whole time-out has waited enough.
+        let again = outcome.is_error() && outcome != Outcome::Invalid && completion.sent.is_some();
+        if again && slot.tries < progress.leg.tries && !self.stopping {
+            slot.tries += 1;
+            slot.first_sent = sent;
+            return self.submit(completion.slot, completion.done);
+        }
+        slot.rows += completion.rows;
+        if steps.len() > 1 {
+            let step = usize::from(slot.operation.step);
+            part(progress, steps[step], completion);
+            if !outcome.is_error() {
+                if slot.found == Outcome::Ok {
+                    slot.found = outcome;
+                }
+                if step + 1 < steps.len() {
+                    slot.operation.step += 1;
+                    slot.tries = 1;
+                    slot.first_sent = sent;
                     return self.submit(completion.slot, completion.done);
                 }
-                completion.outcome
+                outcome = slot.found;
             }
-            Part::Write(read) => {
-                progress.part(Kind::Update, completion);
-                if completion.outcome.is_error() {
-                    completion.outcome
-                } else {
-                    read
-                }
-            }
-        };
-        let sent = slot.first_sent.or(completion.sent);
+        }
         let timing = Timing {
             due: slot.due,
             free: slot.free.max(completion.ready),
@@ -339,14 +307,18 @@ impl<C: Client> Worker<C> {
         };
         progress
             .tally
-            .operation(slot.operation.kind, outcome, completion.rows, &timing);
+            .operation(slot.operation.kind, outcome, slot.rows, &timing);
         if outcome == Outcome::NotFound && self.stream.is_new(slot.operation.key) {
             progress.tally.early += 1;
         }
         slot.free = completion.done;
         slot.busy = false;
         self.busy -= 1;
-        self.free.push_back(completion.slot);
+        if (self.busy as usize + self.free.len()) < progress.next_phase().1.places as usize {
+            self.free.push_back(completion.slot);
+        } else {
+            self.spare.push(completion.slot);
+        }
     }
 
     /// Ends operations that have waited for the time-out; after a stop, for `STOP_DRAIN_NS` at most.
@@ -354,7 +326,7 @@ impl<C: Client> Worker<C> {
         let given_up = stopped_at.is_some_and(|at| now >= at + STOP_DRAIN_NS);
         while self.oldest != NONE {
             let number = self.oldest;
-            if !given_up && now < self.slots[number as usize].submitted + progress.phase.timeout {
+            if !given_up && now < self.slots[number as usize].submitted + progress.leg.timeout {
                 return;
             }
             let sent = self.client.abandon(number);
@@ -402,79 +374,10 @@ impl<C: Client> Worker<C> {
     }
 }
 
-impl Progress<'_> {
-    /// When this worker's next operation is due; `None` after the last.
-    fn schedule_next(&mut self, share: Share) {
-        self.next_due = self.due_of(self.count, share);
-    }
-
-    fn due_of(&mut self, count: u64, share: Share) -> Option<Nanos> {
-        let index = share.index + count * share.of;
-        if self.phase.operations.is_some_and(|operations| index >= operations) {
-            return None;
-        }
-        self.phase.pace.due(index).map(|due| self.phase.start + due)
-    }
-
-    fn is_over(&self, now: Nanos) -> bool {
-        self.phase
-            .duration
-            .is_some_and(|duration| now >= self.phase.start + duration)
-    }
-
-    fn part(&mut self, kind: Kind, completion: &Completion) {
-        if let Some(sent) = completion.sent {
-            self.tally
-                .part(kind, completion.outcome, completion.done.saturating_sub(sent));
-        }
-    }
-
-    /// Hands over the interval if `now` is beyond its end.
-    #[inline]
-    fn turn_interval(&mut self, now: Nanos, share: Share) {
-        while now >= self.interval_end {
-            self.tally.backlog = self.backlog(self.interval_end, share);
-            self.hand_over(self.interval_end, false);
-            self.interval_end += self.phase.interval;
-        }
-    }
-
-    /// Operations due before `now` and not sent. Looked for only where the next one is late.
-    #[cold]
-    fn backlog(&mut self, now: Nanos, share: Share) -> u64 {
-        if matches!(self.phase.pace, Pace::Closed) || self.next_due.is_none_or(|due| due >= now) {
-            return 0;
-        }
-        let pace = self.phase.pace.clone();
-        let late = (self.count..)
-            .take_while(|count| self.due_of(*count, share).is_some_and(|due| due < now))
-            .count();
-        self.phase.pace = pace;
-        late as u64
-    }
-
-    #[cold]
-    fn hand_over(&mut self, end: Nanos, last: bool) {
-        // A tally comes back from the reporter cleared; if the reporter is behind, a new one is made of the old.
-        let fresh = match self.desk.emptied.try_recv() {
-            Ok(tally) => tally,
-            Err(_) => Box::new(self.tally.sibling()),
-        };
-        let tally = std::mem::replace(&mut self.tally, fresh);
-        let report = Report {
-            worker: self.desk.worker,
-            number: self.interval_number,
-            end,
-            tally,
-            last,
-        };
-        self.interval_number += 1;
-        // The reporter is gone only if it has failed; its error is the one that is told.
-        let _ = self.desk.reports.send(report);
-    }
-
-    fn finish(&mut self, now: Nanos) {
-        self.tally.backlog = 0;
-        self.hand_over(now.max(self.phase.start), true);
+fn part(progress: &mut Progress<'_>, name: u16, completion: &Completion) {
+    if let Some(sent) = completion.sent {
+        progress
+            .tally
+            .part(name, completion.outcome, completion.done.saturating_sub(sent));
     }
 }

@@ -5,45 +5,25 @@
 //! be in flight; a stream counts them as it goes.
 
 use std::fmt::Display;
-use std::io::Write;
 
-use steelyard_wire::{Action, InsertOrder, LengthDistribution, Order, Proportions, Schedule, Share, Workload};
+use steelyard_wire::{Action, InsertOrder, LengthDistribution, Order, Proportions, Schedule, Share, Ycsb};
 
-use crate::chooser::Chooser;
+use crate::LoadError;
+use crate::chooser::{Chooser, KeySpace};
 use crate::distribution::{Lengths, fnv_hash, uniform};
+use crate::operation::{Kinds, Operation};
+use crate::program::put_decimal;
 use crate::random::{Purpose, Random};
-
-/// Draws after which a key that exists is taken uniformly. YCSB would draw for ever; this is reached only if almost the whole key
-/// space is still to be inserted.
-pub const MAX_DRAWS: u64 = 10_000;
+use crate::schedule::Pace;
 
 /// Operations of lag for each other place in flight. One each would do if all took equally long; in a simulated closed loop of 64
 /// places with log-normal service times (sigma 1) and YCSB's D, 5% of the reads then asked for a key still in flight, and 0.005%
 /// with 16.
 pub const LAG_PER_PLACE: u64 = 16;
 
-/// The order asks for something that cannot be: which field, what was read, what is allowed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: read {read}; allowed: {allowed}")]
-pub struct LoadError {
-    pub field: &'static str,
-    pub read: String,
-    pub allowed: &'static str,
-}
-
-impl LoadError {
-    /// The error for one field.
-    pub fn new(field: &'static str, read: impl Display, allowed: &'static str) -> Self {
-        Self {
-            field,
-            read: read.to_string(),
-            allowed,
-        }
-    }
-}
-
-/// What an operation does.
+/// What an operation does; its number in the stream is its place in `ALL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u16)]
 pub enum Kind {
     Read,
     Update,
@@ -62,6 +42,15 @@ impl Kind {
         Self::ReadModifyWrite,
     ];
 
+    /// What a step of an operation does by itself.
+    pub fn of(operation: &Operation) -> Self {
+        match (Self::ALL[usize::from(operation.kind)], operation.step) {
+            (Self::ReadModifyWrite, 0) => Self::Read,
+            (Self::ReadModifyWrite, _) => Self::Update,
+            (kind, _) => kind,
+        }
+    }
+
     /// Name in records.
     pub fn name(self) -> &'static str {
         match self {
@@ -74,28 +63,16 @@ impl Kind {
     }
 }
 
-/// One operation of the stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operation {
-    /// Place in the whole stream, over all shares.
-    pub index: u64,
-    pub kind: Kind,
-    /// Key number; `write_key` makes its name.
-    pub key: u64,
-    /// The one field that is read or written where not all are.
-    pub field: u32,
-    /// Rows asked for; 0 unless `kind` is Scan.
-    pub scan_length: u32,
-}
-
-impl Operation {
-    /// The version of the values that this operation writes: 0 while populating, else one for each operation, from 1.
-    pub fn version(&self, action: Action) -> u64 {
-        match action {
-            Action::Populate => 0,
-            Action::Load => self.index + 1,
+/// YCSB's kinds of operations. Of scans alone the rows are counted, as of reads there is one.
+pub fn kinds() -> Kinds {
+    let mut kinds = Kinds::default();
+    for kind in Kind::ALL {
+        match kind {
+            Kind::ReadModifyWrite => kinds.add(kind.name(), &[Kind::Read.name(), Kind::Update.name()], false),
+            _ => kinds.add(kind.name(), &[], kind == Kind::Scan),
         }
     }
+    kinds
 }
 
 /// The operations of one share, in index order.
@@ -127,10 +104,10 @@ pub struct Stream {
 
 impl Stream {
     /// The stream of an order: `new` with what the workload leaves open taken from the order's stop and schedule.
-    pub fn from_order(order: &Order, first_index: u64) -> Result<Self, LoadError> {
+    pub fn from_order(order: &Order, workload: &Ycsb, first_index: u64) -> Result<Self, LoadError> {
         let field_count = u32::try_from(order.fields.len()).unwrap_or(u32::MAX);
         Self::new(
-            &settled(order),
+            &settled(order, workload),
             field_count,
             order.seed,
             order.share,
@@ -142,7 +119,7 @@ impl Stream {
     /// The operations of `share` from `first_index` on. Counting the inserts before `first_index` takes a few nanoseconds each;
     /// `latest` takes a power for each record.
     pub fn new(
-        workload: &Workload,
+        workload: &Ycsb,
         field_count: u32,
         seed: u64,
         share: Share,
@@ -168,7 +145,7 @@ impl Stream {
             key_random: Random::new(seed, Purpose::Key),
             field_random: Random::new(seed, Purpose::Field),
             scan_random: Random::new(seed, Purpose::ScanLength),
-            chooser: Chooser::new(workload)?,
+            chooser: Chooser::new(&KeySpace::of(workload))?,
             first_key: workload.insert_start,
             first_new_key: workload.insert_start + workload.records,
             insert_lag: workload.insert_lag.unwrap_or(0),
@@ -193,10 +170,9 @@ impl Stream {
         if self.action == Action::Populate {
             return Operation {
                 index,
-                kind: Kind::Insert,
+                kind: Kind::Insert as u16,
                 key: self.first_key + index,
-                field: 0,
-                scan_length: 0,
+                ..Operation::default()
             };
         }
         self.count_inserts(index);
@@ -214,8 +190,9 @@ impl Stream {
         };
         Operation {
             index,
-            kind,
+            kind: kind as u16,
             key,
+            step: 0,
             field,
             scan_length,
         }
@@ -260,20 +237,13 @@ impl Stream {
         let newest = self.first_new_key - 1 + self.visible_inserts;
         let requests = index - self.inserts;
         let random = self.key_random.at(index);
-        for draw in 0..MAX_DRAWS {
-            let bits = [random.bits(2 * draw), random.bits(2 * draw + 1)];
-            let key = self.chooser.key(bits, self.first_key, newest, requests);
-            if let Some(key) = key.filter(|key| (self.first_key..=newest).contains(key)) {
-                return key;
-            }
-        }
-        uniform(random.bits(2 * MAX_DRAWS), self.first_key, newest - self.first_key + 1)
+        self.chooser.existing(random, self.first_key, newest, requests)
     }
 }
 
 /// Operation `index` by itself. Costs as much as a new stream and counting the inserts before it: for tests and people.
 pub fn operation_at(
-    workload: &Workload,
+    workload: &Ycsb,
     field_count: u32,
     seed: u64,
     action: Action,
@@ -287,48 +257,64 @@ pub fn operation_at(
 /// New keys: operations x the share of inserts x 2, as YCSB; without a number of operations those of an open schedule's rate and
 /// duration; none for a closed loop that ends by time. Lag: `LAG_PER_PLACE` for each place in flight, over all shares, beside the
 /// operation's own: one thread knows that all before it is done.
-pub fn settled(order: &Order) -> Workload {
-    let mut workload = order.workload.clone();
-    let (in_flight, rate_per_s) = match order.schedule {
-        Schedule::Closed { threads } => (threads, None),
-        Schedule::Constant { rate_per_s, in_flight } | Schedule::Poisson { rate_per_s, in_flight } => {
-            (in_flight, Some(rate_per_s))
-        }
-    };
-    let timed = order
-        .stop
-        .duration_s
-        .zip(rate_per_s)
-        .map(|(duration_s, rate_per_s)| duration_s * rate_per_s);
-    let operations = order
-        .stop
-        .operations
-        .map(|operations| operations as f64)
-        .or(timed)
-        .unwrap_or(0.0);
+pub fn settled(order: &Order, workload: &Ycsb) -> Ycsb {
+    let mut workload = workload.clone();
+    let (operations, lag) = (expected_operations(order), usual_lag(order));
     let insert_share = workload.proportions.insert / workload.proportions.sum();
     workload
         .expected_new_keys
         .get_or_insert((operations * insert_share * 2.0) as u64);
-    let others = (u64::from(in_flight) * order.share.of).saturating_sub(1);
-    workload.insert_lag.get_or_insert(others * LAG_PER_PLACE);
+    workload.insert_lag.get_or_insert(lag);
     workload
+}
+
+/// Operations over all shares as far as the order says: its number of them, or those of its open schedules, or 0.
+pub(crate) fn expected_operations(order: &Order) -> f64 {
+    // A schedule that cannot be is refused when it is carried out.
+    let timed = schedules(order).filter_map(|(schedule, duration_s)| {
+        let pace = Pace::new(schedule, duration_s, order.seed).ok()?;
+        let whole_trace = matches!(schedule, Schedule::Trace { .. }).then_some(f64::INFINITY);
+        pace.operations(duration_s.or(whole_trace)?)
+    });
+    match order.stop.operations {
+        Some(operations) => operations as f64,
+        None => timed.sum(),
+    }
+}
+
+/// `LAG_PER_PLACE` for each other place in flight, over all shares.
+pub(crate) fn usual_lag(order: &Order) -> u64 {
+    let in_flight = schedules(order).map(|(schedule, _)| schedule.places().1).max();
+    (u64::from(in_flight.unwrap_or(1)) * order.share.of).saturating_sub(1) * LAG_PER_PLACE
+}
+
+/// The schedules of the measured phases, and how long each lasts.
+fn schedules(order: &Order) -> impl Iterator<Item = (&Schedule, Option<f64>)> {
+    let alone = order
+        .phases
+        .is_empty()
+        .then_some((&order.schedule, order.stop.duration_s));
+    let phases = order
+        .phases
+        .iter()
+        .map(|phase| (&phase.schedule, Some(phase.duration_s)));
+    alone.into_iter().chain(phases)
 }
 
 /// Append the key's name: `user` and the key number, hashed unless the insert order is `ordered`, with zeros before it up to
 /// `zero_padding` digits.
-pub fn write_key(key: u64, workload: &Workload, out: &mut Vec<u8>) {
+pub fn write_key(key: u64, workload: &Ycsb, out: &mut Vec<u8>) {
     let number = match workload.insert_order {
         InsertOrder::Hashed => fnv_hash(key),
         InsertOrder::Ordered => key,
     };
-    // Writing to a Vec cannot fail.
-    let _ = write!(out, "user{number:0width$}", width = workload.zero_padding as usize);
+    out.extend_from_slice(b"user");
+    put_decimal(number, workload.zero_padding as usize, out);
 }
 
 /// Append a value: a pure function of seed, key, field and version. Its bytes have the pattern of YCSB's RandomByteIterator
 /// (ASCII 32 to 127, each byte of six from its own range), so that it compresses as YCSB's values do.
-pub fn write_value(seed: u64, key: u64, field: u32, version: u64, workload: &Workload, out: &mut Vec<u8>) {
+pub fn write_value(seed: u64, key: u64, field: u32, version: u64, workload: &Ycsb, out: &mut Vec<u8>) {
     let at = |purpose| Random::new(seed, purpose).at(key).at(u64::from(field)).at(version);
     let lengths = Lengths::new(
         workload.field_length_distribution,
@@ -381,7 +367,7 @@ pub fn kind_at(ends: &[f64; 5], unit: f64) -> Kind {
 }
 
 /// Refuse what cannot work.
-fn check(workload: &Workload, field_count: u32, share: Share) -> Result<(), LoadError> {
+fn check(workload: &Ycsb, field_count: u32, share: Share) -> Result<(), LoadError> {
     let ensure = |good: bool, field, read: &dyn Display, allowed| {
         if good {
             Ok(())
@@ -392,7 +378,6 @@ fn check(workload: &Workload, field_count: u32, share: Share) -> Result<(), Load
     let w = workload;
     let fraction = |value: f64| (0.0..=1.0).contains(&value);
     let shares = w.proportions.shares();
-    ensure(w.kind == "ycsb", "workload.kind", &w.kind, "ycsb")?;
     ensure(w.records > 0, "workload.records", &w.records, "1 and more")?;
     let keys = w
         .insert_start

@@ -9,9 +9,13 @@ fn order() -> Order {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
+fn ycsb(order: &mut Order) -> &mut Ycsb {
+    order.workload.ycsb_mut().unwrap()
+}
+
 /// A mix of everything, with inserts that the key choosers must see.
-fn mixed(distribution: RequestDistribution) -> Workload {
-    let mut workload = order().workload;
+fn mixed(distribution: RequestDistribution) -> Ycsb {
+    let mut workload = ycsb(&mut order()).clone();
     workload.request_distribution = distribution;
     workload.records = 200;
     workload.insert_start = 50;
@@ -36,7 +40,7 @@ const DISTRIBUTIONS: [RequestDistribution; 6] = [
     RequestDistribution::Exponential,
 ];
 
-fn stream(workload: &Workload, index: u64, of: u64, first: u64) -> Stream {
+fn stream(workload: &Ycsb, index: u64, of: u64, first: u64) -> Stream {
     Stream::new(workload, 10, 3, Share { index, of }, Action::Load, first).unwrap()
 }
 
@@ -82,9 +86,9 @@ fn inserts_are_numbered_on_and_requests_see_them_after_the_lag() {
         let mut seen_new = 0;
         for index in 0..3000 {
             let operation = stream.next();
-            assert_eq!(operation.scan_length > 0, operation.kind == Kind::Scan);
+            assert_eq!(operation.scan_length > 0, operation.kind == Kind::Scan as u16);
             assert!(operation.field < 10);
-            if operation.kind == Kind::Insert {
+            if operation.kind == Kind::Insert as u16 {
                 assert_eq!(operation.key, 250 + inserted_at.len() as u64);
                 assert!(stream.is_new(operation.key));
                 inserted_at.push(index);
@@ -113,7 +117,10 @@ fn populate_inserts_every_key_once() {
         let mut part = Stream::new(&workload, 10, 3, Share { index, of: 4 }, Action::Populate, 0).unwrap();
         for _ in 0..50 {
             let operation = part.next();
-            assert_eq!((operation.kind, operation.version(Action::Populate)), (Kind::Insert, 0));
+            assert_eq!(
+                (operation.kind, operation.version(Action::Populate)),
+                (Kind::Insert as u16, 0)
+            );
             keys.push(operation.key);
         }
     }
@@ -124,13 +131,13 @@ fn populate_inserts_every_key_once() {
 #[test]
 fn an_order_settles_what_its_workload_leaves_open() {
     let mut order = order();
-    order.workload.proportions = Proportions {
+    ycsb(&mut order).proportions = Proportions {
         read: 95.0,
         insert: 5.0,
         ..Proportions::default()
     };
     let settle = |order: &Order| {
-        let workload = settled(order);
+        let workload = settled(order, order.workload.ycsb().unwrap());
         (workload.expected_new_keys, workload.insert_lag)
     };
     order.stop = Stop {
@@ -151,7 +158,7 @@ fn an_order_settles_what_its_workload_leaves_open() {
         in_flight: 2,
     };
     assert_eq!(settle(&order).0, Some(300));
-    (order.workload.expected_new_keys, order.workload.insert_lag) = (Some(5), Some(6));
+    (ycsb(&mut order).expected_new_keys, ycsb(&mut order).insert_lag) = (Some(5), Some(6));
     assert_eq!(settle(&order), (Some(5), Some(6)));
 }
 
@@ -168,12 +175,11 @@ fn a_key_space_that_hardly_exists_still_ends() {
 }
 
 /// A change that makes a workload wrong.
-type Change = fn(&mut Workload);
+type Change = fn(&mut Ycsb);
 
 #[test]
 fn what_cannot_be_is_refused_by_field() {
-    let wrong: [(&str, Change); 14] = [
-        ("workload.kind", |w| w.kind = "stress".into()),
+    let wrong: [(&str, Change); 13] = [
         ("workload.records", |w| w.records = 0),
         ("workload.records", |w| w.insert_start = u64::MAX),
         ("workload.records", |w| {
@@ -197,12 +203,12 @@ fn what_cannot_be_is_refused_by_field() {
         ("workload.exponential_fraction", |w| w.exponential_fraction = 0.0),
     ];
     for (field, change) in wrong {
-        let mut workload = order().workload;
+        let mut workload = ycsb(&mut order()).clone();
         change(&mut workload);
         let error = Stream::new(&workload, 10, 1, Share::default(), Action::Load, 0).unwrap_err();
         assert_eq!(error.field, field, "{error}");
     }
-    let workload = order().workload;
+    let workload = ycsb(&mut order()).clone();
     let of_share = |index, of| Stream::new(&workload, 10, 1, Share { index, of }, Action::Load, 0).unwrap_err();
     assert_eq!(of_share(0, 0).field, "share.of");
     assert_eq!(

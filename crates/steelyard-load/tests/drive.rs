@@ -2,12 +2,13 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use steelyard_load::client::{Client, Clock, Completion, Nanos, Outcome};
 use steelyard_load::drive::{self, DriveError};
-use steelyard_load::ycsb::{Kind, Operation};
+use steelyard_load::operation::Operation;
+use steelyard_load::ycsb::Kind;
 use steelyard_wire::{Action, Done, Interval, Order, Proportions, Record, Schedule, Share, Stop};
 
 const MS: Nanos = 1_000_000;
@@ -100,7 +101,7 @@ fn order(schedule: Schedule, stop: Stop) -> Order {
     let mut order: Order = serde_json::from_str(include_str!("../../../schema/order.example.json")).unwrap();
     order.schedule = schedule;
     order.stop = stop;
-    order.workload.proportions = Proportions {
+    order.workload.ycsb_mut().unwrap().proportions = Proportions {
         read: 1.0,
         ..Proportions::default()
     };
@@ -256,6 +257,40 @@ fn an_operation_without_an_answer_times_out_and_the_load_goes_on() {
 }
 
 #[test]
+fn a_request_is_tried_again_until_its_answer_is_no_error_and_counts_once() {
+    let mut order = order(constant(10.0, 4), operations(5));
+    order.tries = 3;
+    order.timeout_ms = 50;
+    let failures = [0_u32, 2, 3, 9, 8].map(AtomicU32::new);
+    let told = drive(&order, move |operation, now| {
+        let left = &failures[operation.index as usize];
+        match left.load(Ordering::Relaxed) {
+            0 => Answer::At(now + MS, Outcome::Ok),
+            // A row that is not what was written stays so, however often it is read.
+            9 => Answer::At(now + MS, Outcome::Invalid),
+            // No connection for a whole time-out: it is not waited for three times.
+            8 => Answer::Held,
+            more => {
+                left.store(more - 1, Ordering::Relaxed);
+                if more == 2 {
+                    Answer::Never
+                } else {
+                    Answer::At(now + MS, Outcome::Server)
+                }
+            }
+        }
+    });
+    let done = &told.done[0];
+    assert_eq!((done.operations, done.errors), (2, 3));
+    assert_eq!(done.errors_by_kind.get("connection"), Some(&1));
+    assert_eq!(done.errors_by_kind.get("server"), Some(&1));
+    assert_eq!(done.errors_by_kind.get("invalid"), Some(&1));
+    assert_eq!(told.seen.lock().unwrap().operations.len(), 1 + 3 + 3 + 1 + 1);
+    // From the first to the last: a time-out of 50 ms, and twice 1 ms.
+    assert_eq!(told.count("service", |ns| ns.abs_diff(52 * MS) < MS), 2);
+}
+
+#[test]
 fn what_finds_no_connection_ends_as_such_and_has_no_service_time() {
     let mut order = order(Schedule::Closed { threads: 1 }, operations(3));
     order.timeout_ms = 50;
@@ -282,14 +317,14 @@ fn a_hopeless_backlog_is_given_up_a_phases_length_after_its_end_and_counted() {
 #[test]
 fn a_read_modify_write_is_one_operation_of_two_parts() {
     let mut order = order(Schedule::Closed { threads: 1 }, operations(10));
-    order.workload.proportions = Proportions {
+    order.workload.ycsb_mut().unwrap().proportions = Proportions {
         read_modify_write: 1.0,
         ..Proportions::default()
     };
-    let told = drive(&order, |operation, sent| match (operation.kind, operation.index) {
-        (Kind::Read, 3) => Answer::At(sent + MS, Outcome::NotFound),
-        (Kind::Update, 4) => Answer::At(sent + 2 * MS, Outcome::WriteTimeout),
-        (Kind::Update, _) => Answer::At(sent + 2 * MS, Outcome::Ok),
+    let told = drive(&order, |operation, sent| match (operation.step, operation.index) {
+        (0, 3) => Answer::At(sent + MS, Outcome::NotFound),
+        (1, 4) => Answer::At(sent + 2 * MS, Outcome::WriteTimeout),
+        (1, _) => Answer::At(sent + 2 * MS, Outcome::Ok),
         _ => Answer::At(sent + MS, Outcome::Ok),
     });
     let done = &told.done[0];
@@ -339,12 +374,16 @@ fn the_warm_up_is_a_phase_of_its_own_and_the_indices_go_on() {
 fn populate_inserts_its_share_of_the_records_once() {
     let mut order = order(Schedule::Closed { threads: 4 }, Stop::default());
     order.action = Action::Populate;
-    order.workload.records = 100;
+    order.workload.ycsb_mut().unwrap().records = 100;
     order.share = Share { index: 1, of: 3 };
     let told = drive(&order, after(MS));
     assert_eq!((told.done[0].phase.as_str(), told.done[0].operations), ("populate", 33));
     let seen = told.seen.lock().unwrap();
-    assert!(seen.operations.iter().all(|operation| operation.kind == Kind::Insert));
+    assert!(
+        seen.operations
+            .iter()
+            .all(|operation| operation.kind == Kind::Insert as u16)
+    );
     assert!(
         seen.operations
             .iter()
@@ -481,6 +520,7 @@ fn orders_that_cannot_be_are_refused() {
     for (change, field) in [
         ((|order| order.interval_s = 0.05) as fn(&mut Order), "interval_s"),
         (|order| order.timeout_ms = 0, "timeout_ms"),
+        (|order| order.tries = 0, "tries"),
         (|order| order.stop.duration_s = Some(f64::NAN), "stop.duration_s"),
     ] {
         let mut order = order(Schedule::Closed { threads: 1 }, operations(1));

@@ -40,7 +40,7 @@ fn hashes_and_key_names_are_equal() {
     for row in list(&reference["fnv_hash"]) {
         assert_eq!(fnv_hash(number(&row[0])), number(&row[1]), "{row}");
     }
-    let mut workload = order().workload;
+    let mut workload = order().workload.ycsb().unwrap().clone();
     for row in list(&reference["key_names"]) {
         workload.insert_order = match row[0].as_str().unwrap() {
             "hashed" => InsertOrder::Hashed,
@@ -99,7 +99,7 @@ fn values_for_given_random_numbers_are_equal() {
 #[test]
 fn sequential_kinds_and_value_bytes_are_equal() {
     let reference = reference();
-    let mut workload = order().workload;
+    let mut workload = order().workload.ycsb().unwrap().clone();
     let sequential = &reference["sequential"];
     workload.request_distribution = RequestDistribution::Sequential;
     workload.insert_start = number(&sequential["first"]);
@@ -214,7 +214,7 @@ fn chi_square_z(cells: &[Value], ours: impl Iterator<Item = u64>) -> f64 {
 
 #[test]
 fn values_have_the_lengths_asked_for() {
-    let mut workload = order().workload;
+    let mut workload = order().workload.ycsb().unwrap().clone();
     (workload.min_field_length, workload.field_length) = (10, 80);
     for (kind, range) in [
         (LengthDistribution::Constant, 80..=80),

@@ -56,7 +56,9 @@ impl MachineSampler {
         if total == 0 {
             return;
         }
-        for (name, now, before) in shares {
+        // A part of the system's share, so not in the sum.
+        let interrupts = ("machine_cpu_interrupt_fraction", now.interrupts, before.interrupts);
+        for (name, now, before) in shares.into_iter().chain([interrupts]) {
             #[allow(clippy::cast_precision_loss)] // ticks of one interval
             into.put(name, Some(now.saturating_sub(before) as f64 / total as f64));
         }

@@ -15,6 +15,7 @@ const fn metric(name: &'static str, unit: &'static str) -> Metric {
 pub const METRICS: &[Metric] = &[
     metric("machine_cpu_user_fraction", "fraction"),
     metric("machine_cpu_system_fraction", "fraction"),
+    metric("machine_cpu_interrupt_fraction", "fraction"),
     metric("machine_cpu_iowait_fraction", "fraction"),
     metric("machine_cpu_steal_fraction", "fraction"),
     metric("machine_cpu_idle_fraction", "fraction"),

@@ -12,6 +12,8 @@ pub struct CpuTimes {
     pub user: u64,
     /// Kernel and interrupts.
     pub system: u64,
+    /// Of `system`: interrupts and soft interrupts, which belong to no process.
+    pub interrupts: u64,
     pub idle: u64,
     pub iowait: u64,
     pub steal: u64,
@@ -36,6 +38,7 @@ pub fn cpu_times(stat: &str) -> Option<CpuTimes> {
     Some(CpuTimes {
         user: user + nice,
         system: system + interrupts + soft_interrupts,
+        interrupts: interrupts + soft_interrupts,
         idle,
         iowait,
         steal,

@@ -25,6 +25,7 @@ fn cpu_times_of_the_first_line() {
         CpuTimes {
             user: 9515,
             system: 3741,
+            interrupts: 100,
             idle: 232_348,
             iowait: 594,
             steal: 46
@@ -37,6 +38,7 @@ fn cpu_times_of_the_first_line() {
         Some(CpuTimes {
             user: 3,
             system: 3,
+            interrupts: 0,
             idle: 4,
             iowait: 0,
             steal: 0

@@ -1,6 +1,8 @@
 //! Keyspaces, tables and, if rows are remembered, the rows.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use steelyard_cql::{ColumnSpec, ColumnType, code, murmur3};
 
@@ -25,18 +27,23 @@ pub fn invalid(message: impl Into<String>) -> Refusal {
     }
 }
 
-/// Cells by column; the key's own is empty.
+/// Cells by column, those of the key included.
 pub type Row = Vec<Option<Box<[u8]>>>;
+
+/// Token, partition key, and clustering columns such that their bytes sort as their values do.
+pub type Place = (i64, Box<[u8]>, Box<[u8]>);
 
 #[derive(Debug)]
 pub struct Table {
     pub keyspace: String,
     pub name: String,
+    /// The partition key's, the clustering columns, the others by name: as Cassandra orders them for `SELECT *`.
     pub columns: Vec<ColumnSpec>,
-    /// Index of the key column.
-    pub key: usize,
+    /// Indices of the partition key's columns.
+    pub partition: Vec<usize>,
+    pub clustering: Vec<usize>,
     /// In the order of tokens, as scans see them.
-    pub rows: BTreeMap<(i64, Box<[u8]>), Row>,
+    pub rows: BTreeMap<Place, Row>,
 }
 
 impl Table {
@@ -51,9 +58,12 @@ impl Table {
     }
 
     /// Set cells of a row, which comes into being if it is not there.
-    pub fn put(&mut self, key: &[u8], cells: impl Iterator<Item = (usize, Option<Box<[u8]>>)>) -> Result<(), Refusal> {
+    pub fn put(
+        &mut self,
+        place: Place,
+        cells: impl Iterator<Item = (usize, Option<Box<[u8]>>)>,
+    ) -> Result<(), Refusal> {
         let full = self.rows.len() >= MOST_ROWS;
-        let place = (murmur3::token(key), key.into());
         if full && !self.rows.contains_key(&place) {
             let message = format!("the simulated cluster remembers at most {MOST_ROWS} rows a node");
             return Err(Refusal {
@@ -68,12 +78,91 @@ impl Table {
         Ok(())
     }
 
-    pub fn get(&self, key: &[u8]) -> Option<&Row> {
-        self.rows.get(&(murmur3::token(key), key.into()))
+    /// Columns of the primary key: the first ones.
+    pub fn key_columns(&self) -> usize {
+        self.partition.len() + self.clustering.len()
     }
 
-    pub fn delete(&mut self, key: &[u8]) {
-        self.rows.remove(&(murmur3::token(key), key.into()));
+    /// How system tables call a column's part in the key, and its place in that.
+    pub fn role(&self, column: usize) -> (&'static str, i32) {
+        match column.checked_sub(self.partition.len()) {
+            None => ("partition_key", column as i32),
+            Some(place) if place < self.clustering.len() => ("clustering", place as i32),
+            Some(_) => ("regular", -1),
+        }
+    }
+
+    /// Rows of a partition whose first clustering columns are those of the key.
+    pub fn partition<'a>(&'a self, key: &[Cow<'_, [u8]>]) -> impl Iterator<Item = &'a Row> + use<'a> {
+        let first = place_of(self, key);
+        let (token, partition, prefix) = first.clone();
+        self.rows
+            .range((Bound::Included(first), Bound::Unbounded))
+            .take_while(move |((other, key, clustering), _)| {
+                *other == token && *key == partition && clustering.starts_with(&prefix)
+            })
+            .map(|(_, row)| row)
+    }
+
+    /// Forgets the rows whose key begins as `place`, of which `columns` were given.
+    pub fn delete(&mut self, place: &Place, columns: usize) {
+        if columns == self.key_columns() {
+            self.rows.remove(place);
+            return;
+        }
+        let (token, partition, prefix) = place;
+        self.rows.retain(|(other, key, clustering), _| {
+            other != token || key != partition || !clustering.starts_with(prefix)
+        });
+    }
+}
+
+/// Where a row lies whose key has these values; of clustering columns that are not given nothing is said.
+pub fn place_of(table: &Table, key: &[Cow<'_, [u8]>]) -> Place {
+    let (partition, clustering) = key.split_at(table.partition.len().min(key.len()));
+    let partition = partition_bytes(partition);
+    let parts = table.clustering.iter().zip(clustering);
+    let clustering: Vec<u8> = parts
+        .flat_map(|(column, part)| sortable(&table.columns[*column].kind, part))
+        .collect();
+    (murmur3::token(&partition), partition, clustering.into())
+}
+
+/// A partition key as Cassandra composes it: one value as it is, several each with its length before and a zero behind it.
+pub fn partition_bytes(parts: &[Cow<'_, [u8]>]) -> Box<[u8]> {
+    match parts {
+        [only] => Box::from(&**only),
+        many => many
+            .iter()
+            .flat_map(|part| [&(part.len() as u16).to_be_bytes(), &**part, &[0]].concat())
+            .collect(),
+    }
+}
+
+/// Bytes that sort as values of the type do, none the beginning of another's.
+pub fn sortable(kind: &ColumnType, value: &[u8]) -> Vec<u8> {
+    let mut bytes = value.to_vec();
+    match kind {
+        ColumnType::TinyInt
+        | ColumnType::SmallInt
+        | ColumnType::Int
+        | ColumnType::BigInt
+        | ColumnType::Timestamp
+        | ColumnType::Time => {
+            // The sign's bit the other way round.
+            if let Some(first) = bytes.first_mut() {
+                *first ^= 0x80;
+            }
+            bytes
+        }
+        _ => {
+            let mut escaped: Vec<u8> = bytes
+                .into_iter()
+                .flat_map(|byte| std::iter::once(byte).chain((byte == 0).then_some(0xFF)))
+                .collect();
+            escaped.extend_from_slice(&[0, 0]);
+            escaped
+        }
     }
 }
 
@@ -161,6 +250,7 @@ impl Catalog {
                 name,
                 if_not_exists,
                 key,
+                clustering,
                 columns,
             } => {
                 let keyspace = keyspace_of(name, default)?;
@@ -170,7 +260,8 @@ impl Catalog {
                 if self.find(name, default).is_ok() {
                     return exists(*if_not_exists, &keyspace, &name.table);
                 }
-                self.tables.push(Some(new_table(&keyspace, &name.table, key, columns)));
+                self.tables
+                    .push(Some(new_table(&keyspace, &name.table, (key, clustering), columns)));
                 Ok(Change::Schema("CREATED", keyspace, Some(name.table.clone())))
             }
             Statement::DropKeyspace { keyspace, if_exists } => {
@@ -211,21 +302,27 @@ fn keyspace_of(name: &Name, default: Option<&str>) -> Result<String, Refusal> {
     })
 }
 
-fn new_table(keyspace: &str, name: &str, key: &str, columns: &[(String, ColumnType)]) -> Table {
+fn new_table(
+    keyspace: &str,
+    name: &str,
+    (key, clustering): (&[String], &[String]),
+    columns: &[(String, ColumnType)],
+) -> Table {
     let spec = |(column, kind): &(String, ColumnType)| ColumnSpec {
         keyspace: keyspace.into(),
         table: name.into(),
         name: column.clone(),
         kind: kind.clone(),
     };
-    // As Cassandra orders them for `SELECT *`: the key, then the others by name.
     let mut columns: Vec<ColumnSpec> = columns.iter().map(spec).collect();
-    columns.sort_by(|a, b| (a.name != key, &a.name).cmp(&(b.name != key, &b.name)));
+    let place = |column: &ColumnSpec| key.iter().chain(clustering).position(|part| *part == column.name);
+    columns.sort_by_key(|column| (place(column).unwrap_or(usize::MAX), column.name.clone()));
     Table {
         keyspace: keyspace.into(),
         name: name.into(),
         columns,
-        key: 0,
+        partition: (0..key.len()).collect(),
+        clustering: (key.len()..key.len() + clustering.len()).collect(),
         rows: BTreeMap::new(),
     }
 }
@@ -311,15 +408,21 @@ mod tests {
         change(&mut catalog, "CREATE KEYSPACE ks").unwrap();
         change(&mut catalog, "CREATE TABLE t (k text PRIMARY KEY, a text, b text)").unwrap();
         let table = catalog.table_mut(0).unwrap();
-        table.put(b"x", [(1, Some(Box::from(*b"one")))].into_iter()).unwrap();
-        table.put(b"x", [(2, Some(Box::from(*b"two")))].into_iter()).unwrap();
-        table.put(b"y", std::iter::empty()).unwrap();
+        let place = |table: &Table, key: &'static [u8]| place_of(table, &[Cow::Borrowed(key)]);
+        let (x, y) = (place(table, b"x"), place(table, b"y"));
+        table
+            .put(x.clone(), [(1, Some(Box::from(*b"one")))].into_iter())
+            .unwrap();
+        table
+            .put(x.clone(), [(2, Some(Box::from(*b"two")))].into_iter())
+            .unwrap();
+        table.put(y, std::iter::empty()).unwrap();
         assert_eq!(
-            table.get(b"x"),
+            table.rows.get(&x),
             Some(&vec![None, Some(Box::from(*b"one")), Some(Box::from(*b"two"))])
         );
-        table.delete(b"x");
-        assert_eq!(table.get(b"x"), None);
+        table.delete(&x, 1);
+        assert_eq!(table.rows.get(&x), None);
         assert_eq!(table.rows.len(), 1);
         assert_eq!(change(&mut catalog, "TRUNCATE t"), Ok(Change::Truncated));
         assert_eq!(catalog.table(0).unwrap().rows.len(), 0);

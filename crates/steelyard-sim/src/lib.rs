@@ -19,11 +19,14 @@ mod node;
 mod plan;
 mod queue;
 mod ring;
+mod rows;
 mod server;
+mod shards;
 mod spread;
 mod statement;
 mod system_tables;
 mod tokens;
+mod types;
 
 use std::io;
 use std::net::SocketAddr;
@@ -32,10 +35,13 @@ use std::num::NonZeroU64;
 pub use draw::Draws;
 pub use law::{Distribution, Law};
 pub use queue::{IDLE_GAP_NS, Queue, QueueSettings, Stall};
+use steelyard_channel::TlsError;
 
 /// The program cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error("cannot listen on {address}: {source}")]
     Bind { address: SocketAddr, source: io::Error },
     #[error("cannot {what}: {source}")]
@@ -66,6 +72,19 @@ pub struct Config {
     pub timing: Option<Timing>,
     /// Keep rows, so that keys that were not written to this node are absent. Otherwise every key exists.
     pub remember: bool,
+    /// Every connection is encrypted, those among the nodes too.
+    pub tls: Option<TlsFiles>,
+    /// Announce so many shards and refuse operations that come to the wrong one; 0: none.
+    pub shards: u32,
+}
+
+/// Paths of PEM files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    pub certificate: String,
+    pub key: String,
+    /// Authorities of which clients must show a certificate.
+    pub client_ca: Option<String>,
 }
 
 impl Config {
@@ -76,6 +95,8 @@ impl Config {
             peers: Vec::new(),
             timing: None,
             remember: false,
+            tls: None,
+            shards: 0,
         }
     }
 }
@@ -120,6 +141,14 @@ fn open(config: &Config) -> Result<(server::Server, SocketAddr), SimError> {
         .timing
         .as_ref()
         .map_or(0, |timing| u64::from(timing.spin_us) * 1000);
-    let node = node::Node::new(ring, config.remember);
-    Ok((server::Server::new(listener, node, queue, spin_ns)?, address))
+    let mut node = node::Node::new(ring, config.remember);
+    let mut listeners = vec![listener];
+    if config.shards > 0 {
+        let chosen = server::bind(SocketAddr::new(address.ip(), 0))?;
+        let port = chosen.local_addr().map_or(0, |address| address.port());
+        node.shards = Some(shards::Shards::new(config.shards, port, config.tls.is_some()));
+        listeners.push(chosen);
+    }
+    let tls = config.tls.as_ref().map(server::Tls::new).transpose()?;
+    Ok((server::Server::new(listeners, node, queue, spin_ns, tls)?, address))
 }

@@ -1,30 +1,32 @@
 //! What one node answers to one request. Bytes in, bytes out; when they are sent is the server's business.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::Bound;
 use std::rc::Rc;
 
 use steelyard_cql::request::{self, Parameters, Request};
 use steelyard_cql::response::{self, Columns, Detail};
-use steelyard_cql::{ColumnType, CqlError, Header, V3, V4, Value, code, murmur3, put_bytes, put_null};
+use steelyard_cql::{Compression, CqlError, Header, V3, V4, Value, code, murmur3};
 
 use crate::catalog::{Catalog, Change, Refusal, invalid};
 use crate::plan::{Action, Plan};
 use crate::ring::{self, Ring};
-use crate::statement::{self, Statement, Term};
+use crate::rows;
+use crate::shards::Shards;
+use crate::statement::{self, Statement};
 use crate::system_tables::{self, Question};
 
 /// A driver's name by which a node tells the others a change of the schema; they do not tell it on.
 pub const FORWARDER: &str = "steelyard-sim";
-/// Rows of an answer, however large the LIMIT.
-const MOST_ROWS_ANSWERED: usize = 100_000;
 
 /// What a connection has said about itself.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     pub keyspace: Option<String>,
     pub forwarded: bool,
+    /// Compression that STARTUP has just agreed on.
+    pub agreed: Option<Compression>,
+    /// Where the connection came to, on a node with shards.
+    pub shard: u32,
 }
 
 /// What to do with the answer that was written.
@@ -52,6 +54,7 @@ pub struct Node {
     catalog: Catalog,
     prepared: HashMap<Vec<u8>, Rc<Prepared>>,
     remember: bool,
+    pub shards: Option<Shards>,
 }
 
 type Frame = (u8, i16);
@@ -64,6 +67,7 @@ impl Node {
             catalog: Catalog::default(),
             prepared: HashMap::new(),
             remember,
+            shards: None,
         }
     }
 
@@ -117,7 +121,10 @@ impl Node {
                     return Ok(Delivery::AtOnce);
                 };
                 match &*prepared {
-                    Prepared::Plan(plan) => self.carry_out(plan, parameters, frame, out),
+                    Prepared::Plan(plan) => {
+                        self.check_shard(session, plan, parameters)?;
+                        self.carry_out(plan, parameters, frame, out)
+                    }
                     Prepared::System(statement) => self.statement(session, statement, "", parameters, frame, out),
                 }
             }
@@ -131,16 +138,12 @@ impl Node {
             Request::Prepare { statement } => self.prepare(session, statement, frame, out),
             Request::Batch { statements, .. } => self.batch(session, statements, frame, out),
             Request::Options => {
-                let options: [(&str, &[&str]); 3] = [
-                    ("CQL_VERSION", &["3.4.5"]),
-                    ("COMPRESSION", &[]),
-                    ("PROTOCOL_VERSIONS", &["3/v3", "4/v4"]),
-                ];
-                response::supported(out, version, stream, &options);
+                self.supported(session, frame, out);
                 Ok(Delivery::AtOnce)
             }
             Request::Startup(options) => {
                 session.forwarded = options.contains(&("DRIVER_NAME", FORWARDER));
+                session.agreed = compression(options)?;
                 response::ready(out, version, stream);
                 Ok(Delivery::AtOnce)
             }
@@ -154,6 +157,37 @@ impl Node {
                 message: "nobody asked who you are".into(),
             }),
         }
+    }
+
+    fn supported(&self, session: &Session, (version, stream): Frame, out: &mut Vec<u8>) {
+        let shards = self.shards.as_ref().map(|shards| shards.options(session.shard));
+        let shards = shards.unwrap_or_default();
+        let values: Vec<(&str, [&str; 1])> = shards.iter().map(|(name, value)| (*name, [value.as_str()])).collect();
+        let mut options: Vec<(&str, &[&str])> = vec![
+            ("CQL_VERSION", &["3.4.5"]),
+            ("COMPRESSION", &["lz4", "snappy"]),
+            ("PROTOCOL_VERSIONS", &["3/v3", "4/v4"]),
+        ];
+        options.extend(values.iter().map(|(name, value)| (*name, &value[..])));
+        response::supported(out, version, stream, &options);
+    }
+
+    /// A shard refuses what is another's.
+    fn check_shard(&self, session: &Session, plan: &Plan, parameters: &Parameters<'_>) -> Result<(), Refusal> {
+        let (Some(shards), [key]) = (&self.shards, plan.key_markers.as_slice()) else {
+            return Ok(());
+        };
+        let Some(key) = { parameters.values }.nth(usize::from(*key)).flatten() else {
+            return Ok(());
+        };
+        let owner = shards.of_token(murmur3::token(key));
+        if owner == session.shard {
+            return Ok(());
+        }
+        Err(Refusal {
+            code: code::SERVER,
+            message: format!("shard {owner} owns that key, this connection is at {}", session.shard),
+        })
     }
 
     fn statement(
@@ -256,22 +290,35 @@ impl Node {
         out: &mut Vec<u8>,
     ) -> Result<Delivery, Refusal> {
         let keyspace = session.keyspace.as_deref();
+        let (mut applied, mut conditional) = (true, None);
         for statement in statements {
             match statement {
                 request::Statement::Text { statement, values } => {
                     let plan = Plan::new(&parse(statement)?, &self.catalog, keyspace)?;
-                    self.write(&plan, &values.collect::<Vec<_>>())?;
+                    applied &= self.write(&plan, &values.collect::<Vec<_>>())?;
+                    conditional = conditional.or(plan.is_conditional().then_some(plan.table));
                 }
                 request::Statement::Prepared { id, values } => {
                     let prepared = self.prepared.get(*id).cloned();
                     let Some(Prepared::Plan(plan)) = prepared.as_deref() else {
-                        return Err(invalid("a statement of the batch is not prepared on this node"));
+                        let detail = Detail::Unprepared { id };
+                        response::error(out, frame.0, frame.1, code::UNPREPARED, "not prepared here", &detail);
+                        return Ok(Delivery::AtOnce);
                     };
-                    self.write(plan, &values.collect::<Vec<_>>())?;
+                    applied &= self.write(plan, &values.collect::<Vec<_>>())?;
+                    conditional = conditional.or(plan.is_conditional().then_some(plan.table));
                 }
             }
         }
-        response::void(out, frame.0, frame.1);
+        match conditional {
+            None => response::void(out, frame.0, frame.1),
+            Some(table) => {
+                let columns = [rows::applied_column(self.catalog.table(table)?)];
+                response::rows(out, frame.0, frame.1, Columns::Named(&columns), 1, |body| {
+                    Value::Boolean(applied).put(body);
+                });
+            }
+        }
         Ok(Delivery::Queued)
     }
 
@@ -290,114 +337,22 @@ impl Node {
         }
         match &plan.action {
             Action::Put { .. } | Action::Delete { .. } => {
-                if self.remember {
-                    self.write(plan, &parameters.values.collect::<Vec<_>>())?;
-                }
-                response::void(out, frame.0, frame.1);
+                rows::write(&mut self.catalog, self.remember, plan, parameters, frame, out)?;
             }
-            Action::Get { .. } | Action::Scan { .. } | Action::Count => self.read(plan, parameters, frame, out)?,
+            Action::Get { .. } | Action::Scan { .. } | Action::Count => {
+                rows::read(&self.catalog, self.remember, plan, parameters, frame, out)?;
+            }
         }
         Ok(Delivery::Queued)
     }
 
-    fn write(&mut self, plan: &Plan, values: &[Option<&[u8]>]) -> Result<(), Refusal> {
-        if !self.remember {
-            return Ok(());
-        }
-        let table = self.catalog.table_mut(plan.table)?;
-        let kinds: Vec<ColumnType> = table.columns.iter().map(|column| column.kind.clone()).collect();
-        match &plan.action {
-            Action::Put { key, cells } => {
-                let key = required(value(key, &kinds[table.key], values)?)?;
-                let mut put = Vec::with_capacity(cells.len());
-                for (column, term) in cells {
-                    put.push((
-                        *column,
-                        value(term, &kinds[*column], values)?.map(|bytes| Box::from(&*bytes)),
-                    ));
-                }
-                table.put(&key, put.into_iter())
-            }
-            Action::Delete { key } => {
-                let key = required(value(key, &kinds[table.key], values)?)?;
-                table.delete(&key);
-                Ok(())
-            }
-            _ => Err(invalid("only writes can be in a batch")),
-        }
-    }
-
-    fn read(&self, plan: &Plan, parameters: &Parameters<'_>, frame: Frame, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        let table = self.catalog.table(plan.table)?;
-        let columns = if parameters.skip_metadata {
-            Columns::Counted(plan.columns.len())
+    /// A write as a part of a batch. False: its condition did not hold.
+    fn write(&mut self, plan: &Plan, values: &[Option<&[u8]>]) -> Result<bool, Refusal> {
+        if self.remember {
+            rows::apply(&mut self.catalog, plan, values)
         } else {
-            Columns::Named(&plan.columns)
-        };
-        let values: Vec<Option<&[u8]>> = parameters.values.collect();
-        let key_kind = &table.columns[table.key].kind;
-        let (version, stream) = frame;
-        let put_row = |body: &mut Vec<u8>, key: &[u8], row: &[Option<Box<[u8]>>]| {
-            for at in &plan.selected {
-                let cell = if *at == table.key {
-                    Some(key)
-                } else {
-                    row[*at].as_deref()
-                };
-                match cell {
-                    Some(cell) => put_bytes(body, cell),
-                    None => put_null(body),
-                }
-            }
-        };
-        match &plan.action {
-            Action::Get { key } => {
-                let key = required(value(key, key_kind, &values)?)?;
-                if self.remember {
-                    let row = table.get(&key);
-                    response::rows(out, version, stream, columns, u32::from(row.is_some()), |body| {
-                        if let Some(row) = row {
-                            put_row(body, &key, row);
-                        }
-                    });
-                } else {
-                    response::rows(out, version, stream, columns, 1, |body| plan.made_up.put(&key, body));
-                }
-            }
-            Action::Scan { from, limit } => {
-                let from = from
-                    .as_ref()
-                    .map(|from| value(from, key_kind, &values).and_then(required))
-                    .transpose()?;
-                let limit = limit
-                    .as_ref()
-                    .map(|limit| limit_of(limit, &values))
-                    .transpose()?
-                    .unwrap_or(MOST_ROWS_ANSWERED);
-                let limit = limit.min(MOST_ROWS_ANSWERED);
-                if self.remember {
-                    let first = from.map_or(Bound::Unbounded, |key| {
-                        Bound::Included((murmur3::token(&key), Box::default()))
-                    });
-                    let rows: Vec<_> = table.rows.range((first, Bound::Unbounded)).take(limit).collect();
-                    response::rows(out, version, stream, columns, count_of(rows.len()), |body| {
-                        rows.iter().for_each(|((_, key), row)| put_row(body, key, row));
-                    });
-                } else {
-                    // Without a beginning nothing says how many there should be.
-                    let count = if from.is_some() { limit } else { 0 };
-                    let key = from.unwrap_or_default();
-                    response::rows(out, version, stream, columns, count_of(count), |body| {
-                        (0..count).for_each(|_| plan.made_up.put(&key, body));
-                    });
-                }
-            }
-            _ => {
-                let count = Value::BigInt(i64::from(count_of(table.rows.len())));
-                response::rows(out, version, stream, columns, 1, |body| count.put(body));
-            }
+            Ok(true)
         }
-        Ok(())
     }
 }
 
@@ -441,43 +396,23 @@ pub fn put_error(out: &mut Vec<u8>, (version, stream): Frame, refusal: &Refusal)
     response::error(out, version, stream, refusal.code, &refusal.message, &detail);
 }
 
+/// The compression that STARTUP asks for.
+fn compression(options: &[(&str, &str)]) -> Result<Option<Compression>, Refusal> {
+    let Some((_, name)) = options.iter().find(|(option, _)| *option == "COMPRESSION") else {
+        return Ok(None);
+    };
+    let refusal = || Refusal {
+        code: code::PROTOCOL,
+        message: format!("Unknown compression algorithm: {name}"),
+    };
+    Compression::from_name(name).map(Some).ok_or_else(refusal)
+}
+
 fn malformed(error: &CqlError) -> Refusal {
     Refusal {
         code: code::PROTOCOL,
         message: error.to_string(),
     }
-}
-
-fn required(value: Option<Cow<'_, [u8]>>) -> Result<Cow<'_, [u8]>, Refusal> {
-    value.ok_or_else(|| invalid("a key cannot be null"))
-}
-
-/// The bytes that a term stands for in a column of type `kind`.
-fn value<'a>(term: &'a Term, kind: &ColumnType, values: &[Option<&'a [u8]>]) -> Result<Option<Cow<'a, [u8]>>, Refusal> {
-    match (term, kind) {
-        (Term::Marker(position), _) => Ok(values.get(*position).copied().flatten().map(Cow::Borrowed)),
-        (Term::Text(text), ColumnType::Text | ColumnType::Ascii) => Ok(Some(Cow::Borrowed(text.as_bytes()))),
-        (Term::Number(number), ColumnType::BigInt) => Ok(Some(Cow::Owned(number.to_be_bytes().to_vec()))),
-        (Term::Number(number), ColumnType::Int) => {
-            let number = i32::try_from(*number).map_err(|_| invalid(format!("{number} is no int")))?;
-            Ok(Some(Cow::Owned(number.to_be_bytes().to_vec())))
-        }
-        (term, kind) => Err(invalid(format!("{term:?} does not fit a column of type {kind:?}"))),
-    }
-}
-
-fn limit_of(term: &Term, values: &[Option<&[u8]>]) -> Result<usize, Refusal> {
-    let bytes = required(value(term, &ColumnType::Int, values)?)?;
-    let number = bytes.as_ref().try_into().map(i32::from_be_bytes);
-    let number = number
-        .ok()
-        .filter(|number| *number > 0)
-        .ok_or_else(|| invalid("LIMIT must be strictly positive"))?;
-    usize::try_from(number).map_err(|_| invalid("LIMIT must be strictly positive"))
-}
-
-fn count_of(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ fn changes_are_told_to_the_others_once() {
     };
     assert_eq!(one.query("CREATE KEYSPACE ks").0, expected);
     let mut startup = Vec::new();
-    request::startup(&mut startup, 0, FORWARDER, "1");
+    request::startup(&mut startup, 0, FORWARDER, "1", None);
     one.say(&startup);
     assert_eq!(one.query("CREATE KEYSPACE other").0, Delivery::AtOnce);
 }
@@ -153,4 +153,156 @@ fn unknown_versions_are_told_in_version_4() {
     let header = Frame::header(&out).unwrap().unwrap();
     assert_eq!((header.version, header.stream), (V4, 9));
     assert!(matches!(decode(&out), Response::Error(error) if error.code == code::PROTOCOL));
+}
+
+impl Conversation {
+    fn with_table(text: &str) -> Self {
+        let mut alone = Self::new(&[]);
+        alone.query("CREATE KEYSPACE ks");
+        alone.query("USE ks");
+        assert_eq!(alone.query(text).0, Delivery::AtOnce);
+        alone
+    }
+
+    /// The rows of an answer as numbers; other cells are left out.
+    fn numbers(&mut self, text: &str) -> Vec<Vec<i64>> {
+        let (_, out) = self.query(text);
+        let Response::Rows(mut rows) = decode(&out) else {
+            panic!("{text}: {:?}", decode(&out))
+        };
+        let number = |value: Value<'_>| match value {
+            Value::Int(number) => Some(i64::from(number)),
+            Value::BigInt(number) => Some(number),
+            Value::Boolean(is) => Some(i64::from(is)),
+            _ => None,
+        };
+        (0..rows.count)
+            .map(|_| rows.row().unwrap().into_iter().filter_map(number).collect())
+            .collect()
+    }
+}
+
+const READINGS: &str = "CREATE TABLE readings (sensor int, room text, at bigint, value int, labels map<text, frozen<list<int>>>, \
+     PRIMARY KEY ((sensor, room), at)) WITH CLUSTERING ORDER BY (at ASC)";
+
+#[test]
+fn rows_of_a_partition_are_sorted_bounded_and_deleted_together() {
+    let mut node = Conversation::with_table(READINGS);
+    for (at, value) in [(5, 1), (-3, 2), (300, 3)] {
+        for room in ["a", "b"] {
+            node.query(&format!(
+                "INSERT INTO readings (sensor, room, at, value) VALUES (1, '{room}', {at}, {value})"
+            ));
+        }
+    }
+    let of = "SELECT at, value FROM readings WHERE sensor = 1 AND room = 'a'";
+    assert_eq!(node.numbers(of), [[-3, 2], [5, 1], [300, 3]]);
+    assert_eq!(node.numbers(&format!("{of} AND at = 5")), [[5, 1]]);
+    assert_eq!(
+        node.numbers(&format!("{of} AND at > -3 AND at <= 300 LIMIT 1")),
+        [[5, 1]]
+    );
+    node.query("UPDATE readings SET value = 9 WHERE sensor = 1 AND room = 'a' AND at = 5");
+    assert_eq!(node.numbers(&format!("{of} AND at >= 5 AND at < 6")), [[5, 9]]);
+    node.query("DELETE FROM readings WHERE sensor = 1 AND room = 'a'");
+    assert_eq!(node.numbers(of), Vec::<Vec<i64>>::new());
+    assert_eq!(node.numbers("SELECT count(*) FROM readings"), [[3]]);
+    for text in [
+        "SELECT at FROM readings WHERE sensor = 1",
+        "SELECT at FROM readings WHERE value > 3",
+        "INSERT INTO readings (sensor, room) VALUES (1, 'a')",
+    ] {
+        assert_eq!(node.refused(text).0, code::INVALID, "{text}");
+    }
+    let (_, out) = node.query("SELECT kind, position, type FROM system_schema.columns");
+    let Response::Rows(rows) = decode(&out) else { panic!() };
+    assert_eq!(rows.count, 5);
+}
+
+#[test]
+fn conditions_counters_and_pages() {
+    let mut node = Conversation::with_table(READINGS);
+    let insert = "INSERT INTO readings (sensor, room, at, value) VALUES (1, 'a', 5, 1) IF NOT EXISTS";
+    assert_eq!([node.numbers(insert), node.numbers(insert)], [[[1]], [[0]]]);
+    let update = "UPDATE readings SET value = 2 WHERE sensor = 1 AND room = 'a' AND at = 5 IF value = 1";
+    assert_eq!([node.numbers(update), node.numbers(update)], [[[1]], [[0]]]);
+    let delete = "DELETE FROM readings WHERE sensor = 1 AND room = 'a' AND at = 5 IF EXISTS";
+    assert_eq!([node.numbers(delete), node.numbers(delete)], [[[1]], [[0]]]);
+
+    node.query("CREATE TABLE hits (page text PRIMARY KEY, \"C0\" counter)");
+    for _ in 0..3 {
+        node.query("UPDATE hits SET \"C0\" = \"C0\" + 2 WHERE page = 'x'");
+    }
+    assert_eq!(node.numbers("SELECT \"C0\" FROM hits WHERE page = 'x'"), [[6]]);
+
+    for at in 0..5 {
+        node.query(&format!(
+            "INSERT INTO readings (sensor, room, at) VALUES (2, 'a', {at})"
+        ));
+    }
+    let mut request = Vec::new();
+    request::prepare(&mut request, 1, "SELECT at FROM readings WHERE sensor = 2 AND room = ?");
+    let (_, out) = node.say(&request);
+    let Response::Prepared(prepared) = decode(&out) else {
+        panic!()
+    };
+    assert_eq!(
+        prepared.key_markers,
+        Vec::<u16>::new(),
+        "the key is not bound as a whole"
+    );
+    let mut state: Option<Vec<u8>> = None;
+    let mut pages = Vec::new();
+    loop {
+        let manner = request::Manner {
+            page_size: Some(2),
+            paging_state: state.as_deref(),
+            ..request::Manner::new(Consistency::One)
+        };
+        let mut request = Vec::new();
+        request::execute_with(&mut request, 1, &prepared.id, &manner, 1, |values| values.bytes(b"a"));
+        let (_, out) = node.say(&request);
+        let Response::Rows(rows) = decode(&out) else { panic!() };
+        pages.push(rows.count);
+        state = rows.paging_state.map(<[u8]>::to_vec);
+        if state.is_none() {
+            break;
+        }
+    }
+    assert_eq!(pages, [2, 2, 1]);
+}
+
+#[test]
+fn a_batch_says_whether_its_conditions_held_and_which_statement_is_not_prepared() {
+    let mut node = Conversation::with_table(READINGS);
+    let mut request = Vec::new();
+    let insert = "INSERT INTO readings (sensor, room, at) VALUES (?, ?, ?) IF NOT EXISTS";
+    request::prepare(&mut request, 1, insert);
+    let (_, out) = node.say(&request);
+    let Response::Prepared(prepared) = decode(&out) else {
+        panic!()
+    };
+    assert_eq!(prepared.key_markers, [0, 1]);
+    let batch = |id: &[u8]| {
+        let manner = request::Manner::new(Consistency::One);
+        let mut request = Vec::new();
+        request::batch(&mut request, 1, request::BatchKind::Logged, &manner, 1, |statements| {
+            statements.prepared(id, 3, |values| {
+                values.int(1);
+                values.bytes(b"a");
+                values.bytes(&7_i64.to_be_bytes());
+            });
+        });
+        request
+    };
+    for applied in [&[1], &[0]] {
+        let (delivery, out) = node.say(&batch(&prepared.id));
+        let Response::Rows(mut rows) = decode(&out) else {
+            panic!()
+        };
+        assert_eq!((delivery, rows.cell().unwrap()), (Delivery::Queued, Some(&applied[..])));
+    }
+    let (_, out) = node.say(&batch(b"unknown"));
+    let Response::Error(error) = decode(&out) else { panic!() };
+    assert_eq!(error.detail, Detail::Unprepared { id: b"unknown" });
 }

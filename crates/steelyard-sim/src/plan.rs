@@ -1,25 +1,42 @@
 //! A statement on a user's table, resolved against the schema once, so that carrying it out is cheap.
 
+use std::borrow::Cow;
+
 use steelyard_cql::{ColumnSpec, ColumnType, put_bytes};
 
 use crate::catalog::{Catalog, Refusal, Table, invalid};
-use crate::statement::{Projection, Statement, Term};
+use crate::statement::{self, Comparison, Projection, Statement, Term};
 
 /// Length of a made-up text cell: YCSB's default.
 const FIELD_BYTES: usize = 100;
 
-/// What to do with which table.
+/// What a light-weight transaction asks of the row.
+#[derive(Clone, Debug)]
+pub enum Condition {
+    NotExists,
+    Exists,
+    Holds(Vec<(usize, Term)>),
+}
+
+/// What to do with which table. `key` has the primary key's values, in its order.
 #[derive(Clone, Debug)]
 pub enum Action {
     Put {
-        key: Term,
+        key: Vec<Term>,
         cells: Vec<(usize, Term)>,
+        increments: Vec<(usize, Term)>,
+        condition: Option<Condition>,
     },
+    /// Of one row, or of all whose key begins so.
     Delete {
-        key: Term,
+        key: Vec<Term>,
+        condition: Option<Condition>,
     },
+    /// Rows of one partition.
     Get {
-        key: Term,
+        key: Vec<Term>,
+        bounds: Vec<(usize, Comparison, Term)>,
+        limit: Option<Term>,
     },
     /// From the token of `from` on; without it from the beginning.
     Scan {
@@ -39,16 +56,16 @@ pub struct Plan {
     pub selected: Vec<usize>,
     pub columns: Vec<ColumnSpec>,
     pub markers: Vec<ColumnSpec>,
-    /// Which marker is the key, for drivers that route by token.
+    /// Which markers are the partition key, for drivers that route by token.
     pub key_markers: Vec<u16>,
     pub made_up: MadeUp,
 }
 
-/// Cells of a row that was never written: those before the key, and those behind it.
+/// Cells of a row that was never written.
 #[derive(Clone, Debug, Default)]
 pub struct MadeUp {
-    before: Vec<u8>,
-    with_key: bool,
+    /// Bytes, then the cell of that column of the key, or what stands for it where it was not asked for.
+    before: Vec<(Vec<u8>, usize, Vec<u8>)>,
     behind: Vec<u8>,
 }
 
@@ -56,33 +73,48 @@ impl MadeUp {
     fn new(table: &Table, selected: &[usize]) -> Self {
         let mut made_up = Self::default();
         for at in selected {
-            let part = if made_up.with_key {
-                &mut made_up.behind
+            let mut cell = Vec::new();
+            made_up_cell(&table.columns[*at].kind, &mut cell);
+            if *at < table.key_columns() {
+                let bytes = std::mem::take(&mut made_up.behind);
+                made_up.before.push((bytes, *at, cell));
             } else {
-                &mut made_up.before
-            };
-            if *at == table.key && !made_up.with_key {
-                made_up.with_key = true;
-            } else {
-                match table.columns[*at].kind {
-                    ColumnType::Int => put_bytes(part, &[0; 4]),
-                    ColumnType::BigInt => put_bytes(part, &[0; 8]),
-                    _ => put_bytes(part, &[b'x'; FIELD_BYTES]),
-                }
+                put_bytes(&mut made_up.behind, &cell);
             }
         }
         made_up
     }
 
-    /// Append the row of `key`.
+    /// Append the row whose key begins so.
     #[inline]
-    pub fn put(&self, key: &[u8], body: &mut Vec<u8>) {
-        body.extend_from_slice(&self.before);
-        if self.with_key {
-            put_bytes(body, key);
-            body.extend_from_slice(&self.behind);
+    pub fn put(&self, key: &[Cow<'_, [u8]>], body: &mut Vec<u8>) {
+        for (bytes, column, cell) in &self.before {
+            body.extend_from_slice(bytes);
+            put_bytes(body, key.get(*column).map_or(cell, |part| part));
         }
+        body.extend_from_slice(&self.behind);
     }
+}
+
+fn made_up_cell(kind: &ColumnType, out: &mut Vec<u8>) {
+    let zeros = match kind {
+        ColumnType::Boolean | ColumnType::TinyInt | ColumnType::VarInt => 1,
+        ColumnType::SmallInt => 2,
+        ColumnType::Duration => 3,
+        ColumnType::Int | ColumnType::Float | ColumnType::Inet => 4,
+        // Entries: none.
+        ColumnType::List(_) | ColumnType::Set(_) | ColumnType::Map(..) => 4,
+        ColumnType::Decimal => 5,
+        ColumnType::BigInt | ColumnType::Counter | ColumnType::Double => 8,
+        ColumnType::Timestamp | ColumnType::Time => 8,
+        ColumnType::Uuid | ColumnType::TimeUuid => 16,
+        ColumnType::Date => return out.extend_from_slice(&(1_u32 << 31).to_be_bytes()),
+        ColumnType::Tuple(_) | ColumnType::Udt { .. } | ColumnType::Custom(_) => 0,
+        ColumnType::Text | ColumnType::Ascii | ColumnType::Blob => {
+            return out.extend_from_slice(&[b'x'; FIELD_BYTES]);
+        }
+    };
+    out.resize(zeros, 0);
 }
 
 impl Plan {
@@ -103,39 +135,33 @@ impl Plan {
             key_markers: Vec::new(),
             made_up: MadeUp::default(),
         };
-        let mut bound = Bound::default();
+        let mut bound = Bound::new(table);
         plan.action = match statement {
-            Statement::Put { cells, key, .. } => put(table, cells, key.as_ref(), &mut bound)?,
-            Statement::Delete { key, .. } => Action::Delete {
-                key: key_term(table, key, &mut bound)?,
+            Statement::Put { .. } => put(table, statement, &mut bound)?,
+            Statement::Delete { key, condition, .. } => Action::Delete {
+                key: key_terms(table, key, &mut bound)?,
+                condition: resolved(table, condition.as_ref(), &mut bound)?,
             },
-            Statement::Select {
-                projection,
-                equal,
-                from_token,
-                limit,
-                ..
-            } => {
+            Statement::Select { projection, .. } => {
                 plan.project(table, projection)?;
-                select(
-                    table,
-                    projection,
-                    equal,
-                    from_token.as_ref(),
-                    limit.as_ref(),
-                    &mut bound,
-                )?
+                select(table, statement, &mut bound)?
             }
             _ => Action::Count,
         };
         bound.markers.sort_by_key(|(position, _)| *position);
         plan.markers = bound.markers.into_iter().map(|(_, spec)| spec).collect();
-        plan.key_markers = bound
-            .key
-            .into_iter()
-            .filter_map(|position| u16::try_from(position).ok())
-            .collect();
+        // Of a key that is not bound as a whole no driver can know the token.
+        let key: Option<Vec<u16>> = bound.key.into_iter().collect();
+        plan.key_markers = key.unwrap_or_default();
         Ok(plan)
+    }
+
+    /// Whether the answer says if it was applied.
+    pub fn is_conditional(&self) -> bool {
+        matches!(
+            &self.action,
+            Action::Put { condition: Some(_), .. } | Action::Delete { condition: Some(_), .. }
+        )
     }
 
     fn project(&mut self, table: &Table, projection: &Projection) -> Result<(), Refusal> {
@@ -154,82 +180,166 @@ impl Plan {
 }
 
 /// Bind markers as they are met.
-#[derive(Default)]
 struct Bound {
     markers: Vec<(usize, ColumnSpec)>,
-    key: Option<usize>,
+    /// Of each column of the partition key.
+    key: Vec<Option<u16>>,
 }
 
 impl Bound {
-    fn note(&mut self, term: &Term, spec: ColumnSpec, is_key: bool) {
+    fn new(table: &Table) -> Self {
+        Self {
+            markers: Vec::new(),
+            key: vec![None; table.partition.len()],
+        }
+    }
+
+    fn note(&mut self, term: &Term, spec: ColumnSpec) {
         if let Term::Marker(position) = term {
             self.markers.push((*position, spec));
-            if is_key {
-                self.key = Some(*position);
-            }
+        }
+    }
+
+    /// Notes a column's value; the token follows from those of the partition key.
+    fn note_column(&mut self, table: &Table, term: &Term, at: usize) {
+        self.note(term, table.columns[at].clone());
+        if let (Term::Marker(position), Some(place)) = (term, self.key.get_mut(at)) {
+            *place = u16::try_from(*position).ok();
         }
     }
 }
 
-fn put(
-    table: &Table,
-    cells: &[(String, Term)],
-    key: Option<&(String, Term)>,
-    bound: &mut Bound,
-) -> Result<Action, Refusal> {
-    let mut found = key.map(|key| key_term(table, key, bound)).transpose()?;
+fn put(table: &Table, statement: &Statement, bound: &mut Bound) -> Result<Action, Refusal> {
+    let Statement::Put {
+        cells,
+        increments,
+        key,
+        condition,
+        ..
+    } = statement
+    else {
+        return Ok(Action::Count);
+    };
+    let mut parts: Vec<(String, Term)> = key.clone();
     let mut others = Vec::with_capacity(cells.len());
     for (name, term) in cells {
         let at = table.column(name)?;
-        let is_key = at == table.key;
-        bound.note(term, table.columns[at].clone(), is_key);
-        if !is_key {
+        if at >= table.key_columns() {
+            bound.note_column(table, term, at);
             others.push((at, term.clone()));
-        } else if found.replace(term.clone()).is_some() {
+        } else if key.is_empty() {
+            parts.push((name.clone(), term.clone()));
+        } else {
             return Err(invalid(format!("PRIMARY KEY part {name} found in SET part")));
         }
     }
-    let key = found.ok_or_else(|| invalid("Some partition key parts are missing"))?;
-    Ok(Action::Put { key, cells: others })
-}
-
-fn key_term(table: &Table, (name, term): &(String, Term), bound: &mut Bound) -> Result<Term, Refusal> {
-    let at = table.column(name)?;
-    if at != table.key {
-        return Err(invalid(format!(
-            "the simulated cluster finds rows by their key only, not by {name}"
-        )));
+    let increments = columns(table, increments, bound)?;
+    let key = key_terms(table, &parts, bound)?;
+    if key.len() < table.key_columns() {
+        return Err(invalid("Some clustering keys are missing"));
     }
-    bound.note(term, table.columns[at].clone(), true);
-    Ok(term.clone())
+    Ok(Action::Put {
+        key,
+        cells: others,
+        increments,
+        condition: resolved(table, condition.as_ref(), bound)?,
+    })
 }
 
-fn select(
+fn columns(table: &Table, cells: &[(String, Term)], bound: &mut Bound) -> Result<Vec<(usize, Term)>, Refusal> {
+    cells
+        .iter()
+        .map(|(name, term)| {
+            let at = table.column(name)?;
+            bound.note_column(table, term, at);
+            Ok((at, term.clone()))
+        })
+        .collect()
+}
+
+fn resolved(
     table: &Table,
-    projection: &Projection,
-    equal: &[(String, Term)],
-    from: Option<&Term>,
-    limit: Option<&Term>,
+    condition: Option<&statement::Condition>,
     bound: &mut Bound,
-) -> Result<Action, Refusal> {
-    let key = match equal {
-        [] => None,
-        [one] => Some(key_term(table, one, bound)?),
-        _ => return Err(invalid("the simulated cluster finds rows by their key only")),
+) -> Result<Option<Condition>, Refusal> {
+    Ok(match condition {
+        None => None,
+        Some(statement::Condition::NotExists) => Some(Condition::NotExists),
+        Some(statement::Condition::Exists) => Some(Condition::Exists),
+        Some(statement::Condition::Holds(cells)) => Some(Condition::Holds(columns(table, cells, bound)?)),
+    })
+}
+
+/// Values of the primary key's first columns: of the partition key at least, and without a gap.
+fn key_terms(table: &Table, equal: &[(String, Term)], bound: &mut Bound) -> Result<Vec<Term>, Refusal> {
+    let mut terms: Vec<Option<Term>> = vec![None; table.key_columns()];
+    for (name, term) in equal {
+        let at = table.column(name)?;
+        let Some(place) = terms.get_mut(at) else {
+            return Err(invalid(format!(
+                "the simulated cluster finds rows by their key only, not by {name}"
+            )));
+        };
+        bound.note_column(table, term, at);
+        *place = Some(term.clone());
+    }
+    let given = terms.iter().flatten().count();
+    let terms: Vec<Term> = terms.into_iter().map_while(|term| term).collect();
+    if terms.len() < table.partition.len() {
+        return Err(invalid("Some partition key parts are missing"));
+    }
+    if terms.len() < given {
+        return Err(invalid("a clustering column before one that is given is missing"));
+    }
+    Ok(terms)
+}
+
+fn select(table: &Table, statement: &Statement, bound: &mut Bound) -> Result<Action, Refusal> {
+    let Statement::Select {
+        projection,
+        equal,
+        bounds,
+        from_token,
+        limit,
+        ..
+    } = statement
+    else {
+        return Ok(Action::Count);
     };
-    if let Some(from) = from {
-        bound.note(from, table.columns[table.key].clone(), false);
+    let key = if equal.is_empty() {
+        None
+    } else {
+        Some(key_terms(table, equal, bound)?)
+    };
+    let mut ends = Vec::new();
+    for (name, comparison, term) in bounds {
+        let at = table.column(name)?;
+        if !table.clustering.contains(&at) {
+            return Err(invalid(format!(
+                "the simulated cluster bounds clustering columns only, not {name}"
+            )));
+        }
+        bound.note_column(table, term, at);
+        ends.push((at, *comparison, term.clone()));
+    }
+    if let Some(from) = from_token {
+        bound.note(from, table.columns[table.partition[0]].clone());
     }
     if let Some(limit) = limit {
-        bound.note(limit, spec_of(table, "[limit]", ColumnType::Int), false);
+        bound.note(limit, spec_of(table, "[limit]", ColumnType::Int));
     }
-    match (key, from) {
-        (None, None) if *projection == Projection::Count => Ok(Action::Count),
+    match (key, from_token) {
+        (None, None) if *projection == Projection::Count && ends.is_empty() => Ok(Action::Count),
         _ if *projection == Projection::Count => Err(invalid("the simulated cluster counts whole tables only")),
-        (Some(key), None) => Ok(Action::Get { key }),
+        (Some(key), None) => Ok(Action::Get {
+            key,
+            bounds: ends,
+            limit: limit.clone(),
+        }),
+        (None, _) if !ends.is_empty() => Err(invalid("bounds need a partition key")),
         (None, from) => Ok(Action::Scan {
-            from: from.cloned(),
-            limit: limit.cloned(),
+            from: from.clone(),
+            limit: limit.clone(),
         }),
         (Some(_), Some(_)) => Err(invalid("either a key or a token, not both")),
     }

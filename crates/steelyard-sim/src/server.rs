@@ -11,18 +11,24 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use steelyard_channel::{Channel, ClientTls, ServerTls};
 use steelyard_cql::{Frame, HEADER_LENGTH, code};
+use steelyard_wire::Verify;
 
-use crate::SimError;
 use crate::catalog::Refusal;
 use crate::connection::Connection;
-use crate::node::{Delivery, Node, put_error};
+use crate::node::{Delivery, Node, Session, put_error};
 use crate::queue::Queue;
 use crate::spread::spread;
+use crate::{SimError, TlsFiles};
 
+/// The ordinary port, and that at which the client's port chooses a shard.
 const LISTENER: u64 = 0;
-const WAKE: u64 = 1;
-const FIRST_CONNECTION: u64 = 2;
+const SHARD_LISTENER: u64 = 1;
+const WAKE: u64 = 2;
+const FIRST_CONNECTION: u64 = 3;
+/// Versions that exist, those of a vendor included; what is not spoken here of these is refused in words.
+const VERSIONS: [u8; 8] = [1, 2, 3, 4, 5, 6, 0x41, 0x42];
 const EVENTS_AT_ONCE: usize = 256;
 const MOST_CONNECTIONS: usize = 10_000;
 
@@ -44,12 +50,33 @@ struct Agreed {
     outcome: Result<(), String>,
 }
 
+/// Encryption on both sides: clients come in, and other nodes are told.
+pub struct Tls {
+    server: ServerTls,
+    client: ClientTls,
+}
+
+impl Tls {
+    pub fn new(files: &TlsFiles) -> Result<Self, SimError> {
+        let server = ServerTls::new(&files.certificate, &files.key, files.client_ca.as_deref())?;
+        // The nodes trust each other: they are this machine's.
+        let client = ClientTls::new(&steelyard_wire::Tls {
+            certificate: Some(files.certificate.clone()),
+            key: Some(files.key.clone()),
+            verify: Verify::None,
+            ..steelyard_wire::Tls::default()
+        })?;
+        Ok(Self { server, client })
+    }
+}
+
 /// A node that listens.
 pub struct Server {
     node: Node,
     /// None: answer at once.
     queue: Option<Queue>,
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
+    tls: Option<Tls>,
     epoll: OwnedFd,
     wake: Arc<OwnedFd>,
     agreed: (Sender<Agreed>, Receiver<Agreed>),
@@ -63,27 +90,38 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn new(listener: TcpListener, node: Node, queue: Option<Queue>, spin_ns: u64) -> Result<Self, SimError> {
+    /// `listeners`: the ordinary one, and on a node with shards that at which clients choose.
+    pub fn new(
+        listeners: Vec<TcpListener>,
+        node: Node,
+        queue: Option<Queue>,
+        spin_ns: u64,
+        tls: Option<Tls>,
+    ) -> Result<Self, SimError> {
         let failed = |what: &'static str| {
             move |source: rustix::io::Errno| SimError::Kernel {
                 what,
                 source: source.into(),
             }
         };
-        listener.set_nonblocking(true).map_err(|source| SimError::Kernel {
-            what: "make the listener non-blocking",
-            source,
-        })?;
+        for listener in &listeners {
+            listener.set_nonblocking(true).map_err(|source| SimError::Kernel {
+                what: "make the listener non-blocking",
+                source,
+            })?;
+        }
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("create an epoll"))?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed("create an eventfd"))?;
-        for (fd, id) in [(listener.as_fd(), LISTENER), (wake.as_fd(), WAKE)] {
+        let numbered = listeners.iter().map(AsFd::as_fd).zip([LISTENER, SHARD_LISTENER]);
+        for (fd, id) in numbered.chain([(wake.as_fd(), WAKE)]) {
             let data = epoll::EventData::new_u64(id);
             epoll::add(&poll, fd, data, epoll::EventFlags::IN).map_err(failed("watch a file"))?;
         }
         Ok(Self {
             node,
             queue,
-            listener,
+            listeners,
+            tls,
             epoll: poll,
             wake: Arc::new(wake),
             agreed: mpsc::channel(),
@@ -116,7 +154,7 @@ impl Server {
                 let now_ns = self.now_ns();
                 for event in &*events {
                     match event.data.u64() {
-                        LISTENER => self.accept(),
+                        listener @ (LISTENER | SHARD_LISTENER) => self.accept(listener),
                         WAKE => self.deliver_agreed(),
                         id => self.serve(id, event.flags, now_ns),
                     }
@@ -139,9 +177,9 @@ impl Server {
         Some(Timespec::try_from(Duration::from_nanos(sleep_ns)).unwrap_or_default())
     }
 
-    fn accept(&mut self) {
+    fn accept(&mut self, number: u64) {
         // Until the backlog is empty; a failure concerns that one connection only.
-        while let Ok((stream, _)) = self.listener.accept() {
+        while let Ok((stream, client)) = self.listeners[usize::from(number == SHARD_LISTENER)].accept() {
             if self.connections.len() >= MOST_CONNECTIONS {
                 continue;
             }
@@ -149,9 +187,17 @@ impl Server {
             let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
             let data = epoll::EventData::new_u64(id);
             let watched = epoll::add(&self.epoll, &stream, data, epoll::EventFlags::IN);
-            if ready.is_ok() && watched.is_ok() {
+            let channel = match &self.tls {
+                Some(tls) => tls.server.wrap(stream).ok(),
+                None => Some(Channel::Plain(stream)),
+            };
+            if let (Ok(()), Ok(()), Some(channel)) = (ready, watched, channel) {
+                let mut session = Session::default();
+                if let Some(shards) = &mut self.node.shards {
+                    session.shard = shards.of_connection(client, number == SHARD_LISTENER);
+                }
                 self.next_connection += 1;
-                self.connections.insert(id, Connection::new(stream));
+                self.connections.insert(id, Connection::new(channel, session));
             }
         }
     }
@@ -170,6 +216,11 @@ impl Server {
         loop {
             let input = connection.input();
             let header = match Frame::header(&input[at..]) {
+                // Not the native protocol at all, so its length says nothing either.
+                Ok(Some(header)) if !VERSIONS.contains(&header.version) => {
+                    connection.close();
+                    break;
+                }
                 Ok(Some(header)) if input.len() - at >= header.frame_length() => header,
                 Ok(Some(header)) => {
                     connection.expect(header.frame_length());
@@ -186,6 +237,7 @@ impl Server {
             let start = connection.output.len();
             let (session, body, output) = connection.parts(body);
             let delivery = self.node.answer(session, &header, body, output);
+            connection.agree();
             match (delivery, &mut self.queue) {
                 (Delivery::AtOnce, _) | (Delivery::Queued, None) => {}
                 (Delivery::AfterTruncate, queue) => queue.iter_mut().for_each(Queue::renew),
@@ -212,6 +264,7 @@ impl Server {
                     };
                     tell_others(
                         peers,
+                        self.tls.as_ref().map(|tls| tls.client.clone()),
                         keyspace,
                         statement,
                         agreed,
@@ -296,6 +349,7 @@ impl Server {
 /// In a thread of its own: the other nodes may at the same time want something of this one.
 fn tell_others(
     peers: Vec<SocketAddr>,
+    tls: Option<ClientTls>,
     keyspace: Option<String>,
     statement: String,
     mut agreed: Agreed,
@@ -303,7 +357,7 @@ fn tell_others(
     wake: Arc<OwnedFd>,
 ) {
     std::thread::spawn(move || {
-        agreed.outcome = spread(&peers, keyspace.as_deref(), &statement);
+        agreed.outcome = spread(&peers, tls.as_ref(), keyspace.as_deref(), &statement);
         // Both fail only when the server has ended.
         let _ = back.send(agreed);
         let _ = rustix::io::write(&*wake, &1_u64.to_ne_bytes());

@@ -3,6 +3,7 @@
 use steelyard_cql::ColumnType;
 
 use crate::tokens::{Token, tokens};
+use crate::types::column_type;
 
 /// What is behind SELECT.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,23 @@ pub enum Term {
     Marker(usize),
     Text(String),
     Number(i64),
+}
+
+/// What a light-weight transaction asks of the row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    NotExists,
+    Exists,
+    Holds(Vec<(String, Term)>),
+}
+
+/// How a clustering column is bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    Less,
+    AtMost,
+    AtLeast,
+    Greater,
 }
 
 /// A table's name; the keyspace may be the connection's.
@@ -40,7 +58,9 @@ pub enum Statement {
     CreateTable {
         name: Name,
         if_not_exists: bool,
-        key: String,
+        /// Columns of the partition key.
+        key: Vec<String>,
+        clustering: Vec<String>,
         columns: Vec<(String, ColumnType)>,
     },
     DropKeyspace {
@@ -56,16 +76,22 @@ pub enum Statement {
     Put {
         name: Name,
         cells: Vec<(String, Term)>,
-        key: Option<(String, Term)>,
+        /// What counters grow by.
+        increments: Vec<(String, Term)>,
+        key: Vec<(String, Term)>,
+        condition: Option<Condition>,
     },
     Delete {
         name: Name,
-        key: (String, Term),
+        key: Vec<(String, Term)>,
+        condition: Option<Condition>,
     },
     Select {
         name: Name,
         projection: Projection,
         equal: Vec<(String, Term)>,
+        /// Bounds of clustering columns.
+        bounds: Vec<(String, Comparison, Term)>,
         from_token: Option<Term>,
         limit: Option<Term>,
     },
@@ -140,39 +166,45 @@ impl Parser {
         let if_not_exists = self.if_not_exists()?;
         let name = self.name()?;
         self.symbol("(")?;
-        let mut key = None;
+        let (mut key, mut clustering) = (Vec::new(), Vec::new());
         let mut columns = Vec::new();
         self.list(")", |parser| {
             let column = parser.word()?;
             if column == "primary" {
                 parser.expect("key")?;
                 parser.symbol("(")?;
-                let within = parser.maybe_symbol("(");
-                key = Some(parser.word()?);
-                if within {
-                    parser.symbol(")")?;
+                key = if parser.maybe_symbol("(") {
+                    parser.list(")", Self::word)?
+                } else {
+                    vec![parser.word()?]
+                };
+                if parser.maybe_symbol(",") {
+                    clustering = parser.list(")", Self::word)?;
+                    return Ok(());
                 }
-                return parser
-                    .symbol(")")
-                    .map_err(|_| "the simulated cluster has keys of one column".into());
+                return parser.symbol(")");
             }
-            let kind = parser.word()?;
-            columns.push((column.clone(), column_type(&kind)?));
+            columns.push((column.clone(), parser.column_type()?));
             if parser.maybe("primary") {
                 parser.expect("key")?;
-                key = Some(column);
+                key = vec![column];
             }
             Ok(())
         })?;
         // Options (WITH compression, compaction, ...) mean nothing here.
-        let key = key.ok_or("a table needs a PRIMARY KEY")?;
-        if !columns.iter().any(|(column, _)| *column == key) {
-            return Err(format!("the key {key} is no column"));
+        if key.is_empty() {
+            return Err("a table needs a PRIMARY KEY".into());
+        }
+        for part in key.iter().chain(&clustering) {
+            if !columns.iter().any(|(column, _)| column == part) {
+                return Err(format!("the key {part} is no column"));
+            }
         }
         Ok(Statement::CreateTable {
             name,
             if_not_exists,
             key,
+            clustering,
             columns,
         })
     }
@@ -207,31 +239,44 @@ impl Parser {
         if columns.len() != values.len() {
             return Err(format!("{} columns but {} values", columns.len(), values.len()));
         }
+        let condition = self.if_not_exists()?.then_some(Condition::NotExists);
         self.end()?;
         Ok(Statement::Put {
             name,
             cells: columns.into_iter().zip(values).collect(),
-            key: None,
+            increments: Vec::new(),
+            key: Vec::new(),
+            condition,
         })
     }
 
     fn update(&mut self) -> Result<Statement, String> {
         let name = self.name()?;
         self.expect("set")?;
-        let mut cells = Vec::new();
+        let (mut cells, mut increments) = (Vec::new(), Vec::new());
         loop {
-            cells.push(self.equality()?);
+            let column = self.word()?;
+            self.symbol("=")?;
+            if self.maybe(&column) {
+                self.symbol("+")?;
+                increments.push((column, self.term()?));
+            } else {
+                cells.push((column, self.term()?));
+            }
             if !self.maybe_symbol(",") {
                 break;
             }
         }
         self.expect("where")?;
-        let key = self.equality()?;
+        let key = self.equalities()?;
+        let condition = self.condition()?;
         self.end()?;
         Ok(Statement::Put {
             name,
             cells,
-            key: Some(key),
+            increments,
+            key,
+            condition,
         })
     }
 
@@ -239,16 +284,33 @@ impl Parser {
         self.expect("from")?;
         let name = self.name()?;
         self.expect("where")?;
-        let key = self.equality()?;
+        let key = self.equalities()?;
+        let condition = self.condition()?;
         self.end()?;
-        Ok(Statement::Delete { name, key })
+        Ok(Statement::Delete { name, key, condition })
+    }
+
+    fn condition(&mut self) -> Result<Option<Condition>, String> {
+        Ok(match self.maybe("if") {
+            false => None,
+            true if self.maybe("exists") => Some(Condition::Exists),
+            true => Some(Condition::Holds(self.equalities()?)),
+        })
+    }
+
+    fn equalities(&mut self) -> Result<Vec<(String, Term)>, String> {
+        let mut all = vec![self.equality()?];
+        while self.maybe("and") {
+            all.push(self.equality()?);
+        }
+        Ok(all)
     }
 
     fn select(&mut self) -> Result<Statement, String> {
         self.maybe("json");
         let projection = self.projection()?;
         let name = self.name()?;
-        let (mut equal, mut from_token, mut limit) = (Vec::new(), None, None);
+        let (mut equal, mut bounds, mut from_token, mut limit) = (Vec::new(), Vec::new(), None, None);
         if self.maybe("where") {
             loop {
                 if self.maybe("token") {
@@ -261,7 +323,11 @@ impl Parser {
                     from_token = Some(self.term()?);
                     self.symbol(")")?;
                 } else {
-                    equal.push(self.equality()?);
+                    let column = self.word()?;
+                    match self.comparison()? {
+                        None => equal.push((column, self.term()?)),
+                        Some(comparison) => bounds.push((column, comparison, self.term()?)),
+                    }
                 }
                 if !self.maybe("and") {
                     break;
@@ -279,9 +345,54 @@ impl Parser {
             name,
             projection,
             equal,
+            bounds,
             from_token,
             limit,
         })
+    }
+
+    /// None: equality.
+    fn comparison(&mut self) -> Result<Option<Comparison>, String> {
+        for (symbol, comparison) in [
+            ("<", Comparison::Less),
+            ("<=", Comparison::AtMost),
+            (">=", Comparison::AtLeast),
+            (">", Comparison::Greater),
+        ] {
+            if self.maybe_symbol(symbol) {
+                return Ok(Some(comparison));
+            }
+        }
+        self.symbol("=").map(|()| None)
+    }
+
+    fn column_type(&mut self) -> Result<ColumnType, String> {
+        let name = self.word()?;
+        if !self.maybe_symbol("<") {
+            return column_type(&name);
+        }
+        if name == "vector" {
+            let of = self.word()?;
+            self.symbol(",")?;
+            let dimensions = self.literal()?;
+            self.symbol(">")?;
+            return Ok(ColumnType::Custom(format!(
+                "org.apache.cassandra.db.marshal.VectorType({of},{dimensions})"
+            )));
+        }
+        let members = self.list(">", Self::column_type)?;
+        let mut members = members.into_iter();
+        let (first, second, more) = (members.next(), members.next(), members.len() > 0);
+        match (name.as_str(), first, second) {
+            ("frozen", Some(of), None) => Ok(of),
+            ("list", Some(of), None) => Ok(ColumnType::List(Box::new(of))),
+            ("set", Some(of), None) => Ok(ColumnType::Set(Box::new(of))),
+            ("map", Some(key), Some(value)) if !more => Ok(ColumnType::Map(Box::new(key), Box::new(value))),
+            ("tuple", Some(first), second) => Ok(ColumnType::Tuple(
+                std::iter::once(first).chain(second).chain(members).collect(),
+            )),
+            _ => Err(format!("the simulated cluster has no columns of type {name}")),
+        }
     }
 
     fn projection(&mut self) -> Result<Projection, String> {
@@ -429,28 +540,6 @@ impl Parser {
         } else {
             Err(format!("{symbol:?} expected, not {}", self.read()))
         }
-    }
-}
-
-fn column_type(name: &str) -> Result<ColumnType, String> {
-    Ok(match name {
-        "text" | "varchar" => ColumnType::Text,
-        "ascii" => ColumnType::Ascii,
-        "blob" => ColumnType::Blob,
-        "int" => ColumnType::Int,
-        "bigint" => ColumnType::BigInt,
-        other => return Err(format!("the simulated cluster has no columns of type {other}")),
-    })
-}
-
-/// The name by which system tables call a type.
-pub fn type_name(kind: &ColumnType) -> &'static str {
-    match kind {
-        ColumnType::Ascii => "ascii",
-        ColumnType::Blob => "blob",
-        ColumnType::Int => "int",
-        ColumnType::BigInt => "bigint",
-        _ => "text",
     }
 }
 

@@ -18,7 +18,9 @@ fn statements_of_the_workload() {
         Statement::Put {
             name: name("ycsb", "usertable"),
             cells,
-            key: None
+            increments: vec![],
+            key: vec![],
+            condition: None
         }
     );
 
@@ -29,7 +31,9 @@ fn statements_of_the_workload() {
         Statement::Put {
             name: name("", "usertable"),
             cells,
-            key: Some(("y_id".into(), Term::Marker(2)))
+            increments: vec![],
+            key: vec![("y_id".into(), Term::Marker(2))],
+            condition: None
         }
     );
 
@@ -61,7 +65,8 @@ fn statements_of_the_workload() {
         delete,
         Statement::Delete {
             name: name("ycsb", "usertable"),
-            key: ("y_id".into(), Term::Text("it's".into()))
+            key: vec![("y_id".into(), Term::Text("it's".into()))],
+            condition: None
         }
     );
 }
@@ -91,7 +96,8 @@ fn schema_statements() {
         let expected = Statement::CreateTable {
             name: name("ycsb", "t"),
             if_not_exists: false,
-            key: "k".into(),
+            key: vec!["k".into()],
+            clustering: vec![],
             columns,
         };
         assert_eq!(parse(text), Ok(expected), "{text}");
@@ -121,15 +127,13 @@ fn what_is_not_understood_is_said() {
         ("", "a name expected"),
         ("GRANT ALL", "GRANT"),
         ("SELECT a FROM", "a name expected, not the end"),
-        ("SELECT a FROM b WHERE c > 5", "\"=\" expected"),
+        ("SELECT a FROM b WHERE c 5", "\"=\" expected"),
         ("SELECT a FROM b ORDER BY c", "the end expected"),
         ("INSERT INTO a (b, c) VALUES (?)", "2 columns but 1 values"),
         ("CREATE TABLE a (b text)", "PRIMARY KEY"),
-        (
-            "CREATE TABLE a (b text, c text, PRIMARY KEY (b, c))",
-            "keys of one column",
-        ),
-        ("CREATE TABLE a (b list<text> PRIMARY KEY)", "type list"),
+        ("CREATE TABLE a (b text, PRIMARY KEY (b, c))", "the key c is no column"),
+        ("CREATE TABLE a (b list<text, text>)", "type list"),
+        ("CREATE TABLE a (b address)", "type address"),
         ("SELECT 'a", "not closed"),
         ("SELECT # FROM a", "unexpected '#'"),
     ] {

@@ -6,7 +6,8 @@ use steelyard_cql::{ColumnSpec, ColumnType, Value, response};
 
 use crate::catalog::{Catalog, Refusal, invalid};
 use crate::ring::{Member, Ring};
-use crate::statement::{Name, Projection, Term, type_name};
+use crate::statement::{Name, Projection, Term};
+use crate::types::type_name;
 
 /// Drivers choose their behaviour by this; it says what is imitated.
 pub const RELEASE: &str = "4.0.0-steelyard-sim";
@@ -153,9 +154,9 @@ fn table(question: &Question<'_>, ring: &Ring, catalog: &Catalog) -> Result<(Row
                     .columns
                     .iter()
                     .enumerate()
-                    .map(|(at, column)| column_row(column, at == table.key))
+                    .map(|(at, column)| column_row(column, table.role(at)))
             });
-            (column_row(&nameless(), false), rows.collect())
+            (column_row(&nameless(), ("regular", -1)), rows.collect())
         }
         ("system_schema" | "system_virtual_schema", _) => {
             (EMPTY_COLUMNS.iter().map(|name| text(name, "")).collect(), Vec::new())
@@ -243,20 +244,20 @@ fn table_row(keyspace: &str, name: &str) -> Row {
     ]
 }
 
-fn column_row(column: &ColumnSpec, is_key: bool) -> Row {
+fn column_row(column: &ColumnSpec, (kind, position): (&str, i32)) -> Row {
     vec![
         text("keyspace_name", &column.keyspace),
         text("table_name", &column.table),
         text("column_name", &column.name),
-        text("clustering_order", "none"),
+        text("clustering_order", if kind == "clustering" { "asc" } else { "none" }),
         cell(
             "column_name_bytes",
             ColumnType::Blob,
             &Value::Blob(column.name.as_bytes()),
         ),
-        text("kind", if is_key { "partition_key" } else { "regular" }),
-        int("position", if is_key { 0 } else { -1 }),
-        text("type", type_name(&column.kind)),
+        text("kind", kind),
+        int("position", position),
+        text("type", &type_name(&column.kind)),
     ]
 }
 

@@ -9,8 +9,8 @@ pub enum Token {
     Symbol(&'static str),
 }
 
-const SYMBOLS: [&str; 16] = [
-    ">=", "<=", "?", "(", ")", "{", "}", "<", ">", "=", ",", ".", ":", ";", "*", "-",
+const SYMBOLS: [&str; 17] = [
+    ">=", "<=", "?", "(", ")", "{", "}", "<", ">", "=", ",", ".", ":", ";", "*", "-", "+",
 ];
 
 /// All pieces of a statement. The error says what none can begin with.

@@ -38,10 +38,9 @@ fn begin(timing: Option<Timing>, remember: bool) -> SocketAddr {
     let listen = "127.0.0.1:0".parse().unwrap();
     std::thread::spawn(move || {
         let config = Config {
-            listen,
-            peers: Vec::new(),
             timing,
             remember,
+            ..Config::null(listen)
         };
         let error = serve(&config, |address| sender.send(address).unwrap());
         panic!("{error}");
@@ -57,7 +56,7 @@ impl Client {
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         stream.set_nodelay(true).unwrap();
         let mut client = Self(stream);
-        client.ask(|out| request::startup(out, 0, "test", "1"));
+        client.ask(|out| request::startup(out, 0, "test", "1", None));
         for text in [
             "CREATE KEYSPACE IF NOT EXISTS ks",
             "CREATE TABLE IF NOT EXISTS ks.t (k text PRIMARY KEY, a text)",

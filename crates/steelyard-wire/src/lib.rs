@@ -3,11 +3,16 @@
 //! An order is one JSON document; records are JSON lines on standard output, one object a line, told apart by their field
 //! `record`. Both are versioned by `format`. `schema/` holds the examples that the tests of both languages read.
 
+#![forbid(unsafe_code)]
+
 mod order;
+pub mod program;
 mod record;
+mod schedule;
 
 pub use order::*;
 pub use record::*;
+pub use schedule::{Arrivals, DEFAULT_BACKLOG_LIMIT, LoadPhase, Schedule};
 
 /// Version of orders and records. Raised when an old reader would misread a new writer.
 pub const FORMAT: u32 = 1;

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::program::Program;
+use crate::schedule::{DEFAULT_BACKLOG_LIMIT, LoadPhase, Schedule, default_backlog_limit};
+
 /// One order: drive this workload against these contacts by this schedule until this stop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -12,17 +15,33 @@ pub struct Order {
     /// `address:port` of every node.
     pub contacts: Vec<String>,
     pub keyspace: String,
+    /// YCSB's table; a program's statements name theirs.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub table: String,
-    /// Name of the key column.
+    /// Name of the key column; YCSB's only.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
-    /// Names of the value columns.
+    /// Names of the value columns; YCSB's only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
     pub action: Action,
     pub workload: Workload,
     /// Seed of the operation stream.
     pub seed: u64,
+    /// Of the measured phase and of the warm-up; of the warm-up alone where there are `phases`.
     pub schedule: Schedule,
     pub stop: Stop,
+    /// Measured phases in place of the one that `schedule` and `stop` say; then `stop` is empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<LoadPhase>,
+    /// Open loop: operations of this process that may be due and not yet sent. One that becomes due beyond it is never sent
+    /// and counts as an error of kind `backlog`.
+    #[serde(default = "default_backlog_limit", skip_serializing_if = "is_default_backlog_limit")]
+    pub backlog_limit: u64,
+    /// When the first phase starts, seconds since the epoch by this node's clock, so that several processes start together;
+    /// None: as soon as the connections stand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_at_s: Option<f64>,
     #[serde(default)]
     pub share: Share,
     /// Seconds of the same load before the measured phase.
@@ -30,8 +49,26 @@ pub struct Order {
     pub warm_up_s: f64,
     pub read_consistency: String,
     pub write_consistency: String,
+    /// Of the first part of light-weight transactions: `SERIAL` or `LOCAL_SERIAL`.
+    #[serde(default = "serial", skip_serializing_if = "is_serial")]
+    pub serial_consistency: String,
     pub timeout_ms: u64,
+    /// How often a request is sent, each time with that time-out, until the answer is no error. Not tried again are rows that
+    /// are not what was written, and what could not be sent. The operation's times count from the first to the last.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub tries: u32,
     pub routing: Routing,
+    /// Connections of each worker thread to each node; on a node with shards (ScyllaDB) to each shard.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub connections_per_node: u32,
+    /// Whether nodes that join the first contact's data centre get their share of the operations too.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub discover: bool,
+    /// Compression of the protocol's frames, both ways.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<Compression>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Tls>,
     pub interval_s: f64,
 }
 
@@ -52,16 +89,44 @@ pub enum Routing {
     RoundRobin,
 }
 
-/// When operations are due.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Schedule {
-    /// Each of `threads` sends its next operation when the last is answered.
-    Closed { threads: u32 },
-    /// Evenly spaced; at most `in_flight` unanswered at once, the rest waits and is sent late, never skipped.
-    Constant { rate_per_s: f64, in_flight: u32 },
-    /// Exponential gaps with mean 1 / `rate_per_s`.
-    Poisson { rate_per_s: f64, in_flight: u32 },
+/// How frames are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Compression {
+    Lz4,
+    Snappy,
+}
+
+/// Encryption of every connection. Paths are those of the machine that drives the load; files are PEM.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// Certificates of the authorities that are trusted; None: this machine's.
+    #[serde(default)]
+    pub ca: Option<String>,
+    /// Certificate of this client and its chain, where the cluster wants one; with `key`.
+    #[serde(default)]
+    pub certificate: Option<String>,
+    #[serde(default)]
+    pub key: Option<String>,
+    #[serde(default)]
+    pub verify: Verify,
+    /// Name that the nodes' certificates must bear; None: each contact's own name or address.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+/// What of a node's certificate is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verify {
+    /// That a trusted authority signed it, its dates, and its name.
+    #[default]
+    Full,
+    /// All but the name.
+    Chain,
+    /// Nothing: encrypted, but anybody may be at the other end.
+    None,
 }
 
 /// The first that is reached ends the phase. Operations, like a schedule's rate, are over all shares; `threads` and
@@ -89,12 +154,44 @@ impl Default for Share {
     }
 }
 
+/// What is executed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Workload {
+    Ycsb(Ycsb),
+    Program(Program),
+}
+
+impl Workload {
+    /// Keys of the filled state.
+    pub fn records(&self) -> u64 {
+        match self {
+            Self::Ycsb(ycsb) => ycsb.records,
+            Self::Program(program) => program.records,
+        }
+    }
+
+    /// YCSB's workload, where it is one.
+    pub fn ycsb(&self) -> Option<&Ycsb> {
+        match self {
+            Self::Ycsb(ycsb) => Some(ycsb),
+            Self::Program(_) => None,
+        }
+    }
+
+    /// YCSB's workload to change, where it is one.
+    pub fn ycsb_mut(&mut self) -> Option<&mut Ycsb> {
+        match self {
+            Self::Ycsb(ycsb) => Some(ycsb),
+            Self::Program(_) => None,
+        }
+    }
+}
+
 /// YCSB's core workload as YCSB defines it; names follow its properties.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Workload {
-    /// `ycsb`.
-    pub kind: String,
+pub struct Ycsb {
     /// Number of records to fill: keys insert_start up to insert_start + records - 1. YCSB's recordcount is their end.
     pub records: u64,
     /// insertstart
@@ -192,8 +289,31 @@ pub enum InsertOrder {
     Ordered,
 }
 
+fn serial() -> String {
+    "SERIAL".to_owned()
+}
+
+fn is_serial(name: &String) -> bool {
+    name == "SERIAL"
+}
+
 fn one() -> u32 {
     1
+}
+
+// serde hands references to these.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_default_backlog_limit(limit: &u64) -> bool {
+    *limit == DEFAULT_BACKLOG_LIMIT
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn default_hotspot_data() -> f64 {

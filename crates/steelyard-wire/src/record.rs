@@ -38,7 +38,7 @@ pub struct Connected {
 /// Counts of one interval of one phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// `populate`, `warm-up` or `measure`.
+    /// `populate`, `warm-up`, `measure`, or the name that the order gives to the phase.
     pub phase: String,
     /// Beginning of the interval, seconds since the epoch.
     pub t_s: f64,
@@ -47,6 +47,9 @@ pub struct Interval {
     pub sent: u64,
     pub done: u64,
     pub errors: u64,
+    /// Rows in answers, by operation: scans of YCSB, everything of a program. Operations without rows are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rows: BTreeMap<String, u64>,
     /// Operations due but not yet sent at the end of the interval (open loop).
     pub backlog: u64,
     /// CPU time of this process over the interval's length.
@@ -69,14 +72,15 @@ pub struct Summary {
 /// A histogram as a table of its occupied buckets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
-    /// `read`, `update`, `insert`, `scan`, `read-modify-write`. The halves of the last are counted as `read` and `update` with
-    /// the measure `part`, which is no operation of its own.
+    /// `read`, `update`, `insert`, `scan`, `read-modify-write`, or what the program calls it. The steps of an operation that has
+    /// several are counted under their own names (`read` and `update`; a program's statements, of a batch joined by `+`) with the
+    /// measure `part`, which is no operation of its own.
     pub operation: String,
-    /// `ok`, `not-found`, or the kind of error: `timeout`, `unavailable`, `read-timeout`, `write-timeout`, `overloaded`,
-    /// `connection`, `server`.
+    /// `ok`, `not-found`, `not-applied`, or the kind of error: `timeout`, `unavailable`, `read-timeout`, `write-timeout`,
+    /// `overloaded`, `connection`, `server`, `invalid`, `backlog`.
     pub outcome: String,
     /// `response` (done - due), `service` (done - sent), `lag` (sent - due), `pacing` (sent - the later of due and a place in
-    /// flight being free: the generator's own delay), `part` (service time of one half of a read-modify-write).
+    /// flight being free: the generator's own delay), `part` (service time of one step of several).
     pub measure: String,
     /// `[low_ns, high_ns, count]`, both bounds inclusive.
     pub buckets: Vec<(u64, u64, u64)>,
@@ -92,14 +96,14 @@ pub struct Done {
     pub last_done_s: f64,
     /// last done - first sent.
     pub execution_ns: u64,
-    /// Answered without error, not-found included.
+    /// Answered without error, not-found and not-applied included.
     pub operations: u64,
     pub errors: u64,
     pub errors_by_kind: BTreeMap<String, u64>,
     /// Reads without a row, of keys that the fill has written. Keys that the load itself inserts are left out: their insert may
     /// have failed, or still be in flight; they are in the counts as `not-found`.
     pub not_found: u64,
-    /// Rows returned by scans.
+    /// Rows returned by scans, and by all operations of a program.
     pub rows: u64,
     /// User and system time of this process in the phase.
     pub cpu_ns: u64,
@@ -108,6 +112,10 @@ pub struct Done {
     /// Records that could not be written: must be zero.
     pub dropped: u64,
     pub reconnections: u64,
+    /// What the places in flight can carry at the phase's mean service time, over this process (Little's law); None for a
+    /// closed loop, and where nothing was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carries_per_s: Option<f64>,
 }
 
 /// One reading of a probe; `values` are per-second rates, fractions or amounts as the metric's name says.

@@ -9,16 +9,22 @@ fn example(name: &str) -> String {
 }
 
 #[test]
-fn the_order_comes_back_whole() {
-    let text = example("order.example.json");
-    let order: Order = serde_json::from_str(&text).unwrap();
-    assert_eq!(order.format, FORMAT);
-    assert_eq!(
-        serde_json::to_value(&order).unwrap(),
-        serde_json::from_str::<Value>(&text).unwrap()
-    );
-    let again: Order = serde_json::from_str(&serde_json::to_string(&order).unwrap()).unwrap();
-    assert_eq!(again, order);
+fn orders_come_back_whole() {
+    for name in [
+        "order.example.json",
+        "program-order.example.json",
+        "phased-order.example.json",
+    ] {
+        let text = example(name);
+        let order: Order = serde_json::from_str(&text).unwrap();
+        assert_eq!(order.format, FORMAT);
+        assert_eq!(
+            serde_json::to_value(&order).unwrap(),
+            serde_json::from_str::<Value>(&text).unwrap()
+        );
+        let again: Order = serde_json::from_str(&serde_json::to_string(&order).unwrap()).unwrap();
+        assert_eq!(again, order);
+    }
 }
 
 #[test]
@@ -27,6 +33,19 @@ fn an_unknown_key_is_refused() {
     order["workload"]["recrods"] = 1.into();
     let error = serde_json::from_value::<Order>(order).unwrap_err().to_string();
     assert!(error.contains("recrods"), "{error}");
+    for place in [
+        "/workload",
+        "/workload/statements/0",
+        "/workload/statements/0/values/0/make",
+        "/workload/operations/0/keys",
+        "/workload/operations/0/steps/0",
+        "/workload/clustering",
+    ] {
+        let mut order: Value = serde_json::from_str(&example("program-order.example.json")).unwrap();
+        order.pointer_mut(place).unwrap()["recrods"] = 1.into();
+        let error = serde_json::from_value::<Order>(order).unwrap_err().to_string();
+        assert!(error.contains("recrods"), "{place}: {error}");
+    }
 }
 
 #[test]

@@ -1,0 +1,17 @@
+//! The bytes of one connection, encrypted or not (`Channel`), compressed or not (`Pipe`): the same few calls for the load
+//! engine, its slow path and the simulated server.
+//!
+//! Why a crate of its own: the client and the simulated server are the two ends of the same thing, and nothing else
+//! should know which library encrypts. What is neither encrypted nor compressed costs a branch on top of the system call.
+
+#![forbid(unsafe_code)]
+
+mod channel;
+mod explain;
+mod pipe;
+mod settings;
+
+pub use channel::Channel;
+pub use explain::{Explanation, explain, looks_like_tls};
+pub use pipe::Pipe;
+pub use settings::{ClientTls, ServerTls, TlsError};

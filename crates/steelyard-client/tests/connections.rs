@@ -1,0 +1,387 @@
+//! Compression, encryption, several connections and shards, over real sockets against the simulated server.
+#![allow(clippy::unwrap_used)]
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rcgen::{BasicConstraints, Certificate, CertificateParams, DnType, IsCa, KeyPair, date_time_ymd};
+use steelyard_client::cql;
+use steelyard_client::link::{Access, Link, LinkError};
+use steelyard_cql::{Compression, Consistency};
+use steelyard_load::client::Clock;
+use steelyard_load::drive;
+use steelyard_sim::{Config, TlsFiles, serve};
+use steelyard_wire::{Action, Connected, Done, Order, Proportions, Record, Routing, Schedule, Stop, Tls, Verify};
+
+const LIMIT: Duration = Duration::from_secs(10);
+const RECORDS: u64 = 300;
+
+/// A simulated node that remembers rows.
+fn node(change: impl FnOnce(&mut Config)) -> SocketAddr {
+    let mut config = Config::null("127.0.0.1:0".parse().unwrap());
+    config.remember = true;
+    change(&mut config);
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let error = serve(&config, |address| sender.send(address).unwrap());
+        panic!("{error}");
+    });
+    receiver.recv_timeout(LIMIT).unwrap()
+}
+
+fn order(address: SocketAddr, change: impl FnOnce(&mut Order)) -> Order {
+    let mut order: Order = serde_json::from_str(include_str!("../../../schema/order.example.json")).unwrap();
+    order.contacts = vec![address.to_string()];
+    order.stop = Stop {
+        operations: Some(1_000),
+        duration_s: None,
+    };
+    let ycsb = order.workload.ycsb_mut().unwrap();
+    ycsb.records = RECORDS;
+    ycsb.field_length = 300;
+    ycsb.proportions = Proportions {
+        read: 0.5,
+        update: 0.5,
+        ..Proportions::default()
+    };
+    order.schedule = Schedule::Closed { threads: 8 };
+    change(&mut order);
+    order
+}
+
+/// Creates the table, fills it, and drives the mix: every read must find its row.
+fn fill_and_load(order: &Order) -> (Connected, Done) {
+    let access = Access::of_order(order).unwrap();
+    let mut link = Link::open(&order.contacts[0], &access, LIMIT).unwrap();
+    let fields: Vec<String> = order.fields.iter().map(|field| format!(", {field} text")).collect();
+    for statement in [
+        "CREATE KEYSPACE ycsb WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}".to_owned(),
+        format!("CREATE TABLE ycsb.usertable (y_id text PRIMARY KEY{})", fields.concat()),
+    ] {
+        link.query(&statement, Consistency::One).unwrap();
+    }
+    let populate = Order {
+        action: Action::Populate,
+        stop: Stop::default(),
+        ..order.clone()
+    };
+    let (_, filled) = drive_with(&populate);
+    assert_eq!((filled.operations, filled.errors), (RECORDS, 0), "{filled:?}");
+    let (connected, done) = drive_with(order);
+    assert_eq!(
+        (done.operations, done.errors, done.not_found),
+        (1_000, 0, 0),
+        "{done:?}"
+    );
+    (connected, done)
+}
+
+fn drive_with(order: &Order) -> (Connected, Done) {
+    let (clients, connected) = cql::connect(order, &drive::slots(order, 2).unwrap()).unwrap();
+    let mut out = Vec::new();
+    drive::run(clients, order, Clock::start(), &AtomicBool::new(false), &mut out).unwrap();
+    let last = out.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap();
+    match serde_json::from_slice(last).unwrap() {
+        Record::Done(done) => (connected, done),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn compressed_frames_carry_the_same_operations() {
+    for kind in [steelyard_wire::Compression::Lz4, steelyard_wire::Compression::Snappy] {
+        let address = node(|_| {});
+        fill_and_load(&order(address, |order| order.compression = Some(kind)));
+        // Whoever does not compress reads the same rows.
+        let mut link = Link::open(&address.to_string(), &Access::default(), LIMIT).unwrap();
+        let mut count = 0;
+        link.rows("SELECT field0 FROM ycsb.usertable LIMIT 1000", |_| count += 1)
+            .unwrap();
+        assert_eq!(count, RECORDS);
+    }
+}
+
+#[test]
+fn several_connections_to_a_node_share_its_operations() {
+    for routing in [Routing::Token, Routing::RoundRobin] {
+        let (connected, _) = fill_and_load(&order(node(|_| {}), |order| {
+            order.connections_per_node = 3;
+            order.routing = routing;
+        }));
+        // Two threads with three each.
+        assert_eq!(connected.connections, 6);
+    }
+    let none = order(node(|_| {}), |order| order.connections_per_node = 0);
+    let refused = cql::connect(&none, &[1]).err().unwrap().to_string();
+    assert!(
+        refused.contains("connections_per_node") && refused.contains("1 to 1024"),
+        "{refused}"
+    );
+}
+
+/// The simulated shards refuse what belongs to another, so that no error means: every operation was at its shard.
+#[test]
+fn operations_go_to_the_shard_of_their_key() {
+    for per_shard in [1, 2] {
+        let address = node(|config| config.shards = 3);
+        let (connected, _) = fill_and_load(&order(address, |order| order.connections_per_node = per_shard));
+        assert_eq!(connected.connections, 2 * 3 * per_shard);
+    }
+    // Without tokens they go anywhere, and two of three are refused.
+    let address = node(|config| config.shards = 3);
+    let mut blind = order(address, |_| {});
+    fill_and_load(&blind);
+    blind.routing = Routing::RoundRobin;
+    let (_, done) = drive_with(&blind);
+    assert!(done.errors_by_kind["server"] > 400, "{done:?}");
+}
+
+/// An authority and what it signs, as files.
+struct Authority {
+    folder: PathBuf,
+    certificate: Certificate,
+    key: KeyPair,
+}
+
+impl Authority {
+    fn new(name: &str) -> Self {
+        Self::named(name, name)
+    }
+
+    fn named(name: &str, common_name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("steelyard-tls-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name.push(DnType::CommonName, common_name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let certificate = params.self_signed(&key).unwrap();
+        std::fs::write(folder.join("ca.pem"), certificate.pem()).unwrap();
+        Self {
+            folder,
+            certificate,
+            key,
+        }
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// A certificate for `subject`, valid until the end of `year`.
+    fn sign(&self, name: &str, subject: &str, year: i32) {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec![subject.to_owned()]).unwrap();
+        params.not_before = date_time_ymd(2000, 1, 1);
+        params.not_after = date_time_ymd(year, 12, 31);
+        let certificate = params.signed_by(&key, &self.certificate, &self.key).unwrap();
+        std::fs::write(self.file(&format!("{name}.pem")), certificate.pem()).unwrap();
+        std::fs::write(self.file(&format!("{name}.key")), key.serialize_pem()).unwrap();
+    }
+
+    fn server(&self, name: &str, client_ca: Option<String>) -> TlsFiles {
+        TlsFiles {
+            certificate: self.file(&format!("{name}.pem")),
+            key: self.file(&format!("{name}.key")),
+            client_ca,
+        }
+    }
+
+    fn trusted(&self) -> Tls {
+        Tls {
+            ca: Some(self.file("ca.pem")),
+            ..Tls::default()
+        }
+    }
+}
+
+impl Drop for Authority {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn open(address: SocketAddr, tls: Option<Tls>) -> Result<Link, LinkError> {
+    let order = order(address, |order| order.tls = tls);
+    Link::open(&order.contacts[0], &Access::of_order(&order)?, LIMIT)
+}
+
+#[track_caller]
+fn refused(address: SocketAddr, tls: Option<Tls>, problem: &str, hint: &str) {
+    let error = match open(address, tls) {
+        Err(error) => error,
+        // Under TLS 1.3 a server looks at the client's certificate after the client's part is done.
+        Ok(mut link) => link
+            .query("SELECT key FROM system.local", Consistency::One)
+            .err()
+            .unwrap(),
+    };
+    let said = error.to_string();
+    assert!(said.contains(problem), "{said}");
+    assert!(error.hint().contains(hint), "{}", error.hint());
+}
+
+#[test]
+fn encrypted_connections_carry_the_same_operations() {
+    let authority = Authority::new("carry");
+    authority.sign("node", "127.0.0.1", 2100);
+    authority.sign("client", "somebody", 2100);
+    let address = node(|config| {
+        config.tls = Some(authority.server("node", Some(authority.file("ca.pem"))));
+        config.shards = 2;
+    });
+    let (connected, _) = fill_and_load(&order(address, |order| {
+        order.tls = Some(Tls {
+            certificate: Some(authority.file("client.pem")),
+            key: Some(authority.file("client.key")),
+            ..authority.trusted()
+        });
+        order.compression = Some(steelyard_wire::Compression::Lz4);
+    }));
+    assert_eq!(connected.connections, 4);
+}
+
+#[test]
+fn what_is_wrong_with_a_certificate_is_said() {
+    let (authority, other) = (Authority::new("own"), Authority::new("other"));
+    authority.sign("node", "127.0.0.1", 2100);
+    authority.sign("old", "127.0.0.1", 2020);
+    authority.sign("named", "db.example.org", 2100);
+    other.sign("stranger", "somebody", 2100);
+    let serve = |name: &str, client_ca: Option<String>| {
+        let files = authority.server(name, client_ca);
+        node(|config| config.tls = Some(files))
+    };
+    let (good, old, named) = (serve("node", None), serve("old", None), serve("named", None));
+    assert!(open(good, Some(authority.trusted())).is_ok());
+    refused(good, Some(other.trusted()), "no trusted authority signed", "tls.ca");
+    let anew = Authority::named("anew", "own");
+    refused(
+        good,
+        Some(anew.trusted()),
+        "not signed by the trusted authority of that name",
+        "made anew",
+    );
+    refused(old, Some(authority.trusted()), "expired", "valid now");
+    refused(
+        named,
+        Some(authority.trusted()),
+        "for db.example.org, not for 127.0.0.1",
+        "tls.name",
+    );
+    let with = |change: fn(&mut Tls)| {
+        let mut tls = authority.trusted();
+        change(&mut tls);
+        Some(tls)
+    };
+    assert!(open(named, with(|tls| tls.name = Some("db.example.org".into()))).is_ok());
+    assert!(open(named, with(|tls| tls.verify = Verify::Chain)).is_ok());
+    assert!(open(old, with(|tls| tls.verify = Verify::None)).is_ok());
+    refused(old, with(|tls| tls.verify = Verify::Chain), "expired", "valid now");
+    // Whoever wants a client's certificate says so.
+    let strict = serve("node", Some(authority.file("ca.pem")));
+    refused(
+        strict,
+        Some(authority.trusted()),
+        "CertificateRequired",
+        "tls.certificate",
+    );
+    let stranger = Tls {
+        certificate: Some(other.file("stranger.pem")),
+        key: Some(other.file("stranger.key")),
+        ..authority.trusted()
+    };
+    refused(strict, Some(stranger), "refused the handshake", "trust store");
+}
+
+#[test]
+fn tls_and_its_absence_are_told_apart() {
+    let authority = Authority::new("apart");
+    authority.sign("node", "127.0.0.1", 2100);
+    let plain = node(|_| {});
+    let encrypted = node(|config| config.tls = Some(authority.server("node", None)));
+    refused(
+        plain,
+        Some(authority.trusted()),
+        "during the TLS handshake",
+        "client encryption switched on",
+    );
+    refused(encrypted, None, "answers with TLS", "set tls");
+}
+
+#[test]
+fn settings_that_cannot_be_met_are_refused_with_what_was_read() {
+    let authority = Authority::new("settings");
+    authority.sign("client", "somebody", 2100);
+    authority.sign("second", "somebody", 2100);
+    let anywhere: SocketAddr = "127.0.0.1:1".parse().unwrap();
+    let check = |tls: Tls, parts: [&str; 2]| {
+        let said = open(anywhere, Some(tls)).err().unwrap().to_string();
+        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+    };
+    let missing = Path::new("/nowhere/ca.pem").to_str().unwrap().to_owned();
+    check(
+        Tls {
+            ca: Some(missing),
+            ..Tls::default()
+        },
+        ["tls.ca: read /nowhere/ca.pem", "PEM"],
+    );
+    let key_as_ca = Some(authority.file("client.key"));
+    check(
+        Tls {
+            ca: key_as_ca,
+            ..Tls::default()
+        },
+        ["tls.ca", "no certificate in it"],
+    );
+    let lonely = Some(authority.file("client.pem"));
+    check(
+        Tls {
+            certificate: lonely,
+            ..authority.trusted()
+        },
+        ["tls.certificate", "needs tls.key"],
+    );
+    let strange = Tls {
+        certificate: Some(authority.file("client.pem")),
+        key: Some(authority.file("second.key")),
+        ..authority.trusted()
+    };
+    check(strange, ["tls.key", "not the key of"]);
+    check(
+        Tls {
+            name: Some("a b".into()),
+            ..authority.trusted()
+        },
+        ["tls.name", "allowed"],
+    );
+}
+
+#[test]
+fn a_compression_that_a_node_does_not_offer_is_refused() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let server = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; steelyard_cql::HEADER_LENGTH]).unwrap();
+        let mut out = Vec::new();
+        let options: [(&str, &[&str]); 1] = [("COMPRESSION", &["snappy"])];
+        steelyard_cql::response::supported(&mut out, 4, 0, &options);
+        stream.write_all(&out).unwrap();
+    });
+    let access = Access {
+        compression: Some(Compression::Lz4),
+        ..Access::default()
+    };
+    let said = Link::open(&address, &access, LIMIT).err().unwrap().to_string();
+    assert!(
+        said.ends_with("does not compress with lz4; it offers: snappy"),
+        "{said}"
+    );
+    server.join().unwrap();
+}

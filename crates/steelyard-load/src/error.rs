@@ -1,0 +1,30 @@
+//! What is wrong with an order.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+
+/// The order asks for something that cannot be: which field, what was read, what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: read {read}; allowed: {allowed}")]
+pub struct LoadError {
+    pub field: Cow<'static, str>,
+    pub read: String,
+    pub allowed: Cow<'static, str>,
+}
+
+impl LoadError {
+    /// The error for one field.
+    pub fn new(field: impl Into<Cow<'static, str>>, read: impl Display, allowed: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            field: field.into(),
+            read: read.to_string(),
+            allowed: allowed.into(),
+        }
+    }
+
+    /// The same error of a part of `place`.
+    pub fn within(mut self, place: impl Display) -> Self {
+        self.field = format!("{place}.{}", self.field).into();
+        self
+    }
+}

@@ -1,0 +1,297 @@
+//! Merges the workers' intervals and prints them in order; sums up each phase.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+
+use rustix::time::ClockId;
+use steelyard_wire::{Done, Interval, Record, Summary};
+
+use crate::LoadError;
+use crate::client::{Clock, Nanos};
+use crate::drive::{cpu, write_record};
+use crate::histogram::Histogram;
+use crate::leg::Report;
+use crate::operation::Kinds;
+use crate::tally::{Measure, Tally};
+
+/// A phase as the reporter knows it.
+pub(crate) struct Reported {
+    pub name: String,
+    pub start: Nanos,
+    /// Operations that this process may have in flight, if it does not wait for answers.
+    pub places: Option<u32>,
+}
+
+/// Sums of one phase.
+struct Total {
+    tally: Tally,
+    /// Sum of the service times, and their number.
+    service_ns: f64,
+    served: u64,
+    /// End of the last interval that was printed.
+    printed_to: Nanos,
+    /// The latest end of an interval of any worker.
+    end: Nanos,
+    /// CPU time of the busiest thread.
+    busiest: Nanos,
+    /// Workers that have ended the phase.
+    ended: usize,
+    done: bool,
+}
+
+/// What is known of one worker.
+#[derive(Clone, Default)]
+struct Known {
+    /// Its last interval of the phase that it ended last.
+    last: Option<(usize, u64)>,
+    /// Whether it has ended the leg.
+    over: bool,
+    /// CPU time of its thread when it ended a phase last.
+    cpu: Nanos,
+}
+
+pub(crate) struct Reporter<'a, W> {
+    phases: Vec<Reported>,
+    totals: Vec<Total>,
+    clock: Clock,
+    returns: Vec<Sender<Box<Tally>>>,
+    out: &'a mut W,
+    /// Intervals that not every worker has handed in yet, by phase and number.
+    open: BTreeMap<(usize, u64), (usize, Nanos, Box<Tally>)>,
+    workers: Vec<Known>,
+    scratch: Histogram,
+    /// CPU time of the process when the last phase ended, and when the last interval was printed.
+    cpu_at_start: Nanos,
+    cpu_at_last: Nanos,
+    dropped: u64,
+}
+
+impl<'a, W: Write> Reporter<'a, W> {
+    pub fn new(
+        phases: Vec<Reported>,
+        kinds: &Arc<Kinds>,
+        clock: Clock,
+        returns: Vec<Sender<Box<Tally>>>,
+        out: &'a mut W,
+    ) -> Result<Self, LoadError> {
+        let cpu_now = cpu(ClockId::ProcessCPUTime);
+        let total = |phase: &Reported| {
+            Ok(Total {
+                tally: Tally::new(kinds)?,
+                service_ns: 0.0,
+                served: 0,
+                printed_to: phase.start,
+                end: phase.start,
+                busiest: 0,
+                ended: 0,
+                done: false,
+            })
+        };
+        Ok(Self {
+            totals: phases.iter().map(total).collect::<Result<_, LoadError>>()?,
+            workers: vec![Known::default(); returns.len()],
+            phases,
+            clock,
+            returns,
+            out,
+            open: BTreeMap::new(),
+            scratch: Histogram::new()?,
+            cpu_at_start: cpu_now,
+            cpu_at_last: cpu_now,
+            dropped: 0,
+        })
+    }
+
+    /// Until every worker has ended; the last phase's `Done` is left to `finish`. If a line cannot be written the load is
+    /// stopped, and the first error kept.
+    pub fn collect(&mut self, inbox: &Receiver<Report>, stop: &AtomicBool) -> io::Result<()> {
+        let mut outcome = Ok(());
+        while let Ok(report) = inbox.recv() {
+            let worker = report.worker;
+            self.note(&report);
+            let emptied = self.add(report);
+            // A worker that has ended takes nothing back.
+            if let Some(mut tally) = emptied {
+                tally.clear();
+                let _ = self.returns[worker].send(tally);
+            }
+            if let Err(error) = self.print_complete() {
+                stop.store(true, Ordering::Relaxed);
+                outcome = outcome.and(Err(error));
+            }
+        }
+        outcome
+    }
+
+    fn note(&mut self, report: &Report) {
+        let total = &mut self.totals[report.phase];
+        total.end = total.end.max(report.end);
+        let worker = &mut self.workers[report.worker];
+        worker.over |= report.over;
+        if report.last {
+            worker.last = Some((report.phase, report.number));
+            total.ended += 1;
+            total.busiest = total.busiest.max(report.cpu - worker.cpu);
+            worker.cpu = report.cpu;
+        }
+    }
+
+    /// Puts a worker's interval to the others'; gives back the tally that is no longer needed.
+    fn add(&mut self, report: Report) -> Option<Box<Tally>> {
+        self.totals[report.phase].tally.merge_counts(&report.tally);
+        match self.open.get_mut(&(report.phase, report.number)) {
+            Some((count, end, tally)) => {
+                *count += 1;
+                *end = (*end).max(report.end);
+                tally.merge(&report.tally);
+                Some(report.tally)
+            }
+            None => {
+                self.open
+                    .insert((report.phase, report.number), (1, report.end, report.tally));
+                None
+            }
+        }
+    }
+
+    /// Whether a worker has nothing to say of an interval, now or later.
+    fn passes(worker: &Known, phase: usize, number: u64) -> bool {
+        match worker.last {
+            Some((ended, last)) if ended == phase => last < number,
+            Some((ended, _)) => ended < phase && worker.over,
+            None => false,
+        }
+    }
+
+    /// Prints the intervals that every worker has handed in, or ended before, and the ends of phases that are not the last.
+    fn print_complete(&mut self) -> io::Result<()> {
+        while let Some((key, (count, end, _))) = self.open.first_key_value() {
+            let ((phase, number), end) = (*key, *end);
+            let passed = self.workers.iter().filter(|known| Self::passes(known, phase, number));
+            if count + passed.count() < self.returns.len() {
+                break;
+            }
+            let Some((_, _, mut tally)) = self.open.remove(&(phase, number)) else {
+                break;
+            };
+            self.end_before(phase)?;
+            let record = self.interval(phase, &tally, end);
+            let printed = self.print(&record);
+            tally.clear();
+            // Only one worker fills a phase's tallies in the common case; the others make their own.
+            let _ = self.returns[0].send(tally);
+            printed?;
+        }
+        Ok(())
+    }
+
+    /// The ends of the phases before that one, whose intervals are all printed.
+    fn end_before(&mut self, phase: usize) -> io::Result<()> {
+        for earlier in 0..phase {
+            if !self.totals[earlier].done {
+                self.done(earlier, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn interval(&mut self, phase: usize, tally: &Tally, end: Nanos) -> Record {
+        let total = &mut self.totals[phase];
+        let begin = std::mem::replace(&mut total.printed_to, end);
+        let seconds = end.saturating_sub(begin) as f64 / 1e9;
+        let cpu_now = cpu(ClockId::ProcessCPUTime);
+        let used = cpu_now - std::mem::replace(&mut self.cpu_at_last, cpu_now);
+        let mut summary = Summary {
+            rate_per_s: per_second(tally.done, seconds),
+            ..Summary::default()
+        };
+        for (measure, p50, p99) in [
+            (
+                Measure::Response,
+                Some(&mut summary.response_ms_p50),
+                &mut summary.response_ms_p99,
+            ),
+            (
+                Measure::Service,
+                Some(&mut summary.service_ms_p50),
+                &mut summary.service_ms_p99,
+            ),
+            (Measure::Pacing, None, &mut summary.pacing_ms_p99),
+        ] {
+            tally.collect(measure, &mut self.scratch);
+            *p99 = self.scratch.value_at_quantile(0.99) as f64 / 1e6;
+            if let Some(p50) = p50 {
+                *p50 = self.scratch.value_at_quantile(0.5) as f64 / 1e6;
+            }
+            if measure == Measure::Service {
+                total.service_ns += self.scratch.mean() * self.scratch.count() as f64;
+                total.served += self.scratch.count();
+            }
+        }
+        Record::Interval(Interval {
+            phase: self.phases[phase].name.clone(),
+            t_s: self.clock.wall_s(begin),
+            seconds,
+            sent: tally.sent,
+            done: tally.done,
+            errors: tally.errors(),
+            rows: tally.rows_by_name(),
+            backlog: tally.backlog,
+            cpu_fraction: per_second(used, seconds) / 1e9,
+            summary,
+            counts: tally.counts(),
+        })
+    }
+
+    /// The ends of the phases that have begun, the last of them with the connections that were lost in the leg.
+    pub fn finish(&mut self, reconnections: u64) -> io::Result<()> {
+        let reached = self.totals.iter().rposition(|total| total.ended > 0).unwrap_or(0);
+        self.end_before(reached)?;
+        self.done(reached, reconnections)
+    }
+
+    fn done(&mut self, phase: usize, reconnections: u64) -> io::Result<()> {
+        let (about, sums) = (&self.phases[phase], &mut self.totals[phase]);
+        sums.done = true;
+        let total = &sums.tally;
+        // An operation that was sent in the phase before and answered in this one has taken no time of this one before it began.
+        let first_sent = total.first_sent.unwrap_or(about.start).max(about.start);
+        let last_done = total.last_done.unwrap_or(first_sent);
+        let length = sums.end.saturating_sub(about.start).max(1);
+        let mean_s = sums.service_ns / sums.served as f64 / 1e9;
+        let cpu_now = cpu(ClockId::ProcessCPUTime);
+        let record = Record::Done(Done {
+            phase: about.name.clone(),
+            first_sent_s: self.clock.wall_s(first_sent),
+            last_done_s: self.clock.wall_s(last_done),
+            execution_ns: last_done.saturating_sub(first_sent),
+            operations: total.done - total.errors(),
+            errors: total.errors(),
+            errors_by_kind: total.errors_by_kind(),
+            not_found: total.not_found(),
+            rows: total.rows,
+            cpu_ns: cpu_now - std::mem::replace(&mut self.cpu_at_start, cpu_now),
+            busiest_thread_fraction: sums.busiest as f64 / length as f64,
+            dropped: self.dropped,
+            reconnections,
+            carries_per_s: about
+                .places
+                .filter(|_| mean_s > 0.0)
+                .map(|places| f64::from(places) / mean_s),
+        });
+        self.print(&record)
+    }
+
+    fn print(&mut self, record: &Record) -> io::Result<()> {
+        let printed = write_record(self.out, record);
+        self.dropped += u64::from(printed.is_err());
+        printed
+    }
+}
+
+fn per_second(count: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
+}

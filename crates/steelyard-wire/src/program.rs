@@ -1,0 +1,295 @@
+//! A workload as data: statements, where their values come from, and which operations execute them how often. TOML workloads
+//! and the command lines of other tools are compiled to this; the agent knows no other form but YCSB's.
+//!
+//! Everything that an operation sends is a pure function of the order's seed, the operation's index and its key.
+
+use serde::{Deserialize, Serialize};
+
+/// A workload of kind `program`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// Keys of the filled state: 0 up to records - 1. A key is a number; values make partition and clustering columns of it.
+    pub records: u64,
+    pub statements: Vec<Statement>,
+    /// What the fill carries out for each key in turn (or for each `populate_stride`-th, where one operation writes several).
+    pub populate: Vec<Step>,
+    #[serde(default = "one")]
+    pub populate_stride: u64,
+    pub operations: Vec<OperationSpec>,
+    /// Operations of one kind that follow each other (cassandra-stress's `clustering`); None: each is drawn by itself.
+    #[serde(default)]
+    pub clustering: Option<Distribution>,
+    /// Share of the answers with an `expect` whose values are compared, 0 to 1.
+    #[serde(default)]
+    pub validate_fraction: f64,
+    /// As `insert_lag` of YCSB's workload.
+    #[serde(default)]
+    pub insert_lag: Option<u64>,
+    /// Seed of stored values (`random`, and counts that are a function of seed and key) in place of the order's: the same when
+    /// filling and in every load, or what the fill wrote could not be expected.
+    #[serde(default)]
+    pub value_seed: u64,
+}
+
+/// A prepared statement and the values of its markers, in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Statement {
+    pub name: String,
+    pub cql: String,
+    #[serde(default)]
+    pub values: Vec<Value>,
+    /// Markers that make the partition key, in its order; empty: the statement goes to any node.
+    #[serde(default)]
+    pub partition_key: Vec<u16>,
+    /// Whether the order's write consistency is meant rather than its read consistency.
+    pub writes: bool,
+    /// Instead of the order's; of a batch the first that one of its statements has.
+    #[serde(default)]
+    pub consistency: Option<String>,
+    /// A light-weight transaction: an answer whose `[applied]` is false is counted as `not-applied`.
+    #[serde(default)]
+    pub conditional: bool,
+    /// Rows of one page; None: the server's whole answer in one frame.
+    #[serde(default)]
+    pub page_rows: Option<u32>,
+    /// Pages that are asked for at most, one after the other; they are one operation.
+    #[serde(default = "one_page")]
+    pub max_pages: u32,
+    /// Whether an answer without rows is `not-found`.
+    #[serde(default)]
+    pub wants_row: bool,
+    /// What the columns of the first row should hold, in order; empty: not compared. Only values that follow from the key and
+    /// from a version that the value itself carries can be expected: `key`, `fixed`, `row`, `random`, `stress-*`; and `any`.
+    #[serde(default)]
+    pub expect: Vec<Value>,
+}
+
+/// One kind of operation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationSpec {
+    /// Its name in records.
+    pub name: String,
+    /// Its share of the operations, of the sum of all weights.
+    pub weight: f64,
+    pub keys: Keys,
+    /// Carried out one after the other; where there is more than one, each is counted under its statement's name with the
+    /// measure `part`.
+    pub steps: Vec<Step>,
+}
+
+/// One request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Step {
+    Execute {
+        statement: String,
+    },
+    /// Statements in one BATCH request.
+    Batch {
+        statements: Vec<String>,
+        mode: BatchMode,
+        /// How often all of them are in it; a function of seed and key where it is no fixed number: where the key stays,
+        /// as many as a `row` of the same count chooses among.
+        #[serde(default = "once")]
+        repeat: Distribution,
+        /// Whether each repetition takes the next key; else the key stays and only `row` moves on.
+        #[serde(default)]
+        next_key: bool,
+        /// With `next_key`: how often for each of the keys, `row` moving on; a function of seed and key, as many as a `row` of
+        /// the same count chooses among.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rows: Option<Distribution>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BatchMode {
+    Logged,
+    Unlogged,
+    Counter,
+}
+
+/// Which key an operation takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Keys {
+    /// The next key that nobody has taken: inserts.
+    New,
+    /// A key that exists, those that the load has inserted included, by YCSB's choosers.
+    Existing { distribution: crate::RequestDistribution },
+    /// A number of that distribution, whether the key exists or not.
+    Drawn { number: Distribution },
+}
+
+/// A value of a CQL type.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Value {
+    /// As CQL writes it: `text`, `map<text, frozen<list<int>>>`, `tuple<int, uuid>`, `vector<float, 3>`.
+    #[serde(rename = "type")]
+    pub cql_type: String,
+    pub make: Make,
+}
+
+/// Where a value comes from. Numbers become integers, timestamps (ms), dates (days), text (decimal), blobs (8 bytes, highest
+/// first), uuids (of the number's hash) as the type wants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Make {
+    /// offset + scale x n, where n is (key / divide) modulo `modulo`, hashed first if `scramble`.
+    Key {
+        #[serde(default = "one")]
+        divide: u64,
+        #[serde(default)]
+        modulo: Option<u64>,
+        #[serde(default)]
+        scramble: bool,
+        #[serde(default = "plus_one")]
+        scale: i64,
+        #[serde(default)]
+        offset: i64,
+        /// Before the number, in text.
+        #[serde(default)]
+        prefix: String,
+        /// Fewest digits, in text.
+        #[serde(default)]
+        digits: u32,
+    },
+    /// Bytes and numbers that look random and are a function of seed, key, `salt`, of the row where the statement has values of
+    /// kind `row`, and, if `versioned`, of the version: 0 by the fill, else one more than the index of the operation that writes
+    /// it. Text then carries it in front as 16 hexadecimal digits, blobs as 8 bytes, so that they are at least that long.
+    Random {
+        /// Tells the columns of a table apart.
+        #[serde(default)]
+        salt: u32,
+        /// Of numbers, timestamps and the like, not of collections; None: all that the type holds, of float and double 0 to 1, of timestamps and
+        /// dates those from 1970 to 9999, of counters 1.
+        #[serde(default)]
+        number: Option<Distribution>,
+        /// Bytes of text and blobs (None: 16), entries of collections (None: 4).
+        #[serde(default)]
+        size: Option<Distribution>,
+        /// Entries of a list or set; key and value of a map; members of a tuple. Empty: `random` of their types.
+        #[serde(default)]
+        of: Vec<Value>,
+        #[serde(default)]
+        versioned: bool,
+    },
+    /// A number drawn for each operation: limits, clustering bounds.
+    Draw { number: Distribution },
+    /// As JSON; null is CQL's null.
+    Fixed { value: serde_json::Value },
+    /// Number of the repetition within a batch, from 0; else a number below `count` drawn for the operation, where `count` is
+    /// a function of seed and key.
+    Row { count: Distribution },
+    /// In `expect` only: whatever the column holds.
+    Any,
+    /// cassandra-stress's partition key of the seed `key` + 1... as its own generator makes it.
+    StressKey { size: u32 },
+    /// cassandra-stress's value of that column (from 0) in the row of the seed.
+    StressColumn {
+        column: u32,
+        size: Distribution,
+        /// Its name where it is not `C` and the number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        named: Option<String>,
+        /// Bytes of the row's key, of which its values are a function.
+        #[serde(default = "stress_key_size")]
+        key_size: u32,
+    },
+}
+
+/// A distribution of numbers, as a function of uniform bits. Where a `min` and a `max` are given both can occur. `exponential`,
+/// `gaussian` and `extreme` are those of cassandra-stress's options, so that its command lines keep their meaning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Distribution {
+    Fixed {
+        value: f64,
+    },
+    /// min, min + 1, ... max, min again: by the operation's index, or by the key where it makes a stored value.
+    Sequence {
+        min: i64,
+        max: i64,
+    },
+    Uniform {
+        min: f64,
+        max: f64,
+    },
+    /// The lowest most popular.
+    Zipfian {
+        min: i64,
+        max: i64,
+        #[serde(default = "theta")]
+        theta: f64,
+    },
+    ScrambledZipfian {
+        min: i64,
+        max: i64,
+    },
+    /// The highest most popular.
+    Latest {
+        min: i64,
+        max: i64,
+    },
+    Hotspot {
+        min: i64,
+        max: i64,
+        data_fraction: f64,
+        operation_fraction: f64,
+    },
+    /// EXP(min..max)
+    Exponential {
+        min: i64,
+        max: i64,
+    },
+    /// GAUSSIAN(min..max,mean,deviation); by default the middle, and three deviations to each end.
+    Gaussian {
+        min: i64,
+        max: i64,
+        #[serde(default)]
+        mean: Option<f64>,
+        #[serde(default)]
+        deviation: Option<f64>,
+    },
+    /// EXTREME(min..max,shape): Weibull; QEXTREME with `quanta`.
+    Extreme {
+        min: i64,
+        max: i64,
+        shape: f64,
+        #[serde(default)]
+        quanta: Option<u32>,
+    },
+    /// ~DIST: the highest takes the lowest's place.
+    Inverted {
+        of: Box<Distribution>,
+    },
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn plus_one() -> i64 {
+    1
+}
+
+fn one_page() -> u32 {
+    1
+}
+
+fn theta() -> f64 {
+    0.99
+}
+
+fn stress_key_size() -> u32 {
+    10
+}
+
+fn once() -> Distribution {
+    Distribution::Fixed { value: 1.0 }
+}
