@@ -2,7 +2,8 @@
 
 A plug-in of a seam is a module or package `steelyard.<seam>.<name>` (dashes in names are underscores in modules), an
 entry point `steelyard.<seam>`, or the path of a Python file, relative to the working directory. Modules whose name
-begins with an underscore, and `base`, are a seam's own.
+begins with an underscore, and `base`, are a seam's own. A workload may be a TOML file, too, relative to the study that
+names it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,12 @@ from steelyard.model.errors import StudyError
 
 SEAMS = ("site", "system", "workload", "engine", "probe")
 WITH_SETTINGS = ("site", "system", "workload")
+WORKLOAD_FILE = ".toml"
+
+_beside: list[Path] = []
+"""Folder of the study that was read last: a process is about one study at a time."""
+_files: dict[Path, ModuleType] = {}
+"""Workload files that were read since then: what they say holds for as long as the study is at work."""
 
 
 def names(seam: str) -> tuple[str, ...]:
@@ -37,11 +44,19 @@ def names(seam: str) -> tuple[str, ...]:
 
 def is_path(name: str) -> bool:
     """Whether a plug-in is named by the path of its file."""
-    return name.endswith(".py") or "/" in name
+    return name.endswith((".py", WORKLOAD_FILE)) or "/" in name
+
+
+def look_beside(study: Path) -> None:
+    """Workload files are named relative to this study from now on, and read anew."""
+    _beside[:] = [study.parent]
+    _files.clear()
 
 
 def find(seam: str, name: str) -> ModuleType:
     """The module of a plug-in. Raises StudyError that says what is allowed and the nearest right name."""
+    if seam == "workload" and name.endswith(WORKLOAD_FILE):
+        return _workload_file(name)
     if is_path(name):
         return _checked(seam, name, _from_path(seam, Path(name)))
     if found := tuple(importlib.metadata.entry_points(group=f"steelyard.{seam}", name=name)):
@@ -70,6 +85,24 @@ def _checked(seam: str, name: str, found: object) -> ModuleType:
     raise StudyError(
         f"{name!r} is no {seam} plug-in: {what}", f"see steelyard/{seam}/base.py", key=f"{seam}.name", read=name
     )
+
+
+def file_beside(name: str, what: str, key: str) -> Path:
+    """A file that a study names in `key`, relative to the study or to the working directory. Raises StudyError."""
+    places = [folder / name for folder in (*_beside, Path())]
+    path = next((place for place in places if place.is_file()), None)
+    if path is None:
+        looked = " and ".join(dict.fromkeys(str(place) for place in places))
+        raise StudyError(f"there is no {what} {name}", f"looked at {looked}", key=key, read=name)
+    return path
+
+
+def _workload_file(name: str) -> ModuleType:
+    """The plug-in that a workload file is made. Raises StudyError, also for what is wrong in it."""
+    path = file_beside(name, "workload file", "workload.name")
+    if path not in _files:
+        _files[path] = importlib.import_module("steelyard.workload._file").module_of(path)
+    return _files[path]
 
 
 def _from_path(seam: str, path: Path) -> ModuleType:

@@ -95,7 +95,7 @@ def _laws(frame: TrialFrame, study: Study, size: str | None, rng: np.random.Gene
     """Laws over nodes: of service demand for one closed-loop thread, of throughput for more; refused in open loop."""
     if size not in NODES or size is None:
         return ()
-    if study.load.schedule != "closed" or "load.schedule" in frame.factors:
+    if study.load.is_open or "load.schedule" in frame.factors:
         refusal = (
             "The throughput of an open loop is set by its schedule, not by the cluster: no law can be fitted to it."
         )

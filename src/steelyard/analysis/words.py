@@ -245,7 +245,7 @@ def caveats(study: Study, results: Results) -> list[str]:
         found.append(_left_out(results.exclusions, results.trials))
     if study.design.order == "published":
         found.append("All trials of a treatment came one after another, as published: drift would look like an effect.")
-    if study.load.schedule == "closed" and results.response.startswith("response"):
+    if not study.load.is_open and results.response.startswith("response"):
         found.append(
             "The load is a closed loop: a slow answer delays the next request, so response times leave out the waiting "
             "that independent users would see."

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from steelyard.engine.base import Engine, Record
@@ -18,6 +20,8 @@ from steelyard.node.tasks import together
 
 FORMAT = 1
 DRAIN_GRACE_S = 15.0
+START_AHEAD_S = 5.0
+"""Several load nodes start together, so long after their orders were made: time to connect everywhere."""
 
 
 class AgentEngine:
@@ -31,6 +35,8 @@ class AgentEngine:
         timeout_s: float,
     ) -> None:
         """Carry out an order. Raises EngineError when the generator fails or does not end in time."""
+        if len(nodes) > 1 and order["action"] == "load":
+            order = {**order, "start_at_s": time.time() + START_AHEAD_S}
         shares = [_share(order, index, len(nodes)) for index in range(len(nodes))]
         pairs = zip(shares, nodes, strict=True)
         try:
@@ -43,40 +49,83 @@ class AgentEngine:
             raise EngineError(message, "raise limits.trial_timeout_s") from error
 
     async def _drive_one(self, order: Mapping[str, Any], node: Node, on_record: Callable[[str, Record], None]) -> None:
-        path = node.folder / "order.json"
-        errors = node.folder / "load.stderr"
-        await put(node, path, json.dumps(order, indent=1).encode())
-        argv = [str(agent.find()), "load", "--order", str(path)]
-        process = await spawn(node, argv, stdout=asyncio.subprocess.PIPE, stderr=errors)
-        failure: Record | None = None
-        try:
-            assert process.stdout is not None
-            async for line in process.stdout:
-                record = _parse(line, node.name)
-                if record["record"] == "error":
-                    failure = record
-                else:
-                    on_record(node.name, record)
-            code = await process.wait()
-        finally:
-            await end(process, DRAIN_GRACE_S)
-        if failure is not None:
-            raise EngineError(f"{node.name}: {failure['message']}", str(failure.get("hint", "")))
-        if code != 0:
-            tail = ""
-            with contextlib.suppress(OSError):
-                tail = errors.read_text(errors="replace")[-500:].strip()
-            raise EngineError(f"{node.name}: the load generator ended with {code}: {tail}")
+        await carry_out(order, node, on_record)
+
+
+async def carry_out(
+    order: Mapping[str, Any],
+    node: Node,
+    on_record: Callable[[str, Record], None],
+    *,
+    workers: int = 1,
+    on_start: Callable[[asyncio.subprocess.Process], None] | None = None,
+) -> None:
+    """Carry out an order on one node with that many threads, until the agent ends; `on_start` is handed its process.
+    Raises EngineError when the generator fails, with what it said."""
+    path = node.folder / "order.json"
+    errors = node.folder / "load.stderr"
+    order = await _with_traces(order, node)
+    await put(node, path, json.dumps(order, indent=1).encode())
+    argv = [str(agent.find()), "load", "--order", str(path), "--workers", str(workers)]
+    process = await spawn(node, argv, stdout=asyncio.subprocess.PIPE, stderr=errors)
+    failure: Record | None = None
+    try:
+        if on_start is not None:
+            on_start(process)
+        assert process.stdout is not None
+        async for line in process.stdout:
+            record = _parse(line, node.name)
+            if record["record"] == "error":
+                failure = record
+            else:
+                on_record(node.name, record)
+        code = await process.wait()
+    finally:
+        await end(process, DRAIN_GRACE_S)
+    if failure is not None:
+        raise EngineError(f"{node.name}: {failure['message']}", str(failure.get("hint", "")))
+    if code != 0:
+        tail = ""
+        with contextlib.suppress(OSError):
+            tail = errors.read_text(errors="replace")[-500:].strip()
+        raise EngineError(f"{node.name}: the load generator ended with {code}: {tail}")
+
+
+async def _with_traces(order: Mapping[str, Any], node: Node) -> dict[str, Any]:
+    """The order with the files of its traces brought to the node."""
+    brought: dict[str, str] = {}
+
+    async def bring(schedule: Mapping[str, Any]) -> dict[str, Any]:
+        if "file" not in schedule or node.local:
+            return dict(schedule)
+        file = schedule["file"]
+        if file not in brought:
+            path = node.folder / f"trace-{len(brought)}.txt"
+            await put(node, path, await asyncio.to_thread(Path(file).read_bytes))
+            brought[file] = str(path)
+        return {**schedule, "file": brought[file]}
+
+    found = {**order, "schedule": await bring(order["schedule"])}
+    if "phases" in order:
+        found["phases"] = [{**phase, "schedule": await bring(phase["schedule"])} for phase in order["phases"]]
+    return found
 
 
 def _share(order: Mapping[str, Any], index: int, of: int) -> dict[str, Any]:
     """The part of one load node: every `of`-th operation, and its part of what may be in flight."""
-    schedule = dict(order["schedule"])
-    for key in ("threads", "in_flight"):
-        if key in schedule:
-            whole, rest = divmod(schedule[key], of)
-            schedule[key] = max(1, whole + (1 if index < rest else 0))
-    return {**order, "schedule": schedule, "share": {"index": index, "of": of}}
+
+    def part(schedule: Mapping[str, Any]) -> dict[str, Any]:
+        mine = dict(schedule)
+        for key in ("threads", "in_flight"):
+            if key in mine:
+                whole, rest = divmod(mine[key], of)
+                mine[key] = max(1, whole + (1 if index < rest else 0))
+        return mine
+
+    shared = {**order, "schedule": part(order["schedule"]), "share": {"index": index, "of": of}}
+    if "phases" in order:
+        shared["phases"] = [{**phase, "schedule": part(phase["schedule"])} for phase in order["phases"]]
+    return shared
 
 
 def _parse(line: bytes, node: str) -> Record:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from steelyard.node.base import Node
 
@@ -22,4 +22,27 @@ class Engine(Protocol):
         timeout_s: float,
     ) -> None:
         """Carry out an order; hands each record to `on_record(node_name, record)` as it comes."""
+        ...
+
+
+@runtime_checkable
+class Fetched(Protocol):
+    """Ability: a foreign tool that must be fetched once, `steelyard setup NAME`."""
+
+    name: str
+    version: str
+
+    async def prepare(self) -> None:
+        """Fetch the tool; slow only the first time. Raises EngineError. A module can also have `missing_packages`, as
+        a system's."""
+        ...
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """Ability: says before anything starts which orders it cannot carry out."""
+
+    def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
+        """Raises EngineError, with what is allowed, for an order that `drive` would refuse, or without the
+        tool."""
         ...

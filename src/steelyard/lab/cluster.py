@@ -6,23 +6,23 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from steelyard.engine.base import Engine
 from steelyard.lab.bracket import PhaseLog
-from steelyard.lab.evidence import tails
+from steelyard.lab.evidence import in_a_thread, tails
 from steelyard.lab.instruments import Readings, watching
-from steelyard.lab.parts import Parts
+from steelyard.lab.parts import Known, Parts
 from steelyard.lab.progress import Waiting, Watcher
 from steelyard.lab.state import DataState
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import NodeError, SiteError, SteelyardError, SystemFault
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.study import Data, Study
-from steelyard.model.trial import Phase
-from steelyard.node.base import Node
+from steelyard.model.trial import Capacity, Phase
+from steelyard.node.base import START, Node
 from steelyard.node.tasks import to_the_end, together
 from steelyard.site.base import Lease, Request, Site
 from steelyard.system.base import System
@@ -33,6 +33,7 @@ PREPARE_TIMEOUT_S = 1800.0
 INSPECT_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
 HEALTH_TIMEOUT_S = 20.0
+EVIDENCE_TIMEOUT_S = 30.0
 POLL_S = 0.25
 
 
@@ -52,7 +53,11 @@ class Cluster:
     facts: dict[str, Mapping[str, str]] = field(default_factory=dict)
     differing: dict[str, Mapping[str, tuple[str, str]]] = field(default_factory=dict)
     links: list[Mapping[str, Any]] = field(default_factory=list)
+    known: Known = field(default_factory=Known)
+    """Of the generator's ceiling."""
     trials_served: int = 0
+    capacities: dict[str, Capacity] = field(default_factory=dict)
+    """What it can do, by `capacity.key`."""
 
     @property
     def databases(self) -> tuple[Node, ...]:
@@ -91,10 +96,8 @@ async def started(
         async with watching(probes, lease.nodes, system.process_ids, watcher) as cluster.readings:
             yield cluster
     except BaseException as first:
-        if isinstance(first, SystemFault):
-            first.evidence = tails(system, lease.databases)
         try:
-            await to_the_end(_undo(site, system, lease, phases))
+            await to_the_end(_undo_after(first, site, system, lease, phases))
         except SteelyardError as second:
             first.add_note(f"while cleaning up: {second.message}")
         raise
@@ -119,7 +122,23 @@ async def _lend(study: Study, trials: Sequence[PlannedTrial], site: Site, phases
     longest_s = 2 * limits.start_timeout_s + one_s * (1 + len(trials) * limits.attempts)
     until = datetime.now(UTC) + timedelta(seconds=longest_s)
     async with phases.bracket(Phase.LEASE, LEASE_TIMEOUT_S, SiteError):
-        return await site.lease(request, until)
+        lease = await site.lease(request, until)
+    return _told(lease, start_identity(study.design.seed, trials))
+
+
+def start_identity(seed: int, trials: Sequence[PlannedTrial]) -> str:
+    """What tells a start from every other of the same study: block, levels, and how many trials it still has to do, so
+    that a start of the rest after an interrupt is one of its own. Settings are not in it: a default of the next version
+    must not draw anew."""
+    first = trials[0]
+    levels = ",".join(f"{factor}={first.treatment[factor]}" for factor in sorted(first.hard))
+    return f"{seed}/{first.block}/{levels}/{len(trials)}"
+
+
+def _told(lease: Lease, start: str) -> Lease:
+    """The lease, with the start's identity in the environment of each node."""
+    nodes = tuple(replace(node, environment={**node.environment, START: start}) for node in lease.nodes)
+    return replace(lease, nodes=nodes)
 
 
 async def _bring_up(
@@ -147,14 +166,14 @@ async def _bring_up(
     )
     await _deploy(system, databases, watcher, phases, limits.start_timeout_s)
     async with phases.bracket(Phase.POPULATE, limits.trial_timeout_s, SystemFault):
-        frozen = await _fill(system, databases, state, workload)
+        frozen = await _fill(state, workload)
     if frozen:
         async with phases.bracket(Phase.WIPE, STOP_TIMEOUT_S, SiteError):
             await _wipe(system, databases)
         await _deploy(system, databases, watcher, phases, limits.start_timeout_s)
         async with phases.bracket(Phase.POPULATE, limits.trial_timeout_s, SystemFault):
             state.emptied()
-            await _fill(system, databases, state, workload)
+            await _fill(state, workload)
     cluster = Cluster(
         start=f"{first.start}-{uuid.uuid4().hex[:6]}",
         lease=lease,
@@ -167,12 +186,13 @@ async def _bring_up(
     async with phases.bracket(Phase.DEPLOY, INSPECT_TIMEOUT_S, SiteError):
         watcher.tell(Waiting("facts of the nodes"))
         await _inspect(cluster)
+    facts = cluster.facts[cluster.loaders[0].name]
+    cluster.known = await in_a_thread(lambda: parts.calibration(first.settings["load"]["engine"], facts))
     return cluster
 
 
-async def _fill(system: System, databases: Sequence[Node], state: DataState, workload: Workload) -> bool:
+async def _fill(state: DataState, workload: Workload) -> bool:
     """Schema and data. Returns whether data were filled and frozen just now."""
-    await system.create_schema(databases, workload.schema())
     return await state.ensure(workload) == "filled" and state.freezes
 
 
@@ -223,6 +243,17 @@ async def _wipe(system: System, databases: Sequence[Node]) -> None:
     """The data are golden copies or spent: nodes need no orderly stop."""
     await together(system.kill(node) for node in databases)
     await together(system.wipe(node) for node in databases)
+
+
+async def _undo_after(first: BaseException, site: Site, system: System, lease: Lease, phases: PhaseLog) -> None:
+    """Keep what the logs say of a system's fault, as far as they can be read in time, then undo."""
+    if isinstance(first, SystemFault):
+        try:
+            async with asyncio.timeout(EVIDENCE_TIMEOUT_S):
+                first.evidence = await in_a_thread(lambda: tails(system, lease.databases))
+        except (TimeoutError, OSError) as error:
+            first.add_note(f"the logs of its nodes could not be read: {str(error) or 'not in time'}")
+    await _undo(site, system, lease, phases)
 
 
 async def _undo(site: Site, system: System, lease: Lease, phases: PhaseLog) -> None:

@@ -52,7 +52,7 @@ class Conductor:
         self.plan = plan
         self.writer = writer
         self.parts = parts
-        self.watcher = Guarded(watcher)
+        self.watcher = Guarded(watcher, writer.conceal)
         self.foresight = foresight
         self.finishing = False
         self._records: list[TrialRecord] = list(Store(writer.folder).trials())

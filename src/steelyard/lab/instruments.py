@@ -22,31 +22,39 @@ POLL_S = 0.05
 END_GRACE_S = 2.0
 
 
+Instrument = tuple[str, str]
+"""A probe and the node that it is on."""
+
+
 @dataclass
 class Readings:
-    """What came in so far, by node, oldest first."""
+    """What came in so far, by instrument, oldest first."""
 
-    samples: dict[str, list[Sample]] = field(default_factory=dict)
+    found: dict[Instrument, list[Sample]] = field(default_factory=dict)
+    process_ids: list[int] = field(default_factory=list)
+    """The probes' own processes on this machine."""
     failure: ProbeError | None = None
 
-    def between(self, begun_s: float, ended_s: float) -> dict[str, list[Sample]]:
+    def between(self, begun_s: float, ended_s: float) -> dict[Instrument, list[Sample]]:
         """Samples of a span, and what was sampled within one interval before and after it."""
         low_s, high_s = begun_s - INTERVAL_S, ended_s + INTERVAL_S
-        return {node: [one for one in found if low_s <= one.t_s <= high_s] for node, found in self.samples.items()}
+        return {who: [one for one in found if low_s <= one.t_s <= high_s] for who, found in self.found.items()}
 
     def forget_before(self, t_s: float) -> None:
         """Let go of samples that no trial needs any more."""
-        for node, found in self.samples.items():
-            self.samples[node] = [one for one in found if one.t_s >= t_s]
+        for who, found in self.found.items():
+            self.found[who] = [one for one in found if one.t_s >= t_s]
 
     async def reach(self, t_s: float) -> None:
-        """Wait until every node has a sample at or after `t_s`. Raises ProbeError if an instrument failed or is silent
-        for REACH_TIMEOUT_S."""
+        """Wait until every instrument has a sample at or after `t_s`. Raises ProbeError if one failed or is silent for
+        REACH_TIMEOUT_S."""
         deadline = time.monotonic() + REACH_TIMEOUT_S
         while True:
             if self.failure is not None:
                 raise self.failure
-            late = [node for node, found in self.samples.items() if not found or found[-1].t_s < t_s]
+            late = [
+                f"{probe} on {node}" for (probe, node), all_ in self.found.items() if not all_ or all_[-1].t_s < t_s
+            ]
             if not late:
                 return
             if time.monotonic() > deadline:
@@ -62,7 +70,7 @@ async def watching(
     watcher: Watcher,
 ) -> AsyncIterator[Readings]:
     """Run every probe on every node for as long as the block lasts. Returns when each has given its first line."""
-    readings = Readings(samples={node.name: [] for node in nodes} if probes else {})
+    readings = Readings(found={(probe.name, node.name): [] for probe in probes for node in nodes})
     started: dict[tuple[str, str], asyncio.Event] = {}
     processes: list[asyncio.subprocess.Process] = []
     readers: list[asyncio.Task[None]] = []
@@ -72,6 +80,7 @@ async def watching(
                 argv = probe.command(node, INTERVAL_S, process_ids(node))
                 process = await spawn(node, argv, stdout=asyncio.subprocess.PIPE, watch=True)
                 processes.append(process)
+                readings.process_ids.append(process.pid)
                 event = started.setdefault((probe.name, node.name), asyncio.Event())
                 readers.append(asyncio.create_task(_read(process, probe, node.name, readings, event, watcher)))
         await _all_started(started, readings)
@@ -107,7 +116,7 @@ async def _read(
     try:
         async for line in process.stdout:
             samples = list(probe.parse(node, line))
-            readings.samples[node].extend(samples)
+            readings.found[probe.name, node].extend(samples)
             started.set()
             if samples:
                 watcher.tell(Sampled(samples))

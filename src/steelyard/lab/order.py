@@ -1,11 +1,12 @@
-"""From a trial's complete settings to the engine's order. Pure."""
+"""From a trial's complete settings to the engine's order. Pure but for finding the files of traces."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
+from steelyard import plugin
+from steelyard.model.load import BACKLOG_LIMIT, Load, LoadPhase, Offered
 from steelyard.model.schema import Schema
-from steelyard.model.study import Load
 from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload
 
@@ -15,10 +16,57 @@ POPULATE_SEED = 0
 POPULATE_TIMEOUT_MS = 30_000
 
 
-def _schedule(load: Load) -> dict[str, Any]:
-    if load.schedule == "closed":
-        return {"kind": "closed", "threads": load.threads}
-    return {"kind": load.schedule, "rate_per_s": load.rate_per_s, "in_flight": load.threads}
+def resolved(load: Load, capacity_per_s: float | None) -> Load:
+    """The load with rates in place of fractions of what the cluster can do."""
+
+    def rate(offered: Offered) -> dict[str, Any]:
+        if offered.capacity_fraction is None:
+            return {}
+        if capacity_per_s is None:
+            raise ValueError("the capacity of the cluster was not measured")
+        return {"capacity_fraction": None, "rate_per_s": offered.capacity_fraction * capacity_per_s}
+
+    phases = tuple(phase.model_copy(update=rate(phase)) for phase in load.phases)
+    return load.model_copy(update={**rate(load), "phases": phases})
+
+
+def offered_rate_per_s(load: Load) -> float | None:
+    """The mean rate of a resolved load over its open phases; None where it has none, and where the number of operations
+    or a trace's file decides it."""
+    if load.rate_per_s is not None:
+        return load.rate_per_s
+    due, seconds = 0.0, 0.0
+    for one in load.offered:
+        length_s = one.duration_s if isinstance(one, LoadPhase) else load.duration_s
+        if one.schedule == "closed":
+            continue
+        count = None if length_s is None else one.operations_within(length_s)
+        if count is None or length_s is None:
+            return None
+        due, seconds = due + count, seconds + length_s
+    return due / seconds if seconds else None
+
+
+def _schedule(load: Load, offered: Offered) -> dict[str, Any]:
+    threads = load.threads_of(offered)
+    kind, arrivals = offered.schedule, {"arrivals": offered.arrivals or "even"}
+    given: dict[str, Any] = {"kind": kind, "in_flight": threads}
+    match kind:
+        case "closed":
+            return {"kind": "closed", "threads": threads}
+        case "constant" | "poisson":
+            return given | {"rate_per_s": offered.rate_per_s}
+        case "ramp":
+            names = ("from_per_s", "to_per_s", "ramp_s")
+        case "steps":
+            rates = list(offered.rates_per_s or ())
+            return given | {"rates_per_s": rates, "step_s": offered.step_s} | arrivals
+        case "sine":
+            names = ("mean_per_s", "amplitude_per_s", "period_s")
+        case "trace":
+            path = plugin.file_beside(str(offered.trace), "trace", "load.trace")
+            return given | {"file": str(path.resolve()), "speed": offered.speed or 1.0}
+    return given | {name: getattr(offered, name) for name in names} | arrivals
 
 
 def _common(
@@ -38,12 +86,18 @@ def _common(
     }
 
 
-def measure(load: Load, endpoint: Endpoint, schema: Schema, workload: Workload, seed: int) -> dict[str, Any]:
-    """The order of a trial."""
-    return {
+def measure(
+    load: Load,
+    endpoint: Endpoint,
+    schema: Schema,
+    workload: Workload,
+    seed: int,
+) -> dict[str, Any]:
+    """The order of a trial; fractions of what the cluster can do are resolved before."""
+    driving = {
         **_common("load", endpoint, schema, workload),
         "seed": seed,
-        "schedule": _schedule(load),
+        "schedule": _schedule(load, load.offered[0]),
         "stop": {"operations": load.operations, "duration_s": load.duration_s},
         "warm_up_s": load.warm_up_s,
         "read_consistency": load.read_consistency,
@@ -51,6 +105,53 @@ def measure(load: Load, endpoint: Endpoint, schema: Schema, workload: Workload, 
         "timeout_ms": load.timeout_ms,
         "routing": load.routing,
     }
+    driving |= connections(load, endpoint)
+    if load.backlog_limit != BACKLOG_LIMIT:
+        driving["backlog_limit"] = load.backlog_limit
+    if load.phases:
+        driving["phases"] = [
+            {"name": phase.name, "schedule": _schedule(load, phase), "duration_s": phase.duration_s}
+            for phase in load.phases
+        ]
+    return driving
+
+
+def connections(load: Load, endpoint: Endpoint) -> dict[str, Any]:
+    """How connections are made, as far as it is not the agent's default."""
+    made: dict[str, Any] = {}
+    if load.connections_per_node != 1:
+        made["connections_per_node"] = load.connections_per_node
+    if load.compression != "none":
+        made["compression"] = load.compression
+    if load.tls:
+        made["tls"] = {
+            "ca": load.tls_ca or endpoint.tls_ca,
+            "certificate": load.tls_certificate,
+            "key": load.tls_key,
+            "verify": load.tls_verify,
+            "name": load.tls_name,
+        }
+    return made
+
+
+def capacity(load: Load, endpoint: Endpoint, schema: Schema, workload: Workload, seed: int) -> dict[str, Any]:
+    """The order that measures what the cluster can do: a closed loop of `capacity_threads`, for `capacity_s`."""
+    unused = {name: None for name in Offered.model_fields if name != "schedule"}
+    closed = {
+        **unused,
+        "schedule": "closed",
+        "phases": (),
+        "threads": load.capacity_threads,
+        "operations": None,
+        "duration_s": load.capacity_s,
+    }
+    return measure(load.model_copy(update=closed), endpoint, schema, workload, seed)
+
+
+def filling_operations(workload: Workload) -> int:
+    """Operations that fill the tables: one a record, or one for several where the workload says so."""
+    stride = int(workload.order().get("populate_stride", 1))
+    return -(-int(workload.data().get("records", 0)) // stride)
 
 
 def populate(endpoint: Endpoint, schema: Schema, workload: Workload, threads: int) -> dict[str, Any]:

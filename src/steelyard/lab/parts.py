@@ -11,12 +11,26 @@ from pydantic import BaseModel
 
 from steelyard import plugin
 from steelyard.engine.base import Engine
+from steelyard.lab.verdict import NO_CALIBRATION
+from steelyard.model.calibration import Calibration
+from steelyard.model.errors import EngineError
+from steelyard.node import agent, calibration
 from steelyard.probe.base import Probe
 from steelyard.site.base import Site
 from steelyard.system.base import System
 from steelyard.workload.base import Workload
 
 SITE_CORE_FIELDS = ("name", "nodes", "load_nodes")
+CALIBRATED = "agent"
+"""The engine that `steelyard calibrate` measures."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """The calibration of the generator that drives a trial, or why there is none."""
+
+    calibration: Calibration | None = None
+    why: str = NO_CALIBRATION
 
 
 @dataclass(frozen=True)
@@ -50,6 +64,19 @@ class Parts:
     def engine(self, settings: Mapping[str, Any]) -> Engine:
         """The engine of complete settings."""
         return cast(Engine, plugin.find("engine", settings["load"]["engine"]).create())
+
+    def calibration(self, engine: str, facts: Mapping[str, str]) -> Known:
+        """What is known of the ceiling of an engine on a load node with these facts."""
+        if engine != CALIBRATED:
+            return Known(None, f"only the engine {CALIBRATED} can be calibrated, not {engine}")
+        found = calibration.read(calibration.path_in(self.state_folder))
+        if found is None:
+            return Known(None, NO_CALIBRATION)
+        try:
+            why = calibration.stale(found, facts, calibration.fingerprint(agent.find()))
+        except (OSError, EngineError) as error:
+            why = str(error)
+        return Known(None, f"{why}: `steelyard calibrate`") if why else Known(found)
 
     def probe(self, name: str) -> Probe:
         """An instrument."""

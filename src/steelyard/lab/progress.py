@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.sample import Sample
+from steelyard.model.secret import Concealer
 from steelyard.model.trial import Phase, TrialRecord
 
 
@@ -121,13 +122,16 @@ class Silent:
 
 class Guarded:
     """Passes events on until the watcher cannot take them (a closed terminal, a full disk); then goes on without it.
-    Nothing that only looks may stop a study, least of all its clean-up."""
+    Nothing that only looks may stop a study, least of all its clean-up. What it says is said without secrets."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Watcher, conceal: Concealer | None = None) -> None:
         self._watcher = watcher
+        self._conceal = conceal or Concealer()
 
     def tell(self, event: Event) -> None:
         """Pass an event on."""
+        if isinstance(event, Trouble):
+            event = Trouble(self._conceal.text(event.message), self._conceal.text(event.remedy))
         try:
             self._watcher.tell(event)
         except (OSError, SystemExit):

@@ -9,7 +9,10 @@ from steelyard.model import histogram
 from steelyard.model.histogram import Bucket
 from steelyard.model.trial import Responses
 
-ANSWERED = ("ok", "not-found")
+ANSWERED = ("ok", "not-found", "not-applied")
+"""Outcomes that are no errors; the last is of a light-weight transaction whose condition did not hold."""
+SUMMED = ("operations", "errors", "not_found", "rows", "cpu_ns", "dropped", "reconnections")
+"""Counts of a phase's end that add up over phases."""
 NS_PER_MS = 1e6
 NS_PER_S = 1e9
 NS_PER_US = 1e3
@@ -29,6 +32,33 @@ def quantile_ms(buckets: Sequence[Bucket], q: float) -> float | None:
     """A quantile in milliseconds."""
     value = histogram.quantile_ns(buckets, q)
     return None if value is None else value / NS_PER_MS
+
+
+def joined(dones: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The ends of a node's phases as the end of one: one for each `node`, in the order in which they came."""
+    nodes: dict[str, list[Mapping[str, Any]]] = {}
+    for done in dones:
+        nodes.setdefault(str(done.get("node", "")), []).append(done)
+    return [found[0] if len(found) == 1 else _sum(found) for found in nodes.values()]
+
+
+def _sum(dones: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    first_s = min(done["first_sent_s"] for done in dones)
+    last_s = max(done["last_done_s"] for done in dones)
+    kinds: dict[str, int] = {}
+    for done in dones:
+        for kind, count in done["errors_by_kind"].items():
+            kinds[kind] = kinds.get(kind, 0) + count
+    sums = {name: sum(done[name] for done in dones) for name in SUMMED}
+    return {
+        **dones[0],
+        **sums,
+        "first_sent_s": first_s,
+        "last_done_s": last_s,
+        "execution_ns": int((last_s - first_s) * NS_PER_S),
+        "errors_by_kind": kinds,
+        "busiest_thread_fraction": max(done["busiest_thread_fraction"] for done in dones),
+    }
 
 
 def responses(intervals: Sequence[Mapping[str, Any]], dones: Sequence[Mapping[str, Any]]) -> Responses:

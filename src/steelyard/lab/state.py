@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.engine.base import Engine
@@ -36,6 +36,8 @@ class DataState:
     timeout_s: float
     current: str = EMPTY
     """Key of the golden state that is in the tables, or DIRTY, or EMPTY."""
+    created: set[Schema] = field(default_factory=set)
+    """Whose tables there are."""
 
     @property
     def freezes(self) -> bool:
@@ -45,6 +47,7 @@ class DataState:
     def emptied(self) -> None:
         """The nodes were wiped."""
         self.current = EMPTY
+        self.created.clear()
 
     async def settle(self) -> Mapping[str, float]:
         """Wait until compactions, hints and streams are done, for `settle_timeout_s` at most; returns what is still
@@ -64,6 +67,9 @@ class DataState:
     async def ensure(self, workload: Workload) -> str:
         """Bring the tables to what `data.state` asks before a trial; returns what was done, in a word."""
         schema, wanted = workload.schema(), self._key(workload)
+        if schema not in self.created:
+            await self.system.create_schema(self.databases, schema)
+            self.created.add(schema)
         if self.data.state == "continue" and self.current != EMPTY:
             return "continued"
         if self.data.state == "truncate":
@@ -105,8 +111,8 @@ class DataState:
         if self.current != EMPTY:
             await self._truncate(schema)
         endpoint = self.system.endpoint(self.databases, schema)
-        records = int(workload.data().get("records", 0))
-        self.watcher.tell(Waiting(f"filling {records:,} records"))
+        records = order.filling_operations(workload)
+        self.watcher.tell(Waiting(f"filling {int(workload.data().get('records', 0)):,} records"))
         dones: list[Mapping[str, Any]] = []
 
         def take(node: str, record: Mapping[str, Any]) -> None:
@@ -116,12 +122,13 @@ class DataState:
                 dones.append(record)
 
         filling = order.populate(endpoint, schema, workload, self.data.populate_threads)
-        await self.engine.drive(filling, self.loaders, take, self.timeout_s)
+        if records:
+            await self.engine.drive(filling, self.loaders, take, self.timeout_s)
         done = sum(record["operations"] for record in dones)
         errors = sum(record["errors"] for record in dones)
         if errors or done != records:
             raise SystemFault(
-                f"filling ended with {done:,} of {records:,} records and {errors:,} errors",
+                f"filling ended with {done:,} of {records:,} operations and {errors:,} errors",
                 "lower data.populate_threads, or give the nodes more memory",
                 system=self.system.name,
             )

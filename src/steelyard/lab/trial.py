@@ -7,33 +7,41 @@ so that nothing is hidden, and the conductor repeats it.
 
 from __future__ import annotations
 
+import functools
+import os
 import platform
+import resource
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from steelyard import __version__
-from steelyard.lab import order
+from steelyard import __version__, plugin
+from steelyard.lab import capacity, order
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
-from steelyard.lab.evidence import since, size
+from steelyard.lab.evidence import in_a_thread, since, size
 from steelyard.lab.instruments import INTERVAL_S as PROBE_INTERVAL_S
 from steelyard.lab.parts import Parts
-from steelyard.lab.progress import PhaseEntered, Ticked, Waiting, Watcher
-from steelyard.lab.responses import responses
+from steelyard.lab.progress import PhaseEntered, Ticked, Trouble, Waiting, Watcher
+from steelyard.lab.responses import joined, responses
+from steelyard.lab.surroundings import Machines, OwnTime
 from steelyard.lab.verdict import Evidence, judge
-from steelyard.model.errors import ProbeError, SteelyardError, SystemFault
+from steelyard.model.errors import NodeError, ProbeError, SteelyardError, SystemFault
+from steelyard.model.load import MEASURE, WARM_UP, Load
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.sample import Sample
-from steelyard.model.study import Load, Study
-from steelyard.model.trial import Phase, TrialRecord
+from steelyard.model.study import Study
+from steelyard.model.trial import Capacity, Phase, Responses, TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
-from steelyard.store.write import TrialDraft
+from steelyard.node.base import START
+from steelyard.node.processor import busiest, census, has_variable, process_time_s
+from steelyard.store.write import TrialDraft, sha256_of
 from steelyard.workload.base import Workload
 
 DRAIN_TIMEOUT_S = 60.0
+COLLECT_TIMEOUT_S = 60.0
 ENGINE_GRACE_S = 60.0
 """The engine's own limit lies behind the phase's, so that a slow system is not taken for a broken engine."""
 
@@ -42,16 +50,46 @@ ENGINE_GRACE_S = 60.0
 class Course:
     """What has come in of a trial under way."""
 
+    phases: tuple[str, ...] = (MEASURE,)
+    """Names of the measured phases."""
+    offered: Load | None = None
+    """The load that was ordered, with its rates."""
     intervals: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
-    dones: list[Mapping[str, Any]] = field(default_factory=list)
+    ends: list[Mapping[str, Any]] = field(default_factory=list)
+    """`done` records of the measured phases, with their node."""
+    traces: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of the files of traces, whose names alone are in the settings."""
+    capacity: Capacity | None = None
     hello: Mapping[str, Any] = field(default_factory=dict)
-    samples: dict[str, list[Sample]] = field(default_factory=dict)
+    found: dict[tuple[str, str], list[Sample]] = field(default_factory=dict)
+    """Probe and node to their samples."""
+    own: OwnTime = field(default_factory=OwnTime)
     still_busy: Mapping[str, float] = field(default_factory=dict)
     data: str = ""
 
+    @property
+    def dones(self) -> list[Mapping[str, Any]]:
+        """The end of the measured phases, one for each load node."""
+        return joined(self.ends)
+
     def measured(self) -> list[Mapping[str, Any]]:
-        """Intervals of the measured phase, of all load nodes."""
-        return [record for node in self.intervals.values() for record in node if record["phase"] == "measure"]
+        """Intervals of the measured phases, of all load nodes."""
+        return [record for node in self.intervals.values() for record in node if record["phase"] in self.phases]
+
+    def by_phase(self) -> dict[str, Responses]:
+        """Responses of each measured phase, if there are several."""
+        found = {}
+        for name in self.phases if len(self.phases) > 1 else ():
+            intervals = [record for record in self.measured() if record["phase"] == name]
+            found[name] = responses(intervals, [end for end in self.ends if end["phase"] == name])
+        return found
+
+    def samples(self) -> dict[str, list[Sample]]:
+        """Samples of each node, of all probes, in order of time."""
+        nodes: dict[str, list[Sample]] = {}
+        for (_, node), found in self.found.items():
+            nodes.setdefault(node, []).extend(found)
+        return {node: sorted(found, key=lambda one: one.t_s) for node, found in nodes.items()}
 
 
 class TrialRunner:
@@ -75,7 +113,7 @@ class TrialRunner:
         try:
             draft.intend(record)
             verdict = await self._attempt(planned, phases, course)
-            self._collect(draft, course, offsets if cluster.trials_served > 1 else {})
+            await self._collect(draft, course, phases, offsets if cluster.trials_served > 1 else {})
             return self._seal(draft, record, phases, course, verdict)
         except BaseException:
             draft.discard()
@@ -101,11 +139,43 @@ class TrialRunner:
         not this trial's: it is raised, and the start is over."""
         load = Load.model_validate(planned.settings["load"])
         workload = self.parts.workload(planned.settings)
+        course.phases = load.measured
+        if load.wants_capacity:
+            failed = await self._blamed_if_failed(self._capacity(planned, load, workload, phases, course), workload)
+            if failed is not None:
+                return failed
+        await self._settle(workload, phases, course)
+        failed = await self._blamed_if_failed(self._measure(planned, load, workload, phases, course), workload)
+        if failed is not None:
+            return failed
+        cluster = self.cluster
+        return judge(
+            Evidence(
+                load=load,
+                intervals=course.measured(),
+                dones=course.dones,
+                optimised=bool(course.hello.get("optimised", False)),
+                samples=course.samples(),
+                heard={who: [one.t_s for one in found] for who, found in course.found.items()},
+                machines=self._machines(),
+                own=course.own,
+                calibration=cluster.known.calibration,
+                no_calibration=cluster.known.why,
+                differing=self.cluster.differing,
+                still_busy=course.still_busy,
+            ),
+            self.study.limits,
+        )
+
+    async def _settle(self, workload: Workload, phases: PhaseLog, course: Course) -> None:
         async with phases.bracket(Phase.SETTLE, self.study.limits.trial_timeout_s, SystemFault):
             course.data = await self.cluster.state.ensure(workload)
             course.still_busy = await self.cluster.state.settle()
+
+    async def _blamed_if_failed(self, driving: Awaitable[None], workload: Workload) -> Verdict | None:
+        """Drive on the tables; an error becomes a verdict that says who is to blame."""
         try:
-            await self._measure(planned, load, workload, phases, course)
+            await driving
         except SystemFault as fault:
             return _blamed(ReasonKind.SYSTEM_FAULT, fault)
         except (SteelyardError, OSError, LookupError, ValueError) as error:
@@ -114,18 +184,37 @@ class TrialRunner:
             return _blamed(ReasonKind.LAB_FAULT if well else ReasonKind.SYSTEM_FAULT, error)
         finally:
             self.cluster.state.used(workload)
-        return judge(
-            Evidence(
-                load=load,
-                intervals=course.measured(),
-                dones=course.dones,
-                optimised=bool(course.hello.get("optimised", False)),
-                samples=course.samples,
-                differing=self.cluster.differing,
-                still_busy=course.still_busy,
-            ),
-            self.study.limits,
-        )
+        return None
+
+    async def _capacity(
+        self, planned: PlannedTrial, load: Load, workload: Workload, phases: PhaseLog, course: Course
+    ) -> None:
+        """What the cluster can do, measured once for all trials of the start that need the same number: on the data
+        state that a trial starts from, before it."""
+        cluster, key = self.cluster, capacity.key(planned.settings)
+        if key not in cluster.capacities:
+            await self._settle(workload, phases, course)
+            schema = workload.schema()
+            endpoint = cluster.system.endpoint(cluster.databases, schema)
+            driving = order.capacity(load, endpoint, schema, workload, planned.seed)
+            heard: list[Mapping[str, Any]] = []
+
+            def take(node: str, record: Mapping[str, Any]) -> None:
+                heard.append({**record, "node": node})
+                if record["record"] == "interval":
+                    course.intervals.setdefault(node, []).append(capacity.renamed(record))
+                    self.watcher.tell(Ticked(node, record))
+
+            limit_s, measured_s = self.study.limits.trial_timeout_s, time.time()
+            async with phases.bracket(Phase.CAPACITY, limit_s, SystemFault):
+                self.watcher.tell(Waiting(f"capacity: {load.capacity_threads} in flight for {load.capacity_s:g} s"))
+                await cluster.engine.drive(driving, cluster.loaders, take, limit_s + ENGINE_GRACE_S)
+            mine = [record for record in heard if record.get("phase") == MEASURE]
+            intervals, dones = ([one for one in mine if one["record"] == kind] for kind in ("interval", "done"))
+            limits = self.study.limits
+            found = capacity.capacity_of(load, intervals, dones, planned.id, measured_s, limits)
+            cluster.capacities[key] = found
+        course.capacity = cluster.capacities[key]
 
     async def _measure(
         self, planned: PlannedTrial, load: Load, workload: Workload, phases: PhaseLog, course: Course
@@ -133,7 +222,12 @@ class TrialRunner:
         cluster = self.cluster
         schema = workload.schema()
         endpoint = cluster.system.endpoint(cluster.databases, schema)
-        driving = order.measure(load, endpoint, schema, workload, planned.seed)
+        can_per_s = None if course.capacity is None else course.capacity.rate_per_s
+        course.offered = order.resolved(load, can_per_s)
+        driving = order.measure(course.offered, endpoint, schema, workload, planned.seed)
+        for name in [one.trace for one in load.offered if one.trace is not None]:
+            path = plugin.file_beside(name, "trace", "load.trace")
+            course.traces[name] = await in_a_thread(functools.partial(sha256_of, path))
         limit_s = self.study.limits.trial_timeout_s
         begun_s = time.time()
         cluster.readings.forget_before(begun_s - PROBE_INTERVAL_S)
@@ -146,11 +240,18 @@ class TrialRunner:
         async with phases.bracket(Phase.MEASURE, limit_s, SystemFault):
             if load.warm_up_s:
                 self.watcher.tell(PhaseEntered(Phase.WARM_UP, load.warm_up_s))
+            own_s, before = self._own_time_s(), census()
             await cluster.engine.drive(driving, cluster.loaders, take, limit_s + ENGINE_GRACE_S)
         ended_s = time.time()
+        course.own = OwnTime(
+            elapsed_s=ended_s - begun_s,
+            conductor_s=self._own_time_s() - own_s,
+            load_s={str(done["node"]): done["cpu_ns"] / 1e9 for done in course.dones},
+            others=busiest(before, census(), ended_s - begun_s, self._ours),
+        )
         async with phases.bracket(Phase.DRAIN, DRAIN_TIMEOUT_S, ProbeError):
             await cluster.readings.reach(ended_s)
-            course.samples = cluster.readings.between(begun_s, ended_s)
+            course.found = cluster.readings.between(begun_s, ended_s)
             self.watcher.tell(Waiting("whether every node still answers"))
             if not await cluster.healthy():
                 raise SystemFault("a node no longer answers after the load", system=cluster.system.name)
@@ -161,26 +262,68 @@ class TrialRunner:
         if kind == "hello":
             course.hello = record
         elif kind == "interval":
-            first = record["phase"] == "measure" and not course.measured()
+            first = record["phase"] in course.phases and not course.measured()
             course.intervals.setdefault(node, []).append(record)
             self.watcher.tell(Ticked(node, record))
             return first
-        elif kind == "done" and record["phase"] == "measure":
-            course.dones.append(record)
+        elif kind == "done" and record["phase"] == WARM_UP:
+            self._say_if_too_few(record, course.offered)
+        elif kind == "done" and record["phase"] in course.phases:
+            course.ends.append({**record, "node": node})
         return False
 
-    def _collect(self, draft: TrialDraft, course: Course, offsets: Mapping[Path, int]) -> None:
-        for name, facts in self.cluster.facts.items():
-            draft.facts(name, facts)
-        for node_name, records in course.intervals.items():
-            draft.intervals(node_name, records)
-        for node_name, samples in course.samples.items():
-            draft.samples(node_name, samples)
-        for node in self.cluster.databases:
-            for path in self.cluster.system.logs(node):
-                if content := since(path, offsets.get(path, 0)):
-                    draft.log(node.name, path.name, content)
-        draft.links(self.cluster.links)
+    def _say_if_too_few(self, warm_up: Mapping[str, Any], load: Load | None) -> None:
+        """Little's law by the service time that the warm-up found, on one load node of several that are alike."""
+        carries_per_s, peak_per_s = warm_up.get("carries_per_s"), load and load.offered[0].peak_per_s()
+        if load is None or not carries_per_s or not peak_per_s:
+            return
+        carries_per_s *= len(self.cluster.loaders)
+        if carries_per_s < peak_per_s:
+            threads = load.threads_of(load.offered[0])
+            said = (
+                f"{threads:,} in flight carry about {carries_per_s:,.0f} op/s at the warm-up's service time; "
+                f"{peak_per_s:,.0f} op/s are offered"
+            )
+            self.watcher.tell(Trouble(said, "measured all the same: what finds no place is sent late"))
+
+    def _own_time_s(self) -> float:
+        """Processor seconds of this process and of its probes so far."""
+        mine = resource.getrusage(resource.RUSAGE_SELF)
+        probes_s = sum(process_time_s(pid) for pid in self.cluster.readings.process_ids)
+        return mine.ru_utime + mine.ru_stime + probes_s
+
+    def _ours(self, pid: int) -> bool:
+        """Whether a process of this machine belongs to this start, or is the conductor."""
+        start = self.cluster.lease.nodes[0].environment.get(START, "")
+        return pid in {os.getpid(), *self.cluster.readings.process_ids} or has_variable(pid, START, start)
+
+    def _machines(self) -> Machines:
+        """How the nodes are spread over machines, by what the site says."""
+        facts = self.cluster.facts
+        cores = {node.name: facts.get(node.name, {}).get("cores", "") for node in self.cluster.lease.nodes}
+        known = {name: int(text) for name, text in cores.items() if text.isdigit()}
+        return Machines(cores=known, shared="cpu" in self.cluster.site.shares)
+
+    async def _collect(self, draft: TrialDraft, course: Course, phases: PhaseLog, offsets: Mapping[Path, int]) -> None:
+        """Write down what was seen. Logs are read beside the event loop, within COLLECT_TIMEOUT_S: raises NodeError."""
+
+        def read_logs() -> list[tuple[str, str, bytes]]:
+            cluster = self.cluster
+            paths = [(node.name, path) for node in cluster.databases for path in cluster.system.logs(node)]
+            return [(node, path.name, since(path, offsets.get(path, 0))) for node, path in paths]
+
+        async with phases.bracket(Phase.COLLECT, COLLECT_TIMEOUT_S, NodeError):
+            logs = await in_a_thread(read_logs)
+            for name, facts in self.cluster.facts.items():
+                draft.facts(name, facts)
+            for node_name, records in course.intervals.items():
+                draft.intervals(node_name, records)
+            for node_name, samples in course.samples().items():
+                draft.samples(node_name, samples)
+            for node_name, log_name, content in logs:
+                if content:
+                    draft.log(node_name, log_name, content)
+            draft.links(self.cluster.links)
 
     def _seal(
         self, draft: TrialDraft, record: TrialRecord, phases: PhaseLog, course: Course, verdict: Verdict
@@ -194,6 +337,9 @@ class TrialRunner:
                     "verdict": verdict,
                     "data": course.data,
                     "responses": responses(course.measured(), course.dones),
+                    "phase_responses": course.by_phase(),
+                    "capacity": course.capacity,
+                    "offered_rate_per_s": course.offered and order.offered_rate_per_s(course.offered),
                     "versions": self._versions(course),
                 }
             )
@@ -206,6 +352,7 @@ class TrialRunner:
             self.cluster.system.name: self.cluster.system.version,
             "python": platform.python_version(),
             "kernel": platform.release(),
+            **{f"trace {name}": digest for name, digest in course.traces.items()},
         }
 
 

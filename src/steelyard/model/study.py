@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
 from steelyard.model.base import Value
+from steelyard.model.load import Consistency as Consistency  # noqa: PLC0414 - part of this module
+from steelyard.model.load import Load as Load  # noqa: PLC0414 - part of this module
+from steelyard.model.load import LoadPhase as LoadPhase  # noqa: PLC0414 - part of this module
 
 Level = str | int | float | bool
 """One value that a factor takes."""
-
-Consistency = Literal["ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "LOCAL_ONE"]
 
 
 class Choice(Value):
@@ -39,44 +40,6 @@ class SiteChoice(Choice):
     """Number of database nodes; usually a factor."""
     load_nodes: int = Field(default=1, ge=1, le=64)
     """Number of nodes that drive load."""
-
-
-class Load(Value):
-    """How operations are driven: when they are due, how many, and how answers are asked for."""
-
-    engine: str = "agent"
-    """The engine plug-in."""
-    schedule: Literal["closed", "constant", "poisson"] = "closed"
-    """closed: each thread sends its next operation when the last is answered (saturation); constant and poisson:
-    open loop."""
-    threads: int = Field(default=1, ge=1, le=100_000)
-    """Closed loop: operations in flight. Open loop: the most operations in flight at once."""
-    rate_per_s: float | None = Field(default=None, gt=0)
-    """Open loop: the offered rate."""
-    operations: int | None = Field(default=None, ge=1)
-    """Stop after so many operations."""
-    duration_s: float | None = Field(default=None, gt=0)
-    """Stop after so many seconds."""
-    warm_up_s: float = Field(default=0.0, ge=0)
-    """Seconds of the same load before the measured phase, recorded apart and left out of the responses."""
-    read_consistency: Consistency = "ONE"
-    """How many replicas must answer a read or a scan."""
-    write_consistency: Consistency = "ONE"
-    """How many replicas must acknowledge an update or an insert."""
-    timeout_ms: int = Field(default=10_000, ge=1)
-    """An operation without an answer after this long counts as an error of kind timeout."""
-    routing: Literal["token", "round-robin"] = "token"
-    """token: send to a replica; round-robin: any node in turn."""
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Load:
-        if self.operations is None and self.duration_s is None:
-            raise ValueError("load needs operations or duration_s, to know when to stop")
-        if self.schedule == "closed" and self.rate_per_s is not None:
-            raise ValueError("rate_per_s belongs to an open schedule: constant or poisson")
-        if self.schedule != "closed" and self.rate_per_s is None:
-            raise ValueError(f"schedule {self.schedule} needs rate_per_s")
-        return self
 
 
 class Data(Value):
@@ -124,12 +87,18 @@ class Limits(Value):
     """Open loop: the least fraction of the offered rate that must have been sent."""
     generator_cpu_fraction: float = Field(default=0.9, gt=0)
     """The most CPU of its own core that the generator's busiest thread may take."""
+    generator_ceiling_fraction: float = Field(default=0.5, gt=0)
+    """The most of its ceiling, as `steelyard calibrate` measured it, that the generator may reach. At one half an
+    operation waits as long for the generator as the generator works on it."""
+    foreign_cpu_fraction: float = Field(default=0.2, ge=0, le=1)
+    """CPU time taken by programs that are neither the cluster nor the laboratory, over all CPU time of a machine."""
     error_fraction: float = Field(default=0.01, ge=0, le=1)
     """Failed operations over all operations."""
     not_found_fraction: float = Field(default=0.0, ge=0, le=1)
-    """Reads of keys that must exist but returned no row, over all answered operations."""
+    """Reads of keys that must exist but returned no row, over all answered operations; and answers that held other
+    values than were written (see `validate_fraction` of workload files), over all operations."""
     probe_gap_s: float = Field(default=5.0, gt=0)
-    """The longest time without a sample of any node."""
+    """The longest time without a sample of any probe on any node."""
     steal_fraction: float = Field(default=0.1, ge=0, le=1)
     """CPU time taken by other guests of the same hardware, over all CPU time."""
     attempts: int = Field(default=3, ge=1, le=20)

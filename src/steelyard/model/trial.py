@@ -19,6 +19,7 @@ class Phase(StrEnum):
     DEPLOY = "deploy"
     POPULATE = "populate"
     SETTLE = "settle"
+    CAPACITY = "capacity"
     WARM_UP = "warm-up"
     MEASURE = "measure"
     DRAIN = "drain"
@@ -59,6 +60,23 @@ class Responses(Value):
     generator_cpu_us_per_operation: float | None = None
 
 
+class Capacity(Value):
+    """What a cluster can do, as a closed loop measured it before the first trial that offers a fraction of it."""
+
+    rate_per_s: float
+    """Operations answered without error over the time that they took."""
+    threads: int
+    """Operations in flight."""
+    seconds: float
+    operations: int
+    errors: int
+    service_ms_mean: float | None = None
+    trial: str
+    """Id of the trial before which it was measured; its intervals are there, as phase `capacity`."""
+    measured_s: float
+    """When, seconds since the epoch."""
+
+
 class TrialRecord(Value):
     """The sealed trial. Written as intended, completed after, then renamed into place."""
 
@@ -90,8 +108,16 @@ class TrialRecord(Value):
     phases: tuple[PhaseTime, ...] = ()
     verdict: Verdict = Verdict(outcome="unknown")
     responses: Responses = Responses()
+    """Over all measured phases."""
+    phase_responses: dict[str, Responses] = Field(default_factory=dict)
+    """Of each phase by its name, where the load has several."""
+    capacity: Capacity | None = None
+    """What the start that served the trial can do, where the load is a fraction of it."""
+    offered_rate_per_s: float | None = None
+    """Mean rate over the open phases; None for a closed loop, and where only a number of operations or a trace's file
+    says it."""
     versions: dict[str, str] = Field(default_factory=dict)
-    """steelyard, agent, system, python, kernel."""
+    """steelyard, agent, system, python, kernel; SHA-256 of the files of traces."""
     shares: tuple[str, ...] = ()
     """What the nodes of the site share: cpu, disk, clock, memory."""
     checksums: dict[str, str] = Field(default_factory=dict)

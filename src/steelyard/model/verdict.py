@@ -14,6 +14,7 @@ class ReasonKind(StrEnum):
     LAG = "lag p99 above the limit"
     RATE = "offered rate not reached"
     GENERATOR_BUSY = "generator too busy"
+    GENERATOR_BOUND = "generator-bound"
     PROBE_GAP = "a probe gap"
     DROPPED = "records dropped"
     SETTINGS = "settings in force differ from those asked"
@@ -39,9 +40,9 @@ LABORATORY = frozenset(
         ReasonKind.LAB_FAULT,
     }
 )
-"""Reasons that are the laboratory's, or its surroundings': the attempt is void and worth another. All others are
-what the system
-did under the load that was asked for: a result, and the same again if repeated."""
+"""Reasons that are the laboratory's, or its surroundings': the attempt is void and worth another. All others are the
+same again if repeated: what the system did under the load that was asked for, which is a result, and what is as much as
+this machine's generator can do (GENERATOR_BOUND)."""
 
 
 class Reason(Value):
@@ -59,6 +60,8 @@ class Verdict(Value):
 
     outcome: Literal["valid", "invalid", "unknown"]
     reasons: tuple[Reason, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What could not be judged, and why: no reason against the trial."""
 
     @property
     def system_fault(self) -> bool:

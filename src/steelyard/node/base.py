@@ -12,6 +12,10 @@ from typing import Literal
 
 Role = Literal["database", "load"]
 
+START = "STEELYARD_START"
+"""Variable of every process of a leased node: which start of which study this is, told by the plan alone. What a system
+draws at random it draws from this, so that the same study draws the same again."""
+
 
 @dataclass(frozen=True)
 class Node:

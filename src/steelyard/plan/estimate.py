@@ -11,11 +11,14 @@ from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.node.folders import cache_folder, state_folder
+from steelyard.plan import engines, offered
 from steelyard.plan.machine import Machine
 from steelyard.plan.needs import disk_bytes, golden_state, impossible, memory_mb_of_plan
 from steelyard.plan.rates import (
     Corrections,
     Shapes,
+    capacity_key,
+    capacity_s,
     corrections,
     start_phases,
     treatment_hash,
@@ -66,6 +69,8 @@ def estimate(
     unfinished = {trial.start for trial in plan.trials if trial.id not in done}
     starts: dict[str, tuple[int, float]] = {}
     filled: set[str] = set()
+    measured: set[tuple[str, str]] = set()
+    capacities_s = 0.0
     trials_s: list[float] = []
     left_s = 0.0
     for trial in plan.trials:
@@ -77,6 +82,11 @@ def estimate(
             filled.add(golden)
             starts[trial.start] = (trial.settings["site"]["nodes"], seconds)
             left_s += seconds if trial.start in unfinished else 0.0
+        asked = capacity_key(trial.settings)
+        if asked is not None and (trial.start, asked) not in measured:
+            measured.add((trial.start, asked))
+            left_s += capacity_s(trial.settings) if trial.start in unfinished else 0.0
+            capacities_s += capacity_s(trial.settings)
         trials_s.append(_trial_s(trial, shapes, known, cores))
         left_s += 0.0 if trial.id in done else trials_s[-1]
     spread = HISTORY_SPREAD if known.trials else DEFAULT_SPREAD
@@ -87,7 +97,7 @@ def estimate(
         seconds=left_s,
         low_s=left_s / spread,
         high_s=left_s * spread,
-        whole_s=sum(seconds for _, seconds in starts.values()) + sum(trials_s),
+        whole_s=sum(seconds for _, seconds in starts.values()) + capacities_s + sum(trials_s),
         start_s=_means(list(starts.values())),
         trial_s=sum(trials_s) / max(1, len(trials_s)),
         disk_bytes=disk_bytes(plan, shapes),
@@ -113,7 +123,12 @@ def _means(starts: Sequence[tuple[int, float]]) -> dict[int, float]:
 def refusals(study: Study, plan: Plan, machine: Machine, history: Sequence[TrialRecord] = ()) -> tuple[StudyError, ...]:
     """Everything that keeps the plan from working on this machine; empty is good."""
     cost = estimate(plan, study, history, cores=machine.cores)
-    found = [*impossible(plan, machine, state=state_folder(), cache=cache_folder()), *_over(study, machine, cost)]
+    found = [
+        *impossible(plan, machine, state=state_folder(), cache=cache_folder()),
+        *offered.refusals(study, plan, history),
+        *engines.refused(plan),
+        *_over(study, machine, cost),
+    ]
     return tuple({error.message: error for error in found}.values())
 
 

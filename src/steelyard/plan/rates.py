@@ -8,18 +8,22 @@ observed over expected seconds of each phase.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from steelyard import plugin
 from steelyard.model.base import Value
+from steelyard.model.errors import StudyError
+from steelyard.model.load import Load
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.study.fields import SECTIONS
 from steelyard.study.settings import canonical
+from steelyard.workload.base import Explains, Explanation
 
 Settings = Mapping[str, Any]
 
@@ -48,6 +52,8 @@ DRAIN_S = 0.6
 COLLECT_S = 0.1
 WIPE_S = 0.2
 RELEASE_S = 0.2
+TRACE_S = 60.0
+"""Where nothing but the file of a trace says how long a trial lasts."""
 MIN_OBSERVED_S = 0.05
 """Shorter phases say nothing about a rate."""
 
@@ -80,6 +86,8 @@ def plugin_of(seam: str, settings: Settings, *more: Path) -> Any:
 def shape_of(settings: Settings) -> Shape:
     """Shape of the workload: records, bytes of one, shares of operations."""
     workload = plugin_of("workload", settings)
+    if isinstance(workload, Explains):
+        return explained(workload.explain())
     order = workload.order()
     mix = {name: float(share) for name, share in order.get("proportions", {}).items() if share > 0}
     fields = len(workload.schema().fields)
@@ -88,6 +96,14 @@ def shape_of(settings: Settings) -> Shape:
         record_bytes=fields * int(order.get("field_length", 0)),
         mix=mix or DEFAULT_MIX,
     )
+
+
+def explained(told: Explanation) -> Shape:
+    """Shape of a workload that says what it does: each operation costs what the like of YCSB's costs."""
+    mix: dict[str, float] = {}
+    for operation in told.operations:
+        mix[operation.kind] = mix.get(operation.kind, 0.0) + operation.share
+    return Shape(records=told.records, record_bytes=told.record_bytes, mix=mix or DEFAULT_MIX)
 
 
 class Shapes:
@@ -159,22 +175,58 @@ def _restore_s(state: str, shape: Shape, cores: int) -> float:
     return 0.0
 
 
-def measured_s(settings: Settings, shape: Shape, cores: int) -> float:
-    """Expected seconds of the measured phase: whichever of operations and duration ends first."""
-    load, system, nodes = settings["load"], settings["system"], settings["site"]["nodes"]
+def service_ms(settings: Settings, shape: Shape, cores: int) -> float:
+    """Expected service time of an operation on a cluster that has little to do."""
+    system, nodes = settings["system"], int(settings["site"]["nodes"])
     if system["name"] == "simulated":
-        service_ms = system.get("service_us", SIMULATED_SERVICE_US) / 1000.0
-        cap = nodes * 1000.0 / service_ms
-    else:
-        alone_ms = sum(share * DEFAULT_SERVICE_MS.get(name, 1.0) for name, share in shape.mix.items())
-        # One node of n has the row, and nodes share the machine's cores.
-        work = 1.0 + REMOTE_COST * (1.0 - 1.0 / nodes)
-        service_ms = alone_ms * work * max(1.0, nodes / cores)
-        read_ms = DEFAULT_SERVICE_MS["read"]
-        cap = MOST_RATE_PER_CORE * cores * read_ms / (max(alone_ms, read_ms) * work)
-    rate_per_s = load["rate_per_s"] or min(load["threads"] * 1000.0 / service_ms, cap)
-    by_count = load["operations"] / rate_per_s if load["operations"] else float("inf")
-    return float(min(by_count, load["duration_s"] or float("inf")))
+        return float(system.get("service_us", SIMULATED_SERVICE_US)) / 1000.0
+    # Nodes share the machine's cores.
+    return _alone_ms(shape) * _work(nodes) * max(1.0, nodes / cores)
+
+
+def most_per_s(settings: Settings, shape: Shape, cores: int) -> float:
+    """Operations a second that a cluster can be expected to carry, whatever is in flight."""
+    nodes = int(settings["site"]["nodes"])
+    if settings["system"]["name"] == "simulated":
+        return nodes * 1000.0 / service_ms(settings, shape, cores)
+    read_ms = DEFAULT_SERVICE_MS["read"]
+    return MOST_RATE_PER_CORE * cores * read_ms / (max(_alone_ms(shape), read_ms) * _work(nodes))
+
+
+def _alone_ms(shape: Shape) -> float:
+    return sum(share * DEFAULT_SERVICE_MS.get(name, 1.0) for name, share in shape.mix.items())
+
+
+def _work(nodes: int) -> float:
+    """One node of n has the row."""
+    return 1.0 + REMOTE_COST * (1.0 - 1.0 / nodes)
+
+
+def measured_s(settings: Settings, shape: Shape, cores: int) -> float:
+    """Expected seconds of the measured phases: whichever of operations and duration ends first. How long the file of a
+    trace lasts is not looked up."""
+    load = Load.model_validate(settings["load"])
+    lasts_s = load.measured_s if load.measured_s is not None else math.inf
+    if load.operations is not None:
+        most = most_per_s(settings, shape, cores)
+        closed = min(load.threads * 1000.0 / service_ms(settings, shape, cores), most)
+        rate_per_s = (load.capacity_fraction or 0.0) * most or load.peak_per_s() or closed
+        lasts_s = min(lasts_s, load.operations / rate_per_s)
+    return lasts_s if math.isfinite(lasts_s) else TRACE_S
+
+
+def capacity_key(settings: Settings) -> str | None:
+    """Trials of one start with the same key share one measurement of capacity; None if they need none."""
+    load = Load.model_validate(settings["load"])
+    if not load.wants_capacity:
+        return None
+    return canonical({"workload": settings["workload"], "threads": load.capacity_threads, "seconds": load.capacity_s})
+
+
+def capacity_s(settings: Settings) -> float:
+    """Seconds of a measurement of capacity, with its warm-up."""
+    load = Load.model_validate(settings["load"])
+    return load.warm_up_s + load.capacity_s + DRAIN_S
 
 
 def observed(record: TrialRecord) -> dict[Phase, float]:
@@ -205,7 +257,10 @@ def corrections(history: Sequence[TrialRecord], shapes: Shapes, cores: int) -> C
     seconds: dict[str, list[float]] = {}
     valid = [record for record in history if record.verdict.outcome == "valid"]
     for record in valid:
-        shape = shapes.of(record.settings)
+        try:
+            shape = shapes.of(record.settings)
+        except (StudyError, ValidationError):
+            continue  # of a workload's file that has been edited or moved since
         spent = observed(record)
         # Before a trial, only a start that had to be filled is wiped; the wipe at its end is in no record.
         filled = spent.pop(Phase.WIPE, None) is not None

@@ -32,6 +32,7 @@ _CORES = "share of all cores' time"
 METRICS = (
     _change("machine_cpu_user_fraction", "fraction", f"user code, {_CORES}"),
     _change("machine_cpu_system_fraction", "fraction", f"kernel and interrupts, {_CORES}"),
+    _change("machine_cpu_interrupt_fraction", "fraction", f"of these, interrupts: no process's own, {_CORES}"),
     _change("machine_cpu_iowait_fraction", "fraction", f"idle while a disk was waited for, {_CORES}"),
     _change("machine_cpu_steal_fraction", "fraction", f"taken by other guests of the hardware, {_CORES}"),
     _change("machine_cpu_idle_fraction", "fraction", f"idle, {_CORES}"),

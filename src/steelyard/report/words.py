@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from steelyard.analysis.results import Results
+from steelyard.model.load import Load, Offered
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -84,21 +86,22 @@ def shared(records: Sequence[TrialRecord]) -> str:
 
 def _load(study: Study) -> str:
     load = study.load
-    amount = " or ".join(
-        text
-        for text in (
-            f"{load.operations:,} operations" if load.operations else "",
-            f"{duration(load.duration_s)}" if load.duration_s else "",
+    amount = (
+        " or ".join(
+            text
+            for text in (
+                f"{load.operations:,} operations" if load.operations else "",
+                f"{duration(load.measured_s)}" if load.measured_s else "",
+            )
+            if text
         )
-        if text
+        or "the whole trace"
     )
-    threads = count(load.threads, "operation")
-    if load.schedule == "closed":
-        why = "so that one client waits for each answer" if load.threads == 1 else "which measures saturation"
-        how = f"a closed loop with {threads} in flight: each next operation is sent when the last is answered, {why}"
+    if load.phases:
+        told = (f"“{phase.name}” for {duration(phase.duration_s)}: {_how(load, phase)}" for phase in load.phases)
+        how = f"{len(load.phases)} phases without a pause: {'; '.join(told)}"
     else:
-        kind = "a constant rate" if load.schedule == "constant" else "Poisson arrivals"
-        how = f"an open loop ({kind}, {load.rate_per_s:,g} operations a second offered, at most {threads} in flight)"
+        how = _how(load, load)
     workloads = study.factors.get("workload") or study.factors.get("workload.name") or (study.workload.name,)
     kind_word = "workload" if len(workloads) == 1 else "workloads"
     settings = {name: value for name, value in study.workload.settings.items() if name != "name"}
@@ -111,6 +114,42 @@ def _load(study: Study) -> str:
         "an operation "
         f"without an answer after {load.timeout_ms:,} ms counts as an error."
     )
+
+
+def _how(load: Load, offered: Offered) -> str:
+    """How operations of one phase come to be due."""
+    threads = load.threads_of(offered)
+    operations = count(threads, "operation")
+    if offered.schedule == "closed":
+        why = "so that one client waits for each answer" if threads == 1 else "which measures saturation"
+        return (
+            f"a closed loop with {operations} in flight: each next operation is sent when the last is answered, {why}"
+        )
+    rate = f"{offered.rate_per_s:,g} operations a second" if offered.rate_per_s else ""
+    if offered.capacity_fraction:
+        rate = f"{offered.capacity_fraction:.0%} of capacity, by a closed loop in each start,"
+    match offered.schedule:
+        case "constant":
+            kind = f"a constant rate, {rate} offered"
+        case "poisson":
+            kind = f"Poisson arrivals, {rate} offered"
+        case "ramp":
+            kind = (
+                f"from {offered.from_per_s:,g} to {offered.to_per_s:,g} operations a second within {offered.ramp_s:g} s"
+            )
+        case "steps":
+            rates = listed([f"{one:,g}" for one in offered.rates_per_s or ()])
+            kind = f"steps of {offered.step_s:g} s at {rates} operations a second"
+        case "sine":
+            kind = (
+                f"{offered.mean_per_s:,g} operations a second, swinging by {offered.amplitude_per_s:,g} "
+                f"every {offered.period_s:g} s"
+            )
+        case _:
+            fast = "" if offered.speed in (None, 1) else f", {offered.speed:g} times as fast"
+            kind = f"at the time stamps of {offered.trace}{fast}"
+    arrivals = ", Poisson arrivals" if offered.arrivals == "poisson" else ""
+    return f"an open loop ({kind}{arrivals}, at most {operations} in flight)"
 
 
 def _spoken(name: str) -> str:
@@ -171,10 +210,17 @@ def _validity(study: Study, records: Sequence[TrialRecord], results: Results) ->
     sentence += (
         f" A trial is invalid if more than {100 * limits.error_fraction:g}% of its operations fail, if the "
         "generator’s busiest thread "
-        f"takes more than {100 * limits.generator_cpu_fraction:g}% of its core, if no sample of a node arrives for "
-        f"{limits.probe_gap_s:g} s, or if others take "
-        f"more than {100 * limits.steal_fraction:g}% of the processor."
+        f"takes more than {100 * limits.generator_cpu_fraction:g}% of its core or the generator reaches "
+        f"{100 * limits.generator_ceiling_fraction:g}% of its calibrated ceiling, if no sample of a probe on a node "
+        f"arrives for {limits.probe_gap_s:g} s, if other guests of the hardware take more than "
+        f"{100 * limits.steal_fraction:g}% of the processor, or if other programs take more than "
+        f"{100 * limits.foreign_cpu_fraction:g}% of it."
     )
+    notes = Counter(note for record in records for note in record.verdict.notes)
+    for note, times in sorted(notes.items()):
+        of = "" if times == len(records) else f"Of {times:,} of {count(len(records), 'attempt')}, "
+        text = f"{of}{note}"
+        sentence += f" {text[0].upper()}{text[1:]}."
     return sentence
 
 

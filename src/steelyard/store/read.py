@@ -1,4 +1,7 @@
-"""Read a store: what is sealed, and nothing else. Needs no more than the folder."""
+"""Read a store: what is sealed, and nothing else. Needs no more than the folder.
+
+What looks like a secret is redacted here too, so that a report of a store of before references existed shows none.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,13 @@ from pydantic import ValidationError
 
 from steelyard.model.errors import StoreError
 from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.secret import redacted
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
+
+TOLD = ("settings", "treatment")
+"""What of a trial's record the study's author has written."""
 
 
 class Store:
@@ -33,8 +40,8 @@ class Store:
         """The study as it was last run."""
         path = self.folder / layout.STUDY_JSON
         try:
-            return Study.model_validate_json(path.read_text(encoding="utf-8"))
-        except ValidationError as error:
+            return Study.model_validate(redacted(json.loads(path.read_text(encoding="utf-8"))))
+        except (ValidationError, json.JSONDecodeError) as error:
             raise StoreError(f"{path} cannot be read: {error}", "was it written by another version?") from error
 
     @property
@@ -43,9 +50,9 @@ class Store:
         path = self.folder / layout.PLAN
         if not path.is_file():
             return None
-        head, *lines = path.read_text(encoding="utf-8").splitlines()
-        trials = tuple(PlannedTrial.model_validate_json(line) for line in lines)
-        return Plan.model_validate({**json.loads(head), "trials": trials})
+        head, *lines = (redacted(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines())
+        trials = tuple(PlannedTrial.model_validate(line) for line in lines)
+        return Plan.model_validate({**head, "trials": trials})
 
     def trials(self) -> tuple[TrialRecord, ...]:
         """Every sealed attempt, in order of time. Treatments are named as the plan names them now, so that trials of
@@ -63,13 +70,14 @@ class Store:
         path = folder / layout.TRIAL_JSON
         content = path.read_text(encoding="utf-8")
         try:
-            found = json.loads(content).get("format")
+            read = json.loads(content)
+            found = read.get("format")
             if found != layout.FORMAT:
                 raise StoreError(
                     f"{path} has format {found}, this version reads {layout.FORMAT}", "use the version that wrote it"
                 )
-            return TrialRecord.model_validate_json(content)
-        except (ValidationError, json.JSONDecodeError) as error:
+            return TrialRecord.model_validate({**read, **{key: redacted(read[key]) for key in TOLD}})
+        except (ValidationError, json.JSONDecodeError, KeyError) as error:
             raise StoreError(
                 f"{path} cannot be read: {error}", "restore it from a copy, or remove its folder"
             ) from error
@@ -96,7 +104,7 @@ class Store:
         """Facts by name: `machine`, `n1`, `system:n1`."""
         folder = self.folder_of(record) / layout.FACTS
         return {
-            path.stem.replace(".", ":", 1): json.loads(path.read_text(encoding="utf-8"))
+            path.stem.replace(".", ":", 1): redacted(json.loads(path.read_text(encoding="utf-8")))
             for path in sorted(folder.glob("*.json"))
         }
 

@@ -23,6 +23,7 @@ import polars as pl
 from steelyard.model.errors import StoreError
 from steelyard.model.plan import Plan
 from steelyard.model.sample import Sample
+from steelyard.model.secret import Concealer
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
@@ -61,7 +62,8 @@ def sha256_of(path: Path) -> str:
 class TrialDraft:
     """One attempt of a trial while it is being measured."""
 
-    def __init__(self, trials: Path, trial_id: str, attempt: int) -> None:
+    def __init__(self, trials: Path, trial_id: str, attempt: int, conceal: Concealer) -> None:
+        self._conceal = conceal
         name = layout.trial_folder(trial_id, attempt)
         self.final = trials / name
         self.folder = trials / f"{layout.PARTIAL_PREFIX}{name}{layout.PARTIAL_SUFFIX}"
@@ -78,11 +80,13 @@ class TrialDraft:
     def facts(self, name: str, facts: Mapping[str, str]) -> None:
         """Facts of a node (`n1`), of a system on it (`system:n1`), or of the machine."""
         path = self.folder / layout.FACTS / f"{name.replace(':', '.')}.json"
-        path.write_text(json.dumps(dict(facts), indent=1, sort_keys=True), encoding="utf-8")
+        told = self._conceal.tree(dict(facts))
+        path.write_text(json.dumps(told, indent=1, sort_keys=True), encoding="utf-8")
 
     def links(self, links: Sequence[Mapping[str, Any]]) -> None:
         """Measured paths between nodes."""
-        (self.folder / layout.LINKS_JSON).write_text(json.dumps(list(links), indent=1), encoding="utf-8")
+        told = self._conceal.tree(list(links))
+        (self.folder / layout.LINKS_JSON).write_text(json.dumps(told, indent=1), encoding="utf-8")
 
     def intervals(self, node: str, records: Iterable[Mapping[str, Any]]) -> None:
         """Interval records of one load node, as they came off the wire."""
@@ -113,13 +117,14 @@ class TrialDraft:
         """Keep a log of a node."""
         folder = self.folder / layout.LOGS / node
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
+        (folder / name).write_bytes(self._conceal.content(content))
 
     def seal(self, record: TrialRecord) -> TrialRecord:
         """Checksums, then one rename. Returns the record as written."""
         files = sorted(path for path in self.folder.rglob("*") if path.is_file() and path.name != layout.TRIAL_JSON)
         checksums = {str(path.relative_to(self.folder)): sha256_of(path) for path in files}
-        sealed = record.model_copy(update={"checksums": checksums})
+        verdict = type(record.verdict).model_validate(self._conceal.tree(record.verdict.model_dump()))
+        sealed = record.model_copy(update={"checksums": checksums, "verdict": verdict})
         write_atomically(self.folder / layout.TRIAL_JSON, sealed.model_dump_json(indent=1))
         self.folder.rename(self.final)
         _sync_folder(self.final.parent)
@@ -131,9 +136,11 @@ class TrialDraft:
 
 
 class StoreWriter:
-    """The one writer of a study's folder, guarded by a lock that dies with the process."""
+    """The one writer of a study's folder, guarded by a lock that dies with the process. What nodes, logs and errors say
+    is written without secrets: those that `conceal` knows, and those that stand under keys that look secret."""
 
-    def __init__(self, root: Path, study: str) -> None:
+    def __init__(self, root: Path, study: str, conceal: Concealer | None = None) -> None:
+        self.conceal = conceal or Concealer()
         self.folder = root / study
         self.trials = self.folder / layout.TRIALS
         self.trials.mkdir(parents=True, exist_ok=True)
@@ -173,7 +180,7 @@ class StoreWriter:
 
     def event(self, event: str, **facts: Any) -> None:
         """Append one line to the journal."""
-        line = json.dumps({"t_s": round(time.time(), 3), "event": event, **facts})
+        line = json.dumps({"t_s": round(time.time(), 3), "event": event, **self.conceal.tree(facts)})
         with (self.folder / layout.EVENTS).open("a", encoding="utf-8") as handle:
             handle.write(line + "\n")
 
@@ -187,4 +194,4 @@ class StoreWriter:
 
     def draft(self, trial_id: str, attempt: int) -> TrialDraft:
         """Begin an attempt."""
-        return TrialDraft(self.trials, trial_id, attempt)
+        return TrialDraft(self.trials, trial_id, attempt, self.conceal)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from steelyard.model.errors import StudyError
+from steelyard.model.secret import redacted
 from steelyard.study.fields import lookup
 
 LONGEST_READ = 60
@@ -43,8 +44,11 @@ class Missing:
 
 def problem(key: str, read: object, what: str, allowed: Sequence[str] = (), *, near: bool = True) -> StudyError:
     """One error, not yet placed in its file. `allowed`: right names in place of what was read, or of the key's end."""
+    read = redacted(read, key) if isinstance(read, (str, int, float, list, tuple)) else read
     wrong = str(read) if isinstance(read, str) and "no such key" not in what else key.rpartition(".")[2]
-    close = difflib.get_close_matches(wrong, allowed, n=1, cutoff=0.5) if near else []
+    ends = {name.rpartition(".")[2]: name for name in reversed(allowed)}
+    close = difflib.get_close_matches(wrong, [*allowed, *ends], n=1, cutoff=0.5) if near else []
+    close = [ends.get(name, name) for name in close]
     tail = f"; did you mean {close[0]!r}?" if close else ""
     tail += f"{'' if close else ';'} allowed: {', '.join(allowed)}" if allowed else ""
     shown = "" if isinstance(read, (Missing, Mapping)) else f" = {_shorten(read)}"
@@ -68,13 +72,13 @@ def _translate(details: ErrorDetails, prefix: str, model: type[BaseModel], also:
     key = ".".join([prefix, *location] if prefix else location)
     kind, read, facts = details["type"], details["input"], details.get("ctx", {})
     if kind == "extra_forbidden":
-        inner = _model_at(model, location[:-1])
+        inner = _model_at(model, _fields(location[:-1]))
         names = tuple(inner.model_fields) if inner else ()
         return problem(key, read, "no such key", (*names, *(also if len(location) == 1 else ())))
     if kind == "missing":
         return problem(key, Missing(), "must be given")
     if kind == "literal_error":
-        field = lookup(model, location) if location else None
+        field = lookup(model, _fields(location)) if location else None
         choices = tuple(str(choice) for choice in get_args(field.annotation)) if field else (str(facts["expected"]),)
         return problem(key, read, "not allowed", choices)
     if kind in BOUNDS:
@@ -85,12 +89,18 @@ def _translate(details: ErrorDetails, prefix: str, model: type[BaseModel], also:
     return problem(key, read, KINDS.get(kind, details["msg"].replace("Input should be", "must be")))
 
 
+def _fields(location: Sequence[str]) -> list[str]:
+    """The fields of a place, without the numbers of entries in a list."""
+    return [part for part in location if not part.isdigit()]
+
+
 def _model_at(model: type[BaseModel], location: Sequence[str]) -> type[BaseModel] | None:
     if not location:
         return model
     field = lookup(model, location)
     annotation: Any = field.annotation if field else None
-    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+    found = (one for one in (annotation, *get_args(annotation)) if isinstance(one, type) and issubclass(one, BaseModel))
+    return next(found, None)
 
 
 def placed(error: StudyError, path: str, line: int) -> StudyError:

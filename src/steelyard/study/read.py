@@ -34,6 +34,7 @@ def read(path: Path, *, scale: float = 1.0) -> Study:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise StudyError(f"{path}: cannot be read: {reason}", "name a study file", path=str(path)) from error
+    plugin.look_beside(path)
     return read_text(text, str(path), scale=scale)
 
 

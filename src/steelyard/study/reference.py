@@ -21,6 +21,7 @@ from steelyard.model.study import (
     Design,
     Limits,
     Load,
+    LoadPhase,
     SiteChoice,
     Study,
 )
@@ -33,11 +34,14 @@ TABLES: dict[str, type[BaseModel]] = {
     "system": Choice,
     "workload": Choice,
     "load": Load,
+    "load.phases": LoadPhase,
     "data": Data,
     "design": Design,
     "analysis": AnalysisChoice,
     "limits": Limits,
 }
+LISTS = ("load.phases",)
+"""Tables of which there may be several."""
 PURPOSE = {
     "study": "What is asked.",
     "site": "Where the nodes come from. Beside these keys: the settings of the site that is named.",
@@ -116,27 +120,30 @@ def text() -> str:
 
 
 def _top() -> Iterator[str]:
-    own = _properties(Study)
+    own = properties(Study)
     yield "## Keys before the first table\n"
-    yield from _rows({name: own[name] for name in ("format", "probes")}, None)
+    yield from rows({name: own[name] for name in ("format", "probes")}, None)
     yield ""
 
 
 def _section(table: str) -> Iterator[str]:
     model = TABLES[table]
-    yield f"## `[{table}]`\n"
+    yield f"## `[[{table}]]`\n" if table in LISTS else f"## `[{table}]`\n"
     purpose = PURPOSE.get(table) or (model.__doc__ or "").strip()
     yield purpose + "\n"
     changes = {name: _varies(table, name, "") for name in model.model_fields}
-    yield from _rows(_properties(model), changes if table in ("site", "load", "data") else None)
+    yield from rows(properties(model), changes if table in ("site", "load", "data") else None)
     yield ""
     if table in SEAMS:
         for names in _families(table):
             yield from _plugins(table, names)
 
 
-def _properties(model: type[BaseModel]) -> dict[str, Any]:
+def properties(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of each field, and whether it is required."""
     schema = model.model_json_schema()
+    if "$ref" in schema:  # a model that contains itself
+        schema = schema["$defs"][schema["$ref"].rpartition("/")[2]]
     required = schema.get("required", ())
     return {name: {**field, "required": name in required} for name, field in schema.get("properties", {}).items()}
 
@@ -145,7 +152,7 @@ def _families(seam: str) -> list[tuple[str, ...]]:
     """Plug-ins with the same settings but other defaults, together."""
     families: dict[str, list[str]] = {}
     for name in plugin.names(seam):
-        fields = _properties(settings_model(seam, name))
+        fields = properties(settings_model(seam, name))
         meaning = {key: (field.get("description"), _kind(field)) for key, field in fields.items()}
         families.setdefault(json.dumps(meaning), []).append(name)
     return [tuple(names) for names in families.values()]
@@ -156,14 +163,14 @@ def _plugins(seam: str, names: Sequence[str]) -> Iterator[str]:
     for name in names:
         lines = (settings_model(seam, name).__doc__ or "").strip().split("\n\n")[0].split("\n")
         yield (f"`{name}`: " if len(names) > 1 else "") + " ".join(line.strip() for line in lines) + "\n"
-    fields = {name: _properties(settings_model(seam, name)) for name in names}
+    fields = {name: properties(settings_model(seam, name)) for name in names}
     first = fields[names[0]]
     if not first:
         yield "No settings.\n"
         return
     differ = [key for key in first if len({_default(fields[name][key]) for name in names}) > 1]
     shown = {key: {**field, "varied": key in differ} for key, field in first.items()}
-    yield from _rows(shown, {key: _varies(seam, key, names[0]) for key in first})
+    yield from rows(shown, {key: _varies(seam, key, names[0]) for key in first})
     yield ""
     if differ:
         yield "Defaults that differ:\n"
@@ -180,7 +187,8 @@ def _varies(table: str, key: str, name: str) -> str:
     return "starts" if hard(f"{table}.{key}", {table: (name,)} if name else {}) else "trials"
 
 
-def _rows(fields: Mapping[str, Any], changes: Mapping[str, str] | None) -> Iterator[str]:
+def rows(fields: Mapping[str, Any], changes: Mapping[str, str] | None) -> Iterator[str]:
+    """A table of fields as `properties` gives them. `changes`: field to what it varies over, for a column of that."""
     extra = " varies over |" if changes is not None else ""
     yield f"| key | type | default |{extra} meaning |"
     yield "| --- | --- | --- |" + (" --- |" if changes is not None else "") + " --- |"
@@ -213,6 +221,7 @@ KINDS = {
     "boolean": "true or false",
     "array": "list",
     "object": "table",
+    "distribution": "distribution",
 }
 
 

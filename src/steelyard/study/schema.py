@@ -17,6 +17,7 @@ from steelyard.study.fields import SEAMS, SECTIONS, settings_model
 from steelyard.study.generated import keep
 
 REF = "#/$defs/"
+PATH = "Path of a plug-in's Python file, or of a workload's TOML file."
 LEVEL: dict[str, Any] = {"type": ["string", "integer", "number", "boolean"]}
 
 
@@ -78,7 +79,7 @@ def _plugin(seam: str, name: str, definitions: dict[str, Any]) -> dict[str, Any]
 def _by_path(model: type[BaseModel]) -> dict[str, Any]:
     """A plug-in of the user's own: its settings are not known here."""
     own = _own(model)
-    own["name"] = {"type": "string", "pattern": r"(\.py$|/)", "description": "Path of a plug-in's Python file."}
+    own["name"] = {"type": "string", "pattern": r"(\.py$|\.toml$|/)", "description": PATH}
     return {"type": "object", "title": "a plug-in's path", "properties": own, "required": ["name"]}
 
 

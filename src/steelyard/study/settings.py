@@ -13,11 +13,16 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from steelyard.model.errors import StudyError
+from steelyard.model.secret import literals
 from steelyard.model.study import Level, Study
 from steelyard.study.fields import SEAMS, SECTIONS, dotted, hard, names_in_use, put, settings_model
-from steelyard.study.problems import from_validation, problem
+from steelyard.study.problems import Missing, from_validation, problem
 
 HASH_DIGITS = 12
+IN_PLAIN_SIGHT = (
+    "a secret must not stand in a study: it would be copied into the store; write 'env:NAME' and set that variable "
+    "where the study runs, or 'file:/path' of a file outside of the store"
+)
 
 
 def settings_of(study: Study, treatment: Mapping[str, Level]) -> dict[str, Any]:
@@ -41,7 +46,7 @@ def complete(
     for factor, level in treatment.items():
         put(changed, dotted(factor), level)
     settings: dict[str, Any] = {}
-    errors: list[StudyError] = []
+    errors: list[StudyError] = [problem(key, Missing(), IN_PLAIN_SIGHT) for key in literals(changed)]
     for section, model in SECTIONS.items():
         table = changed[section]
         own = {key: item for key, item in table.items() if key in model.model_fields or section not in SEAMS}

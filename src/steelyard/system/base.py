@@ -28,6 +28,8 @@ class Endpoint:
     """`address:port` of every node."""
     keyspace: str = ""
     table: str = ""
+    tls_ca: str | None = None
+    """PEM file of the authority of the nodes' certificates, if the system made one and clients may encrypt."""
 
 
 class System(Protocol):

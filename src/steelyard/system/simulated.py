@@ -23,7 +23,7 @@ from steelyard.model.base import Value
 from steelyard.model.errors import CommandFailed, SystemFault
 from steelyard.model.schema import Schema
 from steelyard.node import agent
-from steelyard.node.base import Node
+from steelyard.node.base import START, Node
 from steelyard.node.command import run, spawn
 from steelyard.node.process import living, stop, write_record
 from steelyard.system.base import Endpoint
@@ -134,7 +134,8 @@ class Simulated:
         for name in ("service_us", "contention", "coherency", "start_cv", "trial_cv"):
             argv += [f"--{name.replace('_', '-')}", repr(getattr(asked, name))]
         argv += ["--servers", str(asked.servers), "--service-distribution", asked.service_distribution]
-        argv += ["--seed", str(start_seed(asked.seed, node.environment.get(LEASE, "")))]
+        start = node.environment.get(START) or node.environment.get(LEASE, "")
+        argv += ["--seed", str(start_seed(asked.seed, start))]
         for stall in asked.stall or ():
             argv += ["--stall", stall]
         return [*argv, "--remember"] if asked.remember else argv
@@ -156,14 +157,9 @@ class Simulated:
         return "beginning to listen" if living(node.folder / RECORD) is not None else "not running"
 
     async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
-        """Keyspace and table on all nodes (the first tells the others). Idempotent."""
-        columns = ", ".join([f"{schema.key} text PRIMARY KEY", *(f"{field} text" for field in schema.fields)])
-        replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
-        await self._say(
-            nodes[0],
-            f"CREATE KEYSPACE IF NOT EXISTS {schema.keyspace} WITH replication = {replication}",
-            f"CREATE TABLE IF NOT EXISTS {schema.keyspace}.{schema.table} ({columns})",
-        )
+        """Keyspace and tables on all nodes (the first tells the others). Idempotent. Raises SystemFault for what the
+        simulated cluster does not know."""
+        await self._say(nodes[0], schema.create_keyspace(1), *schema.create_rest())
 
     def endpoint(self, nodes: Sequence[Node], schema: Schema) -> Endpoint:
         """Every node's port."""
@@ -229,8 +225,8 @@ class Simulated:
         await self.truncate(nodes, schema)
 
     async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:
-        """Empty the table on all nodes."""
-        await self._say(nodes[0], f"TRUNCATE {schema.keyspace}.{schema.table}")
+        """Empty the tables on all nodes."""
+        await self._say(nodes[0], *(f"TRUNCATE {schema.full_name(table.name)}" for table in schema.all_tables()))
 
     async def _say(self, node: Node, *statements: str) -> list[list[dict[str, Any]]]:
         try:
@@ -272,10 +268,11 @@ class Simulated:
             )
 
 
-def start_seed(seed: int, lease: str) -> int:
-    """Seed of one start of a cluster: the same for all its nodes, another for the next lease. The node's own address
-    is added by the agent for the service times, not for the factors: a start is slow or fast as a whole."""
-    return int.from_bytes(hashlib.sha256(f"{seed}/{lease}".encode()).digest()[:8], "big") >> 1
+def start_seed(seed: int, start: str) -> int:
+    """Seed of one start of a cluster: the same for all its nodes, another for the next start; `start` is what the study
+    calls it, or the lease outside of a study. The node's own address is added by the agent for the service times, not
+    for the factors: a start is slow or fast as a whole."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{start}".encode()).digest()[:8], "big") >> 1
 
 
 def create(settings: Settings, cache_folder: Path) -> Simulated:

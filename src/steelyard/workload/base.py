@@ -7,7 +7,8 @@ pure function of (seed, index); Python only says which.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -31,6 +32,45 @@ class Workload(Protocol):
 
     def order(self) -> dict[str, Any]:
         """The `workload` object of the agent's order (see `schema/order.schema.json`)."""
+        ...
+
+
+@dataclass(frozen=True)
+class OperationShape:
+    """One kind of operation, as far as people and estimates want to know."""
+
+    name: str
+    share: float
+    """Of all operations."""
+    keys: str
+    """Which records."""
+    does: str
+    """What is sent, in words."""
+    kind: str
+    """Which of YCSB's operations costs about as much: read, update, insert, scan, read_modify_write."""
+    bytes: int
+    """Of the values that it sends, roughly."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a workload comes to."""
+
+    about: str
+    records: int
+    record_bytes: int
+    """Of the values that fill one record, roughly."""
+    filling: str
+    """What fills the tables, in words."""
+    operations: tuple[OperationShape, ...]
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """Ability: says what it does. Plans estimate by it, `check` shows it."""
+
+    def explain(self) -> Explanation:
+        """Operations, shares, sizes."""
         ...
 
 

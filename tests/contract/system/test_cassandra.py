@@ -106,7 +106,7 @@ def test_a_ring_of_three_with_three_copies(tmp_path: Path) -> None:
             key = system.golden_key(nodes, SCHEMA, {"records": len(KEYS)})
             await system.freeze(nodes, SCHEMA, key)
             golden = {path: path.read_bytes() for path in (tmp_path / "cache" / "golden").rglob("*") if path.is_file()}
-            assert {path.parent.name for path in golden if path.suffix == ".db"} == {"n1", "n2", "n3"}
+            assert {path.parent.parent.name for path in golden if path.suffix == ".db"} == {"n1", "n2", "n3"}
             for _ in range(2):
                 await suite.write(endpoint, SCHEMA, [f"other{index}" for index in range(40)])
                 await system.thaw(nodes, SCHEMA, key)
@@ -118,7 +118,7 @@ def test_a_ring_of_three_with_three_copies(tmp_path: Path) -> None:
                 await suite.write(endpoint, SCHEMA, KEYS)
                 await system._flush(nodes, SCHEMA)
             await quiet(system, nodes)
-            assert len(list(_golden.table_folder(nodes[0], SCHEMA).glob("*-Data.db"))) < 5
+            assert len(list(_golden.table_folder(nodes[0], SCHEMA, SCHEMA.table).glob("*-Data.db"))) < 5
             assert all(path.read_bytes() == content for path, content in golden.items())
         finally:
             for node in nodes:

@@ -13,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.model.errors import SystemFault
-from steelyard.node.base import Node
+from steelyard.node.base import START, Node
 from steelyard.system.simulated import LEASE, Settings, Simulated, create, start_seed
 from steelyard.testing.system import ROWS, SCHEMA, SystemContract
 
@@ -88,6 +88,16 @@ def test_seeds_differ_by_start_and_not_by_node(tmp_path: Path) -> None:
     seeds = {start_seed(seed, lease) for seed in (1, 2) for lease in ("", "a", "b")}
     assert len(seeds) == 6
     assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+def test_a_study_s_start_draws_the_same_on_every_lease(tmp_path: Path) -> None:
+    """The lease's name is made up anew each time; the start's place in the study is not."""
+    argvs = [
+        create(Settings(), tmp_path).argv(dataclasses.replace(node, environment=node.environment | {START: "7/1/"}), ())
+        for node in (_node(tmp_path, "lease-1"), _node(tmp_path, "lease-2"))
+    ]
+    assert argvs[0] == argvs[1]
+    assert str(start_seed(1, "7/1/")) in argvs[0]
 
 
 @pytest.mark.parametrize("stall", ["2", "a:1", ":", ["1:-1"]])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.lab import cluster as cluster_module
+from steelyard.lab.parts import Known
 from steelyard.model.schema import Schema
 from steelyard.model.study import Study
 from steelyard.node.base import Node
@@ -133,11 +134,33 @@ class FakeWorkload:
         return {"kind": "ycsb"}
 
 
+CAPACITY_PER_S = 500.0
+"""What the system of the fakes can do, however much is in flight."""
+
+
 def records_of(order: Mapping[str, Any], *, errors: int = 0, milliseconds: float = 5.0) -> list[dict[str, Any]]:
     """What a well-behaved engine says for an order."""
-    phase = "populate" if order["action"] == "populate" else "measure"
-    operations = 100 if phase == "populate" else order["stop"]["operations"]
-    seconds = operations * milliseconds / 1000
+    if order["action"] == "populate":
+        return _phase_of("populate", 100, 100 * milliseconds / 1000, errors, milliseconds)
+    if "phases" not in order:
+        stop = order["stop"]
+        if stop["operations"] is None:
+            amount, seconds = _offered(order["schedule"], stop["duration_s"]), stop["duration_s"]
+        else:
+            amount, seconds = stop["operations"], stop["operations"] * milliseconds / 1000
+        return _phase_of("measure", amount, seconds, errors, milliseconds)
+    found: list[dict[str, Any]] = []
+    for phase in order["phases"]:
+        amount = _offered(phase["schedule"], phase["duration_s"])
+        found += _phase_of(phase["name"], amount, phase["duration_s"], errors, milliseconds)
+    return found
+
+
+def _offered(schedule: Mapping[str, Any], duration_s: float) -> int:
+    return int(min(schedule.get("rate_per_s", CAPACITY_PER_S), CAPACITY_PER_S) * duration_s + 0.5)
+
+
+def _phase_of(phase: str, operations: int, seconds: float, errors: int, milliseconds: float) -> list[dict[str, Any]]:
     bucket = [int(milliseconds * 1e6), int(milliseconds * 1e6) + 1023, operations]
     counts = [
         {"operation": "read", "outcome": "ok", "measure": measure, "buckets": [bucket]}
@@ -192,6 +215,9 @@ class FakeParts:
 
     def workload(self, settings: Mapping[str, Any]) -> FakeWorkload:
         return FakeWorkload()
+
+    def calibration(self, engine: str, facts: Mapping[str, str]) -> Known:
+        return Known()
 
     def engine(self, settings: Mapping[str, Any]) -> FakeEngine:
         return FakeEngine(self.script)

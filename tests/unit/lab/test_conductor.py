@@ -198,7 +198,7 @@ def test_an_error_while_cleaning_up_neither_hides_the_first_nor_stops_an_interru
 def test_a_node_that_dies_under_load_is_a_result_although_the_engine_was_content(
     script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster_module, "HEALTH_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(cluster_module, "HEALTH_TIMEOUT_S", 0.3)
 
     def die(count: int, order: Any) -> None:
         script.healthy = count != 2

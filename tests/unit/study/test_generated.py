@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from steelyard.study import reference, schema
+from steelyard.study import reference, schema, workload_reference
 from steelyard.study.generated import keep
 from tests.unit.study.paper import HEAD
 
@@ -23,6 +23,14 @@ def test_the_schema_is_up_to_date() -> None:
 def test_the_reference_page_is_up_to_date() -> None:
     found = (ROOT / "docs" / "reference" / "study-file.md").read_text(encoding="utf-8")
     assert found == reference.text(), "python -m steelyard.study.reference docs/reference/study-file.md --write"
+
+
+def test_the_page_of_workload_files_is_up_to_date_and_says_what_each_key_means() -> None:
+    found = (ROOT / "docs" / "reference" / "workload-file.md").read_text(encoding="utf-8")
+    command = "python -m steelyard.study.workload_reference docs/reference/workload-file.md --write"
+    assert found == workload_reference.text(), command
+    rows = [line for line in found.splitlines() if line.startswith("| `")]
+    assert [line for line in rows if line.endswith("|  |")] == []
 
 
 def test_every_key_of_the_reference_page_says_what_it_means() -> None:

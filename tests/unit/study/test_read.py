@@ -79,14 +79,20 @@ def test_hard_and_easy(factor: str, level: str, hard: bool) -> None:
 
 
 CASES = {
-    "load.thread = 4: no such key; did you mean 'threads'? allowed: engine, schedule, threads": "thread = 4\n",
+    "load.thread = 4: no such key; did you mean 'threads'? allowed: schedule, rate_per_s": "thread = 4\n",
     "paper.toml:20: load.threads = 0: must be at least 1": "threads = 0\n",
     "paper.toml:20: load.threads = 'many': must be a whole number": 'threads = "many"\n',
     "load.schedule = 'poison': not allowed; did you mean 'poisson'?": 'schedule = "poison"\n',
     "paper.toml:20: load.read_consistency = 'QOURUM': not allowed; did you mean 'QUORUM'?": (
         'read_consistency = "QOURUM"\n'
     ),
-    "paper.toml:18: load: rate_per_s belongs to an open schedule": "rate_per_s = 10\n",
+    "paper.toml:18: load: rate_per_s belongs to schedule constant or poisson, this one is closed": "rate_per_s = 10\n",
+    "paper.toml:24: load.phases.0.schedule = 'poison': not allowed; did you mean 'poisson'?": (
+        '\n[[load.phases]]\nname = "a"\nduration_s = 1\nschedule = "poison"\n'
+    ),
+    "load.phases.0.rate_s = 1: no such key; did you mean 'rate_per_s'?": (
+        '[[load.phases]]\nname = "a"\nduration_s = 1\nrate_s = 1\n'
+    ),
     "paper.toml:21: design.ordr = 'x': no such key; did you mean 'order'?": '[design]\nordr = "x"\n',
     "paper.toml:20: loads: no such key; did you mean 'load'?": "[loads]\na = 1\n",
     "paper.toml:21: factors.load.thread: no such key: a factor is a field of the study; did you mean 'load.threads'?": (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.model.errors import StoreError, SystemFault
-from steelyard.model.schema import Schema
+from steelyard.model.schema import Schema, Table
 from steelyard.node.base import Node
 from steelyard.system.cassandra import Settings, _golden
 
@@ -20,7 +20,7 @@ SCHEMA = Schema("ycsb", "usertable", "y_id", ("field0", "field1"))
 def filled(folder: Path, count: int = 2) -> list[Node]:
     nodes = [Node(f"n{i + 1}", "database", f"10.0.0.{i + 1}", (), folder / f"n{i + 1}") for i in range(count)]
     for node in nodes:
-        table = _golden.table_folder(node, SCHEMA)
+        table = _golden.table_folder(node, SCHEMA, "usertable")
         (table / "backups").mkdir(parents=True)
         (table / "nb-1-big-Data.db").write_text(f"data of {node.name}")
         (table / "nb-1-big-TOC.txt").write_text("toc")
@@ -61,21 +61,40 @@ def test_freeze_and_stage_share_the_bytes(tmp_path: Path) -> None:
     golden.freeze(nodes, SCHEMA, "k")
     assert golden.has("k")
     files = golden.files("k")
-    assert files == {node.name: {"nb-1-big-Data.db": 10, "nb-1-big-TOC.txt": 3} for node in nodes}
-    staged = golden.stage(nodes[1], SCHEMA, "k", files["n2"])
-    assert staged is not None
-    assert (staged / "nb-1-big-Data.db").stat().st_ino == (tmp_path / "golden/k/n2/nb-1-big-Data.db").stat().st_ino
+    assert files == {node.name: {"usertable/nb-1-big-Data.db": 10, "usertable/nb-1-big-TOC.txt": 3} for node in nodes}
+    staged = golden.stage(nodes[1], SCHEMA, "k", files["n2"])["usertable"]
+    kept = tmp_path / "golden/k/n2/usertable/nb-1-big-Data.db"
+    assert (staged / "nb-1-big-Data.db").stat().st_ino == kept.stat().st_ino
     (staged / "nb-1-big-Data.db").rename(staged / "nb-7-big-Data.db")
     assert golden.files("k") == files
     assert [path.name for path in (tmp_path / "golden").iterdir()] == ["k"]
 
 
+def test_every_table_of_a_workload_is_kept(tmp_path: Path) -> None:
+    tables = tuple(Table(name, "id int PRIMARY KEY") for name in ("users", "orders"))
+    schema = Schema("shop", "users", tables=tables)
+    node, golden = Node("n1", "database", "10.0.0.1", (), tmp_path / "n1"), _golden.Golden(tmp_path / "golden")
+    for table in ("users", "orders"):
+        folder = _golden.table_folder(node, schema, table)
+        folder.mkdir(parents=True)
+        (folder / "nb-1-big-Data.db").write_text(table)
+    golden.freeze([node], schema, "k")
+    files = golden.files("k")
+    assert files == {"n1": {"users/nb-1-big-Data.db": 5, "orders/nb-1-big-Data.db": 6}}
+    staged = golden.stage(node, schema, "k", files["n1"])
+    assert {table: (folder / "nb-1-big-Data.db").read_text() for table, folder in staged.items()} == {
+        "users": "users",
+        "orders": "orders",
+    }
+    assert _golden.table_id(schema, "users") != _golden.table_id(schema, "orders")
+
+
 def test_a_node_without_data_has_nothing_to_import(tmp_path: Path) -> None:
     nodes, golden = filled(tmp_path, 1), _golden.Golden(tmp_path / "golden")
-    for path in _golden.table_folder(nodes[0], SCHEMA).glob("nb-*"):
+    for path in _golden.table_folder(nodes[0], SCHEMA, "usertable").glob("nb-*"):
         path.unlink()
     golden.freeze(nodes, SCHEMA, "k")
-    assert golden.stage(nodes[0], SCHEMA, "k", golden.files("k")["n1"]) is None
+    assert golden.stage(nodes[0], SCHEMA, "k", golden.files("k")["n1"]) == {}
 
 
 def test_copies_where_links_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +110,7 @@ def test_copies_where_links_cannot_be(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_waits_for_a_compaction_to_end(tmp_path: Path) -> None:
     (node,), golden = filled(tmp_path, 1), _golden.Golden(tmp_path / "golden")
-    table = _golden.table_folder(node, SCHEMA)
+    table = _golden.table_folder(node, SCHEMA, "usertable")
     transaction = table / "nb_txn_compaction_1.log"
     transaction.touch()
 
@@ -105,12 +124,12 @@ def test_waits_for_a_compaction_to_end(tmp_path: Path) -> None:
     thread.start()
     golden.freeze([node], SCHEMA, "k")
     thread.join()
-    assert set(golden.files("k")["n1"]) == {"nb-2-big-Data.db", "nb-2-big-TOC.txt"}
+    assert set(golden.files("k")["n1"]) == {"usertable/nb-2-big-Data.db", "usertable/nb-2-big-TOC.txt"}
 
 
 def test_gives_up_on_files_that_never_hold_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (node,), golden = filled(tmp_path, 1), _golden.Golden(tmp_path / "golden")
-    (_golden.table_folder(node, SCHEMA) / "nb_txn_compaction_1.log").touch()
+    (_golden.table_folder(node, SCHEMA, "usertable") / "nb_txn_compaction_1.log").touch()
     monkeypatch.setattr(_golden, "STABLE_TIMEOUT_S", 0.05)
     with pytest.raises(SystemFault, match="kept changing"):
         golden.freeze([node], SCHEMA, "k")
@@ -122,7 +141,7 @@ def test_gives_up_on_files_that_never_hold_still(tmp_path: Path, monkeypatch: py
 def test_damage_is_told(tmp_path: Path, damage: str) -> None:
     nodes, golden = filled(tmp_path), _golden.Golden(tmp_path / "golden")
     golden.freeze(nodes, SCHEMA, "k")
-    file = tmp_path / "golden" / "k" / ("manifest.json" if damage == "manifest" else "n1/nb-1-big-Data.db")
+    file = tmp_path / "golden" / "k" / ("manifest.json" if damage == "manifest" else "n1/usertable/nb-1-big-Data.db")
     file.unlink()
     if damage != "missing":
         file.write_text("x")

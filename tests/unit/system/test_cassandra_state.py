@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.model.schema import Schema
+from steelyard.model.schema import Schema, Table
 from steelyard.node.base import Node
 from steelyard.system.cassandra import Settings, _facts, _process, _state
 from steelyard.system.cassandra._config import Folders
@@ -156,14 +156,41 @@ def test_table_in_force_speaks_the_words_of_the_settings() -> None:
         [{"replication": {"class": "org.apache.cassandra.locator.SimpleStrategy", "replication_factor": "3"}}],
         [
             {
+                "table_name": "usertable",
                 "compression": {"class": "org.apache.cassandra.io.compress.ZstdCompressor", "chunk_length_in_kb": "16"},
                 "compaction": {"class": "org.apache.cassandra.db.compaction.UnifiedCompactionStrategy"},
             }
         ],
     )
-    asked = _state.asked_of_table(Settings(replication_factor=3, compression="zstd", compaction="unified"))
-    assert _state.table_in_force(answers) == asked
-    assert set(_state.table_in_force(([], [])).values()) == {"missing"}
+    settings = Settings(replication_factor=3, compression="zstd", compaction="unified")
+    asked = {"replication_factor": "3", "compression": "zstd", "compaction": "unified"}
+    assert _state.asked_of_tables(settings, SCHEMA) == asked
+    assert _state.tables_in_force(SCHEMA, answers) == asked
+    assert set(_state.tables_in_force(SCHEMA, ([], [])).values()) == {"missing"}
+
+
+def test_a_workload_brings_types_tables_and_indexes() -> None:
+    schema = Schema(
+        "Shop",
+        "users",
+        types=(("address", "street text"),),
+        tables=(
+            Table("users", "id int PRIMARY KEY, at frozen<address>", ("compaction = {'class': 'X'}",), ("(at)",)),
+            Table("hits", "id int PRIMARY KEY, n counter"),
+        ),
+    )
+    keyspace, made_type, users, hits, index = _state.schema_statements(Settings(), schema)
+    assert keyspace.startswith('CREATE KEYSPACE IF NOT EXISTS "Shop" WITH')
+    assert made_type == 'CREATE TYPE IF NOT EXISTS "Shop".address (street text)'
+    assert users.count("compaction") == 1
+    assert "SizeTieredCompactionStrategy" in hits
+    assert index == 'CREATE INDEX IF NOT EXISTS users_0_index ON "Shop".users (at)'
+    assert _state.asked_of_tables(Settings(), schema) == {
+        "replication_factor": "1",
+        "compression of users": "lz4",
+        "compression of hits": "lz4",
+        "compaction of hits": "size-tiered",
+    }
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from steelyard import plugin
 from tests.unit.workload.reference import EXAMPLE, ROOT
 
+PROGRAM = json.loads((ROOT / "schema" / "program-order.example.json").read_text())
 SCHEMA = json.loads((ROOT / "schema" / "order.schema.json").read_text())
 
 
@@ -22,12 +23,20 @@ def test_the_schema_is_a_schema_and_holds_the_example() -> None:
     valid(EXAMPLE)
 
 
+def test_it_holds_every_schedule() -> None:
+    phased = json.loads((ROOT / "schema" / "phased-order.example.json").read_text())
+    valid(phased)
+    known = {one["properties"]["kind"]["const"] for one in SCHEMA["$defs"]["schedule"]["oneOf"]}
+    assert {phase["schedule"]["kind"] for phase in phased["phases"]} == known - {"poisson"}
+    valid(PROGRAM)
+
+
 @pytest.mark.parametrize("name", [name for name in plugin.names("workload") if name.startswith("ycsb")])
 def test_it_holds_every_workload(name: str) -> None:
     module = plugin.find("workload", name)
     workload = module.create(module.Settings()).order()
     valid({**EXAMPLE, "workload": workload})
-    assert set(workload) == set(EXAMPLE["workload"]) == set(SCHEMA["properties"]["workload"]["properties"])
+    assert set(workload) == set(EXAMPLE["workload"]) == set(SCHEMA["$defs"]["ycsb"]["properties"])
 
 
 @pytest.mark.parametrize(
@@ -38,6 +47,9 @@ def test_it_holds_every_workload(name: str) -> None:
         {"schedule": {"kind": "constant", "rate_per_s": 100.0}},
         {"workload": {**EXAMPLE["workload"], "recrods": 1}},
         {"stop": {"operations": 0}},
+        {"workload": {**PROGRAM["workload"], "recrods": 1}},
+        {"workload": {**PROGRAM["workload"], "kind": "ycsb"}},
+        {"serial_consistency": "ONE"},
     ],
 )
 def test_it_refuses_what_the_agent_would_not_understand(change: dict[str, object]) -> None:

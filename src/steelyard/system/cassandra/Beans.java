@@ -1,7 +1,7 @@
 // Calls a few management beans of Cassandra on all nodes at once: what `nodetool flush` and `nodetool import` do, in one
 // small process instead of one large one a node, and without JNDI, which small Java runtimes lack.
-// Usage: Beans flush KEYSPACE TABLE ADDRESS:PORT...
-//        Beans import KEYSPACE TABLE ADDRESS:PORT=FOLDER...
+// Usage: Beans flush KEYSPACE ADDRESS:PORT=TABLE,TABLE...
+//        Beans import KEYSPACE ADDRESS:PORT=TABLE=FOLDER...
 
 import java.rmi.registry.LocateRegistry;
 import java.util.ArrayList;
@@ -22,9 +22,9 @@ public final class Beans {
 
     public static void main(String[] words) throws Exception {
         List<Callable<Void>> calls = new ArrayList<>();
-        for (int i = 3; i < words.length; i++) {
-            String target = words[i];
-            calls.add(() -> call(words[0], words[1], words[2], target));
+        for (int i = 2; i < words.length; i++) {
+            String[] target = words[i].split("=", 3);
+            calls.add(() -> call(words[0], words[1], target));
         }
         ExecutorService pool = Executors.newFixedThreadPool(calls.size());
         int failed = 0;
@@ -39,9 +39,8 @@ public final class Beans {
         System.exit(failed);
     }
 
-    private static Void call(String what, String keyspace, String table, String target) throws Exception {
-        int split = target.indexOf('=');
-        String contact = split < 0 ? target : target.substring(0, split);
+    private static Void call(String what, String keyspace, String[] target) throws Exception {
+        String contact = target[0];
         int colon = contact.lastIndexOf(':');
         int port = Integer.parseInt(contact.substring(colon + 1));
         RMIServer server = (RMIServer) LocateRegistry.getRegistry(contact.substring(0, colon), port).lookup("jmxrmi");
@@ -49,9 +48,9 @@ public final class Beans {
             connector.connect();
             MBeanServerConnection beans = connector.getMBeanServerConnection();
             if (what.equals("flush")) {
-                flush(beans, keyspace, table);
+                flush(beans, keyspace, target[1].split(","));
             } else if (what.equals("import")) {
-                takeIn(beans, keyspace, table, target.substring(split + 1));
+                takeIn(beans, keyspace, target[1], target[2]);
             } else {
                 throw new IllegalArgumentException(what);
             }
@@ -61,8 +60,8 @@ public final class Beans {
         return null;
     }
 
-    private static void flush(MBeanServerConnection beans, String keyspace, String table) throws Exception {
-        Object[] values = {keyspace, new String[] {table}};
+    private static void flush(MBeanServerConnection beans, String keyspace, String[] tables) throws Exception {
+        Object[] values = {keyspace, tables};
         String[] types = {String.class.getName(), String[].class.getName()};
         beans.invoke(new ObjectName(DOMAIN + "StorageService"), "forceKeyspaceFlush", values, types);
     }

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.node.base import Node
+from steelyard.node.secrets import revealed
 from steelyard.system.cassandra import _ring
 from steelyard.system.cassandra._java import Java, module_options
 from steelyard.system.cassandra._settings import Settings
@@ -100,7 +101,31 @@ def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, 
     }
     if settings.commitlog_total_space_mb is not None:
         asked["commitlog_total_space"] = f"{settings.commitlog_total_space_mb}MiB"
+    if settings.client_tls:
+        asked["client_encryption_options"] = client_encryption(peers)
     return {**asked, **settings.yaml}
+
+
+KEY_STORE = "clients.p12"
+KEY_STORE_PASSWORD = "throw-away"
+"""It guards a key that is made for one lease and goes with it; Java wants one."""
+
+
+def key_folder(peers: Sequence[Node]) -> Path:
+    """Where the cluster keeps its key: with its first node, whose folder all nodes of this machine can read."""
+    return Folders(peers[0].folder).conf
+
+
+def client_encryption(peers: Sequence[Node]) -> dict[str, Any]:
+    """`client_encryption_options`: clients may encrypt, and need not; so the laboratory's own questions stay as they
+    are, and whether the load is encrypted can differ from trial to trial."""
+    return {
+        "enabled": True,
+        "optional": True,
+        "keystore": str(key_folder(peers) / KEY_STORE),
+        "keystore_password": KEY_STORE_PASSWORD,
+        "store_type": "PKCS12",
+    }
 
 
 def garbage_options(settings: Settings) -> list[str]:
@@ -152,7 +177,7 @@ def server_argv(
         f"-Xlog:gc:file={folders.logs / 'gc.log'}:utctime,uptime:filecount=3,filesize=20m",
         *module_options(),
         *(f"-D{name}={value}" for name, value in properties.items()),
-        *settings.jvm_options,
+        *revealed(settings.jvm_options),
         "-cp",
         os.pathsep.join(str(jar) for jar in jars),
         MAIN,
@@ -164,8 +189,11 @@ def write(settings: Settings, node: Node, peers: Sequence[Node]) -> None:
     folders = Folders(node.folder)
     for folder in (folders.conf / "triggers", folders.data, folders.logs, folders.root / "tmp"):
         folder.mkdir(parents=True, exist_ok=True)
-    # JSON is YAML, and needs no further library.
-    text = json.dumps(yaml_of(settings, node, peers), indent=2)
-    (folders.conf / "cassandra.yaml").write_text(text + "\n", encoding="utf-8")
+    # JSON is YAML, and needs no further library. Only here, in a file for our user alone, secrets are in plain sight.
+    text = json.dumps(revealed(yaml_of(settings, node, peers)), indent=2)
+    config = folders.conf / "cassandra.yaml"
+    config.touch(mode=0o600)
+    config.chmod(0o600)
+    config.write_text(text + "\n", encoding="utf-8")
     logback = (resources.files(__package__) / "logback.xml").read_text(encoding="utf-8")
     (folders.conf / "logback.xml").write_text(logback, encoding="utf-8")

@@ -23,10 +23,11 @@ class NotAnswering(SystemFault):
 
 
 async def ask(
-    node: Node, port: int, statements: Sequence[str], *, timeout_s: float = TIMEOUT_S
+    node: Node, port: int, statements: Sequence[str], *, timeout_s: float = TIMEOUT_S, options: Sequence[str] = ()
 ) -> tuple[tuple[Row, ...], ...]:
-    """Rows of each statement, carried out one after another on this node. Raises NotAnswering if it cannot connect,
-    SystemFault if the server refuses a statement or does not answer in time."""
+    """Rows of each statement, carried out one after another on this node; `options`: more of the agent's, such as
+    `--tls`. Raises NotAnswering if it cannot connect, SystemFault if the server refuses a statement or does not answer
+    in time."""
     argv = [
         str(agent.find()),
         "cql",
@@ -34,6 +35,7 @@ async def ask(
         f"{node.address}:{port}",
         "--timeout-s",
         f"{timeout_s:g}",
+        *options,
         *statements,
     ]
     done = await run(node, argv, timeout_s=timeout_s * (1 + len(statements)), watch=True, check=False)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from steelyard.model.secret import is_reference, looks_secret
+
 SIZE = re.compile(r"^(\d+)(B|KiB|MiB|GiB)$")
 DURATION = re.compile(r"^(\d+)(ns|us|µs|ms|s|m|h|d)$")
 RATE = re.compile(r"^(\d+(?:\.\d+)?)(B/s|KiB/s|MiB/s)$")
@@ -86,9 +88,13 @@ def compare(asked: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict
     for name, value in flatten(asked).items():
         if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
             continue  # seed_provider and the like: the node lists its parts only, in a form of its own
-        if name in listed:
-            if normal(listed[name]) != normal(value):
-                differing[name] = (str(value), str(listed[name]))
+        if looks_secret(name) or is_reference(value, name):
+            continue  # a difference would be stored; a node whose secret is wrong does not come up
+        # A class may be asked for by its name alone; the node lists it with its parameters.
+        found = next((one for one in (name, f"{name}.class_name") if one in listed), None)
+        if found is not None:
+            if normal(listed[found]) != normal(value):
+                differing[name] = (str(value), str(listed[found]))
         elif not _within(name, value, listed):
             differing[name] = (str(value), "not listed")
     return differing

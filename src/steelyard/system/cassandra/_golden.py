@@ -1,8 +1,8 @@
 """Golden data: a filled state kept as hard links to its SSTables, which Cassandra never changes once written.
 
-A state is a folder `<key>` with one folder a node and a manifest; it exists when the manifest does. Thawing links the
-files into a folder of the node's own volume and lets the running node import them: the node moves its links, the golden
-ones stay.
+A state is a folder `<key>` with one folder a node, in it one a table, and a manifest; it exists when the manifest does.
+Thawing links the files into a folder of the node's own volume and lets the running node import them: the node moves its
+links, the golden ones stay.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from steelyard.system.cassandra._config import Folders
 from steelyard.system.cassandra._settings import Settings
 
 MANIFEST = "manifest.json"
-FORMAT = 1
+FORMAT = 2
 STABLE_TIMEOUT_S = 60.0
 STABLE_POLL_S = 0.1
 NAMESPACE = uuid.UUID("5d9a3f2e-6b7c-5c1d-9e4f-0a1b2c3d4e5f")
@@ -41,14 +41,14 @@ LAYOUT_KEYS = (
 """Keys of `cassandra.yaml` that change how SSTables are written, so that states with different ones differ."""
 
 
-def table_id(schema: Schema) -> uuid.UUID:
+def table_id(schema: Schema, table: str) -> uuid.UUID:
     """Id of a table, the same in every cluster, so that golden files fit."""
-    return uuid.uuid5(NAMESPACE, f"{schema.keyspace}.{schema.table}")
+    return uuid.uuid5(NAMESPACE, f"{schema.keyspace}.{table}")
 
 
-def table_folder(node: Node, schema: Schema) -> Path:
-    """Where a node keeps the SSTables of the table."""
-    return Folders(node.folder).data / schema.keyspace / f"{schema.table}-{table_id(schema).hex}"
+def table_folder(node: Node, schema: Schema, table: str) -> Path:
+    """Where a node keeps the SSTables of a table."""
+    return Folders(node.folder).data / schema.keyspace / f"{table}-{table_id(schema, table).hex}"
 
 
 def key_of(settings: Settings, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
@@ -85,7 +85,7 @@ class Golden:
         temporary = self.root / f"{key}.tmp-{os.getpid()}"
         shutil.rmtree(temporary, ignore_errors=True)
         try:
-            files = {node.name: _keep(table_folder(node, schema), temporary / node.name, node.name) for node in nodes}
+            files = {node.name: _keep_all(node, schema, temporary / node.name) for node in nodes}
             manifest = {"format": FORMAT, "key": key, "made_s": time.time(), "schema": asdict(schema), "files": files}
             (temporary / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
             shutil.rmtree(self.root / key, ignore_errors=True)
@@ -94,7 +94,7 @@ class Golden:
             shutil.rmtree(temporary, ignore_errors=True)
 
     def files(self, key: str) -> dict[str, dict[str, int]]:
-        """Node name to file name to size, checked against what is there. Raises StoreError on a damaged state."""
+        """Node name to `table/file` to size, checked against what is there. Raises StoreError on a damaged state."""
         folder = self.root / key
         try:
             manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
@@ -110,14 +110,19 @@ class Golden:
             raise _damaged(folder, "format or sizes differ from its manifest")
         return files
 
-    def stage(self, node: Node, schema: Schema, key: str, sizes: Mapping[str, int]) -> Path | None:
-        """Links to a node's golden files in a fresh folder of the node's volume; None if the node holds none."""
-        into = Folders(node.folder).storage / "thaw" / schema.keyspace / schema.table
-        shutil.rmtree(into, ignore_errors=True)
-        into.mkdir(parents=True)
+    def stage(self, node: Node, schema: Schema, key: str, sizes: Mapping[str, int]) -> dict[str, Path]:
+        """Links to a node's golden files in fresh folders of the node's volume: table to folder, of those tables of
+        which the node holds anything."""
+        root = Folders(node.folder).storage / "thaw" / schema.keyspace
+        shutil.rmtree(root, ignore_errors=True)
+        staged = {}
         for name in sizes:
-            link_or_copy(self.root / key / node.name / name, into / name)
-        return into if sizes else None
+            table = name.partition("/")[0]
+            if table not in staged:
+                staged[table] = root / table
+                staged[table].mkdir(parents=True)
+            link_or_copy(self.root / key / node.name / name, root / name)
+        return staged
 
 
 def link_or_copy(source: Path, target: Path) -> None:
@@ -135,6 +140,15 @@ def _sstable_files(folder: Path) -> tuple[dict[str, int], bool]:
     entries = {entry.name: entry.stat().st_size for entry in os.scandir(folder) if entry.is_file()}
     still = not any("_txn_" in name or name.startswith("tmp") for name in entries)
     return {name: size for name, size in sorted(entries.items()) if not name.endswith(".log")}, still
+
+
+def _keep_all(node: Node, schema: Schema, into: Path) -> dict[str, int]:
+    """Link the SSTables of all tables: `table/file` to size."""
+    return {
+        f"{table.name}/{name}": size
+        for table in schema.all_tables()
+        for name, size in _keep(table_folder(node, schema, table.name), into / table.name, node.name).items()
+    }
 
 
 def _keep(source: Path, into: Path, node: str) -> dict[str, int]:

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import hashlib
-import os
 import shutil
 import tarfile
 import tempfile
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from importlib import resources
 from pathlib import Path
 
-from steelyard.model.errors import CommandFailed, SystemFault
+from steelyard.model.errors import SystemFault
+from steelyard.node import fetch
 from steelyard.system.cassandra._java import Java
 from steelyard.system.cassandra._settings import Settings
 
-Say = Callable[[str], None]
+Say = fetch.Say
 
-FETCH_TIMEOUT_S = 900.0
-LOCK_TIMEOUT_S = 1200.0
-LOCK_POLL_S = 0.2
 COMPLETE = "complete"
 SERVER_JAR = "cassandra-all-*.jar"
-SAY_EVERY_FILES = 25
 
 
 def folder_of(settings: Settings, cache_folder: Path) -> Path:
@@ -40,22 +34,15 @@ def folder_of(settings: Settings, cache_folder: Path) -> Path:
     return cache_folder / f"cassandra-named-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
 
 
+def fault(message: str, hint: str) -> SystemFault:
+    """The error of this system."""
+    return SystemFault(message, hint, system="cassandra")
+
+
 @contextlib.asynccontextmanager
-async def locked(folder: Path, timeout_s: float = LOCK_TIMEOUT_S) -> AsyncIterator[None]:
-    """Hold a folder against other Steelyards of this machine. Raises SystemFault after `timeout_s`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    deadline = time.monotonic() + timeout_s
-    with (folder / "lock").open("w") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError as error:
-                if time.monotonic() > deadline:
-                    raise SystemFault(
-                        f"{folder} has been locked by another process for {timeout_s:g} s", system="cassandra"
-                    ) from error
-            await asyncio.sleep(LOCK_POLL_S)
+async def locked(folder: Path) -> AsyncIterator[None]:
+    """Hold a folder against other Steelyards of this machine. Raises SystemFault after a limit."""
+    async with fetch.locked(folder, fault):
         yield
 
 
@@ -122,54 +109,8 @@ def _from_tarball(source: Path, into: Path) -> None:
 
 async def _from_maven(version: str, java: Java, into: Path, say: Say) -> None:
     """`mvn dependency:copy-dependencies` with the pom of this package."""
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise SystemFault(
-            f"no mvn to fetch Cassandra {version} with",
-            "as root: apt-get install -y maven; or set system.jars to a folder of jars or a tarball",
-            system="cassandra",
-        )
-    say(f"fetching Cassandra {version} with {maven}: about 100 jars, 66 MB")
-    pom = into / "pom.xml"
-    pom.write_bytes((resources.files(__package__) / "pom.xml").read_bytes())
-    argv = [maven, "-B", "-f", str(pom), "dependency:copy-dependencies", f"-Dcassandra.version={version}"]
-    argv += ["-DincludeScope=runtime", f"-DoutputDirectory={into}"]
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env={**os.environ, "JAVA_HOME": str(java.home)},
-    )
-    try:
-        tail = await asyncio.wait_for(_follow(process, say), FETCH_TIMEOUT_S)
-    except TimeoutError:
-        raise CommandFailed("", argv, None, f"limit {FETCH_TIMEOUT_S:g} s") from None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode != 0:
-        errors = [line for line in tail if "ERROR" in line] or tail
-        raise SystemFault(
-            f"mvn could not fetch Cassandra {version}: {' | '.join(errors[:3])}",
-            "see that Maven reaches its repositories, or set system.jars to a folder of jars or a tarball",
-            system="cassandra",
-        )
-    pom.unlink()
-
-
-async def _follow(process: asyncio.subprocess.Process, say: Say) -> list[str]:
-    """Say how many files have come; the last lines for an error."""
-    assert process.stdout is not None
-    tail: list[str] = []
-    files = 0
-    async for raw in process.stdout:
-        line = raw.decode(errors="replace").rstrip()
-        tail = [*tail[-39:], line]
-        if "Downloaded from" in line:
-            files += 1
-            if files % SAY_EVERY_FILES == 0:
-                say(f"{files} files")
-    await process.wait()
-    return tail
+    otherwise = "set system.jars to a folder of jars or a tarball"
+    maven = fetch.Maven(f"Cassandra {version}", "about 100 jars, 66 MB", otherwise, fault)
+    pom = (resources.files(__package__) / "pom.xml").read_bytes()
+    options = [f"-Dcassandra.version={version}", "-DincludeScope=runtime"]
+    await maven.copy(pom, options, into, java.home, say)

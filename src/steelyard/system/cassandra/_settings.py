@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from steelyard.model.base import Value
 
@@ -100,6 +100,8 @@ class Settings(Value):
     """TCP port between nodes."""
     jmx_port: int = Field(default=7199, ge=1024, le=65_535)
     """TCP port of the node's management beans."""
+    client_tls: bool = False
+    """Whether clients may encrypt, with a throw-away key of the cluster; whether the load does is load.tls."""
     yaml: dict[str, YamlValue] = Field(default_factory=dict)
     """Any further key of `cassandra.yaml`, in the names of 5.0 (`memtable_heap_space = "64MiB"`)."""
     jvm_options: tuple[Annotated[str, Field(pattern=r"^-\S+$")], ...] = ()
@@ -123,6 +125,18 @@ class Settings(Value):
             if option.startswith(OWN_JVM_PREFIXES):
                 raise ValueError(f"JVM option {option!r} is not free; the heap is set with heap_mb")
         return given
+
+    @model_validator(mode="after")
+    def _encrypted_once(self) -> Settings:
+        if self.client_tls and "client_encryption_options" in self.yaml:
+            raise ValueError("client_tls sets client_encryption_options by itself: give one of the two")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What later versions added is left out where it is not used: trials of before keep their ids."""
+        found: dict[str, Any] = handler(self)
+        return found if self.client_tls else {name: value for name, value in found.items() if name != "client_tls"}
 
     @property
     def memory_mb(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steelyard.model.schema import Schema
+from steelyard.model.schema import Schema, Table
 from steelyard.system.cassandra._golden import table_id
 from steelyard.system.cassandra._settings import COMPACTIONS, COMPRESSORS, Settings
 
@@ -38,6 +38,7 @@ BUSY_QUESTIONS = (
     "SELECT id, status FROM system_views.streaming",
 )
 STREAM_ENDED = {"success", "failure"}
+UNCOMPRESSED = "{'enabled': 'false'}"
 
 
 @dataclass(frozen=True)
@@ -103,50 +104,68 @@ def busy(answers: Iterable[Sequence[Sequence[Mapping[str, Any]]]]) -> dict[str, 
     return amounts
 
 
-def schema_statements(settings: Settings, schema: Schema) -> tuple[str, str]:
-    """Keyspace and table with the settings' replication, compression and compaction, and an id that never differs."""
-    columns = ", ".join([f"{schema.key} text PRIMARY KEY", *(f"{field} text" for field in schema.fields)])
-    compressor = COMPRESSORS[settings.compression]
-    compression = f"{{'class': '{compressor}'}}" if compressor else "{'enabled': 'false'}"
-    return (
-        f"CREATE KEYSPACE IF NOT EXISTS {schema.keyspace} WITH replication = "
-        f"{{'class': 'SimpleStrategy', 'replication_factor': {settings.replication_factor}}}",
-        f"CREATE TABLE IF NOT EXISTS {schema.keyspace}.{schema.table} ({columns}) WITH ID = {table_id(schema)} "
-        f"AND compression = {compression} AND compaction = {{'class': '{COMPACTIONS[settings.compaction]}'}}",
-    )
+def schema_statements(settings: Settings, schema: Schema) -> tuple[str, ...]:
+    """Keyspace, types, tables, indexes, with the settings' replication, compression and compaction (but for what a
+    table says by itself), and ids that never differ."""
+
+    def options(table: Table) -> list[str]:
+        found = [f"ID = {table_id(schema, table.name)}"]
+        if not table.says("compression"):
+            compressor = COMPRESSORS[settings.compression]
+            found.append("compression = " + (f"{{'class': '{compressor}'}}" if compressor else UNCOMPRESSED))
+        if not table.says("compaction"):
+            found.append(f"compaction = {{'class': '{COMPACTIONS[settings.compaction]}'}}")
+        return found
+
+    return (schema.create_keyspace(settings.replication_factor), *schema.create_rest(options))
 
 
 def table_questions(schema: Schema) -> tuple[str, str]:
-    """What to ask for the settings of keyspace and table."""
+    """What to ask for the settings of keyspace and tables."""
     return (
         f"SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = '{schema.keyspace}'",
-        f"SELECT compression, compaction FROM system_schema.tables WHERE keyspace_name = '{schema.keyspace}' "
-        f"AND table_name = '{schema.table}'",
+        "SELECT table_name, compression, compaction FROM system_schema.tables "
+        f"WHERE keyspace_name = '{schema.keyspace}'",
     )
 
 
-def asked_of_table(settings: Settings) -> dict[str, str]:
-    """The settings of keyspace and table, named as the study names them."""
-    return {
-        "replication_factor": str(settings.replication_factor),
-        "compression": settings.compression,
-        "compaction": settings.compaction,
-    }
+def asked_of_tables(settings: Settings, schema: Schema) -> dict[str, str]:
+    """The settings of keyspace and tables, named as the study names them; of which table, where there are several."""
+    asked = {"replication_factor": str(settings.replication_factor)}
+    for table in schema.all_tables():
+        for option in ("compression", "compaction"):
+            if not table.says(option):
+                asked[_of(schema, table, option)] = str(getattr(settings, option))
+    return asked
 
 
-def table_in_force(answers: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, str]:
-    """The answers to `table_questions`, in the words of the settings; `missing` where there is no table."""
+def tables_in_force(schema: Schema, answers: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, str]:
+    """The answers to `table_questions`, in the words of the settings; `missing` where there is no such table."""
     keyspaces, tables = answers
-    if not keyspaces or not tables:
-        return dict.fromkeys(("replication_factor", "compression", "compaction"), "missing")
-    compression, compaction = tables[0]["compression"], tables[0]["compaction"]
+    rows = {row["table_name"]: row for row in tables}
+    force = {"replication_factor": "missing"}
+    if keyspaces:
+        force["replication_factor"] = str(keyspaces[0]["replication"].get("replication_factor"))
+    for table in schema.all_tables():
+        said = _table_in_force(rows.get(table.name))
+        force |= {_of(schema, table, option): value for option, value in said.items()}
+    return force
+
+
+def _table_in_force(row: Mapping[str, Any] | None) -> dict[str, str]:
+    if row is None:
+        return dict.fromkeys(("compression", "compaction"), "missing")
+    compression, compaction = row["compression"], row["compaction"]
     compressor = "" if compression.get("enabled") == "false" else _short(compression.get("class"))
     strategy = _short(compaction.get("class"))
     return {
-        "replication_factor": str(keyspaces[0]["replication"].get("replication_factor")),
         "compression": next((word for word, name in COMPRESSORS.items() if name == compressor), compressor),
         "compaction": next((word for word, name in COMPACTIONS.items() if name == strategy), strategy),
     }
+
+
+def _of(schema: Schema, table: Table, option: str) -> str:
+    return option if len(schema.all_tables()) == 1 else f"{option} of {table.name}"
 
 
 def _short(name: Any) -> str:

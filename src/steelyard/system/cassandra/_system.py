@@ -28,6 +28,7 @@ from steelyard.system.cassandra import (
     _java,
     _process,
     _state,
+    _tls,
 )
 from steelyard.system.cassandra._settings import Settings
 
@@ -66,6 +67,7 @@ class Cassandra:
         self._started: dict[Path, asyncio.subprocess.Process] = {}
         self._peers: dict[Path, tuple[Node, ...]] = {}
         self._schema: Schema | None = None
+        self._key_making = asyncio.Lock()
 
     async def prepare(self) -> None:
         """Java, jars and archives of classes. Slow only the first time. Raises SystemFault."""
@@ -86,6 +88,9 @@ class Cassandra:
         """Configuration and folders. Idempotent."""
         self._local(node)
         _config.write(self.settings, node, peers)
+        if self.settings.client_tls:
+            async with self._key_making:
+                await _tls.ensure((await self.fetch(log.info)).java, peers)
 
     async def start(self, node: Node, peers: Sequence[Node]) -> None:
         """Start the server and return at once; does nothing if it runs."""
@@ -136,7 +141,7 @@ class Cassandra:
         return _state.seen(_config.Folders(node.folder).logs / "system.log", members).doing
 
     async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
-        """Keyspace and table, agreed by all nodes. Idempotent."""
+        """Keyspace, types, tables and indexes, agreed by all nodes. Idempotent."""
         self._schema = schema
         await self._ask(nodes[0], *_state.schema_statements(self.settings, schema), timeout_s=SCHEMA_TIMEOUT_S)
         await self._agreed(nodes)
@@ -144,7 +149,8 @@ class Cassandra:
     def endpoint(self, nodes: Sequence[Node], schema: Schema) -> Endpoint:
         """Every node's CQL port."""
         contacts = tuple(f"{node.address}:{self.settings.native_port}" for node in nodes)
-        return Endpoint("cql", contacts, schema.keyspace, schema.table)
+        ca = str(_tls.certificate(nodes)) if self.settings.client_tls else None
+        return Endpoint("cql", contacts, schema.keyspace, schema.table, tls_ca=ca)
 
     async def stop(self, node: Node) -> None:
         """SIGTERM, which drains; SIGKILL after a limit. Idempotent."""
@@ -200,8 +206,9 @@ class Cassandra:
             "collector": _process.collector(node),
         }
         if self._schema is not None:
-            asked |= _state.asked_of_table(self.settings)
-            force |= _state.table_in_force(await self._ask(node, *_state.table_questions(self._schema)))
+            asked |= _state.asked_of_tables(self.settings, self._schema)
+            answers = await self._ask(node, *_state.table_questions(self._schema))
+            force |= _state.tables_in_force(self._schema, answers)
         return found | {key: (asked[key], force[key]) for key in asked if asked[key] != force[key]}
 
     def process_ids(self, node: Node) -> tuple[int, ...]:
@@ -236,25 +243,28 @@ class Cassandra:
         """Truncate, link the golden SSTables into each node's volume, have the running nodes import them."""
         files = await asyncio.to_thread(self._golden.files, key)
         await self.truncate(nodes, schema)
-        port = self.settings.jmx_port
         targets = []
         for node in nodes:
             staged = await asyncio.to_thread(self._golden.stage, node, schema, key, files.get(node.name, {}))
-            if staged is not None:
-                targets.append(f"{node.address}:{port}={staged}")
+            targets += [f"{self._beans_of(node)}={table}={folder}" for table, folder in staged.items()]
         if targets:
             await self._call(nodes[0], "import", schema, targets)
 
     async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:
-        """Empty the table on all nodes."""
-        await self._ask(nodes[0], f"TRUNCATE {schema.keyspace}.{schema.table}", timeout_s=TRUNCATE_TIMEOUT_S)
+        """Empty the tables on all nodes."""
+        statements = [f"TRUNCATE {schema.full_name(table.name)}" for table in schema.all_tables()]
+        await self._ask(nodes[0], *statements, timeout_s=TRUNCATE_TIMEOUT_S)
 
     async def _flush(self, nodes: Sequence[Node], schema: Schema) -> None:
-        await self._call(nodes[0], "flush", schema, [f"{node.address}:{self.settings.jmx_port}" for node in nodes])
+        tables = ",".join(table.name for table in schema.all_tables())
+        await self._call(nodes[0], "flush", schema, [f"{self._beans_of(node)}={tables}" for node in nodes])
+
+    def _beans_of(self, node: Node) -> str:
+        return f"{node.address}:{self.settings.jmx_port}"
 
     async def _call(self, node: Node, what: str, schema: Schema, targets: Sequence[str]) -> None:
         prepared = await self.fetch(log.info)
-        await _beans.call(prepared.java, prepared.beans, node, [what, schema.keyspace, schema.table, *targets])
+        await _beans.call(prepared.java, prepared.beans, node, [what, schema.keyspace, *targets])
 
     async def _ask(
         self, node: Node, *statements: str, timeout_s: float = _cql.TIMEOUT_S

@@ -1,0 +1,21 @@
+"""Compressed HDR histograms, as foreign tools write them, as buckets."""
+
+from __future__ import annotations
+
+from hdrh.histogram import HdrHistogram
+
+from steelyard.model.histogram import Bucket
+
+
+def decoded(text: str) -> list[Bucket]:
+    """Occupied buckets (low, high, count), both bounds inclusive, of a V2 histogram, deflated, in base64. In the
+    unit that the tool records: nanoseconds."""
+    histogram = HdrHistogram.decode(text)
+    return [
+        (
+            int(histogram.get_lowest_equivalent_value(item.value_iterated_to)),
+            int(histogram.get_highest_equivalent_value(item.value_iterated_to)),
+            int(item.count_added_in_this_iter_step),
+        )
+        for item in histogram.get_recorded_iterator()
+    ]

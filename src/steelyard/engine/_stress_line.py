@@ -1,0 +1,274 @@
+"""From an order to a command line of cassandra-stress, as far as that tool can say it. Pure.
+
+What it cannot say is refused by name; nothing is left out in silence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.model.errors import EngineError
+
+TABLE = re.compile(r"""\b(?:from|into|update)\s+(?:"?\w+"?\.)?"?standard1"?(?!\w)""", re.IGNORECASE)
+KEY_SIZE = 10
+LOOKED_AT = (
+    *("contacts", "keyspace", "action", "workload", "schedule", "stop", "warm_up_s", "routing", "interval_s"),
+    *("read_consistency", "write_consistency"),
+)
+WITHOUT_MEANING = (
+    *("format", "protocol", "table", "key", "fields", "share", "serial_consistency", "backlog_limit", "discover"),
+    *("seed", "timeout_ms", "connections_per_node"),
+)
+"""For these statements; of the last three the reference page says what the tool does instead."""
+CONSISTENCIES = ("ONE", "TWO", "THREE", "QUORUM", "LOCAL_QUORUM", "EACH_QUORUM", "ALL", "ANY", "LOCAL_ONE")
+NO_JMX_PORT = 1
+"""The tool asks nodes for their garbage collection by JMX, which is load that our agent does not cause: nobody listens
+there."""
+
+Json = Mapping[str, Any]
+
+
+def refused(what: str, allowed: str) -> EngineError:
+    """The error for what the tool cannot carry out."""
+    return EngineError(
+        f"engine cassandra-stress cannot carry out {what}",
+        f"cassandra-stress can: {allowed}. Choose load.engine = 'agent', or another workload",
+    )
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The rows that statements read and write."""
+
+    names: tuple[str, ...]
+    size: str
+    key_size: int
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The section -col."""
+        numbered = tuple(sorted(f"C{number}" for number in range(len(self.names))))
+        named = f"n=FIXED({len(self.names)})" if self.names == numbered else f"names={','.join(self.names)}"
+        return ("-col", named, f"size={self.size}")
+
+
+@dataclass(frozen=True)
+class Line:
+    """The words for one load node, and the names of the operations that the tool calls READ and WRITE."""
+
+    words: tuple[str, ...]
+    names: Mapping[str, str]
+
+
+def line(order: Json, index: int, of: int) -> Line:
+    """The words for load node `index` of `of`. Raises EngineError for what the tool cannot do."""
+    program = order["workload"]
+    if program.get("kind") != "program":
+        raise refused(f"a workload of kind {program.get('kind')!r}", "the workload stress")
+    for name, value in order.items():
+        if name not in (*LOOKED_AT, *WITHOUT_MEANING) and value:
+            raise refused(f"{name} = {value!r}", "a plain connection, one phase")
+    statements = {statement["name"]: _statement(statement) for statement in program["statements"]}
+    columns = _columns(program["statements"])
+    if order["action"] == "populate":
+        return _populate(order, statements, columns, index, of)
+    return _load(order, statements, columns, index, of)
+
+
+def _populate(order: Json, statements: Mapping[str, str], columns: Columns, index: int, of: int) -> Line:
+    program = order["workload"]
+    if int(program.get("populate_stride", 1)) != 1 or _kind(program["populate"], statements) != "write":
+        raise refused("what fills the table", "one write of standard1 for each key")
+    first, beyond = _part(int(program["records"]), index, of)
+    words = ("write", f"n={beyond - first}", f"keysize={columns.key_size}")
+    common = _common(order, columns, order["write_consistency"], validated=True)
+    population = ("-pop", f"seq={first + 1}..{beyond}")
+    return Line((*words, *common, *population, *_rate(order, index, of)), {"WRITE": "write"})
+
+
+def _load(order: Json, statements: Mapping[str, str], columns: Columns, index: int, of: int) -> Line:
+    program = order["workload"]
+    found: dict[str, Json] = {}
+    for operation in program["operations"]:
+        kind = _kind(operation["steps"], statements)
+        if kind in found:
+            raise refused(
+                f"two operations that {kind}: {found[kind]['name']!r} and {operation['name']!r}", "one of each"
+            )
+        if operation["weight"] > 0:
+            found[kind] = operation
+    fraction = float(program.get("validate_fraction") or 0.0)
+    if fraction not in (0.0, 1.0):
+        raise refused(f"validate_fraction = {fraction:g}", "0 or 1")
+    common = _common(order, columns, _consistency(order, found), validated=fraction == 1.0)
+    words = (*_command(order, found), f"keysize={columns.key_size}", *_length(order, index, of))
+    population = ("-pop", _population(order, tuple(found.values()), of))
+    names = {kind.upper(): str(operation["name"]) for kind, operation in found.items()}
+    return Line((*words, *common, *population, *_rate(order, index, of)), names)
+
+
+def _command(order: Json, found: Mapping[str, Json]) -> tuple[str, ...]:
+    clustering = order["workload"].get("clustering")
+    if len(found) == 1:
+        return (next(iter(found)),)
+    ratio = ",".join(f"{kind}={operation['weight']:g}" for kind, operation in sorted(found.items()))
+    return ("mixed", f"ratio({ratio})", f"clustering={distribution(clustering) if clustering else 'FIXED(1)'}")
+
+
+def _common(order: Json, columns: Columns, consistency: str, *, validated: bool) -> tuple[str, ...]:
+    if order["routing"] != "token":
+        raise refused(f"load.routing = {order['routing']!r}", "token")
+    if consistency not in CONSISTENCIES:
+        raise refused(f"consistency {consistency}", ", ".join(CONSISTENCIES))
+    contacts = [contact.rpartition(":") for contact in order["contacts"]]
+    ports = sorted({port for _, _, port in contacts})
+    if len(ports) != 1:
+        raise refused(f"nodes that listen on several ports ({', '.join(ports)})", "one port for all")
+    return (
+        *("no-warmup", f"cl={consistency}", *columns.words),
+        *("-schema", f"keyspace={order['keyspace']}", "-node", ",".join(name for name, _, _ in contacts)),
+        *("-port", f"native={ports[0]}", f"jmx={NO_JMX_PORT}", "-mode", "native", "cql3"),
+        *("-errors", "ignore", "retries=0", *(() if validated else ("skip-read-validation",))),
+        *("-log", "hdrfile=/dev/stdout", f"interval={round(order['interval_s'] * 1000)}ms", "no-settings"),
+    )
+
+
+def _statement(statement: Json) -> str:
+    """`read` or `write`."""
+    makes = [value["make"]["kind"] for value in statement.get("values", ())]
+    cql = str(statement["cql"])
+    own = TABLE.search(cql) is not None and makes.count("stress-key") == 1
+    for key in ("consistency", "conditional", "page_rows"):
+        if statement.get(key):
+            raise refused(
+                f"statement {statement['name']!r}: {key} = {statement[key]!r}", "plain reads and writes of a row"
+            )
+    if own and makes == ["stress-key"] and cql.lstrip()[:6].upper() == "SELECT":
+        return "read"
+    if own and len(makes) > 1 and makes.count("stress-column") == len(makes) - 1 and " USING " not in cql.upper():
+        return "write"
+    raise refused(f"statement {statement['name']!r}", "reads and writes of the rows of its own table standard1")
+
+
+def _kind(steps: Sequence[Json], statements: Mapping[str, str]) -> str:
+    if len(steps) != 1 or steps[0]["kind"] != "execute":
+        raise refused("operations of several requests, or batches", "one statement an operation")
+    return statements[steps[0]["statement"]]
+
+
+def _columns(statements: Sequence[Json]) -> Columns:
+    """Of the statement that has them all: a write, or a read that says what it expects."""
+    found: dict[str, Columns] = {}
+    for statement in statements:
+        values = [*statement.get("values", ()), *statement.get("expect", ())]
+        makes = [value["make"] for value in values]
+        columns = [make for make in makes if make["kind"] == "stress-column"]
+        if not columns:
+            continue
+        sizes = {distribution(make["size"]) for make in columns}
+        key_sizes = {int(make.get("key_size", KEY_SIZE)) for make in columns}
+        key_sizes |= {int(make["size"]) for make in makes if make["kind"] == "stress-key"}
+        if len(sizes) != 1 or len(key_sizes) != 1:
+            raise refused("columns of several size distributions, or keys of several sizes", "one for all")
+        names = tuple(sorted(str(make.get("named") or f"C{make['column']}") for make in columns))
+        found[statement["name"]] = Columns(names, sizes.pop(), key_sizes.pop())
+    if len(set(found.values())) != 1:
+        what = "statements that say nothing of columns" if not found else "statements of different columns"
+        raise refused(what, "reads and writes of whole rows, one of them a write or with values to expect")
+    return next(iter(found.values()))
+
+
+def _consistency(order: Json, found: Mapping[str, Json]) -> str:
+    wanted = {kind: str(order[f"{kind}_consistency"]) for kind in found}
+    if len(set(wanted.values())) != 1:
+        raise refused(f"reads at {wanted['read']} and writes at {wanted['write']}", "one consistency level for both")
+    return next(iter(wanted.values()))
+
+
+def _length(order: Json, index: int, of: int) -> tuple[str, ...]:
+    stop, warm_up_s = order["stop"], float(order.get("warm_up_s") or 0.0)
+    operations, duration_s = stop.get("operations"), stop.get("duration_s")
+    if operations and duration_s:
+        raise refused("both load.operations and load.duration_s", "one of them")
+    if operations:
+        if warm_up_s:
+            raise refused("load.warm_up_s with load.operations", "a warm-up with load.duration_s")
+        first, beyond = _part(int(operations), index, of)
+        return (f"n={beyond - first}",)
+    whole_s = float(duration_s or 0.0) + warm_up_s
+    if whole_s != int(whole_s) or warm_up_s != int(warm_up_s):
+        raise refused(f"{whole_s:g} s of load, {warm_up_s:g} s of them warm-up", "whole seconds")
+    return (f"duration={whole_s:.0f}s",)
+
+
+def _rate(order: Json, index: int, of: int) -> tuple[str, ...]:
+    schedule = order["schedule"]
+    if schedule["kind"] == "closed":
+        return ("-rate", f"threads={_threads(int(schedule['threads']), index, of)}")
+    if schedule["kind"] != "constant":
+        raise refused(f"schedule {schedule['kind']!r}", "closed, constant")
+    rate_per_s = float(schedule["rate_per_s"]) / of
+    if rate_per_s != int(rate_per_s):
+        raise refused(f"{rate_per_s:g} operations/s a load node", "whole numbers")
+    threads = _threads(int(schedule["in_flight"]), index, of)
+    return ("-rate", f"threads={threads}", f"fixed={rate_per_s:.0f}/s")
+
+
+def _threads(whole: int, index: int, of: int) -> int:
+    first, beyond = _part(whole, index, of)
+    return max(1, beyond - first)
+
+
+def _part(whole: int, index: int, of: int) -> tuple[int, int]:
+    """The part of one load node: first, and one beyond the last."""
+    return whole * index // of, whole * (index + 1) // of
+
+
+def _population(order: Json, operations: Sequence[Json], of: int) -> str:
+    """The word of -pop: keys of an order begin with 0, seeds of the tool with 1."""
+    keys = [operation["keys"] for operation in operations]
+    if not keys or any(one != keys[0] for one in keys):
+        raise refused("operations that choose their keys differently", "one distribution for all")
+    if keys[0]["kind"] == "existing" and keys[0]["distribution"] == "uniform":
+        return f"dist=UNIFORM(1..{order['workload']['records']})"
+    if keys[0]["kind"] != "drawn":
+        raise refused(f"keys {dict(keys[0])!r}", "keys that are drawn from a distribution of numbers, or uniform")
+    number = keys[0]["number"]
+    if number["name"] == "sequence":
+        if of > 1:
+            raise refused("keys in sequence from several load nodes", "one load node, or keys that are drawn")
+        return f"seq={int(number['min']) + 1}..{int(number['max']) + 1}"
+    return f"dist={distribution(number, shift=1)}"
+
+
+def distribution(read: Json, shift: int = 0) -> str:
+    """A distribution in the tool's words, of numbers that are `shift` greater."""
+    name = read["name"]
+    if name == "inverted":
+        return f"~{distribution(read['of'], shift)}"
+    if name == "fixed":
+        return f"FIXED({_whole(read['value']) + shift})"
+    if name not in ("uniform", "exponential", "gaussian", "extreme", "sequence"):
+        raise refused(f"distribution {name!r}", "fixed, sequence, uniform, exponential, gaussian, extreme, inverted")
+    bounds = f"{_whole(read['min']) + shift}..{_whole(read['max']) + shift}"
+    mean, deviation, quanta = read.get("mean"), read.get("deviation"), read.get("quanta")
+    if name == "gaussian" and (mean is not None or deviation is not None):
+        low, high = float(read["min"]), float(read["max"])
+        middle = (low + high) / 2 if mean is None else float(mean)
+        spread = (high - low) / 6 if deviation is None else float(deviation)
+        return f"GAUSSIAN({bounds},{middle + shift!r},{spread!r})"
+    if name == "extreme":
+        more = f",{int(quanta)}" if quanta else ""
+        return f"{'Q' if quanta else ''}EXTREME({bounds},{float(read['shape'])!r}{more})"
+    return (
+        f"{ {'uniform': 'UNIFORM', 'exponential': 'EXP', 'gaussian': 'GAUSSIAN', 'sequence': 'SEQ'}[name] }({bounds})"
+    )
+
+
+def _whole(value: float) -> int:
+    if value != int(value):
+        raise refused(f"a distribution with the bound {value:g}", "whole numbers")
+    return int(value)

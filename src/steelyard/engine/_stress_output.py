@@ -1,0 +1,196 @@
+"""What cassandra-stress says while it runs, as our records. Pure: lines and clock readings in, records out.
+
+Its rows and its HDR log come as one stream (`-log hdrfile=/dev/stdout`): the histograms of an interval stand before its
+row `total`. Times within the log count from no known instant, so the first row's arrival tells when the load began.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.engine._histograms import decoded
+from steelyard.engine.base import Record
+from steelyard.model import histogram
+from steelyard.model.histogram import Bucket
+
+HISTOGRAM = re.compile(r"Tag=([A-Z_]+)-(st|rt|wt),([\d.]+),([\d.]+),[\d.]+,(\S+)")
+ROW = re.compile(r"([A-Za-z_]+),\s+(\d+),\s")
+CONNECTED = re.compile(r"Connected to cluster: ([^,]*),.*max connections per host (\d+)")
+TOTAL_ERRORS = re.compile(r"Total errors\s*:\s*([\d,.]+)")
+ERRORS_COLUMN = 13
+HEADER = "type "
+MEASURES = {"st": "service", "rt": "response", "wt": "lag"}
+KINDS = (
+    (re.compile(r"Data returned was not validated"), "invalid"),
+    (re.compile(r"WriteTimeoutException"), "write-timeout"),
+    (re.compile(r"ReadTimeoutException"), "read-timeout"),
+    (re.compile(r"OperationTimedOutException"), "timeout"),
+    (re.compile(r"UnavailableException"), "unavailable"),
+    (re.compile(r"OverloadedException"), "overloaded"),
+    (re.compile(r"NoHostAvailable|TransportException|ConnectionException"), "connection"),
+)
+OTHER_KIND = "server"
+OPERATION_FAILED = "Operation x"
+NS_PER_S = 1e9
+
+
+@dataclass
+class Interval:
+    """One interval as it was printed."""
+
+    start_s: float
+    """Since the first began."""
+    seconds: float
+    times: dict[tuple[str, str], list[Bucket]]
+    """(READ or WRITE, measure) to histogram."""
+    errors: int = 0
+    cpu_s: float = 0.0
+
+    @property
+    def operations(self) -> int:
+        """Answered and failed: the tool's histograms hold both."""
+        return sum(b[2] for (_, measure), buckets in self.times.items() if measure == "service" for b in buckets)
+
+
+@dataclass
+class Output:
+    """Takes the tool's lines one by one and says which records they make."""
+
+    names: Mapping[str, str]
+    """The order's names of the operations READ and WRITE."""
+    contacts: Sequence[str]
+    phase: str
+    """`populate` or `measure`."""
+    warm_up_s: float = 0.0
+    tail: list[str] = field(default_factory=list)
+    """Its last lines, for an error."""
+    ended: bool = False
+    """Whether it said that all went well."""
+    _began_s: float = 0.0
+    _first_s: float | None = None
+    _pending: dict[tuple[str, str], tuple[float, float, list[Bucket]]] = field(default_factory=dict)
+    _measured: list[Interval] = field(default_factory=list)
+    _warm_up_errors: int = 0
+    _total_errors: int | None = None
+    _cpu_at: float = 0.0
+
+    def take(self, line: str, now_s: float, cpu_s: float) -> list[Record]:
+        """A line of standard output, when it came, and the CPU time that the tool had used by then."""
+        line = line.rstrip()
+        if match := HISTOGRAM.match(line):
+            tag, measure, start, seconds, encoded = match.groups()
+            self._pending[tag, MEASURES[measure]] = (float(start), float(seconds), decoded(encoded))
+            return []
+        self.tail = [*self.tail[-19:], line]
+        if match := CONNECTED.match(line):
+            connections = int(match[2]) * len(self.contacts)
+            return [connected(self.contacts, connections)]
+        if match := TOTAL_ERRORS.match(line):
+            self._total_errors = int(re.sub(r"[,.]", "", match[1]))
+        if line.startswith(HEADER):
+            self._cpu_at = cpu_s
+        self.ended = self.ended or line == "END"
+        row = ROW.match(line)
+        return self._interval(line.split(","), now_s, cpu_s) if row and row[1] == "total" and self._pending else []
+
+    def _interval(self, columns: Sequence[str], now_s: float, cpu_s: float) -> list[Record]:
+        stamp_s, seconds, _ = next(iter(self._pending.values()))
+        times = {key: buckets for key, (_, _, buckets) in self._pending.items()}
+        self._pending = {}
+        if self._first_s is None:
+            self._first_s, self._began_s = stamp_s, now_s - seconds
+        start_s = stamp_s - self._first_s
+        interval = Interval(start_s, seconds, times, int(columns[ERRORS_COLUMN]), cpu_s - self._cpu_at)
+        self._cpu_at = cpu_s
+        # A warm-up is whole intervals: the one in which it ends is measured if most of it lies behind.
+        if start_s + seconds / 2 < self.warm_up_s:
+            self._warm_up_errors += interval.errors
+            return [self._record(interval, "warm-up")]
+        self._measured.append(interval)
+        return [self._record(interval, self.phase)]
+
+    def _record(self, interval: Interval, phase: str) -> Record:
+        counts = []
+        for (tag, measure), buckets in sorted(interval.times.items()):
+            operation = self.names.get(tag, tag.lower())
+            counts.append({"operation": operation, "outcome": "ok", "measure": measure, "buckets": buckets})
+            if measure == "service" and (tag, "response") not in interval.times:
+                # Without a rate an operation is due when it is sent.
+                counts.append({"operation": operation, "outcome": "ok", "measure": "response", "buckets": buckets})
+        return {
+            "record": "interval",
+            "phase": phase,
+            "t_s": self._began_s + interval.start_s,
+            "seconds": interval.seconds,
+            "sent": interval.operations,
+            "done": interval.operations,
+            "errors": interval.errors,
+            "backlog": 0,
+            "cpu_fraction": interval.cpu_s / interval.seconds if interval.seconds else 0.0,
+            "summary": summary(counts, interval.operations, interval.seconds),
+            "counts": counts,
+        }
+
+    def done(self, stderr: Iterable[str], busiest_thread_fraction: float) -> Record:
+        """The end of the phase. Errors that no interval showed are in the tool's own sum."""
+        first = self._measured[0] if self._measured else Interval(0.0, 0.0, {})
+        last = self._measured[-1] if self._measured else first
+        began_s = self._began_s + first.start_s
+        lasted_s = last.start_s + last.seconds - first.start_s
+        sent = sum(interval.operations for interval in self._measured)
+        shown = sum(interval.errors for interval in self._measured)
+        errors = shown if self._total_errors is None else max(shown, self._total_errors - self._warm_up_errors)
+        return {
+            "record": "done",
+            "phase": self.phase,
+            "first_sent_s": began_s,
+            "last_done_s": began_s + lasted_s,
+            "execution_ns": round(lasted_s * NS_PER_S),
+            "operations": sent - min(sent, shown),
+            "errors": errors,
+            "errors_by_kind": kinds(stderr, errors),
+            "not_found": 0,
+            "rows": 0,
+            "cpu_ns": round(sum(interval.cpu_s for interval in self._measured) * NS_PER_S),
+            "busiest_thread_fraction": busiest_thread_fraction,
+            "dropped": 0,
+            "reconnections": 0,
+        }
+
+
+def kinds(stderr: Iterable[str], errors: int) -> dict[str, int]:
+    """So many errors by kind, from the last messages of failed operations (a warm-up's come first); those without a
+    message are `server`."""
+    said = [line for line in stderr if line.startswith(OPERATION_FAILED)][-errors:] if errors else []
+    found: dict[str, int] = {}
+    for line in said:
+        kind = next((kind for pattern, kind in KINDS if pattern.search(line)), OTHER_KIND)
+        found[kind] = found.get(kind, 0) + 1
+    if errors > len(said):
+        found[OTHER_KIND] = found.get(OTHER_KIND, 0) + errors - len(said)
+    return found
+
+
+def connected(contacts: Sequence[str], connections: int) -> Record:
+    """The record of standing connections. The tool does not say which release the nodes are."""
+    return {"record": "connected", "nodes": list(contacts), "connections": connections, "server": "unknown"}
+
+
+def summary(counts: Sequence[Mapping[str, Any]], operations: int, seconds: float) -> dict[str, float]:
+    """Live figures of an interval."""
+
+    def quantile_ms(measure: str, q: float) -> float:
+        merged = histogram.merge(one["buckets"] for one in counts if one["measure"] == measure)
+        return (histogram.quantile_ns(merged, q) or 0.0) / 1e6
+
+    return {
+        "rate_per_s": operations / seconds if seconds else 0.0,
+        "response_ms_p50": quantile_ms("response", 0.5),
+        "response_ms_p99": quantile_ms("response", 0.99),
+        "service_ms_p50": quantile_ms("service", 0.5),
+        "service_ms_p99": quantile_ms("service", 0.99),
+        "pacing_ms_p99": 0.0,
+    }

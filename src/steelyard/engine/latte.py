@@ -1,0 +1,246 @@
+"""The engine `latte`: a foreign load generator, so that the generator itself can be a factor of a study.
+
+latte reports once, when it ends: its intervals come late, and its response time is the time of a cycle from the
+instant that the cycle began. With a rate that leaves out how late it began (coordinated omission), so open schedules
+are refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from steelyard.engine import _latte_script as latte_script
+from steelyard.engine import _latte_tool as latte_tool
+from steelyard.engine._histograms import decoded
+from steelyard.engine.base import Engine, Record
+from steelyard.model.errors import EngineError
+from steelyard.node.base import Node
+from steelyard.node.command import end, spawn
+from steelyard.node.files import put
+from steelyard.node.folders import cache_folder
+from steelyard.node.tasks import together
+
+FORMAT = 1
+VARIABLE = "STEELYARD_LATTE"
+DRAIN_GRACE_S = 15.0
+LOOKED_AT = (
+    *("contacts", "keyspace", "action", "workload", "schedule", "stop", "warm_up_s", "interval_s", "seed"),
+    *("read_consistency", "write_consistency", "timeout_ms", "routing", "phases"),
+)
+WITHOUT_MEANING = ("format", "protocol", "table", "key", "fields", "share", "backlog_limit", "discover")
+"""For a closed loop of these statements."""
+APART = 10**12
+"""Distance of the load nodes' cycle counters: each node's keys are drawn from its own counter."""
+
+log = logging.getLogger(__name__)
+
+
+def find() -> Path:
+    """The program: `$STEELYARD_LATTE`, else where `steelyard setup latte` puts it. Raises EngineError."""
+    named = os.environ.get(VARIABLE)
+    path = Path(named) if named else latte_tool.program(cache_folder())
+    if not path.is_file():
+        raise EngineError(f"latte is not installed: no {path}", "run: steelyard setup latte")
+    return path
+
+
+class LatteEngine:
+    """Translates an order to a latte script, and latte's report to records."""
+
+    name = "latte"
+    version = latte_tool.VERSION
+
+    async def prepare(self) -> None:
+        """Build latte. Slow only the first time. Raises EngineError."""
+        await latte_tool.ensure(cache_folder(), log.info)
+
+    def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
+        """Raises EngineError for what latte cannot do, or if it is not installed."""
+        if order["schedule"]["kind"] != "closed":
+            raise latte_script.refused(
+                f"schedule {order['schedule']['kind']!r}: it knows no instants at which operations are due", "closed"
+            )
+        if order.get("phases"):
+            raise latte_script.refused("several phases", "one, with load.operations or load.duration_s")
+        if order["routing"] != "token":
+            raise latte_script.refused(f"load.routing = {order['routing']!r}", "token")
+        for name, value in order.items():
+            if name not in (*LOOKED_AT, *WITHOUT_MEANING) and value:
+                raise latte_script.refused(f"{name} = {value!r}", "one plain connection to each node")
+        latte_script.script(order)
+        find()
+
+    async def drive(
+        self,
+        order: Mapping[str, Any],
+        nodes: Sequence[Node],
+        on_record: Callable[[str, Record], None],
+        timeout_s: float,
+    ) -> None:
+        """Carry out an order. Raises EngineError for what latte cannot do, or when it fails or takes too long."""
+        self.check(order, len(nodes))
+        text = latte_script.script(order)
+        try:
+            async with asyncio.timeout(timeout_s) as limit:
+                await together(
+                    self._drive_one(order, text, node, index, len(nodes), on_record) for index, node in enumerate(nodes)
+                )
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise EngineError(f"latte did not end within {timeout_s:g} s", "raise limits.trial_timeout_s") from error
+
+    async def _drive_one(
+        self,
+        order: Mapping[str, Any],
+        text: str,
+        node: Node,
+        index: int,
+        of: int,
+        on_record: Callable[[str, Record], None],
+    ) -> None:
+        program, script, report = find(), node.folder / "workload.rn", node.folder / "latte.json"
+        log = node.folder / "latte.log"
+        await put(node, script, text.encode())
+        on_record(node.name, {"record": "hello", "format": FORMAT, "agent": "latte", "optimised": True, "t_s": _now()})
+        contacts = list(order["contacts"])
+        on_record(
+            node.name, {"record": "connected", "nodes": contacts, "connections": len(contacts), "server": "unknown"}
+        )
+        argv = _argv(order, program, script, report, index, of)
+        began_s = time.time()
+        process = await spawn(node, argv, stdout=node.folder / "latte.out", stderr=log)
+        try:
+            code = await process.wait()
+        finally:
+            await end(process, DRAIN_GRACE_S)
+        if code != 0:
+            tail = log.read_text(errors="replace")[-500:].strip()
+            raise EngineError(f"{node.name}: latte ended with {code}: {tail}")
+        if order["action"] == "populate":
+            on_record(node.name, populated(order, began_s, time.time()))
+            return
+        for record in records(json.loads(report.read_text()), order):
+            on_record(node.name, record)
+
+
+def _now() -> float:
+    return time.time()
+
+
+def _argv(order: Mapping[str, Any], program: Path, script: Path, report: Path, index: int, of: int) -> list[str]:
+    in_flight = max(1, int(order["schedule"]["threads"]) // of)
+    consistency = order["write_consistency"]
+    if order["action"] == "populate":
+        words = ["load", str(script), *order["contacts"], "-q", "--concurrency", str(in_flight)]
+        return [str(program), "--log-dir", str(report.parent), *words, "--consistency", consistency]
+    stop = order["stop"]
+    if stop.get("operations") and stop.get("duration_s"):
+        raise latte_script.refused("both load.operations and load.duration_s", "one of them")
+    length = f"{stop['duration_s']:g}s" if stop.get("duration_s") else str(-(-int(stop["operations"]) // of))
+    warm_up_s = float(order.get("warm_up_s") or 0.0)
+    return [
+        *(str(program), "--log-dir", str(report.parent), "run", str(script), *order["contacts"]),
+        *("-q", "-t", "1", "-p", str(in_flight)),
+        *("-f", latte_script.weights(order), "-d", length, "-w", f"{warm_up_s:g}s" if warm_up_s else "1"),
+        *("-s", f"{order['interval_s']:g}s", "-o", str(report), "--consistency", order["read_consistency"]),
+        *("--start-cycle", str(index * APART), "--request-timeout", f"{order['timeout_ms']}ms", "--retries", "0"),
+    ]
+
+
+def populated(order: Mapping[str, Any], began_s: float, ended_s: float) -> Record:
+    """What a fill amounts to: latte says nothing but that it ended well."""
+    return _done("populate", began_s, ended_s, int(order["workload"]["records"]), 0, 0.0)
+
+
+def records(report: Mapping[str, Any], order: Mapping[str, Any]) -> list[Record]:
+    """Our records of latte's report: an interval for each of its samples, and the end."""
+    result = report["result"]
+    names = latte_script.names(order)
+    began_s = datetime.fromisoformat(result["start_time"]).timestamp()
+    made: list[Record] = []
+    at_s = 0.0
+    for sample in result["log"]:
+        made.append(_interval(sample, names, began_s + at_s))
+        at_s += float(sample["duration_s"])
+    errors = int(result["error_count"])
+    done = sum(int(interval["done"]) - int(interval["errors"]) for interval in made)
+    made.append(_done("measure", began_s, began_s + at_s, done, errors, float(result["cpu_time_s"])))
+    return made
+
+
+def _interval(sample: Mapping[str, Any], names: Mapping[str, str], t_s: float) -> Record:
+    counts = []
+    for function, times in sample["cycle_latency_by_fn"].items():
+        buckets = decoded(times["histogram"])
+        for measure in ("response", "service"):
+            counts.append(
+                {"operation": names.get(function, function), "outcome": "ok", "measure": measure, "buckets": buckets}
+            )
+    percentiles = sample["cycle_latency"]
+    seconds = float(sample["duration_s"])
+    total, errors = int(sample["cycle_count"]), int(sample["cycle_error_count"])
+    whole = decoded(percentiles["histogram"])
+    middle, high = _quantile_ms(whole, 0.5), _quantile_ms(whole, 0.99)
+    return {
+        "record": "interval",
+        "phase": "measure",
+        "t_s": t_s,
+        "seconds": seconds,
+        "sent": total,
+        "done": total,
+        "errors": errors,
+        "backlog": 0,
+        "cpu_fraction": 0.0,
+        "summary": {
+            "rate_per_s": total / seconds if seconds else 0.0,
+            "response_ms_p50": middle,
+            "response_ms_p99": high,
+            "service_ms_p50": middle,
+            "service_ms_p99": high,
+            "pacing_ms_p99": 0.0,
+        },
+        "counts": counts,
+    }
+
+
+def _quantile_ms(buckets: Sequence[Sequence[int]], q: float) -> float:
+    wanted = q * sum(count for _, _, count in buckets)
+    seen = 0
+    for _, high, count in buckets:
+        seen += count
+        if seen >= wanted:
+            return high / 1e6
+    return 0.0
+
+
+def _done(phase: str, began_s: float, ended_s: float, operations: int, errors: int, cpu_s: float) -> dict[str, Any]:
+    return {
+        "record": "done",
+        "phase": phase,
+        "first_sent_s": began_s,
+        "last_done_s": ended_s,
+        "execution_ns": round((ended_s - began_s) * 1e9),
+        "operations": operations,
+        "errors": errors,
+        "errors_by_kind": {"server": errors} if errors else {},
+        "not_found": 0,
+        "rows": 0,
+        "cpu_ns": round(cpu_s * 1e9),
+        "busiest_thread_fraction": min(1.0, cpu_s / max(ended_s - began_s, 1e-9)),
+        "dropped": 0,
+        "reconnections": 0,
+    }
+
+
+def create() -> Engine:
+    """Make the engine."""
+    return LatteEngine()

@@ -1,0 +1,59 @@
+"""What a cluster can do, for loads that are a fraction of it: one number for each start, workload and way of asking."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from steelyard.lab.responses import responses
+from steelyard.model.errors import SystemFault
+from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, WARM_UP, Load, Offered
+from steelyard.model.study import Limits
+from steelyard.model.trial import Capacity
+
+RENAMED = {MEASURE: CAPACITY, WARM_UP: CAPACITY_WARM_UP}
+"""Phases of the measurement by what they are called in the store."""
+OF_THE_TRIAL = frozenset({*Offered.model_fields, "threads", "operations", "duration_s", "phases", "backlog_limit"})
+"""What capacity does not depend on."""
+
+
+def key(settings: Mapping[str, Any]) -> str:
+    """Trials of one start with the same key have the same capacity."""
+    load = Load.model_validate(settings["load"])
+    asked = {name: getattr(load, name) for name in Load.model_fields if name not in OF_THE_TRIAL}
+    return json.dumps({"workload": settings["workload"], "load": asked}, sort_keys=True)
+
+
+def renamed(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record of the measurement under the names of the store, so that nobody takes it for the trial's."""
+    return {**record, "phase": RENAMED[record["phase"]]} if "phase" in record else dict(record)
+
+
+def capacity_of(
+    load: Load,
+    intervals: Sequence[Mapping[str, Any]],
+    dones: Sequence[Mapping[str, Any]],
+    trial: str,
+    measured_s: float,
+    limits: Limits,
+) -> Capacity:
+    """The number that the measurement gave. Raises SystemFault where too many operations failed to speak of one."""
+    found = responses(intervals, dones)
+    everything = found.operations + found.errors
+    if not found.throughput_per_s or found.errors > limits.error_fraction * everything:
+        raise SystemFault(
+            f"capacity cannot be measured: {found.errors:,} of {everything:,} operations failed with "
+            f"{load.capacity_threads:,} in flight",
+            "lower load.capacity_threads, or give load.rate_per_s",
+        )
+    return Capacity(
+        rate_per_s=found.throughput_per_s,
+        threads=load.capacity_threads,
+        seconds=(found.execution_time_ms or 0.0) / 1000,
+        operations=found.operations,
+        errors=found.errors,
+        service_ms_mean=found.service_ms_mean,
+        trial=trial,
+        measured_s=measured_s,
+    )

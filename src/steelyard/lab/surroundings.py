@@ -1,0 +1,139 @@
+"""What else went on while a trial was measured: gaps of instruments, stolen and foreign processor time. Pure.
+
+Foreign is what the machine did that neither the cluster nor the laboratory asked for:
+
+    (user + system - interrupts) x cores - nodes - load generators - probes - conductor
+
+Interrupts are left out because many kernels charge them to no process; most are the nodes' own traffic. Kernel threads
+(write-back, memory) count as foreign. Time in which a guest got no processor (steal) is watched apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from steelyard.model.sample import Sample
+
+INTERVAL_S = 1.0
+"""A reading at t speaks of the second that ends at t."""
+SLACK_S = 0.05
+MOST_NAMED, NAMED_CORES = 3, 0.02
+LEAST_READINGS = 3
+"""Whole seconds within the measured phase; fewer are too coarse to take one amount from another."""
+BUSY = ("machine_cpu_user_fraction", "machine_cpu_system_fraction")
+INTERRUPTS = "machine_cpu_interrupt_fraction"
+STEAL = "machine_cpu_steal_fraction"
+NODE = ("node_cpu_user_cores", "node_cpu_system_cores")
+
+
+@dataclass(frozen=True)
+class OwnTime:
+    """Processor seconds of the laboratory while `elapsed_s` passed."""
+
+    elapsed_s: float = 0.0
+    conductor_s: float = 0.0
+    """This process and its probes, all on this machine."""
+    load_s: Mapping[str, float] = field(default_factory=dict)
+    """Load node to what its generator took."""
+    others: Sequence[tuple[str, float]] = ()
+    """Programs of this machine that are not ours, and the cores that they kept busy, the busiest first."""
+
+    @property
+    def conductor_cores(self) -> float:
+        """Cores that the conductor and the probes kept busy."""
+        return self.conductor_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Machines:
+    """How nodes are spread over machines."""
+
+    cores: Mapping[str, int] = field(default_factory=dict)
+    """Node to the cores of its machine."""
+    shared: bool = True
+    """Whether all nodes and the conductor are on one machine."""
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Foreign processor time on one machine."""
+
+    where: str
+    cores: float
+    of: int
+    programs: Sequence[tuple[str, float]] = ()
+    """Of whom it is known."""
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        named = ", ".join(f"{name} {cores:.2f}" for name, cores in self.programs if cores >= NAMED_CORES)
+        among = f", among them {named}" if named else ""
+        return f"other programs on {self.where} kept {self.cores:.2f} of {self.of} cores busy{among}"
+
+    @property
+    def fraction(self) -> float:
+        """Of all cores."""
+        return self.cores / self.of
+
+
+def longest_gap_s(times_s: Sequence[float], begun_s: float, ended_s: float) -> float:
+    """The longest stretch of the measured phase without a sample."""
+    inside = [begun_s, *sorted({t for t in times_s if begun_s < t < ended_s}), ended_s]
+    return max(later - earlier for earlier, later in pairwise(inside))
+
+
+def steal_fraction(samples: Sequence[Sample], begun_s: float, ended_s: float) -> float:
+    """Mean steal on one node while it was measured; readings of a second end up to a second after it."""
+    values = [s.value for s in samples if s.metric == STEAL and begun_s <= s.t_s <= ended_s + INTERVAL_S]
+    return sum(values) / len(values) if values else 0.0
+
+
+def foreign(
+    samples: Mapping[str, Sequence[Sample]], machines: Machines, own: OwnTime, begun_s: float, ended_s: float
+) -> list[Foreign] | None:
+    """Foreign time on each machine; None where it cannot be told: too few readings, or a database node of which
+    nobody knows what it used."""
+    used = {node: _node_cores(found, begun_s, ended_s) for node, found in samples.items()}
+    for node, seconds in own.load_s.items():
+        if used.get(node) is None:
+            used[node] = seconds / (ended_s - begun_s) if ended_s > begun_s else 0.0
+    if not used or any(cores is None for cores in used.values()):
+        return None
+    known = {node: cores for node, cores in used.items() if cores is not None}
+    if machines.shared:
+        whole = [_machine_cores(samples[node], machines.cores.get(node, 0), begun_s, ended_s) for node in samples]
+        busy = [cores for cores in whole if cores is not None]
+        if not busy:
+            return None
+        cores = sum(busy) / len(busy) - sum(known.values()) - own.conductor_cores
+        return [Foreign("this machine", max(0.0, cores), max(machines.cores.values()), own.others[:MOST_NAMED])]
+    found = []
+    for node in sorted(samples):
+        machine = _machine_cores(samples[node], machines.cores.get(node, 0), begun_s, ended_s)
+        if machine is None:
+            return None
+        found.append(Foreign(node, max(0.0, machine - known[node]), machines.cores[node]))
+    return found
+
+
+def _machine_cores(samples: Sequence[Sample], cores: int, begun_s: float, ended_s: float) -> float | None:
+    busy = [_mean(samples, metric, begun_s, ended_s) for metric in BUSY]
+    if not cores or any(value is None for value in busy):
+        return None
+    interrupts = _mean(samples, INTERRUPTS, begun_s, ended_s) or 0.0
+    return cores * (sum(value for value in busy if value is not None) - interrupts)
+
+
+def _node_cores(samples: Sequence[Sample], begun_s: float, ended_s: float) -> float | None:
+    parts = [_mean(samples, metric, begun_s, ended_s) for metric in NODE]
+    return None if any(part is None for part in parts) else sum(part for part in parts if part is not None)
+
+
+def _mean(samples: Sequence[Sample], metric: str, begun_s: float, ended_s: float) -> float | None:
+    """Mean of the readings of seconds that lie within the span; None if there are fewer than LEAST_READINGS."""
+    low_s, high_s = begun_s + INTERVAL_S - SLACK_S, ended_s + SLACK_S
+    values = [one.value for one in samples if one.metric == metric and low_s <= one.t_s <= high_s]
+    return sum(values) / len(values) if len(values) >= LEAST_READINGS else None

@@ -1,0 +1,274 @@
+"""How operations are driven: when they are due, how many, and how answers are asked for."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from steelyard.model.base import Value
+
+Consistency = Literal["ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "LOCAL_ONE"]
+
+BACKLOG_LIMIT = 1_000_000
+"""Operations that may be due and not yet sent, where a study does not say: 10 s of 100,000/s."""
+MEASURE, WARM_UP, POPULATE = "measure", "warm-up", "populate"
+CAPACITY, CAPACITY_WARM_UP = "capacity", "capacity-warm-up"
+"""Names of phases in records and in the store."""
+RESERVED = (POPULATE, WARM_UP, CAPACITY, CAPACITY_WARM_UP)
+NEEDS: dict[str, tuple[str, ...]] = {
+    "ramp": ("from_per_s", "to_per_s", "ramp_s"),
+    "steps": ("rates_per_s", "step_s"),
+    "sine": ("mean_per_s", "amplitude_per_s", "period_s"),
+    "trace": ("trace",),
+}
+"""Fields that a schedule must have."""
+TAKES: dict[str, tuple[str, ...]] = {
+    "constant": ("rate_per_s", "capacity_fraction"),
+    "poisson": ("rate_per_s", "capacity_fraction"),
+    "ramp": ("arrivals",),
+    "steps": ("arrivals",),
+    "sine": ("arrivals",),
+    "trace": ("speed",),
+}
+"""Fields that a schedule may have besides."""
+FIRST = frozenset(
+    {
+        "engine", "schedule", "threads", "rate_per_s", "operations", "duration_s", "warm_up_s", "read_consistency",
+        "write_consistency", "timeout_ms", "routing",
+    }
+)  # fmt: skip
+"""Fields of the first version: they are always written."""
+
+
+class Offered(Value):
+    """When operations are due."""
+
+    schedule: Literal["closed", "constant", "poisson", "ramp", "steps", "sine", "trace"] = "closed"
+    """closed: each thread sends its next operation when the last is answered (saturation). All others are open loops,
+    in which operations are due whether answers have come or not. constant: evenly spaced; poisson: independent of each
+    other; ramp: from one rate to another, then that; steps: one rate after the other; sine: a rate that swings about a
+    mean; trace: at the time stamps of a file."""
+    rate_per_s: float | None = Field(default=None, gt=0)
+    """constant, poisson: the offered rate."""
+    capacity_fraction: float | None = Field(default=None, gt=0, le=10)
+    """constant, poisson, in place of rate_per_s: the offered rate as a fraction of what the cluster can do, which is
+    measured in each start before the first trial that needs it: see capacity_threads."""
+    from_per_s: float | None = Field(default=None, ge=0)
+    """ramp: the rate that it begins with."""
+    to_per_s: float | None = Field(default=None, ge=0)
+    """ramp: the rate that it reaches and keeps."""
+    ramp_s: float | None = Field(default=None, gt=0)
+    """ramp: seconds from the one to the other."""
+    rates_per_s: tuple[float, ...] | None = None
+    """steps: the rates, in order; the last one stays."""
+    step_s: float | None = Field(default=None, gt=0)
+    """steps: seconds of each."""
+    mean_per_s: float | None = Field(default=None, gt=0)
+    """sine: the mean rate."""
+    amplitude_per_s: float | None = Field(default=None, ge=0)
+    """sine: how far the rate swings to both sides, at most the mean."""
+    period_s: float | None = Field(default=None, gt=0)
+    """sine: seconds of one swing."""
+    trace: str | None = None
+    """trace: the file, relative to the study or to the working directory: one time stamp in seconds a line, none before
+    the one above it. They count from the first."""
+    speed: float | None = Field(default=None, gt=0)
+    """trace: how many times as fast as it was; 1 if not given."""
+    arrivals: Literal["even", "poisson"] | None = None
+    """ramp, steps, sine: even (if not given): one operation whenever the rate has added up to the next whole number;
+    poisson: independent of each other."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Offered:
+        needs, takes = NEEDS.get(self.schedule, ()), TAKES.get(self.schedule, ())
+        given = {name for name in Offered.model_fields if getattr(self, name) is not None} - {"schedule"}
+        for name in sorted(given - {*needs, *takes}):
+            belongs = [kind for kind in TAKES if name in (*NEEDS.get(kind, ()), *TAKES[kind])]
+            raise ValueError(f"{name} belongs to schedule {' or '.join(belongs)}, this one is {self.schedule}")
+        for name in needs:
+            if name not in given:
+                raise ValueError(f"schedule {self.schedule} needs {name}")
+        if "rate_per_s" in takes and len(given & {"rate_per_s", "capacity_fraction"}) != 1:
+            what = "either rate_per_s or capacity_fraction, not both" if given else "rate_per_s, or capacity_fraction"
+            raise ValueError(f"schedule {self.schedule} needs {what}")
+        if self.rates_per_s is not None and (min(self.rates_per_s, default=0) < 0 or not any(self.rates_per_s)):
+            raise ValueError("rates_per_s: none may be below 0, and one must be above 0")
+        if self.schedule == "ramp" and not self.from_per_s and not self.to_per_s:
+            raise ValueError("from_per_s or to_per_s must be above 0")
+        if self.schedule == "sine" and (self.amplitude_per_s or 0) > (self.mean_per_s or 0):
+            raise ValueError("amplitude_per_s must be at most mean_per_s: no rate is below 0")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What later versions added is left out where it is not used: trials of before keep their ids."""
+        fields = type(self).model_fields
+        found: dict[str, Any] = handler(self)
+        return {
+            name: value
+            for name, value in found.items()
+            if name in FIRST or getattr(self, name) != fields[name].get_default(call_default_factory=True)
+        }
+
+    @property
+    def is_open(self) -> bool:
+        """Whether operations are due whether answers have come or not."""
+        return self.schedule != "closed"
+
+    def peak_per_s(self) -> float | None:
+        """The highest rate that is offered; None for a closed loop, for a trace, and before capacity was measured."""
+        match self.schedule:
+            case "ramp":
+                return max(self.from_per_s or 0.0, self.to_per_s or 0.0)
+            case "steps":
+                return max(self.rates_per_s or (0.0,))
+            case "sine":
+                return (self.mean_per_s or 0.0) + (self.amplitude_per_s or 0.0)
+        return self.rate_per_s
+
+    def operations_within(self, seconds: float) -> float | None:
+        """Operations that are due within the first `seconds`, the integral of the rate; None where `peak_per_s` is."""
+        match self.schedule:
+            case "ramp":
+                first, last, length = self.from_per_s or 0.0, self.to_per_s or 0.0, self.ramp_s or 1.0
+                ramping = min(seconds, length)
+                mean = first + (last - first) * ramping / length / 2
+                return mean * ramping + last * (seconds - ramping)
+            case "steps":
+                rates, length = self.rates_per_s or (0.0,), self.step_s or 1.0
+                step = min(int(seconds / length), len(rates) - 1)
+                return sum(rates[:step]) * length + rates[step] * (seconds - step * length)
+            case "sine":
+                mean, swing, period = self.mean_per_s or 0.0, self.amplitude_per_s or 0.0, self.period_s or 1.0
+                angle = 2 * math.pi / period
+                return mean * seconds + swing / angle * (1 - math.cos(angle * seconds))
+        return None if self.rate_per_s is None else self.rate_per_s * seconds
+
+
+class LoadPhase(Offered):
+    """One of several measured phases, which follow each other without a pause."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,31}$")
+    """Its name in records, store and tables; not populate, warm-up or capacity."""
+    duration_s: float = Field(gt=0)
+    """Seconds of it."""
+    threads: int | None = Field(default=None, ge=1, le=100_000)
+    """As load.threads, which holds if it is not given."""
+
+    @model_validator(mode="after")
+    def _named(self) -> LoadPhase:
+        if self.name in RESERVED:
+            raise ValueError(f"name: {self.name} means something else in records")
+        return self
+
+
+class Load(Offered):
+    """How operations are driven: when they are due, how many, and how answers are asked for."""
+
+    engine: str = "agent"
+    """The engine plug-in."""
+    threads: int = Field(default=1, ge=1, le=100_000)
+    """Closed loop: operations in flight. Open loop: the most operations in flight at once."""
+    operations: int | None = Field(default=None, ge=1)
+    """Stop after so many operations."""
+    duration_s: float | None = Field(default=None, gt=0)
+    """Stop after so many seconds."""
+    warm_up_s: float = Field(default=0.0, ge=0)
+    """Seconds of the same load before the measured phase, recorded apart and left out of the responses. The schedule
+    begins anew after it."""
+    read_consistency: Consistency = "ONE"
+    """How many replicas must answer a read or a scan."""
+    write_consistency: Consistency = "ONE"
+    """How many replicas must acknowledge an update or an insert."""
+    timeout_ms: int = Field(default=10_000, ge=1)
+    """An operation without an answer after this long counts as an error of kind timeout."""
+    routing: Literal["token", "round-robin"] = "token"
+    """token: send to a replica; round-robin: any node in turn."""
+    connections_per_node: int = Field(default=1, ge=1, le=1024)
+    """Connections of each load node to each database node; to a node in shards (ScyllaDB) that many to each shard."""
+    compression: Literal["none", "lz4", "snappy"] = "none"
+    """Compression of the native protocol's frames, both ways."""
+    tls: bool = False
+    """Encrypt every connection."""
+    tls_ca: str | None = None
+    """PEM file with the authorities that are trusted, as seen from the load nodes. If not given: the one that the
+    system under test made (system.client_tls), else the load node's own."""
+    tls_certificate: str | None = None
+    """PEM file with the client's certificate, where the cluster wants one; with tls_key."""
+    tls_key: str | None = None
+    """PEM file with its key."""
+    tls_verify: Literal["full", "chain", "none"] = "full"
+    """What of a node's certificate is checked: full: signature, dates and name; chain: all but the name; none."""
+    tls_name: str | None = None
+    """Name that the nodes' certificates must bear, in place of each node's own name or address."""
+    backlog_limit: int = Field(default=BACKLOG_LIMIT, ge=0, le=100_000_000)
+    """Open loop: operations of one load node that may be due and not yet sent. One that becomes due beyond it is never
+    sent and counts as an error of kind backlog."""
+    capacity_threads: int = Field(default=64, ge=1, le=100_000)
+    """For capacity_fraction: operations in flight of the closed loop that measures what the cluster can do."""
+    capacity_s: float = Field(default=10.0, gt=0)
+    """For capacity_fraction: seconds of that measurement, after warm_up_s of the same."""
+    phases: tuple[LoadPhase, ...] = ()
+    """Several measured phases in place of one, each a table `[[load.phases]]` of its own: name, duration_s, schedule
+    with its fields, threads. Then schedule, operations and duration_s are not given; the warm-up is the beginning of
+    the first phase."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Load:
+        if self.phases:
+            return self._phased()
+        if self.operations is None and self.duration_s is None and self.schedule != "trace":
+            raise ValueError("load needs operations or duration_s, to know when to stop")
+        return self
+
+    @model_validator(mode="after")
+    def _encrypted(self) -> Load:
+        names = ("tls_ca", "tls_certificate", "tls_key", "tls_name")
+        given = [name for name in names if getattr(self, name) is not None]
+        if self.tls_verify != "full":
+            given.append("tls_verify")
+        if given and not self.tls:
+            raise ValueError(f"{given[0]} needs tls = true")
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key belong together: give both or none")
+        return self
+
+    def _phased(self) -> Load:
+        if self.schedule != "closed" or self.operations is not None or self.duration_s is not None:
+            raise ValueError("load has phases: schedule, operations and duration_s belong to each of them")
+        names = [phase.name for phase in self.phases]
+        twice = [name for index, name in enumerate(names) if name in names[:index]]
+        if twice:
+            raise ValueError(f"phases: the name {twice[0]} is there twice")
+        return self
+
+    @property
+    def offered(self) -> tuple[Offered, ...]:
+        """The schedules of the measured phases."""
+        return self.phases or (self,)
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """Names of the measured phases."""
+        return tuple(phase.name for phase in self.phases) or (MEASURE,)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether operations are due, in some phase, whether answers have come or not."""
+        return self.schedule != "closed" or any(phase.is_open for phase in self.phases)
+
+    @property
+    def wants_capacity(self) -> bool:
+        """Whether a rate depends on what the cluster can do."""
+        return any(one.capacity_fraction is not None for one in self.offered)
+
+    @property
+    def measured_s(self) -> float | None:
+        """Seconds of the measured phases, if the load says so."""
+        return sum(phase.duration_s for phase in self.phases) if self.phases else self.duration_s
+
+    def threads_of(self, phase: Offered) -> int:
+        """Operations in flight of one of `offered`."""
+        return (phase.threads if isinstance(phase, LoadPhase) else None) or self.threads

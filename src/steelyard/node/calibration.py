@@ -1,0 +1,63 @@
+"""Where the calibration of this machine's load engine is kept, and whether it still speaks of this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from steelyard.model.calibration import Calibration
+from steelyard.model.errors import SteelyardError
+
+FILE = "calibration.json"
+IDENTITY = ("cpu_model", "cores", "kernel", "architecture")
+"""Facts of a machine that a calibration depends on."""
+FINGERPRINT_DIGITS = 12
+
+
+def path_in(state: Path) -> Path:
+    """The file: in the state folder, because it is a measurement and no copy of anything."""
+    return state / FILE
+
+
+def read(where: Path) -> Calibration | None:
+    """The last calibration; None if there is none, or it is of another version and says nothing to us."""
+    try:
+        return Calibration.model_validate_json(where.read_text(encoding="utf-8"))
+    except (OSError, ValidationError):
+        return None
+
+
+def write(where: Path, calibration: Calibration) -> None:
+    """Keep a calibration in place of the last. Raises SteelyardError if it cannot be kept."""
+    temporary = where.with_name(f".{where.name}.{os.getpid()}")
+    try:
+        where.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(calibration.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        temporary.rename(where)
+    except OSError as error:
+        message = f"the calibration cannot be kept at {where}: {error.strerror}"
+        raise SteelyardError(message, "set STEELYARD_STATE to a folder that can be written") from error
+
+
+def fingerprint(program: Path) -> str:
+    """First digits of the SHA-256 of the agent's program: another build is another generator."""
+    return hashlib.sha256(program.read_bytes()).hexdigest()[:FINGERPRINT_DIGITS]
+
+
+def identity(facts: Mapping[str, str]) -> dict[str, str]:
+    """What of a machine's facts a calibration depends on."""
+    return {name: facts.get(name, "") for name in IDENTITY}
+
+
+def stale(calibration: Calibration, machine: Mapping[str, str], agent_fingerprint: str) -> str:
+    """Why a calibration does not speak of this machine and this agent; empty if it does."""
+    for name, then in calibration.machine.items():
+        if (now := machine.get(name, "")) != then:
+            return f"it was made with {name} {then or 'unknown'}, here it is {now or 'unknown'}"
+    if not calibration.agent.endswith(agent_fingerprint):
+        return f"it was made with another build of the agent ({calibration.agent})"
+    return ""

@@ -1,0 +1,117 @@
+"""Fetch what others publish, once for all Steelyards of this machine: a lock on the folder, Maven's ordinary client."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.model.errors import CommandFailed, SteelyardError
+
+Say = Callable[[str], None]
+Fault = Callable[[str, str], SteelyardError]
+"""Makes the caller's own error of a message and a hint."""
+
+FETCH_TIMEOUT_S = 900.0
+LOCK_TIMEOUT_S = 1200.0
+LOCK_POLL_S = 0.2
+SAY_EVERY = 25
+TAIL_LINES = 40
+
+
+@contextlib.asynccontextmanager
+async def locked(folder: Path, fault: Fault, timeout_s: float = LOCK_TIMEOUT_S) -> AsyncIterator[None]:
+    """Hold a folder, made if need be, against other Steelyards of this machine. Raises `fault` after `timeout_s`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + timeout_s
+    with (folder / "lock").open("w") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if time.monotonic() > deadline:
+                    raise fault(f"{folder} has been locked by another process for {timeout_s:g} s", "") from error
+            await asyncio.sleep(LOCK_POLL_S)
+        yield
+
+
+@dataclass(frozen=True)
+class Maven:
+    """One wish to Maven: what for (in messages), how much that is, how else it can be had."""
+
+    what: str
+    size: str
+    otherwise: str
+    fault: Fault
+
+    async def copy(self, pom: bytes, options: Sequence[str], into: Path, java_home: Path, say: Say) -> None:
+        """`mvn dependency:copy-dependencies` of a pom into a folder. Raises `fault` where there is no mvn or it fails,
+        CommandFailed where it takes too long."""
+        maven = shutil.which("mvn")
+        if maven is None:
+            raise self.fault(
+                f"no mvn to fetch {self.what} with", f"as root: apt-get install -y maven; or {self.otherwise}"
+            )
+        say(f"fetching {self.what} with {maven}: {self.size}")
+        path = into / "pom.xml"
+        path.write_bytes(pom)
+        argv = [maven, "-B", "-f", str(path), "dependency:copy-dependencies", *options, f"-DoutputDirectory={into}"]
+        code, tail = await followed(argv, say, {"JAVA_HOME": str(java_home)})
+        if code != 0:
+            errors = [line for line in tail if "ERROR" in line] or tail
+            raise self.fault(
+                f"mvn could not fetch {self.what}: {' | '.join(errors[:3])}",
+                f"see that Maven reaches its repositories, or {self.otherwise}",
+            )
+        path.unlink()
+
+
+async def followed(
+    argv: Sequence[str],
+    say: Say,
+    environment: dict[str, str],
+    *,
+    mark: str = "Downloaded from",
+    unit: str = "files",
+    timeout_s: float = FETCH_TIMEOUT_S,
+) -> tuple[int, list[str]]:
+    """Carry a fetching command out: say now and then how many of its lines had the mark; exit code and last lines.
+    Raises CommandFailed after a limit."""
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, **environment},
+    )
+    try:
+        tail = await asyncio.wait_for(_follow(process, say, mark, unit), timeout_s)
+    except TimeoutError:
+        raise CommandFailed("", argv, None, f"limit {timeout_s:g} s") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return process.returncode or 0, tail
+
+
+async def _follow(process: asyncio.subprocess.Process, say: Say, mark: str, unit: str) -> list[str]:
+    assert process.stdout is not None
+    tail: list[str] = []
+    marked = 0
+    async for raw in process.stdout:
+        line = raw.decode(errors="replace").rstrip()
+        tail = [*tail[-(TAIL_LINES - 1) :], line]
+        if mark in line:
+            marked += 1
+            if marked % SAY_EVERY == 0:
+                say(f"{marked} {unit}")
+    await process.wait()
+    return tail

@@ -1,0 +1,106 @@
+"""Processor time as the kernel counts it: of the whole machine, and of single processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+"""First columns of the line `cpu` in /proc/stat, see proc_stat(5)."""
+BUSY = ("user", "nice", "system", "irq", "softirq")
+
+
+@dataclass(frozen=True)
+class MachineTime:
+    """Seconds over all cores since boot."""
+
+    busy_s: float
+    steal_s: float
+    total_s: float
+
+    def since(self, before: MachineTime) -> MachineTime:
+        """What was added since `before`."""
+        return MachineTime(self.busy_s - before.busy_s, self.steal_s - before.steal_s, self.total_s - before.total_s)
+
+
+def machine_time(stat: str | None = None) -> MachineTime:
+    """Read it now; `stat` is the text of /proc/stat."""
+    text = Path("/proc/stat").read_text(encoding="utf-8") if stat is None else stat
+    ticks = os.sysconf("SC_CLK_TCK")
+    columns = [int(field) / ticks for field in text.split("\n", 1)[0].split()[1 : 1 + len(FIELDS)]]
+    seconds = dict(zip(FIELDS, columns, strict=False))
+    return MachineTime(sum(seconds[name] for name in BUSY), seconds.get("steal", 0.0), sum(columns))
+
+
+def process_time_s(pid: int) -> float:
+    """User and system seconds of a process and of children that it has waited for; 0 if it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0.0
+    # Fields 14 to 17 of proc_pid_stat(5); the name in parentheses may hold anything.
+    fields = text.rpartition(")")[2].split()
+    return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def most_resident_bytes(pid: int) -> int:
+    """The most resident memory that a process has had (VmHWM); 0 if it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    found = next((line for line in text.splitlines() if line.startswith("VmHWM:")), "VmHWM: 0")
+    return int(found.split()[1]) * 1024
+
+
+@dataclass(frozen=True)
+class Program:
+    """A process as it was seen."""
+
+    name: str
+    used_s: float
+    """User and system seconds of its own, not of its children."""
+
+
+def census() -> dict[tuple[int, int], Program]:
+    """Every process that can be seen, by id and start time in ticks."""
+    found = {}
+    ticks = os.sysconf("SC_CLK_TCK")
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            text = Path(f"/proc/{entry}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        head, _, tail = text.rpartition(")")
+        fields = tail.split()
+        used_s = (int(fields[11]) + int(fields[12])) / ticks
+        found[int(entry), int(fields[19])] = Program(head.partition("(")[2], used_s)
+    return found
+
+
+def busiest(
+    before: Mapping[tuple[int, int], Program],
+    after: Mapping[tuple[int, int], Program],
+    elapsed_s: float,
+    ours: Callable[[int], bool],
+) -> list[tuple[str, float]]:
+    """Names of programs and the cores that they kept busy between two censuses, the busiest first, without ours; what
+    began and ended in between is not in it."""
+    cores: dict[str, float] = {}
+    for who, program in after.items():
+        used_s = program.used_s - (before[who].used_s if who in before else 0.0)
+        if used_s > 0 and elapsed_s > 0 and not ours(who[0]):
+            cores[program.name] = cores.get(program.name, 0.0) + used_s / elapsed_s
+    return sorted(cores.items(), key=lambda one: -one[1])
+
+
+def has_variable(pid: int, name: str, value: str) -> bool:
+    """Whether a process carries an environment variable with that value, as far as we may look."""
+    try:
+        return f"{name}={value}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False

@@ -1,0 +1,82 @@
+"""Look up secrets at the moment of use, on this machine: from the environment, or from a file outside of the store.
+
+What comes out of here goes to a node's own configuration and nowhere else; see `steelyard.model.secret`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from steelyard.model.errors import StudyError
+from steelyard.model.secret import ENV, FILE, LEAST_CHARS, Concealer, is_reference, option_of, references
+
+LONGEST_CHARS = 65_536
+"""A certificate with its key has a few thousand; more is the wrong file."""
+
+
+def look_up(reference: str, variables: Mapping[str, str] = os.environ, *, key: str = "") -> str:
+    """The secret that `env:NAME` or `file:/path` refers to (a file's last line end is left out). Raises StudyError."""
+    if reference.startswith(ENV):
+        name = reference.removeprefix(ENV)
+        if name not in variables:
+            message = f"{key or reference}: the environment variable {name} is not set"
+            raise StudyError(message, f"export {name}=... in the shell that runs the study", key=key, read=reference)
+        found = variables[name]
+    else:
+        found = _file(Path(reference.removeprefix(FILE)), key)
+    if not LEAST_CHARS <= len(found) <= LONGEST_CHARS:
+        raise StudyError(
+            f"{key or reference}: the secret at {reference} has {len(found)} characters",
+            f"{LEAST_CHARS} to {LONGEST_CHARS} are allowed: a shorter one cannot be kept out of logs",
+            key=key,
+            read=reference,
+        )
+    return found
+
+
+def _file(path: Path, key: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        hint = "name a file that holds nothing but the secret"
+        raise StudyError(f"{key or path}: {path} cannot be read: {reason}", hint, key=key, read=str(path)) from error
+
+
+def revealed(tree: Any, variables: Mapping[str, str] = os.environ, key: str = "") -> Any:
+    """Settings with every reference replaced by its secret, for a node's configuration. Raises StudyError."""
+    if isinstance(tree, Mapping):
+        return {name: revealed(inner, variables, f"{key}.{name}" if key else str(name)) for name, inner in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [revealed(inner, variables, key) for inner in tree]
+    if is_reference(tree, key):
+        return look_up(tree, variables, key=key)
+    if isinstance(tree, str) and (option := option_of(tree)) is not None and is_reference(option[1], option[0]):
+        return f"{option[0]}={look_up(option[1], variables, key=key)}"
+    return tree
+
+
+def problems(
+    settings: Iterable[Any], store: Path | None = None, variables: Mapping[str, str] = os.environ
+) -> tuple[StudyError, ...]:
+    """What is wrong with the references of complete settings: variables that are not set, files that cannot be read or
+    lie in the store."""
+    found: dict[str, StudyError] = {}
+    for key, reference in sorted({pair for one in settings for pair in references(one)}):
+        try:
+            look_up(reference, variables, key=key)
+        except StudyError as error:
+            found[error.message] = error
+        path = Path(reference.removeprefix(FILE))
+        if reference.startswith(FILE) and store is not None and path.resolve().is_relative_to(store.resolve()):
+            message = f"{key}: {path} lies in the store {store}"
+            found[message] = StudyError(message, "keep it where nobody copies it from", key=key, read=reference)
+    return tuple(found.values())
+
+
+def concealer(settings: Iterable[Any], variables: Mapping[str, str] = os.environ) -> Concealer:
+    """Takes every secret that settings refer to out of what is stored or shown. Raises StudyError if one is missing."""
+    return Concealer({look_up(reference, variables) for one in settings for _, reference in references(one)})

@@ -1,0 +1,45 @@
+"""What the engines of a plan cannot carry out, found before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard import plugin
+from steelyard.engine.base import Selective
+from steelyard.lab import order
+from steelyard.model.errors import EngineError, StudyError
+from steelyard.model.load import Load
+from steelyard.model.plan import Plan
+from steelyard.plan.rates import plugin_of
+from steelyard.study.settings import canonical
+from steelyard.system.base import Endpoint
+
+ANYWHERE = ("127.0.0.1:9042",)
+"""Contacts of an order that is only looked at."""
+
+
+def refused(plan: Plan) -> Iterator[StudyError]:
+    """Each treatment's load that its engine says it cannot carry out. Engines that do not say are not asked."""
+    parts = ("workload", "load", "site")
+    distinct = {canonical({part: trial.settings[part] for part in parts}): trial.settings for trial in plan.trials}
+    for settings in distinct.values():
+        name = settings["load"]["engine"]
+        engine = plugin.find("engine", name).create()
+        if not isinstance(engine, Selective):
+            continue
+        load = Load.model_validate(settings["load"])
+        if any(offered.capacity_fraction is not None for offered in load.offered):
+            # Its rates are known when the cluster stands.
+            continue
+        workload = plugin_of("workload", settings)
+        schema = workload.schema()
+        endpoint = Endpoint("cql", ANYWHERE, schema.keyspace, schema.table)
+        load_nodes = int(settings["site"]["load_nodes"])
+        for asked in (
+            order.populate(endpoint, schema, workload, int(settings["data"]["populate_threads"])),
+            order.measure(load, endpoint, schema, workload, 1),
+        ):
+            try:
+                engine.check(asked, load_nodes)
+            except EngineError as error:
+                yield StudyError(error.message, error.hint, key="load.engine", read=name)

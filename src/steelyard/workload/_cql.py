@@ -1,0 +1,275 @@
+"""What a workload must know of a CQL statement: its table, which column each marker is for, what it selects.
+
+This is no parser of CQL: the server says what is wrong with a statement. It reads as far as values need it, and says so
+where it cannot tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from steelyard.model.schema import quoted
+
+TOKEN = re.compile(
+    r"""(?P<blank>\s+|--[^\n]*|//[^\n]*|/\*.*?\*/)
+      | (?P<text>'(?:[^']|'')*'|\$\$.*?\$\$)
+      | (?P<quoted>"(?:[^"]|"")+")
+      | (?P<marker>\?|:\s*[A-Za-z_][A-Za-z0-9_]*)
+      | (?P<number>[0-9][0-9A-Fa-f.eExX-]*)
+      | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
+      | (?P<symbol><=|>=|!=|[-+*/%<>=(),.;:\[\]{}])""",
+    re.VERBOSE | re.DOTALL,
+)
+VERBS = ("select", "insert", "update", "delete")
+OPERATORS = ("=", "<", ">", "<=", ">=", "!=", "+", "-", "in", "contains", "key", "like")
+LIMITS = {"limit": "int", "ttl": "int", "timestamp": "bigint"}
+"""Words before a marker that is of no column, and the marker's type."""
+
+
+class CqlProblem(ValueError):
+    """A statement that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word (in lower case), name, literal, marker or symbol, and where it stands."""
+
+    kind: str
+    text: str
+    at: int
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A place for a value."""
+
+    name: str
+    """As the file calls it: what stands behind the colon, else the column, else `limit`, `ttl`, `timestamp`."""
+    column: str
+    """The column that it is compared with or written to; empty for limits."""
+    relation: str
+    """`=`, `<` ...; `values` for a column of INSERT, `set` for one that UPDATE assigns, `limit`."""
+    within: str = ""
+    """`element` or `key` where the value is one entry of a collection, `list` behind IN."""
+    condition: bool = False
+    """Behind IF."""
+    at: int = 0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read."""
+
+    verb: str
+    table: str
+    markers: tuple[Marker, ...]
+    cql: str
+    """With a question mark for each marker."""
+    inserted: tuple[str, ...] = ()
+    """Columns of INSERT."""
+    assigned: tuple[str, ...] = ()
+    """Columns that UPDATE sets or DELETE names."""
+    selected: tuple[str, ...] | None = None
+    """Plain columns of SELECT; None for `*`; empty where it selects anything else."""
+    conditional: bool = False
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes data."""
+        return self.verb != "select"
+
+
+def tokens(cql: str) -> list[Token]:
+    """The tokens of a statement. Raises CqlProblem."""
+    found, at = [], 0
+    while at < len(cql):
+        match = TOKEN.match(cql, at)
+        if match is None:
+            raise CqlProblem(f"at character {at + 1}: cannot read {cql[at : at + 20]!r}")
+        kind, text = str(match.lastgroup), match[0]
+        if kind == "word":
+            text = text.lower()
+        elif kind == "quoted":
+            kind, text = "name", text[1:-1].replace('""', '"')
+        elif kind == "marker":
+            text = text[1:].strip()
+        if kind != "blank":
+            found.append(Token(kind, text, at))
+        at = match.end()
+    while found and found[-1].text == ";":
+        found.pop()
+    return found
+
+
+def read(cql: str) -> Reading:
+    """What a workload must know of a statement. Raises CqlProblem."""
+    words = tokens(cql)
+    verb = words[0].text if words else ""
+    if verb not in VERBS:
+        raise CqlProblem(f"must begin with SELECT, INSERT, UPDATE or DELETE, not {cql.strip()[:20]!r}")
+    table = _table(words, verb)
+    inserted = _inserted(words) if verb == "insert" else ()
+    markers = _markers(cql, words, verb, inserted)
+    return Reading(
+        verb=verb,
+        table=table,
+        markers=markers,
+        cql=one_line(cql, marker="?"),
+        inserted=inserted,
+        assigned=_assigned(words, verb),
+        selected=_selected(words) if verb == "select" else (),
+        conditional=verb != "select" and _behind_if(words) is not None,
+    )
+
+
+def one_line(cql: str, marker: str | None = None) -> str:
+    """The text on one line, with `marker` in place of each marker; literals stay as they are, comments go."""
+    parts: list[str] = []
+    for match in TOKEN.finditer(cql):
+        part = {"blank": " ", "marker": marker}.get(str(match.lastgroup)) or match[0]
+        if part != " " or parts[-1:] != [" "]:
+            parts.append(part)
+    return "".join(parts).strip("; ")
+
+
+def _is_name(word: Token) -> bool:
+    return word.kind in ("word", "name")
+
+
+def _table(words: Sequence[Token], verb: str) -> str:
+    """Name of the table behind FROM, INTO or UPDATE; a keyspace before it is left out."""
+    before = {"select": "from", "delete": "from", "insert": "into", "update": "update"}[verb]
+    for index, word in enumerate(words):
+        if word.kind == "word" and word.text == before and index + 1 < len(words) and _is_name(words[index + 1]):
+            dotted = index + 3 < len(words) and words[index + 2].text == "."
+            return words[index + 3 if dotted else index + 1].text
+    raise CqlProblem(f"no table behind {before.upper()}")
+
+
+def _inserted(words: Sequence[Token]) -> tuple[str, ...]:
+    texts = [word.text if word.kind != "text" else "" for word in words]
+    if "values" not in texts:
+        raise CqlProblem("INSERT needs (columns) VALUES (values)")
+    opening, closing = texts.index("(") if "(" in texts else 0, texts.index("values")
+    return tuple(word.text for word in words[opening:closing] if _is_name(word))
+
+
+def _assigned(words: Sequence[Token], verb: str) -> tuple[str, ...]:
+    """Columns that UPDATE sets, or DELETE names."""
+    if verb == "delete":
+        end = next((index for index, word in enumerate(words) if word.text == "from"), 0)
+        return tuple(word.text for word in words[1:end] if _is_name(word))
+    if verb != "update":
+        return ()
+    found, depth, expecting = [], 0, False
+    for word in words:
+        depth += (word.text in ("(", "[", "{") and word.kind == "symbol") - (
+            word.text in (")", "]", "}") and word.kind == "symbol"
+        )
+        if word.kind == "word" and word.text == "where":
+            break
+        if expecting and _is_name(word):
+            found.append(word.text)
+            expecting = False
+        elif depth == 0 and (
+            (word.kind == "word" and word.text == "set") or (word.kind == "symbol" and word.text == ",")
+        ):
+            expecting = True
+    return tuple(found)
+
+
+def _selected(words: Sequence[Token]) -> tuple[str, ...] | None:
+    end = next(index for index, word in enumerate(words) if word.text == "from" and word.kind == "word")
+    inside = [word for word in words[1:end] if not (word.kind == "word" and word.text in ("distinct",))]
+    if [word.text for word in inside] == ["*"]:
+        return None
+    names, commas = inside[::2], inside[1::2]
+    if all(_is_name(word) for word in names) and all(word.text == "," for word in commas) and len(inside) % 2:
+        return tuple(word.text for word in names)
+    return ()
+
+
+def _behind_if(words: Sequence[Token]) -> int | None:
+    return next((index for index, word in enumerate(words) if word.kind == "word" and word.text == "if"), None)
+
+
+def _markers(cql: str, words: Sequence[Token], verb: str, inserted: tuple[str, ...]) -> tuple[Marker, ...]:
+    behind_if = _behind_if(words)
+    found = []
+    values_at = next((index for index, word in enumerate(words) if word.text == "values" and word.kind == "word"), -1)
+    place = depth = 0
+    for index, word in enumerate(words):
+        if verb == "insert" and index > values_at >= 0:
+            depth += (word.text == "(") - (word.text == ")") if word.kind == "symbol" else 0
+            place += word.text == "," and word.kind == "symbol" and depth == 1
+        if word.kind != "marker":
+            continue
+        if verb == "insert" and index > values_at and depth == 1:
+            if place >= len(inserted):
+                raise CqlProblem(f"more values than the {len(inserted)} columns of INSERT")
+            marker = Marker(inserted[place], inserted[place], "values")
+        else:
+            marker = _looked_back(words, index)
+        named = replace(marker, name=word.text or marker.name, at=word.at)
+        if not named.name:
+            raise CqlProblem(
+                f"at character {word.at + 1}: cannot tell which column this marker is for; give it a name, such as "
+                "`:since`, and a value with a type below `values`"
+            )
+        found.append(replace(named, condition=behind_if is not None and index > behind_if))
+    return tuple(found)
+
+
+def _looked_back(words: Sequence[Token], index: int) -> Marker:
+    """What stands before a marker: a column and an operator, or LIMIT and the like; else a marker without a name."""
+    at = index - 1
+    before = words[at]
+    if before.kind == "word" and before.text in LIMITS:
+        name = "per_partition_limit" if before.text == "limit" and words[at - 1].text == "partition" else before.text
+        return Marker(name, "", before.text)
+    within = ""
+    if before.text == "(" and at >= 1 and words[at - 1].text == "in":
+        at, before, within = at - 1, words[at - 1], "same"
+    elif before.text == "," and (opening := _opening(words, at)) is not None and words[opening - 1].text == "in":
+        at, before, within = opening - 1, words[opening - 1], "same"
+    relation = before.text
+    if before.kind in ("word", "symbol") and relation in OPERATORS:
+        at -= 1
+        if relation == "key" and words[at].text == "contains":
+            at -= 1
+            within = "key"
+        elif relation == "contains":
+            within = "element"
+        elif relation == "in":
+            within = "" if within == "same" else "list"
+        if at >= 0 and _is_name(words[at]):
+            setting = relation == "=" and _is_assignment(words, at)
+            return Marker(words[at].text, words[at].text, "set" if setting else relation, within)
+    return Marker("", "", "")
+
+
+def _opening(words: Sequence[Token], at: int) -> int | None:
+    """Index of the parenthesis that is open at a token, if only markers and commas are between."""
+    while at >= 0 and (words[at].kind == "marker" or words[at].text == ","):
+        at -= 1
+    return at if at >= 1 and words[at].text == "(" else None
+
+
+def _is_assignment(words: Sequence[Token], at: int) -> bool:
+    """Whether a column's equality stands between SET and WHERE."""
+    passed = [word.text for word in words[:at] if word.kind == "word"]
+    return "set" in passed and "where" not in passed and "if" not in passed
+
+
+def qualified(cql: str, keyspace: str) -> str:
+    """The statement with a keyspace before its table, if there is none yet."""
+    words = tokens(cql)
+    before = {"select": "from", "delete": "from", "insert": "into", "update": "update"}[words[0].text]
+    for index, word in enumerate(words[:-1]):
+        if word.kind == "word" and word.text == before:
+            named = index + 2 < len(words) and words[index + 2].text == "."
+            at = words[index + 1].at
+            return cql if named else f"{cql[:at]}{quoted(keyspace)}.{cql[at:]}"
+    return cql

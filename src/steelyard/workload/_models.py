@@ -1,0 +1,232 @@
+"""A workload file as a frozen value, exactly as its TOML says it."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from steelyard.model.base import Value
+from steelyard.model.load import Consistency
+from steelyard.model.study import Level
+from steelyard.workload._distributions import distribution
+
+MOST_RECORDS = 2**40
+NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,47}$"
+
+Distribution = Annotated[
+    dict[str, Any],
+    BeforeValidator(distribution),
+    WithJsonSchema({"type": "distribution"}),
+]
+"""A number, `"uniform(1..100)"`, or a table; as the agent's order has it."""
+
+MAKES = {
+    "key": ("divide", "modulo", "scramble", "scale", "offset", "prefix", "digits"),
+    "random": ("number", "size", "of", "versioned"),
+    "draw": ("number",),
+    "row": ("count",),
+    "fixed": ("value",),
+}
+"""Ways to make a value, and the keys that belong to each."""
+
+
+class Column(Value):
+    """A column, or another value of a statement: its type and where its values come from."""
+
+    type: str = ""
+    """CQL's type: `text`, `map<text, frozen<list<int>>>`; a value of a statement has its column's by default."""
+    static: bool = False
+    """A static column of the partition."""
+    make: Literal["key", "random", "draw", "row", "fixed"] | None = None
+    """Where values come from. key: from the record's key; random: looks random, a function of the key; draw: drawn anew
+    for each operation; row: number of the repetition within a batch, else drawn below `count`; fixed: always `value`.
+    Columns of the primary key are made of the key, others are random, unless another key of this table says more."""
+    divide: int | None = Field(default=None, ge=1)
+    """key: the key is divided by it first (so many keys have the same value)."""
+    modulo: int | None = Field(default=None, ge=1)
+    """key: then its remainder is taken."""
+    scramble: bool | None = None
+    """key: then it is hashed, so that neighbours are far apart."""
+    scale: int | None = None
+    """key: then it is multiplied."""
+    offset: int | datetime | date | None = None
+    """key: then this is added; a date for timestamps and dates."""
+    prefix: str | None = None
+    """key: text before the number."""
+    digits: int | None = Field(default=None, ge=1, le=64)
+    """key: fewest digits of the number in text."""
+    number: Distribution | None = None
+    """random, draw: the numbers. Without it random values take all that the type holds."""
+    size: Distribution | None = None
+    """random: bytes of text and blobs (32 by default), entries of collections (4)."""
+    of: tuple[Column, ...] = ()
+    """random: entries of a list or set; key and value of a map; members of a tuple. Random by default."""
+    versioned: bool | None = None
+    """random: the value changes with every operation that writes it, and text and blobs begin with its number, so that
+    they can be compared all the same. By default true for text and blobs of 24 bytes or more."""
+    count: Distribution | None = None
+    """row: rows of a key."""
+    value: Any = None
+    """fixed: the value as TOML has it."""
+    compare: bool = True
+    """Whether reads compare this column, see `validate_fraction`."""
+
+    @model_validator(mode="after")
+    def _belongs(self) -> Self:
+        given = self.model_fields_set
+        meant = self.kind()
+        if meant is None:
+            return self
+        every = {key for keys in MAKES.values() for key in keys}
+        foreign = sorted((given & every) - set(MAKES[meant]))
+        if foreign:
+            owners = " or ".join(make for make, keys in MAKES.items() if foreign[0] in keys)
+            raise ValueError(f"{foreign[0]} belongs to make = {owners!r}, this is {meant!r}")
+        needed = {"draw": "number", "row": "count", "fixed": "value"}.get(meant)
+        if needed and needed not in given:
+            raise ValueError(f"make = {meant!r} needs {needed}")
+        return self
+
+    def kind(self) -> str | None:
+        """How values are made, as far as this table says it."""
+        if self.make is not None:
+            return self.make
+        given = self.model_fields_set
+        for make in ("fixed", "row", "key"):
+            if given & set(MAKES[make]):
+                return make
+        return "random" if given & set(MAKES["random"]) else None
+
+
+class Table(Value):
+    """A table. Its columns are told in the order of CREATE TABLE."""
+
+    primary_key: str = ""
+    """As CQL has it: `id`, or `(device, day), at`."""
+    create: str = ""
+    """A whole CREATE TABLE instead; `columns` then only says how values are made."""
+    columns: dict[str, Column] = Field(default_factory=dict)
+    """Name to type, or to a table."""
+    options: tuple[str, ...] = ()
+    """Behind WITH: `"CLUSTERING ORDER BY (at DESC)"`. Compression and compaction are the system's settings, unless they
+    are here."""
+    indexes: tuple[str, ...] = ()
+    """Each behind CREATE INDEX ... ON table: `"(tag)"`, `"(tag) USING 'sai'"`."""
+
+
+class Statement(Value):
+    """A prepared statement. Markers are `?` or `:name`; each gets the value of its column, unless `values` has it."""
+
+    cql: str
+    """SELECT, INSERT, UPDATE or DELETE."""
+    values: dict[str, Column] = Field(default_factory=dict)
+    """Values of markers that are no column's (`limit`, `ttl`, `timestamp`, `:since`), or not the column's own. A number
+    or text is short for a distribution to draw from."""
+    consistency: Consistency | None = None
+    """Instead of the load's."""
+    page_rows: int | None = Field(default=None, ge=1, le=1_000_000)
+    """SELECT: rows of a page; without it the whole answer comes in one."""
+    max_pages: int | None = Field(default=None, ge=1, le=1_000_000)
+    """SELECT: most pages of one operation, 100 by default."""
+    wants_row: bool | None = None
+    """SELECT: whether an answer without rows counts as not found. By default where the key says which row."""
+    compare: bool = True
+    """SELECT: whether the first row is compared, see `validate_fraction`."""
+
+
+class Step(Value):
+    """One request: a statement, or statements in a batch."""
+
+    statement: str | None = None
+    """Name of a statement."""
+    batch: tuple[str, ...] = ()
+    """Names of statements that are sent as one batch."""
+    mode: Literal["logged", "unlogged", "counter"] | None = None
+    """batch: its kind; counter for tables of counters, else logged."""
+    repeat: Distribution | None = None
+    """batch: how often all of its statements are in it, 1 by default."""
+    next_key: bool | None = None
+    """batch: whether each repetition takes the next key; else the key stays and only `row` moves on."""
+
+
+class Steps(Step):
+    """What is carried out: one request, or several one after the other."""
+
+    steps: tuple[Step, ...] = ()
+    """Several requests: names of statements, or tables as this one."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        given = [key for key in ("statement", "batch", "steps") if getattr(self, key)]
+        if len(given) != 1:
+            raise ValueError(f"needs one of statement, batch, steps, not {' and '.join(given) or 'none of them'}")
+        for step in self.each():
+            if (step.statement is None) == (not step.batch):
+                raise ValueError("a step needs one of statement and batch")
+            if not step.batch and (step.mode or step.repeat is not None or step.next_key is not None):
+                raise ValueError("mode, repeat and next_key belong to a batch")
+        return self
+
+    def each(self) -> tuple[Step, ...]:
+        """The requests in order."""
+        if self.steps:
+            return self.steps
+        own = {name: getattr(self, name) for name in Step.model_fields}
+        return (Step.model_construct(**own),)
+
+
+class Populate(Steps):
+    """What fills the tables, for each key from 0 to records - 1."""
+
+    stride: int | None = Field(default=None, ge=1)
+    """Keys that one operation writes; by default the repetitions of a batch with `next_key`."""
+
+
+class Operation(Steps):
+    """One kind of operation."""
+
+    name: str = Field(pattern=NAME)
+    """Its name in records, tables, figures."""
+    weight: float = Field(default=1.0, ge=0)
+    """Its share, of the sum of all weights; a factor of studies: `workload.weights.NAME`."""
+    keys: str = "uniform"
+    """Which record: `new` is one that nobody has written; `uniform`, `zipfian`, `latest`, `hotspot`, `sequential`,
+    `exponential` choose one that exists, as YCSB does; a distribution such as `zipfian(0..999)` draws a number, whether
+    that key exists or not."""
+
+
+class File(Value):
+    """One workload file."""
+
+    format: Literal[1] = 1
+    """Version of the file's format."""
+    name: str = Field(pattern=NAME)
+    """Name of the workload."""
+    about: str = ""
+    """What it stands for."""
+    keyspace: str = Field(default="", pattern=r"^[A-Za-z0-9_]{0,48}$")
+    """Its keyspace; the name by default."""
+    records: int = Field(default=1000, ge=0, le=MOST_RECORDS)
+    """Keys of the filled state: 0 to records - 1. Values make partition and clustering columns of the key."""
+    validate_fraction: float = Field(default=0.0, ge=0, le=1)
+    """Share of the answers whose values are compared with what must be there."""
+    insert_lag: int | None = Field(default=None, ge=0, le=MOST_RECORDS)
+    """Operations see only keys inserted more than so many operations ago; by default 16 for each other operation that
+    may be in flight."""
+    clustering: Distribution | None = None
+    """Operations of one kind that follow each other; by default each is drawn by itself."""
+    parameters: dict[str, Level] = Field(default_factory=dict)
+    """Names with default values: `"$name"` anywhere in the file stands for the value. Each is a setting of the workload
+    and can be a factor of a study."""
+    types: dict[str, dict[str, Column]] = Field(default_factory=dict)
+    """User-defined types: name to fields."""
+    tables: dict[str, Table] = Field(min_length=1)
+    """Name to table."""
+    statements: dict[str, Statement] = Field(min_length=1)
+    """Name to statement, or to its CQL alone."""
+    populate: Populate | None = None
+    """What fills the tables; by default the only INSERT."""
+    operations: tuple[Operation, ...] = Field(min_length=1)
+    """The mix."""
