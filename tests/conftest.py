@@ -34,7 +34,7 @@ def _not_root() -> str | None:
 
 @cache
 def _no_cassandra() -> str | None:
-    found = list(cache_folder().glob("cassandra-*"))
+    found = list(cache_folder().glob("cassandra-[0-9]*"))
     return None if found else "Cassandra is not in the cache: make setup"
 
 

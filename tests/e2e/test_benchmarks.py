@@ -20,3 +20,13 @@ def test_the_instrument_is_measured() -> None:
     rows = json.loads(done.stdout)
     assert [row["errors"] for row in rows if "errors" in row] == [0] * 5
     assert rows[-1]["cpu % of a core"] >= 0
+
+
+def test_the_comparison_with_other_tools_runs() -> None:
+    argv = [sys.executable, str(ROOT / "benchmarks" / "side_by_side.py"), "--tiny", "--null-only"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    ours = [row for row in found["null server"] if row["tool"] == "steelyard"]
+    assert [row["what"].split(",")[0] for row in ours] == ["read", "write"]
+    assert all(row["client cpu us/op"] > 0 and row["RSS MB"] > 0 for row in ours)

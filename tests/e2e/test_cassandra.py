@@ -30,7 +30,8 @@ def test_the_quickstart_on_real_nodes(laboratory: Laboratory, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     (folder,) = laboratory.store.iterdir()
     store = Store(folder)
-    records = store.trials()
+    # A busy machine may void an attempt, which is then repeated.
+    records = [record for record in store.trials() if record.verdict.final]
     assert len(records) == 8
     assert all(record.verdict.outcome == "valid" for record in records)
     for record in records:

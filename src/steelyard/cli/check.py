@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,30 @@ from rich.markup import escape
 from rich.table import Table
 
 from steelyard import study as studies
+from steelyard.cli.asked_agent import refused_by_agent
+from steelyard.cli.loadlines import explanation_sentence, explanation_table
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
+from steelyard.node import secrets
 from steelyard.node.folders import cache_folder
-from steelyard.plan import Machine, PlanEstimate, Resolution, expand, read_machine, refusals, resolution, warnings
+from steelyard.plan import (
+    Machine,
+    PlanEstimate,
+    Resolution,
+    expand,
+    offered,
+    read_machine,
+    refusals,
+    resolution,
+    warnings,
+)
 from steelyard.plan.estimate import estimate
+from steelyard.plan.rates import plugin_of
 from steelyard.store import Store, layout
 from steelyard.study.treatments import treatments_of
+from steelyard.workload.base import Explains, Explanation
 
 EXIT_DONE, EXIT_WRONG = 0, 2
 ENTRIES_SHOWN = 30
@@ -84,8 +99,12 @@ def examine(study_path: Path, store: Path | None, scale: float) -> Check:
         cost=estimate(plan, study, history, cores=machine.cores),
         machine=machine,
         resolutions=resolution(study, plan, history),
-        warnings=warnings(study, plan),
-        refusals=refusals(study, plan, machine, history),
+        warnings=(*warnings(study, plan), *offered.notes(plan, history, machine.cores)),
+        refusals=(
+            *refusals(study, plan, machine, history),
+            *refused_by_agent(plan),
+            *secrets.problems((trial.settings for trial in plan.trials), store),
+        ),
     )
 
 
@@ -106,6 +125,7 @@ def as_data(found: Check | None, refused: Sequence[StudyError]) -> dict[str, Any
     return {
         "study": found.study.study.model_dump(mode="json"),
         "treatments": list(treatments_of(found.study)),
+        "workloads": {name: asdict(told) for name, told in explanations(found.plan).items()},
         "plan": found.plan.model_dump(mode="json"),
         "estimate": found.cost.model_dump(mode="json"),
         "machine": found.machine.model_dump(mode="json"),
@@ -123,6 +143,7 @@ def _print(found: Check, console: Console, *, everything: bool) -> None:
         console.print(f"[dim]after {escape(about.source.strip())}[/]", highlight=False)
     console.print()
     tables = (
+        *_workloads(found),
         _factors(found),
         _treatments(found, everything=everything),
         _order(found.plan, everything=everything),
@@ -134,6 +155,21 @@ def _print(found: Check, console: Console, *, everything: bool) -> None:
             console.print()
     for line in found.warnings:
         console.print(f"[yellow]note[/] {escape(line)}", highlight=False)
+
+
+def explanations(plan: Plan) -> dict[str, Explanation]:
+    """What each workload of a plan does that says it of itself, by name, in its first trial."""
+    first = {str(trial.settings["workload"]["name"]): trial.settings for trial in reversed(plan.trials)}
+    workloads = {name: plugin_of("workload", settings) for name, settings in reversed(first.items())}
+    return {name: workload.explain() for name, workload in workloads.items() if isinstance(workload, Explains)}
+
+
+def _workloads(found: Check) -> Iterator[Table]:
+    for name, told in explanations(found.plan).items():
+        table = explanation_table(f"Workload {name}", told)
+        table.caption = explanation_sentence(told)
+        table.caption_justify = "left"
+        yield table
 
 
 def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:

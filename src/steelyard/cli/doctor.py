@@ -9,16 +9,17 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
 from rich.text import Text
 
+from steelyard.cli.calibrate import doubts
 from steelyard.model.base import Value
 from steelyard.model.errors import SteelyardError
-from steelyard.node import agent
+from steelyard.node import agent, calibration
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder, state_folder
 from steelyard.site import _cgroup, _lease, _machine, local
@@ -133,6 +134,30 @@ def _agent() -> list[Finding]:
     return [Finding(name="agent", state="good", found=f"{done.stdout.decode(errors='replace').strip()}, {program}")]
 
 
+def _engine() -> list[Finding]:
+    """What the load engine can do here, by the last calibration."""
+    mend = "steelyard calibrate (20 s): only then can a trial be told from the generator's own limit"
+    found = calibration.read(calibration.path_in(state_folder()))
+    if found is None:
+        return [Finding(name="load engine", state="poor", found="never calibrated on this machine", mend=mend)]
+    peaks = ", ".join(
+        f"{max(one.per_s for one in found.ceilings if one.kind == kind):,.0f} {kind}s of 1 KB"
+        for kind in ("read", "write")
+        if any(one.kind == kind for one in found.ceilings)
+    )
+    text = (
+        f"{peaks} a second for each worker at most, {found.slip.pacing_ms_p99 * 1000:,.0f} us late at p99, "
+        f"{found.memory_bytes / 2**20:.0f} MB; {datetime.fromtimestamp(found.made_s):%Y-%m-%d %H:%M}"
+    )
+    try:
+        why = calibration.stale(found, _machine.facts(), calibration.fingerprint(agent.find()))
+    except (SteelyardError, OSError) as error:
+        why = str(error)
+    if why:
+        return [Finding(name="load engine", state="poor", found=f"{text}; {why}", mend=mend)]
+    return [_judge("load engine", "; ".join([text, *doubts(found)]), not doubts(found), mend)]
+
+
 def _java() -> list[Finding]:
     try:
         from steelyard.system.cassandra import _java as java
@@ -222,6 +247,7 @@ LOOKS: tuple[Callable[[], list[Finding]], ...] = (
     _memory_and_disk,
     _clock,
     _agent,
+    _engine,
     _java,
     _maven,
     _root,

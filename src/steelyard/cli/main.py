@@ -47,7 +47,8 @@ def _console() -> Console:
 
 @app.command(rich_help_panel="Measure")
 def setup(system: Annotated[str, typer.Argument(help="What to get ready.")] = "cassandra") -> None:
-    """Get what a system needs (Java, jars) into the cache, or say which command installs it."""
+    """Get what a system or a foreign engine needs (Java, jars, latte) into the cache, or say which command installs
+    it."""
     from steelyard.cli.setup import setup as body
 
     raise typer.Exit(asyncio.run(body(system, console=_console())))
@@ -106,12 +107,98 @@ def report(
     raise typer.Exit(body(store, output=output, tables=tables, figures=figures, as_json=as_json, console=_console()))
 
 
+@app.command(rich_help_panel="Read")
+def audit(
+    name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A CSV file, a shipped table, a study, or all.")],
+    digits: Annotated[
+        int | None, typer.Option("--digits", min=1, max=15, help="Significant digits, trailing zeros dropped.")
+    ] = None,
+    count: Annotated[int | None, typer.Option("--count", min=1, help="Values a cell should have by design.")] = None,
+    quartiles: Annotated[str, typer.Option("--quartiles", help="any definition, or linear (pandas, R).")] = "any",
+    whole_numbers: Annotated[bool, typer.Option("--whole-numbers", help="The values summarised are whole.")] = False,
+    as_json: Json = False,
+) -> None:
+    """What a summary table's own numbers contradict, rounding taken into account. Exit 1 if something is."""
+    from steelyard.cli.audit import audit as body
+
+    raise typer.Exit(
+        body(
+            name,
+            digits=digits,
+            count=count,
+            quartiles=quartiles,
+            whole_numbers=whole_numbers,
+            as_json=as_json,
+            console=Console(),
+        )
+    )
+
+
+reference = typer.Typer(help="Published results that are shipped, with their sources.", no_args_is_help=True)
+app.add_typer(reference, name="reference", rich_help_panel="Read")
+
+
+@reference.command("list")
+def reference_list(as_json: Json = False) -> None:
+    """Every shipped table, and where it was published."""
+    from steelyard.cli.reference import list_all as body
+
+    raise typer.Exit(body(as_json=as_json, console=Console()))
+
+
+@reference.command("show")
+def reference_show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A table, a study, or all.")],
+    table: Annotated[str | None, typer.Option("--table", help="Only the rows of this printed table.")] = None,
+    as_json: Json = False,
+) -> None:
+    """The numbers as printed, with source, units, rounding and caveats."""
+    from steelyard.cli.reference import show as body
+
+    raise typer.Exit(body(name, table, as_json=as_json, console=Console()))
+
+
 @app.command(rich_help_panel="This machine")
 def doctor(as_json: Json = False) -> None:
     """What this machine can do, and the mend for what it cannot."""
     from steelyard.cli.doctor import doctor as body
 
     raise typer.Exit(body(as_json=as_json, console=Console()))
+
+
+@app.command(rich_help_panel="This machine")
+def calibrate(
+    seconds: Annotated[float, typer.Option("--seconds", min=5.0, max=3600.0, help="How long in all.")] = 20.0,
+    as_json: Json = False,
+) -> None:
+    """What this machine's load engine can do at most; kept, so that trials near it are marked generator-bound."""
+    from steelyard.cli.calibrate import body
+
+    raise typer.Exit(body(seconds, as_json=as_json, console=_console()))
+
+
+selftest = typer.Typer(help="Proofs that the figures are honest, on this machine, now.", no_args_is_help=True)
+app.add_typer(selftest, name="selftest", rich_help_panel="This machine")
+
+
+@selftest.callback()
+def _selftest() -> None:
+    """Proofs that the figures are honest, on this machine, now."""
+
+
+@selftest.command()
+def stall(
+    seconds: Annotated[float, typer.Option("--seconds", min=4.0, max=3600.0, help="How long the load goes on.")] = 20.0,
+    rate: Annotated[float, typer.Option("--rate", min=1.0, max=1e5, help="Operations due a second.")] = 1000.0,
+    stall_s: Annotated[float, typer.Option("--stall", min=0.1, max=600.0, help="Seconds of standstill.")] = 2.0,
+    as_json: Json = False,
+) -> None:
+    """Stop a server in the middle of a load: is everything sent, and is the stall in the figures? Exit 1 if not."""
+    from steelyard.cli.selftest import stall as body
+    from steelyard.selftest.stall import Asked
+
+    asked = Asked(seconds=seconds, rate_per_s=rate, stall_s=stall_s)
+    raise typer.Exit(body(asked, as_json=as_json, console=_console()))
 
 
 @app.command(rich_help_panel="This machine")
@@ -136,14 +223,90 @@ def agent(context: typer.Context) -> None:
     _become_agent(context.args)
 
 
+@app.command(rich_help_panel="Measure")
+def load(
+    workload: Annotated[
+        str | None, typer.Argument(metavar="WORKLOAD", help="A workload's TOML file, or one by name such as ycsb-a.")
+    ] = None,
+    contact: Annotated[
+        list[str] | None,
+        typer.Option("--contact", "-c", metavar="ADDRESS[:PORT]", help="A node; all of them, if token-aware."),
+    ] = None,
+    create: Annotated[
+        bool, typer.Option("--create", help="Create keyspace and tables where they are missing.")
+    ] = False,
+    populate: Annotated[bool, typer.Option("--populate", help="Fill the tables first.")] = False,
+    show: Annotated[int | None, typer.Option("--show", min=1, help="Print so many operations, send nothing.")] = None,
+    order: Annotated[Path | None, typer.Option("--order", help="Carry out an order (JSON) instead.")] = None,
+    threads: Annotated[int | None, typer.Option("--threads", "-t", min=1, help="Most operations in flight.")] = None,
+    rate: Annotated[float | None, typer.Option("--rate", help="Operations per second, whatever the answers.")] = None,
+    schedule: Annotated[str | None, typer.Option("--schedule", help="closed, constant, poisson, ...")] = None,
+    duration: Annotated[float | None, typer.Option("--duration", "-d", help="Seconds; 10 if nothing is said.")] = None,
+    operations: Annotated[int | None, typer.Option("--operations", "-n", min=1, help="How many operations.")] = None,
+    warm_up: Annotated[float | None, typer.Option("--warm-up", help="Seconds before that, told apart.")] = None,
+    consistency: Annotated[str | None, typer.Option("--consistency", help="Of reads and writes.")] = None,
+    replication_factor: Annotated[int, typer.Option("--replication-factor", min=1, help="Of --create.")] = 1,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the workload, or load.NAME as studies have it."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the operations.")] = 1,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Threads of the generator.")] = None,
+    as_json: Json = False,
+) -> None:
+    """The load engine by itself, against a cluster that runs: create, fill, drive, and say what came of it."""
+    from steelyard.cli.load import Asked
+    from steelyard.cli.load import load as body
+
+    fields = {
+        "threads": threads,
+        "rate_per_s": rate,
+        "schedule": schedule,
+        "duration_s": duration,
+        "operations": operations,
+        "warm_up_s": warm_up,
+        "read_consistency": consistency,
+        "write_consistency": consistency,
+    }
+    asked = Asked(
+        workload=workload,
+        order=order,
+        contacts=tuple(contact or ()),
+        create=create,
+        populate=populate,
+        replication_factor=replication_factor,
+        show=show,
+        load=fields,
+        settings=tuple(settings or ()),
+        seed=seed,
+        workers=workers,
+        as_json=as_json,
+    )
+    raise typer.Exit(body(asked, _console()))
+
+
 @app.command(
     rich_help_panel="Measure",
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     add_help_option=False,
 )
-def load(context: typer.Context) -> None:
-    """The load engine by itself: carry out an order, print records. `load --help` is the agent's own."""
-    _become_agent(["load", *context.args])
+def stress(context: typer.Context) -> None:
+    """Command lines of cassandra-stress, unchanged: read, write, mixed, counter_write, counter_read, user, help."""
+    from steelyard.cli.stress import stress as body
+
+    raise typer.Exit(body(context.args, console=_console()))
+
+
+@app.command(
+    rich_help_panel="Measure",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    add_help_option=False,
+)
+def ycsb(context: typer.Context) -> None:
+    """YCSB's command lines for cassandra-cql, unchanged, on our load engine. `ycsb --help` lists its options."""
+    from steelyard.cli.ycsb import ycsb as body
+
+    raise typer.Exit(body(context.args))
 
 
 def _become_agent(arguments: list[str]) -> None:

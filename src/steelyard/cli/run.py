@@ -17,17 +17,20 @@ from pathlib import Path
 from rich.console import Console
 
 from steelyard import study as studies
+from steelyard.cli.asked_agent import refused_by_agent
 from steelyard.cli.clean import reclaim
 from steelyard.cli.views import LiveView, PlainView
 from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.lab.parts import Parts
 from steelyard.lab.progress import TimeLeft
 from steelyard.lab.resume import refuse_change
+from steelyard.model.errors import SteelyardError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
+from steelyard.node import secrets
 from steelyard.node.folders import cache_folder, state_folder
-from steelyard.plan import estimate, expand
+from steelyard.plan import estimate, expand, offered
 from steelyard.plan.machine import read_machine
 from steelyard.store import Store, StoreWriter, layout
 
@@ -41,16 +44,26 @@ def run(study_path: Path, *, store: Path, scale: float, plain: bool, as_json: bo
     """Carry out a study. Returns the exit code: 0 done, 1 done but some trials invalid, 130 interrupted."""
     study = studies.read(study_path, scale=scale)
     plan = expand(study)
-    with StoreWriter(store, study.study.name) as writer:
+    settings = [trial.settings for trial in plan.trials]
+    if unusable := secrets.problems(settings, store):
+        raise studies.located(unusable[:1], study_path)[0]
+    with StoreWriter(store, study.study.name, secrets.concealer(settings)) as writer:
         history = Store(writer.folder).trials() if (writer.folder / layout.STUDY_JSON).is_file() else ()
         site_names = sorted({str(trial.settings["site"]["name"]) for trial in plan.trials})
         asyncio.run(reclaim(site_names, console=console))
-        refused = estimate.refusals(study, plan, read_machine(cache_folder()), history)
+        machine = read_machine(cache_folder())
+        refused = (*estimate.refusals(study, plan, machine, history), *refused_by_agent(plan))
         if refused:
             raise refused[0]
+        for note in offered.notes(plan, history, machine.cores):
+            console.print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
         _go_on(study, plan, writer)
         writer.intend(study, _text(study_path, scale), plan)
-        outcome, interrupted = asyncio.run(_conduct(study, plan, writer, plain=plain, console=console))
+        try:
+            outcome, interrupted = asyncio.run(_conduct(study, plan, writer, plain=plain, console=console))
+        except SteelyardError as error:
+            error.message, error.hint = writer.conceal.text(error.message), writer.conceal.text(error.hint)
+            raise
         folder = writer.folder
     _say(outcome, folder, interrupted=interrupted, as_json=as_json, console=console)
     if interrupted:

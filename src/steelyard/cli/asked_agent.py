@@ -1,0 +1,72 @@
+"""What the agent would refuse of a study's workloads, asked before anything starts: it knows which values a type holds.
+
+Nothing is sent: the agent reads an order and makes one operation of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+
+from steelyard import plugin
+from steelyard.lab import order as orders
+from steelyard.model.errors import EngineError, StudyError
+from steelyard.model.plan import Plan
+from steelyard.model.study import Load
+from steelyard.node import agent
+from steelyard.plan.rates import plugin_of
+from steelyard.study.settings import canonical
+from steelyard.system.base import Endpoint
+from steelyard.workload.base import Workload
+
+MOST_ASKED = 64
+"""Settings of workloads that are tried; a study with more has tried enough."""
+TIMEOUT_S = 30.0
+PROGRAM = "program"
+STATEMENT = re.compile(r"statements\.([A-Za-z0-9_-]+)")
+
+
+def refused_by_agent(plan: Plan) -> tuple[StudyError, ...]:
+    """What is wrong with the workloads that are programs; nothing where there is no agent to ask."""
+    try:
+        agent.find()
+    except EngineError:
+        return ()
+    distinct = {canonical(trial.settings["workload"]): trial.settings for trial in plan.trials}
+    found: dict[str, StudyError] = {}
+    for settings in list(distinct.values())[:MOST_ASKED]:
+        name = settings["workload"]["name"]
+        for said in _refusals(plugin_of("workload", settings)):
+            message = f"{_place(name, said)}: {said}"
+            found[message] = StudyError(message, key="workload.name", read=name)
+    return tuple(found.values())
+
+
+def _place(name: str, said: str) -> str:
+    """The workload; for a file with the line of the statement that the agent names."""
+    source = getattr(plugin.find("workload", name), "source", None)
+    statement = STATEMENT.search(said)
+    line = source.place(f"statements.{statement[1]}") if source is not None and statement else 0
+    return f"workload {name}" + (f":{line}" if line else "")
+
+
+def _refusals(workload: Workload) -> Iterator[str]:
+    if workload.order().get("kind") != PROGRAM:
+        return
+    schema = workload.schema()
+    endpoint = Endpoint("cql", ("127.0.0.1:9042",), schema.keyspace, schema.table)
+    for order in (
+        orders.populate(endpoint, schema, workload, 1),
+        orders.measure(Load(operations=1), endpoint, schema, workload, 1),
+    ):
+        argv = [str(agent.find()), "ops", "--order", "-", "--count", "1", "--values"]
+        text = json.dumps(order)
+        try:
+            done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        except subprocess.TimeoutExpired:
+            yield f"the agent did not make one operation of it within {TIMEOUT_S:g} s"
+            continue
+        if done.returncode != 0:
+            yield done.stderr.strip().removeprefix("steelyard-agent: ")

@@ -1,0 +1,298 @@
+"""What `steelyard load` shows: a line a second while it goes on, tables and plain sentences at the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from steelyard.dropin.driving import ANSWERED, Histogram, Interval, Outcome, PhaseOutcome
+from steelyard.engine.base import Record
+from steelyard.workload import _cql
+from steelyard.workload.base import Explanation
+
+NS_PER_MS = 1e6
+HEADER = (
+    "             operations/s                 response ms              service ms        lag ms\n"
+    "      s      sent      done   errors     p50     p99   p99.9     p50     p99     p99   backlog"
+)
+LINES_PER_HEADER = 20
+QUANTILES = (0.5, 0.95, 0.99, 0.999)
+LONGEST_VALUE = 48
+BATCH_SHOWN = 3
+TABLE_WIDTH = 132
+
+
+class Lines:
+    """A line a second."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.phase = ""
+        self.begun_s = 0.0
+        self.lines = 0
+
+    def connected(self, record: Record) -> None:
+        """Where the load goes."""
+        nodes, connections = len(record["nodes"]), record["connections"]
+        text = f"{_many(connections, 'connection')} to {_many(nodes, 'node')}, {record['server']}"
+        self.console.print(text, highlight=False, markup=False)
+
+    def interval(self, interval: Interval) -> None:
+        """One interval."""
+        if interval.phase != self.phase:
+            self.phase, self.begun_s, self.lines = interval.phase, interval.t_s, 0
+            self.console.print(f"\n{interval.phase}", style="bold", highlight=False, markup=False)
+        if self.lines % LINES_PER_HEADER == 0:
+            self.console.print(HEADER, style="dim", highlight=False, markup=False, soft_wrap=True)
+        self.lines += 1
+        self.console.print(line(interval, self.begun_s), highlight=False, markup=False, soft_wrap=True)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def line(interval: Interval, begun_s: float) -> str:
+    """Counts are rates over the interval, times are of operations that ended in it."""
+    response = interval.tables.histogram("response", outcomes=None)
+    service = interval.tables.histogram("service", outcomes=None)
+    lag = interval.tables.histogram("lag", outcomes=None)
+    seconds = interval.seconds or 1.0
+    times = [
+        *(_ms(response, q) for q in (0.5, 0.99, 0.999)),
+        *(_ms(service, q) for q in (0.5, 0.99)),
+        _ms(lag, 0.99),
+    ]
+    counts = f"{interval.sent / seconds:>9,.0f} {interval.done / seconds:>9,.0f} {interval.errors / seconds:>8,.0f}"
+    ended_s = interval.t_s + interval.seconds - begun_s
+    return f"{ended_s:>7.1f} {counts} {' '.join(f'{time:>7}' for time in times)} {interval.backlog:>9,}"
+
+
+def _ms(histogram: Histogram, q: float) -> str:
+    ns = histogram.quantile_ns(q)
+    return "-" if ns is None else digits(ns / NS_PER_MS)
+
+
+def digits(number: float) -> str:
+    """Three significant digits, without an exponent."""
+    if number >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.1f}" if number >= 10 else f"{number:.2f}" if number >= 0.1 else f"{number:.3f}"
+
+
+def paper() -> Console:
+    """Standard output: as wide as the terminal, and as tables need it where there is none."""
+    console = Console()
+    return console if console.is_terminal else Console(width=TABLE_WIDTH)
+
+
+def told(outcome: Outcome, console: Console) -> None:
+    """Everything at the end, phase by phase."""
+    for name, phase in outcome.phases.items():
+        console.print()
+        console.print(_table(name, phase))
+        for sentence in sentences(phase):
+            console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+    if outcome.interrupted:
+        console.print("It was ended early.", style="yellow", highlight=False)
+
+
+def _table(name: str, phase: PhaseOutcome) -> Table:
+    table = Table(title=name, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
+    table.add_column("operation")
+    for column in (
+        "done",
+        "per s",
+        "not found",
+        "not applied",
+        "errors",
+        "p50 ms",
+        "p95",
+        "p99",
+        "p99.9",
+        "most",
+        "service p99",
+    ):
+        table.add_column(column, justify="right")
+    for operation in phase.tables.operations():
+        table.add_row(*_row(operation, phase))
+    return table
+
+
+def _row(operation: str, phase: PhaseOutcome) -> list[str]:
+    outcomes = phase.tables.outcomes(operation)
+    errors = sum(count for outcome, count in outcomes.items() if outcome not in (*ANSWERED, "not-applied"))
+    done = sum(outcomes.values()) - errors
+    response = phase.histogram("response", operation)
+    seconds = phase.totals.execution_s
+    return [
+        escape(operation),
+        f"{done:,}",
+        f"{done / seconds:,.0f}" if seconds else "",
+        f"{outcomes.get('not-found', 0):,}",
+        f"{outcomes.get('not-applied', 0):,}",
+        f"{errors:,}",
+        *(_ms(response, q) for q in QUANTILES),
+        "-" if response.max_ns is None else digits(response.max_ns / NS_PER_MS),
+        _ms(phase.histogram("service", operation), 0.99),
+    ]
+
+
+def sentences(phase: PhaseOutcome) -> list[str]:
+    """What was sent, what was done, what went wrong, and whether the generator kept up."""
+    totals = phase.totals
+    everything = totals.operations + totals.errors
+    said = [
+        f"Sent {everything:,} operations in {totals.execution_s:.1f} s: {totals.operations:,} done "
+        f"({totals.rate_per_s:,.0f} per s), {totals.errors:,} errors"
+        + (f" ({_kinds(totals.errors_by_kind)})." if totals.errors else ".")
+    ]
+    not_applied = sum(phase.tables.outcomes(name).get("not-applied", 0) for name in phase.tables.operations())
+    if not_applied:
+        said.append(f"{not_applied:,} light-weight transactions were not applied: their condition did not hold.")
+    if totals.not_found:
+        said.append(f"{totals.not_found:,} reads of keys that the fill has written found no row.")
+    if totals.rows:
+        said.append(f"{totals.rows:,} rows were returned.")
+    lag, pacing = phase.histogram("lag", outcomes=None), phase.histogram("pacing", outcomes=None)
+    cpu_us = totals.cpu_ns / 1000 / everything if everything else 0.0
+    said.append(
+        f"Lag p99 {_ms(lag, 0.99)} ms, of which the generator's own {_ms(pacing, 0.99)} ms; it took {digits(cpu_us)} us"
+        f" of CPU an operation, its busiest thread {totals.busiest_thread_fraction:.0%} of a core."
+    )
+    if totals.reconnections:
+        said.append(f"Connections were made anew {totals.reconnections:,} times.")
+    if totals.dropped:
+        said.append(f"{totals.dropped:,} records could not be written: these figures lack them.")
+    return said
+
+
+def _kinds(errors: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in sorted(errors.items(), key=lambda item: -item[1]))
+
+
+def as_data(outcome: Outcome) -> dict[str, Any]:
+    """The same as data; times in milliseconds."""
+    return {
+        "connected": dict(outcome.connected),
+        "interrupted": outcome.interrupted,
+        "phases": {name: _phase_data(phase) for name, phase in outcome.phases.items()},
+    }
+
+
+def _phase_data(phase: PhaseOutcome) -> dict[str, Any]:
+    totals = phase.totals
+    return {
+        "execution_s": totals.execution_s,
+        "operations": totals.operations,
+        "rate_per_s": totals.rate_per_s,
+        "errors": totals.errors,
+        "errors_by_kind": dict(totals.errors_by_kind),
+        "not_found": totals.not_found,
+        "rows": totals.rows,
+        "reconnections": totals.reconnections,
+        "dropped": totals.dropped,
+        "cpu_s": totals.cpu_ns / 1e9,
+        "busiest_thread_fraction": totals.busiest_thread_fraction,
+        "lag_ms_p99": _number(phase.histogram("lag", outcomes=None), 0.99),
+        "pacing_ms_p99": _number(phase.histogram("pacing", outcomes=None), 0.99),
+        "by_operation": {
+            operation: {
+                "outcomes": phase.tables.outcomes(operation),
+                **{
+                    f"{measure}_ms_p{q * 100:g}": _number(phase.histogram(measure, operation), q)
+                    for measure in ("response", "service")
+                    for q in QUANTILES
+                },
+            }
+            for operation in phase.tables.operations()
+        },
+    }
+
+
+def _number(histogram: Histogram, q: float) -> float | None:
+    ns = histogram.quantile_ns(q)
+    return None if ns is None else ns / NS_PER_MS
+
+
+def explained(name: str, told_: Explanation, console: Console) -> None:
+    """What a workload does, before it does it."""
+    console.print(explanation_table(name, told_), soft_wrap=True)
+    console.print(explanation_sentence(told_), highlight=False, markup=False, soft_wrap=True)
+
+
+def explanation_sentence(told_: Explanation) -> str:
+    """Records and their size."""
+    if not told_.records:
+        return "Starts with empty tables."
+    size = told_.record_bytes
+    whole = f"{told_.records * size / 1e6:,.1f} MB"
+    return f"{told_.records:,} records of about {size:,} bytes ({whole}), filled by {told_.filling}."
+
+
+def explanation_table(name: str, told_: Explanation) -> Table:
+    """Operations, shares, sizes."""
+    table = Table(
+        title=f"{name}: {told_.about}" if told_.about else name,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        header_style="dim",
+    )
+    table.add_column("operation")
+    table.add_column("share", justify="right")
+    table.add_column("keys")
+    table.add_column("sends")
+    table.add_column("bytes", justify="right")
+    for operation in told_.operations:
+        table.add_row(
+            escape(operation.name),
+            f"{operation.share:.1%}",
+            escape(operation.keys),
+            escape(operation.does),
+            f"{operation.bytes:,}",
+        )
+    return table
+
+
+def operations(found: Sequence[Mapping[str, Any]], order: Mapping[str, Any], console: Console) -> None:
+    """Operations as `steelyard-agent ops` prints them; statements of a program with their values in place."""
+    texts = {one["name"]: str(one["cql"]) for one in order["workload"].get("statements", ())}
+    for one in found:
+        key = one.get("key", one["key_number"])
+        console.print(f"{one['index']}  {one['kind']}  key {key}", style="bold", highlight=False, markup=False)
+        for step in one.get("steps", ()):
+            sent = step["statements"]
+            indent = "    "
+            if step.get("batch"):
+                console.print(f"    {step['batch']} batch of {len(sent)}", highlight=False, markup=False)
+                indent = "        "
+            for execution in sent[:BATCH_SHOWN]:
+                text = filled_in(texts[execution["name"]], execution.get("values", ()))
+                console.print(f"{indent}{text}", highlight=False, markup=False, soft_wrap=True)
+            if len(sent) > BATCH_SHOWN:
+                console.print(f"{indent}and {len(sent) - BATCH_SHOWN} more", highlight=False, markup=False)
+        for name, value in (one.get("values") or {}).items():
+            console.print(f"    {name}: {shown(value)}", highlight=False, markup=False, soft_wrap=True)
+
+
+def filled_in(cql: str, values: Sequence[Any]) -> str:
+    """A statement with values in place of its markers."""
+    parts, at = [], 0
+    markers = [word for word in _cql.tokens(cql) if word.kind == "marker"]
+    for word, value in zip(markers, values, strict=False):
+        parts += [cql[at : word.at], shown(value)]
+        at = word.at + 1
+    return "".join([*parts, cql[at:]])
+
+
+def shown(value: Any) -> str:
+    """A value, short."""
+    text = json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else f"'{value}'"
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."

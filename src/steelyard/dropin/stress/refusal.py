@@ -1,0 +1,21 @@
+"""Why a command line is not carried out: an option is refused by name, never ignored in silence."""
+
+from __future__ import annotations
+
+import re
+
+from steelyard.model.errors import SteelyardError
+
+SECRET = re.compile(r"(password=)\S+", re.IGNORECASE)
+
+
+class Refused(SteelyardError):
+    """A word of the command line is wrong, or stands for something that we do not have. `option`: where it stands,
+    `read`: what was read, `allowed`: what is."""
+
+    def __init__(self, option: str, read: str, why: str, allowed: str = "") -> None:
+        read = SECRET.sub(r"\1*suppressed*", read)
+        super().__init__(f"{option}: read {read!r}: {why}", f"allowed: {allowed}" if allowed else "")
+        self.option = option
+        self.read = read
+        self.allowed = allowed

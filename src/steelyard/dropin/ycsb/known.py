@@ -1,0 +1,95 @@
+"""What each of YCSB's properties means here: used, accepted although it means nothing, or refused. No other place
+decides that, so nothing can be ignored in silence.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+
+from steelyard.dropin.ycsb.values import wrong
+from steelyard.model.errors import StudyError
+
+WORKLOADS = ("site.ycsb.workloads.CoreWorkload", "com.yahoo.ycsb.workloads.CoreWorkload")
+DATABASES = ("site.ycsb.db.CassandraCQLClient", "com.yahoo.ycsb.db.CassandraCQLClient")
+
+USED = frozenset(
+    """
+    workload db dotransactions recordcount operationcount insertstart insertcount threadcount target maxexecutiontime
+    status status.interval label table fieldcount fieldnameprefix fieldlength minfieldlength fieldlengthdistribution
+    readallfields writeallfields readproportion updateproportion insertproportion scanproportion
+    readmodifywriteproportion requestdistribution hotspotdatafraction hotspotopnfraction exponential.percentile
+    exponential.frac zeropadding insertorder minscanlength maxscanlength scanlengthdistribution
+    core_workload_insertion_keep_going_on_error
+    measurementtype measurement.interval measurement.histogram.verbose histogram.buckets timeseries.granularity
+    hdrhistogram.percentiles hdrhistogram.fileoutput hdrhistogram.output.path reportlatencyforeacherror
+    latencytrackederrors exporter exportfile
+    hosts port cassandra.keyspace cassandra.username cassandra.password cassandra.readconsistencylevel
+    cassandra.writeconsistencylevel cassandra.readtimeoutmillis cassandra.useSSL
+    steelyard.seed steelyard.workers
+    steelyard.tls.ca steelyard.tls.certificate steelyard.tls.key steelyard.tls.verify steelyard.tls.name
+    """.split()  # noqa: SIM905 - one word a line would take two screens
+)
+
+NOTHING: Mapping[str, str] = {
+    "cassandra.maxconnections": "there is one connection to each node for each worker of the agent",
+    "cassandra.coreconnections": "there is one connection to each node for each worker of the agent",
+    "cassandra.connecttimeoutmillis": "the agent waits 5 s for a connection, and tries lost ones again",
+    "core_workload_insertion_retry_interval": "insertions are not tried again",
+    "columnfamily": "tables of this binding have none",
+    "debug": "there is no debug log",
+    "discardscannedrecord": "only another binding reads it",
+    "maxscanrate": "only another binding reads it",
+    "measurement.trackjvm": "there is no JVM",
+    "readallfieldsbyname": "columns are always named",
+    "scanoptimelimit": "only another binding reads it",
+    "spin.sleep": "the agent paces itself",
+}
+"""Accepted, and each is said on standard error with its reason."""
+
+ONLY_OFF: Mapping[str, tuple[str, str]] = {
+    "cassandra.tracing": ("false", "we do not trace requests"),
+    "core_workload_insertion_retry_limit": (
+        "0",
+        "we do not try insertions again; with core_workload_insertion_keep_going_on_error=true the load goes on, and "
+        "loading once more fills what is missing",
+    ),
+    "dataintegrity": ("false", "we do not compare the values that are read with YCSB's"),
+}
+"""Accepted with that value only."""
+
+REFUSED: Mapping[str, str] = {
+    "fieldlengthhistogram": "lengths from a histogram file are not there; fieldlengthdistribution: constant, uniform "
+    "or zipfian",
+    "measurement.raw.output_file": "single operations are not kept, so there is no measurementtype raw",
+    "measurement.raw.no_summary": "single operations are not kept, so there is no measurementtype raw",
+}
+
+
+def check(properties: Mapping[str, str]) -> list[str]:
+    """What is to be said about properties that mean nothing here. Raises StudyError for those that we do not have."""
+    said = []
+    for name in sorted(properties):
+        value = properties[name].strip()
+        if name in USED:
+            continue
+        if name in NOTHING:
+            said.append(f"{name}={value} means nothing here: {NOTHING[name]}")
+        elif name in ONLY_OFF:
+            off, why = ONLY_OFF[name]
+            if value.lower() != off:
+                raise wrong(name, value, (off,), why)
+        else:
+            raise _unknown(name, value)
+    return said
+
+
+def _unknown(name: str, value: str) -> StudyError:
+    why = "we do not trace" if name.startswith("htrace.") else REFUSED.get(name)
+    if why is not None:
+        return StudyError(f"the property {name} is refused: {why}", "leave it out", key=name, read=value)
+    near = difflib.get_close_matches(name, [*USED, *NOTHING, *ONLY_OFF], n=1, cutoff=0.75)
+    hint = (
+        f"did you mean {near[0]!r}?" if near else "it is none of the core workload's nor of the binding cassandra-cql"
+    )
+    return StudyError(f"the property {name} is refused: we do not have it", hint, key=name, read=value)

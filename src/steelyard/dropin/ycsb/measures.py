@@ -1,0 +1,173 @@
+"""From the agent's histograms to YCSB's measurements: their names, their times in microseconds, their return codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from steelyard.dropin.driving import Tables
+from steelyard.dropin.ycsb import java
+from steelyard.dropin.ycsb.display import Display
+from steelyard.model import histogram
+from steelyard.model.histogram import Bucket
+
+NAMES: Mapping[str, str] = {
+    "read": "READ",
+    "update": "UPDATE",
+    "insert": "INSERT",
+    "scan": "SCAN",
+    "read-modify-write": "READ-MODIFY-WRITE",
+}
+TWO_STEPS = "read-modify-write"
+CLEANUP = "CLEANUP"
+STATUSES: Mapping[str, str] = {
+    "OK": "The operation completed successfully.",
+    "ERROR": "The operation failed.",
+    "NOT_FOUND": "The requested record was not found.",
+}
+"""With the descriptions that decide the order in which Java's map hands them out."""
+NS_PER_US = 1000
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measurement: times, and return codes where it has any."""
+
+    buckets: tuple[Bucket, ...] = ()
+    statuses: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """Number of times."""
+        return histogram.total(self.buckets)
+
+    @property
+    def mean_us(self) -> float:
+        """Mean; NaN without a value, as YCSB has it."""
+        mean = histogram.mean_ns(self.buckets)
+        return float("nan") if mean is None else mean / NS_PER_US
+
+    @property
+    def min_us(self) -> int:
+        """Least; without a value the greatest long, as YCSB has it."""
+        return self.buckets[0][0] // NS_PER_US if self.buckets else java.LONG_MAX
+
+    @property
+    def max_us(self) -> int:
+        """Greatest; 0 without a value."""
+        return self.buckets[-1][1] // NS_PER_US if self.buckets else 0
+
+    def percentile_us(self, percentile: float) -> int:
+        """Upper end of the bucket at a percentile, 0 to 100; 0 without a value."""
+        wanted, seen = percentile / 100 * self.n, 0
+        for _, high, count in self.buckets:
+            seen += count
+            if seen >= wanted:
+                return high // NS_PER_US
+        return self.max_us
+
+    def counts_us(self) -> list[tuple[int, int]]:
+        """Middles of the buckets, and how often."""
+        return [((low + high) // 2 // NS_PER_US, count) for low, high, count in self.buckets]
+
+
+Measures = dict[str, Measure]
+
+
+def measures(tables: Tables, display: Display, cleanup_ns: int | None = None) -> Measures:
+    """Measurements by name, in YCSB's order: first those of `op`, then the intended ones. `cleanup_ns`: how long the
+    agent took to come to its end."""
+    own = {} if display.interval == "intended" else _service(tables, display)
+    intended = {} if display.interval == "op" else _intended(tables, display)
+    if cleanup_ns is not None:
+        bucket = ((cleanup_ns, cleanup_ns, 1),)
+        for group, wanted in ((own, display.interval != "intended"), (intended, display.interval != "op")):
+            if wanted:
+                group[CLEANUP] = Measure(bucket)
+    if display.interval == "intended":
+        intended = _with_statuses(intended, tables)
+    before = "Intended-" if display.interval == "both" else ""
+    return {
+        **{name: own[name] for name in java.map_order(own)},
+        **{before + name: intended[name] for name in java.map_order(intended)},
+    }
+
+
+def status_order(names: Iterable[str]) -> list[str]:
+    """Return codes in the order of Java's map, whose keys hash their description and name."""
+
+    def place(name: str) -> int:
+        found = (31 * (31 + java.string_hash(STATUSES[name])) + java.string_hash(name)) & 0xFFFFFFFF
+        return (found ^ found >> 16) & 15
+
+    return sorted(names, key=place)
+
+
+def _status(outcome: str) -> str:
+    return {"ok": "OK", "not-found": "NOT_FOUND"}.get(outcome, "ERROR")
+
+
+def _failed(name: str, status: str, display: Display) -> str:
+    apart = display.each_error or status in display.tracked
+    return f"{name}-{status}" if apart else f"{name}-FAILED"
+
+
+def _service(tables: Tables, display: Display) -> Measures:
+    """Times from sending to the answer. The halves of a read-modify-write are reads and updates, as in YCSB."""
+    parts: dict[str, list[Sequence[Bucket]]] = {}
+    for operation, name in NAMES.items():
+        for outcome, buckets in _times(tables, operation, "service").items():
+            parts.setdefault(_measured(name, outcome, operation, display), []).append(buckets)
+        for outcome, buckets in _cells(tables, operation, "part").items():
+            parts.setdefault(_measured(name, outcome, operation, display), []).append(buckets)
+    return _with_statuses({name: Measure(tuple(histogram.merge(lists))) for name, lists in parts.items()}, tables)
+
+
+def _intended(tables: Tables, display: Display) -> Measures:
+    """Times from the instant that an operation was due. A read-modify-write's update ends when the whole does; when its
+    read ended is not known by that measure."""
+    parts: dict[str, list[Sequence[Bucket]]] = {}
+    for operation, name in NAMES.items():
+        for outcome, buckets in _cells(tables, operation, "response").items():
+            parts.setdefault(_measured(name, outcome, operation, display), []).append(buckets)
+            if operation == TWO_STEPS and _status(outcome) != "ERROR":
+                parts.setdefault(NAMES["update"], []).append(buckets)
+    return {name: Measure(tuple(histogram.merge(lists))) for name, lists in parts.items()}
+
+
+def _measured(name: str, outcome: str, operation: str, display: Display) -> str:
+    status = _status(outcome)
+    return name if status == "OK" or operation == TWO_STEPS else _failed(name, status, display)
+
+
+def _cells(tables: Tables, operation: str, measure: str) -> dict[str, tuple[Bucket, ...]]:
+    """Buckets by outcome."""
+    return {
+        outcome: buckets
+        for (kept, outcome, of), buckets in tables.cells.items()
+        if kept == operation and of == measure and buckets
+    }
+
+
+def _times(tables: Tables, operation: str, measure: str) -> dict[str, tuple[Bucket, ...]]:
+    """Buckets by outcome. Operations that were never sent, because no node was up, have a response time only: then all
+    of that outcome count with it, so that none is lost."""
+    found = _cells(tables, operation, measure)
+    for outcome, buckets in _cells(tables, operation, "response").items():
+        if histogram.total(buckets) > histogram.total(found.get(outcome, ())):
+            found[outcome] = buckets
+    return found
+
+
+def _with_statuses(found: Measures, tables: Tables) -> Measures:
+    """Return codes stand under the plain name, whose times may be none."""
+    for operation, name in NAMES.items():
+        if operation == TWO_STEPS:
+            continue
+        statuses: dict[str, int] = {}
+        for measure in ("response", "part"):
+            for outcome, buckets in _cells(tables, operation, measure).items():
+                statuses[_status(outcome)] = statuses.get(_status(outcome), 0) + histogram.total(buckets)
+        if statuses:
+            found[name] = Measure(found.get(name, Measure()).buckets, statuses)
+    return found

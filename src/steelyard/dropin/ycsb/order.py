@@ -1,0 +1,241 @@
+"""From a command to the agent's order. Pure.
+
+YCSB's threads become places in flight. With `target` YCSB makes each thread wait for its next tick; here operations are
+due evenly over all threads, and one that finds no thread free is sent late and never skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from steelyard.dropin import driving
+from steelyard.dropin.ycsb import known
+from steelyard.dropin.ycsb.command import Command
+from steelyard.dropin.ycsb.values import MOST, Values, wrong
+from steelyard.lab import order as orders
+from steelyard.model.errors import StudyError
+from steelyard.model.load import Consistency, Load
+from steelyard.model.schema import Schema
+from steelyard.system.base import Endpoint
+from steelyard.workload import _ycsb
+
+READ_TIMEOUT_MS = 12_000
+"""What the binding's client library waits for an answer by default."""
+MOST_THREADS = 100_000
+PROPERTIES: Mapping[str, str] = {
+    "records": "recordcount",
+    "insert_start": "insertstart",
+    "field_count": "fieldcount",
+    "field_length": "fieldlength",
+    "min_field_length": "minfieldlength",
+    "field_length_distribution": "fieldlengthdistribution",
+    "insert_order": "insertorder",
+    "zero_padding": "zeropadding",
+    "read_proportion": "readproportion",
+    "update_proportion": "updateproportion",
+    "insert_proportion": "insertproportion",
+    "scan_proportion": "scanproportion",
+    "read_modify_write_proportion": "readmodifywriteproportion",
+    "request_distribution": "requestdistribution",
+    "read_all_fields": "readallfields",
+    "write_all_fields": "writeallfields",
+    "min_scan_length": "minscanlength",
+    "max_scan_length": "maxscanlength",
+    "scan_length_distribution": "scanlengthdistribution",
+    "hotspot_data_fraction": "hotspotdatafraction",
+    "hotspot_operation_fraction": "hotspotopnfraction",
+    "exponential_percentile": "exponential.percentile",
+    "exponential_fraction": "exponential.frac",
+}
+"""Our workload's settings and the properties that they are read from; the defaults are the same."""
+TLS = ("ca", "certificate", "key", "verify", "name")
+COMPUTED = ("records", "insert_start")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the load goes."""
+
+    contacts: tuple[str, ...]
+    schema: Schema
+    user: str | None
+    password: str | None
+    tls: dict[str, str] | None = None
+    """As the order has it; None: connections are not encrypted."""
+
+    def statements(self, replication_factor: int) -> tuple[str, ...]:
+        """What makes keyspace and table."""
+        return (self.schema.create_keyspace(replication_factor), *self.schema.create_rest())
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A command as the agent understands it. `operations` None: until the time is over."""
+
+    order: dict[str, Any]
+    target: Target
+    threads: int
+    workers: int
+    operations: int | None
+    crowded: bool
+    """Whether there were more threads than operations; YCSB says so on standard output."""
+    keeps_going: bool
+    """Whether a failed insertion does not end a load."""
+
+
+def compile_command(command: Command, seed: int) -> Compiled:
+    """The order and what belongs to it; `seed` where the properties give none. Raises StudyError."""
+    values = Values(command.properties)
+    _same_classes(values)
+    target = _target(values)
+    operations = _operations(command, values)
+    asked = values.integer("threadcount", 1, 1, MOST_THREADS)
+    threads = min(asked, operations or asked)
+    rate = values.number("target", 0.0) or None
+    duration_s = values.integer("maxexecutiontime", 0, 0, 10**8) or None
+    if operations is None and duration_s is None:
+        read = values.text("operationcount")
+        raise wrong("operationcount", read, ("1 and more",), "and there is no maxexecutiontime")
+    workload = _ycsb.Core("ycsb", _settings(command, values, operations or 0))
+    load = Load(
+        schedule="closed" if rate is None else "constant",
+        threads=threads,
+        rate_per_s=rate,
+        operations=operations,
+        duration_s=duration_s,
+        timeout_ms=values.integer("cassandra.readtimeoutmillis", READ_TIMEOUT_MS, 1, 86_400_000),
+        **{f"{kind}_consistency": _consistency(values, kind) for kind in ("read", "write")},
+    )
+    schema = target.schema
+    endpoint = Endpoint("cql", target.contacts, schema.keyspace, schema.table)
+    order = orders.measure(load, endpoint, schema, workload, values.integer("steelyard.seed", seed, 0, 2**63 - 1))
+    if command.action == "load":
+        order["action"] = "populate"
+    if target.tls is not None:
+        order["tls"] = target.tls
+    return Compiled(
+        order=order,
+        target=target,
+        threads=threads,
+        workers=values.integer("steelyard.workers", driving.workers_for(threads, rate), 1, 1024),
+        operations=operations,
+        crowded=asked > threads,
+        keeps_going=values.boolean("core_workload_insertion_keep_going_on_error", False),
+    )
+
+
+def _same_classes(values: Values) -> None:
+    if "workload" not in values:
+        allowed = known.WORKLOADS[:1]
+        raise StudyError("Missing property: workload", f"allowed: {allowed[0]}", key="workload", allowed=allowed)
+    values.choice("workload", "", known.WORKLOADS)
+    values.choice("db", known.DATABASES[0], known.DATABASES)
+
+
+def _target(values: Values) -> Target:
+    hosts = values.listed("hosts")
+    if not hosts:
+        message = 'Required property "hosts" missing for CassandraCQLClient'
+        raise StudyError(message, "-p hosts=ADDRESS,...: addresses of the cluster's nodes", key="hosts")
+    port = values.integer("port", 9042, 1, 65535)
+    user = values.text("cassandra.username") or None
+    prefix = values.text("fieldnameprefix", "field")
+    count = values.integer("fieldcount", 10, 1, 1000)
+    schema = Schema(
+        keyspace=values.text("cassandra.keyspace", _ycsb.KEYSPACE),
+        table=values.text("table", _ycsb.TABLE),
+        key=_ycsb.KEY,
+        fields=tuple(f"{prefix}{number}" for number in range(count)),
+    )
+    contacts = tuple(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host in hosts)  # an IPv6 address
+    return Target(contacts, schema, user, values.text("cassandra.password") if user else None, _tls(values))
+
+
+def _tls(values: Values) -> dict[str, str] | None:
+    """Encryption. Java takes certificates from the JVM's options, which we do not have: here they are properties."""
+    given = {name: values.text(f"steelyard.tls.{name}") for name in TLS if f"steelyard.tls.{name}" in values}
+    if not values.boolean("cassandra.useSSL", False):
+        if given:
+            raise wrong("cassandra.useSSL", "false", ("true",), "steelyard.tls.* say how connections are encrypted")
+        return None
+    if "verify" in given:
+        given["verify"] = values.choice("steelyard.tls.verify", "full", ("full", "chain", "none"))
+    return given
+
+
+def _consistency(values: Values, kind: str) -> str:
+    return values.choice(f"cassandra.{kind}consistencylevel", "ONE", get_args(Consistency))
+
+
+def _operations(command: Command, values: Values) -> int | None:
+    """How many operations YCSB's threads would do together; None for no end."""
+    if command.action == "load":
+        name = "insertcount" if "insertcount" in values else "recordcount"
+        operations = values.integer(name, 0)
+        if operations == 0:
+            raise wrong(name, values.text(name), ("1 and more",), "there is nothing to load")
+        return operations
+    return values.integer("operationcount", 0) or None
+
+
+def _span(command: Command, values: Values) -> tuple[int, int]:
+    """The first key and the number of keys that are there before the load, or that it fills."""
+    start = values.integer("insertstart", 0)
+    records = values.integer("recordcount", 0)
+    if command.action == "load":
+        count = _operations(command, values) or 0
+        if "insertcount" in values and 0 < records < start + count:
+            raise _beyond(start, count, records)
+        return start, count
+    if records == 0:
+        raise wrong("recordcount", values.text("recordcount"), ("1 and more",), "how many records were loaded?")
+    count = values.integer("insertcount", records - start, -MOST)
+    if count < 1 or start + count > records:
+        raise _beyond(start, count, records)
+    if start + count < records and (
+        values.number("insertproportion", 0.0) > 0 or values.text("requestdistribution") in ("latest", "exponential")
+    ):
+        raise StudyError(
+            f"insertstart {start} + insertcount {count} is below recordcount {records}, and the load inserts, or asks "
+            "for the latest records: the agent would take the keys between for its own",
+            "set insertcount so that the sum is recordcount, or leave insertion, latest and exponential out",
+            key="insertcount",
+        )
+    return start, count
+
+
+def _beyond(start: int, count: int, records: int) -> StudyError:
+    return StudyError(
+        "Invalid combination of insertstart, insertcount and recordcount.",
+        f"insertstart {start} + insertcount {count} must be at most recordcount {records}, and insertcount above 0",
+        key="insertcount",
+    )
+
+
+def _settings(command: Command, values: Values, operations: int) -> _ycsb.Settings:
+    """The workload. Every bound is checked by our own workload's model, and told under YCSB's name."""
+    start, count = _span(command, values)
+    given: dict[str, Any] = {"insert_start": start, "records": count}
+    for ours, name in PROPERTIES.items():
+        if ours not in COMPUTED and name in values:
+            given[ours] = values.boolean(name, False) if name.endswith("allfields") else values.text(name)
+    if command.action == "run":
+        # YCSB's own arithmetic, which does not divide by the sum of the proportions.
+        inserts = values.number("insertproportion", 0.0)
+        given["expected_new_keys"] = int(operations * inserts * 2.0)
+    try:
+        return _ycsb.Settings.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = PROPERTIES.get(str(first["loc"][0]), "") if first["loc"] else ""
+        why = first["msg"].removeprefix("Value error, ")
+        for ours, theirs in PROPERTIES.items():
+            if ours not in COMPUTED:
+                why = re.sub(rf"\b{ours}\b", theirs, why)
+        message = f"the property {name}: read {values.text(name)!r}: {why}" if name else why
+        raise StudyError(message, "see docs/howto/switch-from-ycsb.md", key=name, read=values.text(name)) from error

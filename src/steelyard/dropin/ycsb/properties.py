@@ -1,0 +1,81 @@
+"""Java's .properties files: what YCSB's -P reads, by the rules of java.util.Properties.load."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from steelyard.model.errors import StudyError
+
+BLANK = " \t\f"
+ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+
+
+def read(path: Path) -> dict[str, str]:
+    """The properties of a file; of a key that stands there twice the last counts. Raises StudyError when it cannot be
+    read, or holds a broken escape."""
+    try:
+        # Java reads such files as Latin-1.
+        text = path.read_text(encoding="latin-1")
+    except OSError as error:
+        message = f"-P {path}: cannot be read: {error.strerror}"
+        raise StudyError(message, "give the path of a YCSB property file", path=str(path)) from error
+    return parse(text, str(path))
+
+
+def parse(text: str, path: str = "") -> dict[str, str]:
+    """The properties of a text; `path` is for errors."""
+    found: dict[str, str] = {}
+    for number, line in _logical_lines(text):
+        key, value = _split(line)
+        try:
+            found[_plain(key)] = _plain(value)
+        except ValueError as error:
+            message = f"{path}:{number}: {error}"
+            raise StudyError(message, "write \\u and four hexadecimal digits", path=path, line=number) from error
+    return found
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Number of the first line of each, and the line with its continuations; no blank lines, no comments."""
+    parts: list[str] = []
+    first = 0
+    for number, natural in enumerate(re.split(r"\r\n|\n|\r", text), 1):
+        line = natural.lstrip(BLANK)
+        if not parts:
+            if not line or line[0] in "#!":
+                continue
+            first = number
+        slashes = len(line) - len(line.rstrip("\\"))
+        if slashes % 2:
+            parts.append(line[:-1])
+            continue
+        yield first, "".join([*parts, line])
+        parts = []
+    if parts:
+        yield first, "".join(parts)
+
+
+def _split(line: str) -> tuple[str, str]:
+    """Key and value, still escaped: the key ends at the first bare `=`, `:` or blank."""
+    end = 0
+    while end < len(line) and line[end] not in "=:" + BLANK:
+        end += 2 if line[end] == "\\" else 1
+    rest = line[end:].lstrip(BLANK)
+    if rest[:1] in ("=", ":"):
+        rest = rest[1:].lstrip(BLANK)
+    return line[:end], rest
+
+
+def _plain(text: str) -> str:
+    def replace(found: re.Match[str]) -> str:
+        body = found[1]
+        if len(body) == 5:
+            return chr(int(body[1:], 16))
+        if body == "u":
+            raise ValueError("a \\u without four hexadecimal digits")
+        return ESCAPES.get(body, body)
+
+    return ESCAPE.sub(replace, text)

@@ -1,0 +1,199 @@
+"""What an audit says: findings, and how many checks of each kind were made, so that silence means something."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from pydantic import Field
+
+from steelyard.model.base import Value
+from steelyard.reference.interval import Interval
+from steelyard.reference.printed import Printed
+
+Weight = Literal["contradiction", "remark"]
+
+KINDS: Mapping[str, str] = {
+    "count": "the count is the one that the design says",
+    "order": "min <= first quartile <= median <= third quartile <= max",
+    "mean": "the mean lies between the least and the greatest that the order statistics allow",
+    "range": "range = max - min",
+    "deviation": "the standard deviation is possible for count, range, quartiles and mean",
+    "two groups": "the cell does not fall into two groups of values",
+    "whole numbers": "mean and standard deviation are possible for whole numbers",
+    "standard error": "standard error = standard deviation / sqrt(count)",
+    "variation": "coefficient of variation = standard deviation / mean",
+    "pooled count": "the overall count is the sum of its cells'",
+    "pooled mean": "the overall mean is the weighted mean of its cells'",
+    "pooled deviation": "the overall standard deviation is that of its cells pooled",
+    "pooled order": "overall min, quartiles and max lie where those of its cells put them",
+    "effect size": "Cohen's d follows from means and standard deviations",
+    "slope": "the slope follows from the cells' means and counts",
+    "intercept": "the intercept follows from the cells; of a 0/1 effect it is the baseline's mean",
+    "correlation": "r follows from the cells' counts, means and standard deviations",
+    "slope's error": "the standard error follows from the cells, and slope / error = t = r sqrt((n-2)/(1-r^2))",
+    "p-value": "p follows from t with n - 2 degrees of freedom",
+    "sign": "slope and r have the same sign",
+    "no data": "a result is printed where there are data, and only there",
+    "ratio": "the ratio follows from the summaries",
+    "difference": "the difference follows from the summaries",
+    "percentage": "the percentage or change follows from the numbers",
+    "product": "the product follows from its factors",
+    "bounds": "the number lies within what its definition or the design allows",
+    "copied": "no block of rows repeats another's numbers to the last digit",
+}
+"""Every kind of check, and what holds when it finds nothing."""
+
+
+class Finding(Value):
+    """One number that the others contradict, or that hides something."""
+
+    kind: str
+    weight: Weight
+    """A contradiction cannot be; a remark can, but misleads."""
+    table: str
+    """Shipped table or file, and the number of the printed table where the file says it."""
+    line: int
+    """Line of the number, or of its cell's first number, in the CSV file."""
+    cell: dict[str, str]
+    column: str
+    printed: str
+    should_be: str
+    """What the other numbers allow, in words; with rounding."""
+    low: float | None = None
+    high: float | None = None
+    """Ends of what the other numbers allow; None where it has no end."""
+    off_by: float | None = None
+    """Distance from what the printed digits allow to what the other numbers allow: positive, too large."""
+    because: str
+    """The numbers that it was computed from, and how."""
+
+
+DUST = 1e-12
+
+
+class Place(NamedTuple):
+    """Where a number stands."""
+
+    table: str
+    line: int
+    cell: Mapping[str, str]
+
+
+class Audit(Value):
+    """The findings on one or more tables, and what was looked at."""
+
+    name: str
+    findings: tuple[Finding, ...]
+    made: dict[str, int]
+    """Kind to number of checks made."""
+    left_out: dict[str, int] = Field(default_factory=dict)
+    """Why checks that the numbers seemed to allow were not made, and how many."""
+    columns: dict[str, str] = Field(default_factory=dict)
+    """Of a file: what each column was taken for."""
+
+
+class Ledger:
+    """Counts checks while they are made; what every check function writes to. It sees no files and no clock."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.made: dict[str, int] = {}
+        self.left_out: dict[str, int] = {}
+
+    def skip(self, why: str) -> None:
+        """A check that could not be made."""
+        self.left_out[why] = self.left_out.get(why, 0) + 1
+
+    def holds(self, kind: str) -> None:
+        """A check that found nothing."""
+        self.made[kind] = self.made.get(kind, 0) + 1
+
+    def weigh(
+        self,
+        kind: str,
+        place: Place,
+        column: str,
+        printed: Printed,
+        should: Interval,
+        because: str,
+        *,
+        values: float = 0.0,
+    ) -> bool:
+        """One check: does the printed number meet what it should be? Writes a finding if not. Returns whether it does.
+
+        A number that was not printed (blank, nan) is no check and counts as met. `values`: the largest of the values
+        that were summarised, where the number is what their differences leave: below 1e-12 of it is a float's dust.
+        """
+        if printed.interval is None:
+            return True
+        self.holds(kind)
+        near = Interval(should.low - DUST * values, should.high + DUST * values)
+        if should.empty or printed.interval.meets(near):
+            return True
+        self.add(kind, "contradiction", place, column, printed, should, because)
+        return False
+
+    def add(
+        self,
+        kind: str,
+        weight: Weight,
+        place: Place,
+        column: str,
+        printed: Printed,
+        should: Interval | str,
+        because: str,
+    ) -> None:
+        """A finding; `should` as words where it is no interval. Does not count the check."""
+        ends = should if isinstance(should, Interval) else None
+        off = None if ends is None or printed.interval is None else ends.gap(printed.interval)
+        self.findings.append(
+            Finding(
+                kind=kind,
+                weight=weight,
+                table=place.table,
+                line=place.line,
+                cell=dict(place.cell),
+                column=column,
+                printed=printed.text,
+                should_be=should if isinstance(should, str) else words(should),
+                low=_finite(ends and ends.low),
+                high=_finite(ends and ends.high),
+                off_by=_finite(off),
+                because=because,
+            )
+        )
+
+    def audit(self, name: str) -> Audit:
+        """What was found so far, contradictions first, in the order of the kinds."""
+        order = list(KINDS)
+        ranked = sorted(
+            self.findings, key=lambda one: (one.weight != "contradiction", one.table, order.index(one.kind))
+        )
+        made = {kind: self.made[kind] for kind in KINDS if kind in self.made}
+        return Audit(name=name, findings=tuple(ranked), made=made, left_out=self.left_out)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def figure(value: float) -> str:
+    """A number with as many digits as an audit needs: four, without an exponent below 10 million."""
+    if not math.isfinite(value):
+        return str(value)
+    text = f"{value:.4g}"
+    return f"{float(text):.0f}" if "e+" in text and abs(value) < 1e7 else text
+
+
+def words(allowed: Interval) -> str:
+    """An interval for people."""
+    if allowed.low == allowed.high:
+        return figure(allowed.low)
+    if not math.isfinite(allowed.high):
+        return f"at least {figure(allowed.low)}"
+    if not math.isfinite(allowed.low):
+        return f"at most {figure(allowed.high)}"
+    low, high = figure(allowed.low), figure(allowed.high)
+    return low if low == high else f"{low} to {high}"

@@ -1,0 +1,226 @@
+"""A test bench on loopback: a server of our own in its own process, and the load engine against it.
+
+Servers listen on a port that the kernel chooses, so nothing can be in the way. Whatever ends the block, an interrupt
+too, ends the server, and wakes it first if it was stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from steelyard.engine.agent import carry_out
+from steelyard.engine.base import Record
+from steelyard.model.errors import EngineError
+from steelyard.node import agent, process
+from steelyard.node.base import Node
+from steelyard.node.command import end, run, spawn
+from steelyard.node.processor import most_resident_bytes
+from steelyard.node.tasks import to_the_end
+
+ADDRESS = "127.0.0.1"
+LISTEN_TIMEOUT_S = 10.0
+SCHEMA_TIMEOUT_S = 30.0
+RECORDS = 100_000
+FIELDS = tuple(f"field{number}" for number in range(10))
+FIELD_CHARS = 100
+TIMEOUT_MS = 10_000
+GOODS = "a server of Steelyard's own, on this machine's loopback"
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True)
+class BenchServer:
+    """A simulated node that listens."""
+
+    contact: str
+    """`address:port`."""
+    server: process.Server
+
+    def stop(self) -> None:
+        """Let it stand still: SIGSTOP."""
+        self.server.signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Wake it: SIGCONT. Harmless if it runs."""
+        self.server.signal(signal.SIGCONT)
+
+
+@asynccontextmanager
+async def serving(*options: str) -> AsyncIterator[BenchServer]:
+    """Run `steelyard-agent sim` with these options and YCSB's table for as long as the block lasts. Raises EngineError
+    if it does not come up."""
+    with tempfile.TemporaryDirectory(prefix="steelyard-bench-") as folder:
+        errors = Path(folder) / "sim.stderr"
+        argv = [str(agent.find()), "sim", "--listen", f"{ADDRESS}:0", *options]
+        started = await spawn(None, argv, stdout=asyncio.subprocess.PIPE, stderr=errors)
+        ticks = process.start_ticks(started.pid)
+        try:
+            contact = await _contact(started, errors)
+            if ticks is None:
+                raise _silent(errors)
+            await _create_table(contact)
+            yield BenchServer(contact, process.Server(started.pid, ticks))
+        finally:
+            if ticks is not None:
+                process.Server(started.pid, ticks).signal(signal.SIGCONT)
+            await to_the_end(end(started))
+
+
+async def _contact(started: asyncio.subprocess.Process, errors: Path) -> str:
+    assert started.stdout is not None
+    try:
+        line = await asyncio.wait_for(started.stdout.readline(), LISTEN_TIMEOUT_S)
+    except TimeoutError:
+        raise _silent(errors) from None
+    word, _, contact = line.decode(errors="replace").strip().partition(" ")
+    if word != "listening" or not contact:
+        raise _silent(errors)
+    return contact
+
+
+def _silent(errors: Path) -> EngineError:
+    said = errors.read_text(encoding="utf-8", errors="replace").strip()[-500:]
+    message = f"{GOODS}, did not come up within {LISTEN_TIMEOUT_S:g} s{': ' + said if said else ''}"
+    return EngineError(message, "`steelyard doctor` says whether the agent is of this version")
+
+
+async def _create_table(contact: str) -> None:
+    columns = ", ".join(f"{name} text" for name in FIELDS)
+    replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+    statements = (
+        f"CREATE KEYSPACE IF NOT EXISTS ycsb WITH replication = {replication}",
+        f"CREATE TABLE IF NOT EXISTS ycsb.usertable (y_id text PRIMARY KEY, {columns})",
+    )
+    argv = [str(agent.find()), "cql", "--contact", contact, *statements]
+    await run(None, argv, timeout_s=SCHEMA_TIMEOUT_S)
+
+
+def order(
+    contact: str,
+    proportions: Mapping[str, float],
+    schedule: Mapping[str, Any],
+    *,
+    duration_s: float,
+    warm_up_s: float = 0.0,
+    seed: int = 1,
+) -> dict[str, Any]:
+    """YCSB's rows of 1 KB, uniform keys, writes of all fields, at consistency ONE."""
+    shares = dict.fromkeys(("read", "update", "insert", "scan", "read_modify_write"), 0.0)
+    return {
+        "format": 1,
+        "protocol": "cql",
+        "contacts": [contact],
+        "keyspace": "ycsb",
+        "table": "usertable",
+        "key": "y_id",
+        "fields": list(FIELDS),
+        "action": "load",
+        "workload": {
+            "kind": "ycsb",
+            "records": RECORDS,
+            "proportions": {**shares, **proportions},
+            "request_distribution": "uniform",
+            "field_length": FIELD_CHARS,
+            "field_length_distribution": "constant",
+            "insert_order": "hashed",
+            "read_all_fields": True,
+            "write_all_fields": True,
+            "max_scan_length": 100,
+            "scan_length_distribution": "uniform",
+        },
+        "seed": seed,
+        "schedule": dict(schedule),
+        "stop": {"operations": None, "duration_s": duration_s},
+        "warm_up_s": warm_up_s,
+        "read_consistency": "ONE",
+        "write_consistency": "ONE",
+        "timeout_ms": TIMEOUT_MS,
+        "routing": "token",
+        "interval_s": 1.0,
+    }
+
+
+@dataclass(frozen=True)
+class Driven:
+    """What the engine said."""
+
+    hello: Record
+    intervals: Sequence[Record]
+    """Of the measured phase."""
+    done: Record
+    memory_bytes: int
+    """The most resident memory of the generator."""
+
+
+async def drive(
+    asked: Mapping[str, Any], timeout_s: float, on_interval: Callable[[Record], None] | None = None
+) -> Driven:
+    """Carry out an order with one worker. Raises EngineError if the generator fails or does not end in time."""
+    hello: Record = {}
+    intervals: list[Record] = []
+    dones: list[Record] = []
+    memory_bytes, pid = 0, 0
+
+    def take(_node: str, record: Record) -> None:
+        nonlocal hello, memory_bytes
+        memory_bytes = max(memory_bytes, most_resident_bytes(pid) if pid else 0)
+        if record["record"] == "hello":
+            hello = record
+        elif record.get("phase") != "measure":
+            return
+        elif record["record"] == "interval":
+            intervals.append(record)
+            if on_interval is not None:
+                on_interval(record)
+        elif record["record"] == "done":
+            dones.append(record)
+
+    def started(one: asyncio.subprocess.Process) -> None:
+        nonlocal pid
+        pid = one.pid
+
+    with tempfile.TemporaryDirectory(prefix="steelyard-load-") as folder:
+        node = Node("load", "load", ADDRESS, (), Path(folder))
+        try:
+            async with asyncio.timeout(timeout_s) as limit:
+                await carry_out(asked, node, take, on_start=started)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise EngineError(f"the load generator did not end within {timeout_s:g} s") from error
+    if not dones:
+        raise EngineError("the load generator ended without a measured phase", "was it told to stop?")
+    return Driven(hello, intervals, dones[0], memory_bytes)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """While inside, SIGINT, SIGTERM and SIGHUP cancel the task that entered, so that everything is undone; then it ends
+    as KeyboardInterrupt."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    heard = asyncio.Event()
+
+    def hear() -> None:
+        # Once is enough: a second one must not cut the clean-up short.
+        if not heard.is_set() and task is not None:
+            heard.set()
+            task.cancel()
+
+    for number in INTERRUPTS:
+        loop.add_signal_handler(number, hear)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if heard.is_set():
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        for number in INTERRUPTS:
+            loop.remove_signal_handler(number)

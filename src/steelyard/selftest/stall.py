@@ -1,0 +1,244 @@
+"""The coordinated-omission proof: a server that stands still for a while, and what different ways of measuring say.
+
+Operations are due evenly over T seconds; for S of them the server stands still. What is due x seconds before it wakes
+is answered x seconds late, so the share of operations that take longer than x is (S - x) / T, and the quantile q of the
+response time is
+
+    S - (1 - q) T        where (1 - q) T < S
+
+whatever the rate (the service time, and the time that the backlog takes to drain, are small against it). Service times
+hardly see the stall: only what was in flight when it began is slow once sent. A closed loop does not even send what was
+due meanwhile. See docs/explanation/coordinated-omission.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.engine.base import Record
+from steelyard.lab.responses import merged, quantile_ms
+from steelyard.model.base import Value
+from steelyard.model.errors import EngineError, StudyError
+from steelyard.node.tasks import together
+from steelyard.selftest.bench import BenchServer, Driven, drive, order, serving
+
+QUANTILE = 0.99
+IN_FLIGHT = 64
+TOLERANCE = 0.03
+"""Of the truth: how far the measured quantile may be from it."""
+SERVICE_TOLERANCE = 0.01
+"""Of the stall: how far it may move the quantile of service times."""
+LEAST_OPERATIONS = 2 * IN_FLIGHT * 100
+"""With fewer, what is in flight when the stall begins is more than half a percent, near what p99 would show."""
+MARGIN_S = 1.5
+"""Seconds before and after the stall at least: the first interval tells when the load began."""
+LEAST_TRUTH_S = 0.1
+DRAIN_S = 1.0
+"""After the server wakes: seconds in which operations are no longer like those without a stall."""
+GRACE_S = 60.0
+READS = {"read": 1.0}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The proof's sizes."""
+
+    seconds: float = 20.0
+    rate_per_s: float = 1_000.0
+    stall_s: float = 2.0
+
+    @property
+    def due(self) -> int:
+        """Operations that are due."""
+        return round(self.seconds * self.rate_per_s)
+
+    def check(self) -> None:
+        """Raises StudyError if the proof could not prove anything with these sizes."""
+        if self.seconds < self.stall_s + 2 * MARGIN_S:
+            raise _wrong("--seconds", self.seconds, f"at least {self.stall_s + 2 * MARGIN_S:g} for this stall")
+        if truth_s(QUANTILE, self.stall_s, self.seconds) < LEAST_TRUTH_S:
+            least_s = (1 - QUANTILE) * self.seconds + LEAST_TRUTH_S
+            raise _wrong("--stall", self.stall_s, f"at least {least_s:g} s, to be seen at p99 of {self.seconds:g} s")
+        if self.due < LEAST_OPERATIONS:
+            raise _wrong("--rate", self.rate_per_s, f"at least {LEAST_OPERATIONS / self.seconds:g} a second")
+
+
+def _wrong(key: str, read: float, allowed: str) -> StudyError:
+    return StudyError(f"{key} {read:g} proves nothing", allowed, key=key, read=read)
+
+
+def truth_s(q: float, stall_s: float, seconds: float) -> float:
+    """The quantile q of response times that a stall of `stall_s` within `seconds` of even arrivals makes; 0 where the
+    stall is too short to reach it."""
+    return max(0.0, stall_s - (1 - q) * seconds)
+
+
+class Proof(Value):
+    """What was measured, beside the truth. Times in milliseconds."""
+
+    due: int
+    sent: int
+    answered: int
+    errors: int
+    seconds: float
+    rate_per_s: float
+    stall_ms: float
+    """As the server was really stopped and woken."""
+    truth_ms_p99: float
+    response_ms_p99: float
+    service_ms_p99: float
+    service_ms_p99_without: float
+    """Of the seconds that the stall does not touch."""
+    closed_sent: int
+    """A closed loop with one place in flight against a server that serves one operation at a time, `rate_per_s` at
+    most, stopped at the same time."""
+    closed_ms_p99: float
+
+    @property
+    def error_fraction(self) -> float:
+        """Measured against the truth."""
+        return self.response_ms_p99 / self.truth_ms_p99 - 1
+
+    @property
+    def checks(self) -> dict[str, bool]:
+        """What must hold."""
+        moved_ms = abs(self.service_ms_p99 - self.service_ms_p99_without)
+        return {
+            "every operation that was due was sent and answered": self.sent == self.answered == self.due
+            and self.errors == 0,
+            f"response p99 is within {TOLERANCE:.0%} of the truth": abs(self.error_fraction) <= TOLERANCE,
+            "service p99 is not moved by the stall": moved_ms <= SERVICE_TOLERANCE * self.stall_ms,
+        }
+
+    @property
+    def passed(self) -> bool:
+        """Whether all of it holds."""
+        return all(self.checks.values())
+
+
+@dataclass
+class _Course:
+    """What happens when, seconds since the epoch."""
+
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    begun_s: float = 0.0
+    stopped_s: float = 0.0
+    woken_s: float = 0.0
+    stall_s: float = 0.0
+    """By a clock that does not jump."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A second of the open loop, for people."""
+
+    second: int
+    rate_per_s: float
+    sent: int
+    backlog: int
+    response_ms_p99: float | None
+    service_ms_p99: float | None
+    stopped: bool
+    """Whether the server stood still in it."""
+
+
+async def prove(asked: Asked, tell: Callable[[Line], None]) -> Proof:
+    """Carry out the proof; `tell` hears of every second. Raises EngineError if it could not be carried out."""
+    asked.check()
+    course = _Course()
+    service_us = f"{1e6 / asked.rate_per_s:g}"
+    async with serving("--null") as null, serving("--service-us", service_us, "--contention", "0") as slow:
+        constant = {"kind": "constant", "rate_per_s": asked.rate_per_s, "in_flight": IN_FLIGHT}
+        closed = {"kind": "closed", "threads": 1}
+
+        def listen(record: Record) -> None:
+            if not course.begun.is_set():
+                course.begun_s = record["t_s"]
+                course.begun.set()
+            tell(_line(record, course))
+
+        async def stand_still() -> Driven | None:
+            await _stall((null, slow), asked, course)
+            return None
+
+        due = order(null.contact, READS, constant, duration_s=asked.seconds)
+        forgetful = order(slow.contact, READS, closed, duration_s=asked.seconds)
+        timeout_s = asked.seconds + asked.stall_s + GRACE_S
+        for one in (due, forgetful):
+            one["timeout_ms"] = int((asked.stall_s + GRACE_S) * 1000)
+        found = await together(
+            (_some(drive(due, timeout_s, listen)), _some(drive(forgetful, timeout_s)), stand_still())
+        )
+    opened, other = found[0], found[1]
+    assert opened is not None
+    assert other is not None
+    return _proof(asked, course, opened, other)
+
+
+async def _some(coroutine: Coroutine[Any, Any, Driven]) -> Driven | None:
+    return await coroutine
+
+
+async def _stall(servers: Sequence[BenchServer], asked: Asked, course: _Course) -> None:
+    """Stop the servers in the middle, wake them after the stall, whatever happens meanwhile."""
+    await course.begun.wait()
+    at_s = course.begun_s + (asked.seconds - asked.stall_s) / 2
+    await asyncio.sleep(max(0.0, at_s - time.time()))
+    try:
+        course.stopped_s, before = time.time(), time.monotonic()
+        for one in servers:
+            one.stop()
+        await asyncio.sleep(asked.stall_s)
+    finally:
+        for one in servers:
+            one.go_on()
+        course.woken_s, course.stall_s = time.time(), time.monotonic() - before
+
+
+def _line(record: Record, course: _Course) -> Line:
+    summary: Mapping[str, float] = record["summary"]
+    begun_s, ended_s = float(record["t_s"]), float(record["t_s"]) + float(record["seconds"])
+    answered = record["done"] > 0
+    stopped = 0 < course.stopped_s < ended_s and (course.woken_s == 0 or course.woken_s > begun_s)
+    return Line(
+        second=round(ended_s - course.begun_s),
+        rate_per_s=summary["rate_per_s"],
+        sent=record["sent"],
+        backlog=record["backlog"],
+        response_ms_p99=summary["response_ms_p99"] if answered else None,
+        service_ms_p99=summary["service_ms_p99"] if answered else None,
+        stopped=stopped,
+    )
+
+
+def _proof(asked: Asked, course: _Course, opened: Driven, other: Driven) -> Proof:
+    def touched(record: Record) -> bool:
+        begun_s, ended_s = float(record["t_s"]), float(record["t_s"]) + float(record["seconds"])
+        return ended_s > course.stopped_s and begun_s < course.woken_s + DRAIN_S
+
+    without = [record for record in opened.intervals if not touched(record)]
+    figures = {
+        "response_ms_p99": quantile_ms(merged(opened.intervals, "response"), QUANTILE),
+        "service_ms_p99": quantile_ms(merged(opened.intervals, "service"), QUANTILE),
+        "service_ms_p99_without": quantile_ms(merged(without, "service"), QUANTILE),
+        "closed_ms_p99": quantile_ms(merged(other.intervals, "response"), QUANTILE),
+    }
+    lacking = [name for name, value in figures.items() if value is None]
+    if lacking or course.stall_s == 0:
+        raise EngineError(f"the proof has no {', '.join(lacking) or 'stall'}: the load ended before it")
+    return Proof(
+        due=asked.due,
+        sent=sum(record["sent"] for record in opened.intervals),
+        answered=opened.done["operations"],
+        errors=opened.done["errors"],
+        seconds=asked.seconds,
+        rate_per_s=asked.rate_per_s,
+        stall_ms=course.stall_s * 1000,
+        truth_ms_p99=truth_s(QUANTILE, course.stall_s, asked.seconds) * 1000,
+        closed_sent=other.done["operations"] + other.done["errors"],
+        **{name: value for name, value in figures.items() if value is not None},
+    )

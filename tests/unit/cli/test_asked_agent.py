@@ -1,0 +1,55 @@
+"""What the agent would refuse is said by `check`, before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.cli.asked_agent import refused_by_agent
+from steelyard.plan import expand
+from steelyard.study import read
+
+WORKLOAD = """
+name = "w"
+[tables.t]
+primary_key = "id"
+columns.id = "int"
+columns.small = { type = "tinyint", number = "uniform(0..100)" }
+[statements]
+put = "INSERT INTO t (id, small) VALUES (?, ?)"
+[[operations]]
+name = "put"
+keys = "new"
+statement = "put"
+"""
+STUDY = """
+[study]
+name = "s"
+question = "?"
+[system]
+name = "simulated"
+[workload]
+name = "w.toml"
+[load]
+operations = 10
+"""
+
+
+@pytest.mark.agent
+def test_a_number_that_its_type_cannot_hold(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(STUDY)
+    (tmp_path / "w.toml").write_text(WORKLOAD)
+    assert refused_by_agent(expand(read(tmp_path / "s.toml"))) == ()
+    (tmp_path / "w.toml").write_text(WORKLOAD.replace("0..100", "0..1000"))
+    refused = refused_by_agent(expand(read(tmp_path / "s.toml")))
+    assert refused[0].key == "workload.name"
+    assert refused[0].message.startswith("workload w.toml:8: ")
+    assert "allowed: -128 to 127" in refused[0].message
+
+
+def test_nothing_is_asked_where_there_is_no_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steelyard.node.agent.candidates", lambda: ())
+    (tmp_path / "s.toml").write_text(STUDY)
+    (tmp_path / "w.toml").write_text(WORKLOAD.replace("0..100", "0..1000"))
+    assert refused_by_agent(expand(read(tmp_path / "s.toml"))) == ()

@@ -1,0 +1,178 @@
+"""`steelyard load`: what it makes of its words, what it says of an outcome, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from steelyard.cli import load as command
+from steelyard.cli import loadlines
+from steelyard.cli.main import app
+from steelyard.dropin.driving import Interval, Outcome, PhaseOutcome, Tables, Totals
+from steelyard.model.errors import StudyError
+from steelyard.node import agent
+
+ROOT = Path(__file__).resolve().parents[3]
+CATALOGUE = str(ROOT / "studies" / "workloads" / "catalogue.toml")
+
+
+def asked(**changes: Any) -> command.Asked:
+    plain: dict[str, Any] = {
+        "workload": CATALOGUE,
+        "order": None,
+        "contacts": ("127.0.0.1",),
+        "create": False,
+        "populate": False,
+        "replication_factor": 1,
+        "show": None,
+        "load": {},
+        "settings": (),
+        "seed": 1,
+        "workers": None,
+        "as_json": False,
+    }
+    return command.Asked(**{**plain, **changes})
+
+
+@pytest.mark.parametrize(
+    ("words", "contacts"),
+    [
+        (("10.0.0.1",), ("10.0.0.1:9042",)),
+        (("10.0.0.1:1,n2 , n3:3", "n2"), ("10.0.0.1:1", "n2:9042", "n3:3")),
+        (("[::1]", "[::1]:5"), ("[::1]:9042", "[::1]:5")),
+    ],
+)
+def test_contacts_get_the_usual_port(words: tuple[str, ...], contacts: tuple[str, ...]) -> None:
+    assert command.with_ports(words) == contacts
+
+
+@pytest.mark.parametrize("word", ["n1:x", "n1:0", "n1:70000", ":9042"])
+def test_what_is_no_contact_is_refused(word: str) -> None:
+    with pytest.raises(StudyError, match="is no address and port"):
+        command.with_ports((word,))
+
+
+@pytest.mark.parametrize(
+    ("fields", "filling", "expected"),
+    [
+        ({"threads": 3}, True, ("closed", 3, 10.0, None, False)),
+        ({}, False, ("closed", 1, 10.0, None, True)),
+        ({"operations": 5}, True, ("closed", 1, None, 5, True)),
+        ({"rate_per_s": 50.0, "duration_s": 3.0}, False, ("constant", 64, 3.0, None, True)),
+        ({"rate_per_s": 50.0, "schedule": "poisson", "threads": 2}, True, ("poisson", 2, 10.0, None, True)),
+    ],
+)
+def test_how_the_load_is_driven(fields: dict[str, Any], filling: bool, expected: tuple[Any, ...]) -> None:
+    found, drives = command._load_of(fields, filling=filling)
+    assert (found.schedule, found.threads, found.duration_s, found.operations, drives) == expected
+
+
+def test_settings_of_the_workload_and_of_the_load() -> None:
+    words = ("records=50", "weights.get=9", "workload.makers=3", "load.timeout_ms=77", "load.rates_per_s=[1, 2]")
+    fields, settings = command._split(asked(settings=words, load={"threads": 4, "operations": None}))
+    assert fields == {"threads": 4, "timeout_ms": "77", "rates_per_s": [1, 2]}
+    order = command.made(CATALOGUE, settings).order()
+    assert order["records"] == 50
+    assert order["operations"][0]["weight"] == 9.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"workload": None}, "name a workload"),
+        ({"workload": "ycsb-x"}, "there is no workload 'ycsb-x'"),
+        ({"workload": "nothing.toml"}, r"there is no workload file nothing\.toml"),
+        ({"contacts": ()}, "--contact ADDRESS"),
+        ({"settings": ("records",)}, "must be NAME=VALUE"),
+        ({"settings": ("load.rates_per_s=[1",)}, "no JSON"),
+        ({"settings": ("makrs=3",)}, "did you mean 'makers'"),
+        ({"settings": ("weights.gett=3",)}, "there is no operation 'gett'"),
+        ({"settings": ("load.thread=3",)}, "did you mean 'threads'"),
+        ({"load": {"rate_per_s": -1.0}}, "must be more than 0"),
+        ({"settings": ("load.schedule=constant", "load.capacity_fraction=0.5")}, "only a study measures"),
+        ({"settings": ("load.engine=latte",)}, "only a study heeds it"),
+        ({"settings": ("load.threads=3", "load.threads=4")}, "load.threads is given twice"),
+        ({"settings": ("load.threads=3",), "load": {"threads": 4}}, "load.threads is given twice"),
+        ({"settings": ("records=3", "workload.records=4")}, "records: is given twice"),
+        ({"settings": ("records=3", "records.x=4")}, "records and a part of it"),
+        ({"workload": None, "order": Path("nothing.json")}, "no order"),
+        ({"order": Path("nothing.json")}, "workload would mean nothing"),
+        ({"workload": None, "order": Path("nothing.json"), "load": {"threads": 3}}, "threads would mean nothing"),
+        ({"populate": True, "load": {"write_consistency": "QUORUM"}}, "write_consistency would mean nothing"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_sent(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(StudyError, match=says):
+        command.load(asked(**changes), Console())
+
+
+@pytest.mark.agent
+def test_show_prints_statements_with_their_values() -> None:
+    done = CliRunner().invoke(app, ["load", CATALOGUE, "--show", "5", "--set", "records=100"])
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert len([line for line in lines if not line.startswith(" ")]) == 5
+    assert not any("?" in line.partition("'")[0] for line in lines)
+    data = CliRunner().invoke(app, ["load", "ycsb-a", "--show", "2", "--json"])
+    assert [json.loads(line)["index"] for line in data.output.splitlines()] == [0, 1]
+    assert agent.find()
+
+
+def phase(**totals: Any) -> PhaseOutcome:
+    cells = {
+        ("get", "ok", "response"): ((1_000_000, 1_000_000, 90),),
+        ("get", "not-found", "response"): ((2_000_000, 2_000_000, 5),),
+        ("get", "invalid", "response"): ((9_000_000, 9_000_000, 2),),
+        ("put", "not-applied", "response"): ((3_000_000, 3_000_000, 3),),
+        ("get", "ok", "lag"): ((1_000, 1_000, 90),),
+    }
+    plain = {"execution_ns": 2_000_000_000, "operations": 98, "errors": 2, "errors_by_kind": {"invalid": 2}, "rows": 90}
+    return PhaseOutcome(Totals(phase="measure", **{**plain, **totals}), Tables(cells))
+
+
+def test_the_end_says_what_was_sent_done_and_wrong() -> None:
+    said = " ".join(loadlines.sentences(phase(not_found=5, reconnections=1, dropped=3)))
+    for words in (
+        "Sent 100 operations in 2.0 s: 98 done (49 per s), 2 errors (2 invalid).",
+        "3 light-weight transactions were not applied",
+        "5 reads of keys that the fill has written found no row.",
+        "90 rows were returned.",
+        "Lag p99 0.001 ms",
+        "made anew 1 times",
+        "3 records could not be written",
+    ):
+        assert words in said
+    assert "0 errors." in loadlines.sentences(phase(errors=0))[0]
+
+
+def test_figures_as_data() -> None:
+    outcome = Outcome({"nodes": ["n1"]}, {"measure": phase()}, False)
+    found = loadlines.as_data(outcome)["phases"]["measure"]
+    assert found["by_operation"]["get"]["outcomes"] == {"ok": 90, "not-found": 5, "invalid": 2}
+    assert found["by_operation"]["get"]["response_ms_p50"] == pytest.approx(1.0)
+    assert found["by_operation"]["put"]["response_ms_p99"] == pytest.approx(3.0)
+    assert found["lag_ms_p99"] == pytest.approx(0.001)
+    json.dumps(loadlines.as_data(outcome))
+
+
+def test_a_line_a_second() -> None:
+    interval = Interval("measure", 100.0, 1.0, 120, 97, 2, 21, 0.1, phase().tables)
+    words = loadlines.line(interval, 100.0).split()
+    assert words == ["1.0", "120", "97", "2", "1.00", "9.00", "9.00", "-", "-", "0.001", "21"]
+    header = loadlines.HEADER.splitlines()[1]
+    assert len(loadlines.line(interval, 100.0)) == len(header)
+
+
+@pytest.mark.parametrize(("number", "text"), [(1234.5, "1,234"), (12.34, "12.3"), (1.234, "1.23"), (0.0123, "0.012")])
+def test_three_digits(number: float, text: str) -> None:
+    assert loadlines.digits(number) == text
+
+
+def test_values_stand_in_place_of_markers() -> None:
+    cql = "UPDATE k.t SET a = ?, b = '?' WHERE k = ?"
+    assert loadlines.filled_in(cql, [1, "x" * 100]) == f"UPDATE k.t SET a = 1, b = '?' WHERE k = '{'x' * 47}..."

@@ -1,0 +1,71 @@
+"""A load and a server that are not there: what an action is told, and what it asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.dropin.driving import Interval, Outcome, PhaseOutcome, Tables, Totals
+from steelyard.dropin.stress.action import Tools
+
+MS = 1_000_000
+
+
+@dataclass
+class World:
+    """`outcomes` of each operation in an interval; `rate` by threads; `intervals` at most so many a load."""
+
+    outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    rate: Callable[[int], int] = lambda threads: 100
+    intervals: int = 3
+    signalled: bool = False
+    columns: Sequence[Mapping[str, Any]] = ()
+    others: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    orders: list[dict[str, Any]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def tools(self) -> Tools:
+        return Tools(self.drive, self.cql, self.discover, 0.0)
+
+    async def drive(self, order: dict[str, Any], **told: Any) -> Outcome:
+        self.orders.append(order)
+        self.variables = told["variables"]
+        stop: asyncio.Event = told["stop"]
+        told["on_connected"]({"nodes": ["127.0.0.1:9042"], "server": "5.0.5"})
+        schedule = order["schedule"]
+        each = self.rate(schedule.get("threads", schedule.get("in_flight")))
+        cells: dict[tuple[str, str, str], Any] = {}
+        for operation in order["workload"]["operations"]:
+            for outcome, number in self.outcomes.get(operation["name"], {"ok": each}).items():
+                for measure, ms in (("service", 1), ("response", 7), ("lag", 6)):
+                    cells[operation["name"], outcome, measure] = ((ms * MS, ms * MS + 999, number),)
+        for number in range(self.intervals):
+            rows = {operation["name"]: 3 * each for operation in order["workload"]["operations"]}
+            interval = Interval("measure", 1000.0 + number, 1.0, 0, 0, 0, 0, 0.1, Tables(cells), rows)
+            told["on_interval"](interval)
+            if stop.is_set():
+                break
+        if self.signalled:
+            stop.set()
+        phases = {"measure": PhaseOutcome(Totals("measure"), Tables(cells))}
+        return Outcome({}, phases, stop.is_set())
+
+    async def cql(self, contacts: Sequence[str], statements: Sequence[str], **told: Any) -> Any:
+        self.asked.extend(statements)
+        self.variables = told["variables"]
+        return tuple(
+            tuple(self.columns)
+            if "system_schema" in one
+            else ({"data_center": "dc1"},)
+            if "system.local" in one
+            else ()
+            for one in statements
+        )
+
+    async def discover(self, contacts: Sequence[str], **_: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return (*contacts, *self.others), self.missing
