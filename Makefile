@@ -16,7 +16,7 @@ help:
 	@echo "make test         set up, then every test: unit, contract, golden, end to end"
 	@echo "make setup        the set-up alone; afterwards $(BIN)/steelyard works"
 	@echo "make check        formatting, lint, types, imports: no tests"
-	@echo "make bench        Steelyard measured by itself, see BENCHMARKS.md"
+	@echo "make bench        Steelyard measured by itself and beside latte and cassandra-stress, see BENCHMARKS.md"
 	@echo "make wheels       both packages into dist/"
 
 # The environment is made anew when the lock changes; the stamp is written last.
@@ -52,11 +52,14 @@ check: $(VENV)/.installed
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
 test: setup check
-	cargo test --locked --workspace --release --quiet
+	cargo test --locked --workspace --quiet
 	$(BIN)/pytest tests
 
 bench: setup
+	$(BIN)/steelyard setup cassandra-stress
+	$(BIN)/steelyard setup latte
 	$(BIN)/python benchmarks/instrument.py
+	$(BIN)/python benchmarks/side_by_side.py
 
 wheels: $(VENV)/.locked
 	$(BIN)/python -m build --no-isolation --wheel --outdir dist .
