@@ -8,6 +8,10 @@ use steelyard_cql::{Codec, Compression, Frame};
 
 use crate::Channel;
 
+/// Bytes that the kernel has taken are forgotten, though others still wait, when they are as many as this and as those. Else
+/// what is given faster than it is taken would pile up, sent long ago.
+const FORGET_BYTES: usize = 64 << 10;
+
 /// A connection that is spoken to in plain frames.
 pub struct Pipe {
     channel: Channel,
@@ -69,6 +73,9 @@ impl Pipe {
         if !blocked {
             waiting.clear();
             self.written = 0;
+        } else if self.written >= FORGET_BYTES.max(waiting.len() - self.written) {
+            waiting.drain(..self.written);
+            self.written = 0;
         }
         Ok(blocked || self.channel.holds_back())
     }
@@ -127,4 +134,73 @@ fn frame_end(bytes: &[u8], at: usize) -> io::Result<Option<usize>> {
 
 fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+
+    use rustix::net::sockopt;
+    use steelyard_cql::{Consistency, request};
+
+    use super::*;
+
+    const STEP_BYTES: usize = 64 << 10;
+
+    /// Frames one after the other, as far as they are there; what they held.
+    fn values(received: &mut Vec<u8>) -> Vec<u64> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        while let Some(end) = frame_end(received, at).unwrap() {
+            // The value is the last of the frame's body before the consistency and the flags.
+            let digits = &received[end - 3 - 20..end - 3];
+            found.push(std::str::from_utf8(digits).unwrap().parse().unwrap());
+            at = end;
+        }
+        received.drain(..at);
+        found
+    }
+
+    #[test]
+    fn what_is_sent_does_not_pile_up_while_something_always_waits() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        // So that the kernel's buffers stay as they are.
+        sockopt::set_socket_send_buffer_size(&stream, STEP_BYTES).unwrap();
+        sockopt::set_socket_recv_buffer_size(&peer, STEP_BYTES).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let mut pipe = Pipe::new(Channel::Plain(stream));
+        let (mut out, mut next) = (Vec::new(), 0_u64);
+        let mut give = |out: &mut Vec<u8>, bytes: usize| {
+            let end = out.len() + bytes;
+            while out.len() < end {
+                let statement = format!("{:>1$}{next:020}", "", 1000);
+                request::query(out, 0, &statement, Consistency::One);
+                next += 1;
+            }
+        };
+        // More than the kernel takes.
+        while !pipe.send(&mut out).unwrap() {
+            give(&mut out, STEP_BYTES);
+        }
+        give(&mut out, 16 * STEP_BYTES);
+        let (mut longest, mut wanted) = (0, 0_u64);
+        let mut received = Vec::new();
+        let mut chunk = vec![0; STEP_BYTES];
+        for _ in 0..500 {
+            give(&mut out, STEP_BYTES);
+            let blocked = pipe.send(&mut out).unwrap();
+            assert!(blocked, "something always waits");
+            longest = longest.max(out.len());
+            peer.read_exact(&mut chunk).unwrap();
+            received.extend_from_slice(&chunk);
+            for value in values(&mut received) {
+                assert_eq!(value, wanted);
+                wanted += 1;
+            }
+        }
+        assert!(longest < 100 * STEP_BYTES, "{longest} bytes kept of 32 MB sent");
+    }
 }

@@ -1,6 +1,6 @@
-//! Load over Cassandra's native protocol: prepared statements, one connection to each node for each worker, many
-//! operations in flight on it. Frames are built in place, written once a wake-up, and answers are read no further than
-//! the number of their rows.
+//! Load over Cassandra's native protocol: prepared statements, few connections of each worker to each node, many
+//! operations in flight on them. Frames are built in place, written once a wake-up, and answers are read no further than
+//! the number of their rows, but for those whose first row is compared or tells of a condition.
 
 use std::collections::VecDeque;
 use std::io;
@@ -311,9 +311,11 @@ impl CqlClient {
                 return other.map(|_| ());
             }
         };
+        // Pages before may have been empty.
+        let first = place.rows == 0 && rows.count > 0;
         place.rows = place.rows.saturating_add(rows.count);
         place.pages += 1;
-        let found = if place.pages == 1 && rows.count > 0 {
+        let found = if first {
             self.first_row(slot, &mut rows, asked).map_err(invalid_data)
         } else {
             Ok(Outcome::Ok)

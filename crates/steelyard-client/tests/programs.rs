@@ -226,6 +226,11 @@ fn execute(
             let to = (from + parameters.page_size.unwrap_or(SCANNED)).min(SCANNED);
             page(out, header, (from, to));
         }
+        // The first page has no row, but a next one.
+        b"LATE" => {
+            let to = parameters.paging_state.map_or(0, |_| SCANNED);
+            page(out, header, (0, to));
+        }
         other => panic!("{}", text(other)),
     }
 }
@@ -305,6 +310,7 @@ fn order(servers: &[&Server], operations: Json, count: u64) -> Order {
     let both = json!([place, row]);
     let all = json!([place, row, note]);
     let read = json!({"writes": false, "wants_row": true, "expect": [note]});
+    let late = json!({"writes": false, "page_rows": 4, "max_pages": 100, "expect": [note]});
     serde_json::from_value(json!({
         "format": 1, "protocol": "cql", "keyspace": "k", "action": "load", "seed": 3,
         "contacts": servers.iter().map(|server| server.address.as_str()).collect::<Vec<_>>(),
@@ -315,6 +321,7 @@ fn order(servers: &[&Server], operations: Json, count: u64) -> Order {
                 statement("reserve", "PUT IF", all.clone(), json!({"conditional": true, "consistency": "QUORUM"})),
                 statement("get", "GET", both.clone(), read),
                 statement("scan", "SCAN", both.clone(), json!({"writes": false, "page_rows": 4, "max_pages": 100})),
+                statement("late", "LATE", both.clone(), late),
                 statement("peek", "SCAN", both.clone(), json!({"writes": false, "page_rows": 3, "max_pages": 2})),
             ],
             "populate": [{"kind": "batch", "statements": ["put"], "mode": "unlogged", "next_key": true,
@@ -495,6 +502,18 @@ fn pages_are_one_operation() {
     let told = carry_out(&order(&[&server], scan("peek"), 50));
     assert_eq!((told.outcomes("scan", "response"), told.done.rows), (ok(50), 300));
     assert_eq!(server.seen().len(), 250, "two pages of 3 rows");
+}
+
+#[test]
+fn the_first_row_is_compared_whatever_page_it_comes_with() {
+    let server = filled(State::default());
+    let late = json!([operation("late", existing(), json!([execute_step("late")]))]);
+    let told = carry_out(&order(&[&server], late, 50));
+    assert_eq!(
+        told.outcomes("late", "response"),
+        [("invalid".to_owned(), 50)].into(),
+        "no row of a scan is a note"
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ use thiserror::Error;
 use crate::LoadError;
 use crate::client::{Client, Clock, Nanos};
 use crate::leg::{Desk, Leg, Phase};
-use crate::operation::{Kinds, Stream};
+use crate::operation::{Kinds, Stream, with_lag};
 use crate::reporter::{Reported, Reporter};
 use crate::schedule::Pace;
 use crate::tally::Tally;
@@ -94,13 +94,14 @@ pub fn run<C: Client>(
     let slots = slots(order, clients.len() as u32)?;
     let kinds = Kinds::of(order)?;
     let count = slots.len() as u64;
+    let whole = with_lag(order);
     let mut workers = Vec::new();
     for (number, (client, slots)) in clients.into_iter().zip(slots).enumerate() {
         let share = Share {
             index: order.share.index + number as u64 * order.share.of,
             of: order.share.of * count,
         };
-        let stream = Stream::from_order(&Order { share, ..order.clone() }, 0)?;
+        let stream = Stream::from_order(&Order { share, ..whole.clone() }, 0)?;
         workers.push(Worker::new(client, stream, Arc::clone(&kinds), share, slots));
     }
     let mut first = true;

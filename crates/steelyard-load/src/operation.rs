@@ -7,6 +7,9 @@ use steelyard_wire::{Action, Order, Workload};
 
 use crate::{LoadError, program, ycsb};
 
+/// Most shares of an order: what is counted over all of them fits into 64 bits.
+pub(crate) const MOST_SHARES: u64 = 1_000_000;
+
 /// One operation of a stream, or one step of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operation {
@@ -111,6 +114,19 @@ impl Kinds {
 pub enum Stream {
     Ycsb(Box<ycsb::Stream>),
     Program(Box<program::Stream>),
+}
+
+/// The order with the `insert_lag` that its own shares want, where it says none: to divide a share further, among threads, must
+/// not change what its operations are.
+pub(crate) fn with_lag(order: &Order) -> Order {
+    let mut order = order.clone();
+    let usual = ycsb::usual_lag(&order);
+    let lag = match &mut order.workload {
+        Workload::Ycsb(workload) => &mut workload.insert_lag,
+        Workload::Program(program) => &mut program.insert_lag,
+    };
+    lag.get_or_insert(usual);
+    order
 }
 
 impl Stream {

@@ -53,6 +53,16 @@ struct Known {
     cpu: Nanos,
 }
 
+/// An interval that some workers have handed in.
+struct Open {
+    /// How many of them.
+    count: usize,
+    end: Nanos,
+    tally: Box<Tally>,
+    /// Whose tally it is. It goes back to that worker and no other: one that got more than it gave would keep them all.
+    owner: usize,
+}
+
 pub(crate) struct Reporter<'a, W> {
     phases: Vec<Reported>,
     totals: Vec<Total>,
@@ -60,7 +70,7 @@ pub(crate) struct Reporter<'a, W> {
     returns: Vec<Sender<Box<Tally>>>,
     out: &'a mut W,
     /// Intervals that not every worker has handed in yet, by phase and number.
-    open: BTreeMap<(usize, u64), (usize, Nanos, Box<Tally>)>,
+    open: BTreeMap<(usize, u64), Open>,
     workers: Vec<Known>,
     scratch: Histogram,
     /// CPU time of the process when the last phase ended, and when the last interval was printed.
@@ -143,15 +153,20 @@ impl<'a, W: Write> Reporter<'a, W> {
     fn add(&mut self, report: Report) -> Option<Box<Tally>> {
         self.totals[report.phase].tally.merge_counts(&report.tally);
         match self.open.get_mut(&(report.phase, report.number)) {
-            Some((count, end, tally)) => {
-                *count += 1;
-                *end = (*end).max(report.end);
-                tally.merge(&report.tally);
+            Some(open) => {
+                open.count += 1;
+                open.end = open.end.max(report.end);
+                open.tally.merge(&report.tally);
                 Some(report.tally)
             }
             None => {
-                self.open
-                    .insert((report.phase, report.number), (1, report.end, report.tally));
+                let open = Open {
+                    count: 1,
+                    end: report.end,
+                    tally: report.tally,
+                    owner: report.worker,
+                };
+                self.open.insert((report.phase, report.number), open);
                 None
             }
         }
@@ -168,21 +183,21 @@ impl<'a, W: Write> Reporter<'a, W> {
 
     /// Prints the intervals that every worker has handed in, or ended before, and the ends of phases that are not the last.
     fn print_complete(&mut self) -> io::Result<()> {
-        while let Some((key, (count, end, _))) = self.open.first_key_value() {
-            let ((phase, number), end) = (*key, *end);
+        while let Some(open) = self.open.first_entry() {
+            let (phase, number) = *open.key();
             let passed = self.workers.iter().filter(|known| Self::passes(known, phase, number));
-            if count + passed.count() < self.returns.len() {
+            if open.get().count + passed.count() < self.returns.len() {
                 break;
             }
-            let Some((_, _, mut tally)) = self.open.remove(&(phase, number)) else {
-                break;
-            };
+            let Open {
+                end, mut tally, owner, ..
+            } = open.remove();
             self.end_before(phase)?;
             let record = self.interval(phase, &tally, end);
             let printed = self.print(&record);
             tally.clear();
-            // Only one worker fills a phase's tallies in the common case; the others make their own.
-            let _ = self.returns[0].send(tally);
+            // A worker that has ended takes nothing back.
+            let _ = self.returns[owner].send(tally);
             printed?;
         }
         Ok(())
@@ -294,4 +309,46 @@ impl<'a, W: Write> Reporter<'a, W> {
 
 fn per_second(count: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::ycsb;
+
+    #[test]
+    fn every_worker_gets_back_as_many_tallies_as_it_hands_in() {
+        let kinds = Arc::new(ycsb::kinds());
+        let phase = Reported {
+            name: "measure".to_owned(),
+            start: 0,
+            places: None,
+        };
+        let (returns, emptied): (Vec<_>, Vec<_>) = (0..3).map(|_| mpsc::channel()).unzip();
+        let (reports, inbox) = mpsc::channel();
+        for number in 0..20 {
+            // The last worker is the first to hand in, and so on.
+            for worker in (0..3).rev() {
+                let report = Report {
+                    worker,
+                    phase: 0,
+                    number,
+                    end: number + 1,
+                    tally: Box::new(Tally::new(&kinds).unwrap()),
+                    last: false,
+                    over: false,
+                    cpu: 0,
+                };
+                reports.send(report).unwrap();
+            }
+        }
+        drop(reports);
+        let mut out = Vec::new();
+        let mut reporter = Reporter::new(vec![phase], &kinds, Clock::start(), returns, &mut out).unwrap();
+        reporter.collect(&inbox, &AtomicBool::new(false)).unwrap();
+        let counts: Vec<usize> = emptied.iter().map(|emptied| emptied.try_iter().count()).collect();
+        assert_eq!(counts, [20; 3]);
+    }
 }

@@ -12,6 +12,9 @@ use crate::schedule::shape::Shape;
 pub mod shape;
 pub mod trace;
 
+/// Longest phase: nanoseconds of many of them still fit into 64 bits.
+const LONGEST_S: f64 = 1e8;
+
 /// When each operation is due.
 pub trait Schedule: Send {
     /// Nanoseconds since the phase's start at which operation `index` of the phase (over all shares, from 0) is due; None if the
@@ -151,8 +154,12 @@ fn arrivals(schedule: &Wanted) -> Arrivals {
 fn end_ns(duration_s: Option<f64>) -> Result<u64, LoadError> {
     match duration_s {
         None => Ok(u64::MAX),
-        Some(seconds) if seconds > 0.0 && seconds.is_finite() => Ok((seconds * 1e9).round() as u64),
-        Some(seconds) => Err(LoadError::new("stop.duration_s", seconds, "a finite number above 0")),
+        Some(seconds) if seconds > 0.0 && seconds <= LONGEST_S => Ok((seconds * 1e9).round() as u64),
+        Some(seconds) => Err(LoadError::new(
+            "stop.duration_s",
+            seconds,
+            "above 0, up to 100 million (3 years)",
+        )),
     }
 }
 

@@ -32,7 +32,7 @@ struct Slot {
     /// How often the step in flight has been sent.
     tries: u32,
     due: Nanos,
-    /// When this place in flight became free.
+    /// When this place in flight became free, and there was a connection to send its operation on.
     free: Nanos,
     /// When the operation's first step was sent.
     first_sent: Option<Nanos>,
@@ -274,6 +274,10 @@ impl<C: Client> Worker<C> {
         let slot = &mut self.slots[completion.slot as usize];
         let steps = &self.kinds.kind(slot.operation.kind).steps;
         let sent = slot.first_sent.or(completion.sent);
+        if slot.first_sent.is_none() {
+            // That of a later step, or a later try, has no part in how late the first was sent.
+            slot.free = slot.free.max(completion.ready);
+        }
         let mut outcome = completion.outcome;
         // An answer that is not what was written stays so; what could not be sent for a whole time-out has waited enough.
         let again = outcome.is_error() && outcome != Outcome::Invalid && completion.sent.is_some();
@@ -282,7 +286,7 @@ impl<C: Client> Worker<C> {
             slot.first_sent = sent;
             return self.submit(completion.slot, completion.done);
         }
-        slot.rows += completion.rows;
+        slot.rows = slot.rows.saturating_add(completion.rows);
         if steps.len() > 1 {
             let step = usize::from(slot.operation.step);
             part(progress, steps[step], completion);
@@ -301,7 +305,7 @@ impl<C: Client> Worker<C> {
         }
         let timing = Timing {
             due: slot.due,
-            free: slot.free.max(completion.ready),
+            free: slot.free,
             sent,
             done: completion.done,
         };

@@ -11,7 +11,7 @@ use steelyard_wire::{Action, InsertOrder, LengthDistribution, Order, Proportions
 use crate::LoadError;
 use crate::chooser::{Chooser, KeySpace};
 use crate::distribution::{Lengths, fnv_hash, uniform};
-use crate::operation::{Kinds, Operation};
+use crate::operation::{Kinds, MOST_SHARES, Operation};
 use crate::program::put_decimal;
 use crate::random::{Purpose, Random};
 use crate::schedule::Pace;
@@ -20,6 +20,10 @@ use crate::schedule::Pace;
 /// places with log-normal service times (sigma 1) and YCSB's D, 5% of the reads then asked for a key still in flight, and 0.005%
 /// with 16.
 pub const LAG_PER_PLACE: u64 = 16;
+
+/// Most digits of a key's number, and most bytes of a field: more is no workload but a mistake, and would take all memory.
+const MOST_DIGITS: u32 = 1024;
+const MOST_BYTES: u32 = 1 << 28;
 
 /// What an operation does; its number in the stream is its place in `ALL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -390,7 +394,8 @@ fn check(workload: &Ycsb, field_count: u32, share: Share) -> Result<(), LoadErro
         "key numbers below 2^62",
     )?;
     ensure(field_count > 0, "fields", &field_count, "1 and more")?;
-    ensure(share.of > 0, "share.of", &share.of, "1 and more")?;
+    let of = (1..=MOST_SHARES).contains(&share.of);
+    ensure(of, "share.of", &share.of, "1 to a million")?;
     ensure(
         share.index < share.of,
         "share.index",
@@ -398,10 +403,24 @@ fn check(workload: &Ycsb, field_count: u32, share: Share) -> Result<(), LoadErro
         "0 up to share.of - 1",
     )?;
     ensure(
-        shares.iter().all(|share| share.is_finite() && *share >= 0.0) && w.proportions.sum() > 0.0,
+        shares.iter().all(|share| *share >= 0.0) && w.proportions.sum() > 0.0 && w.proportions.sum().is_finite(),
         "workload.proportions",
         &format!("{shares:?}"),
         "numbers of 0 and more with a sum above 0",
+    )?;
+    let padding = w.zero_padding;
+    ensure(
+        padding <= MOST_DIGITS,
+        "workload.zero_padding",
+        &padding,
+        "up to 1024 digits",
+    )?;
+    let length = w.field_length;
+    ensure(
+        length <= MOST_BYTES,
+        "workload.field_length",
+        &length,
+        "up to 268435456 bytes",
     )?;
     let min_length = w.min_field_length;
     let lengths = w.field_length_distribution == LengthDistribution::Constant || min_length <= w.field_length;

@@ -179,7 +179,7 @@ type Change = fn(&mut Ycsb);
 
 #[test]
 fn what_cannot_be_is_refused_by_field() {
-    let wrong: [(&str, Change); 13] = [
+    let wrong: [(&str, Change); 16] = [
         ("workload.records", |w| w.records = 0),
         ("workload.records", |w| w.insert_start = u64::MAX),
         ("workload.records", |w| {
@@ -188,9 +188,14 @@ fn what_cannot_be_is_refused_by_field() {
         ("workload.proportions", |w| w.proportions = Proportions::default()),
         ("workload.proportions", |w| w.proportions.read = -1.0),
         ("workload.proportions", |w| w.proportions.read = f64::NAN),
+        ("workload.proportions", |w| {
+            (w.proportions.read, w.proportions.insert) = (1e308, 1e308);
+        }),
         ("workload.min_field_length", |w| {
             (w.min_field_length, w.field_length_distribution) = (101, LengthDistribution::Uniform);
         }),
+        ("workload.zero_padding", |w| w.zero_padding = u32::MAX),
+        ("workload.field_length", |w| w.field_length = u32::MAX),
         ("workload.min_scan_length", |w| w.min_scan_length = 101),
         ("workload.scan_length_distribution", |w| {
             w.scan_length_distribution = LengthDistribution::Constant
@@ -211,6 +216,7 @@ fn what_cannot_be_is_refused_by_field() {
     let workload = ycsb(&mut order()).clone();
     let of_share = |index, of| Stream::new(&workload, 10, 1, Share { index, of }, Action::Load, 0).unwrap_err();
     assert_eq!(of_share(0, 0).field, "share.of");
+    assert_eq!(of_share(0, u64::MAX).field, "share.of");
     assert_eq!(
         of_share(2, 2).to_string(),
         "share.index: read 2; allowed: 0 up to share.of - 1"

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use steelyard_load::client::{Client, Clock, Completion, Nanos, Outcome};
 use steelyard_load::drive::{self, DriveError};
-use steelyard_load::operation::Operation;
+use steelyard_load::operation::{Operation, Stream};
 use steelyard_load::ycsb::Kind;
-use steelyard_wire::{Action, Done, Interval, Order, Proportions, Record, Schedule, Share, Stop};
+use steelyard_wire::{Action, Done, Interval, Order, Proportions, Record, RequestDistribution, Schedule, Share, Stop};
 
 const MS: Nanos = 1_000_000;
 const S: Nanos = 1_000 * MS;
@@ -393,12 +393,12 @@ fn populate_inserts_its_share_of_the_records_once() {
 }
 
 /// Answers after a nap, on the real clock.
-struct Napping(Vec<u32>, Arc<Mutex<Vec<u64>>>);
+struct Napping(Vec<u32>, Arc<Mutex<Vec<Operation>>>);
 
 impl Client for Napping {
     fn submit(&mut self, slot: u32, operation: &Operation) {
         self.0.push(slot);
-        self.1.lock().unwrap().push(operation.index);
+        self.1.lock().unwrap().push(*operation);
     }
 
     fn abandon(&mut self, _slot: u32) -> Option<Nanos> {
@@ -435,9 +435,9 @@ fn several_workers_share_the_operations_and_their_counts_are_merged() {
     let clients = (0..3).map(|_| Napping(Vec::new(), Arc::clone(&seen))).collect();
     let mut out = Vec::new();
     drive::run(clients, &order, Clock::start(), &AtomicBool::new(false), &mut out).unwrap();
-    let mut indices = std::mem::take(&mut *seen.lock().unwrap());
-    indices.sort_unstable();
-    assert!(indices.into_iter().eq(0..6_000));
+    let mut operations = std::mem::take(&mut *seen.lock().unwrap());
+    operations.sort_unstable_by_key(|operation| operation.index);
+    assert!(operations.iter().map(|operation| operation.index).eq(0..6_000));
     let records = records(&out);
     let Some(Record::Done(done)) = records.last() else {
         panic!()
@@ -449,6 +449,102 @@ fn several_workers_share_the_operations_and_their_counts_are_merged() {
         .sum();
     assert_eq!(counted, 6_000);
     assert!(records.len() > 2, "several intervals");
+}
+
+#[test]
+fn operations_do_not_depend_on_the_number_of_workers() {
+    let mut order = order(Schedule::Closed { threads: 6 }, operations(3_000));
+    let ycsb = order.workload.ycsb_mut().unwrap();
+    (ycsb.request_distribution, ycsb.insert_lag) = (RequestDistribution::Latest, None);
+    ycsb.proportions = Proportions {
+        read: 0.5,
+        insert: 0.5,
+        ..Proportions::default()
+    };
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let clients = (0..3).map(|_| Napping(Vec::new(), Arc::clone(&seen))).collect();
+    drive::run(
+        clients,
+        &order,
+        Clock::start(),
+        &AtomicBool::new(false),
+        &mut Vec::new(),
+    )
+    .unwrap();
+    let mut operations = std::mem::take(&mut *seen.lock().unwrap());
+    operations.sort_unstable_by_key(|operation| operation.index);
+    let mut whole = Stream::from_order(&order, 0).unwrap();
+    assert!(operations.into_iter().eq((0..3_000).map(|_| whole.next())));
+}
+
+/// Sends 1 ms after it could have, and says of second steps that they had to wait for a connection.
+struct Late {
+    hand: &'static AtomicU64,
+    unsent: Vec<(u32, u16)>,
+}
+
+impl Client for Late {
+    fn submit(&mut self, slot: u32, operation: &Operation) {
+        self.unsent.push((slot, operation.step));
+    }
+
+    fn abandon(&mut self, _slot: u32) -> Option<Nanos> {
+        None
+    }
+
+    fn poll(&mut self, clock: &Clock, until: Nanos, completions: &mut Vec<Completion>) -> io::Result<()> {
+        if self.unsent.is_empty() {
+            self.hand.fetch_max(until, Ordering::Relaxed);
+        }
+        for (slot, step) in self.unsent.drain(..) {
+            let sent = clock.now() + MS;
+            self.hand.store(sent + MS, Ordering::Relaxed);
+            completions.push(Completion {
+                slot,
+                outcome: Outcome::Ok,
+                rows: 1,
+                sent: Some(sent),
+                ready: if step == 0 { 0 } else { sent },
+                done: sent + MS,
+            });
+        }
+        Ok(())
+    }
+
+    fn reconnections(&self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn what_a_later_step_waits_for_does_not_excuse_the_first() {
+    let mut order = order(Schedule::Closed { threads: 1 }, operations(10));
+    order.workload.ycsb_mut().unwrap().proportions = Proportions {
+        read_modify_write: 1.0,
+        ..Proportions::default()
+    };
+    let hand: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(0)));
+    let late = Late {
+        hand,
+        unsent: Vec::new(),
+    };
+    let mut out = Vec::new();
+    let stop = AtomicBool::new(false);
+    drive::run(vec![late], &order, Clock::by_hand(hand), &stop, &mut out).unwrap();
+    let pacing: Vec<(u64, u64, u64)> = records(&out)
+        .into_iter()
+        .filter_map(|record| match record {
+            Record::Interval(interval) => Some(interval.counts),
+            _ => None,
+        })
+        .flatten()
+        .filter(|counts| counts.measure == "pacing")
+        .flat_map(|counts| counts.buckets)
+        .collect();
+    assert!(
+        matches!(pacing[..], [(low, high, 10)] if (low..=high).contains(&MS)),
+        "{pacing:?}"
+    );
 }
 
 /// Takes a number of lines, then is closed.

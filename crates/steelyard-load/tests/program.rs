@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use steelyard_load::LoadError;
 use steelyard_load::operation::{Kinds, Operation, Stream};
 use steelyard_load::program::{At, Request, Requests};
-use steelyard_wire::program::{Distribution, Program};
+use steelyard_wire::program::{Distribution, Make, Program};
 use steelyard_wire::{Action, Order, Share, Workload};
 
 fn order() -> Order {
@@ -517,11 +517,23 @@ type Wrong = (&'static str, fn(&mut Program));
 
 #[test]
 fn programs_that_cannot_be_are_refused() {
-    let wrong: [Wrong; 12] = [
+    let wrong: [Wrong; 14] = [
         ("operations.weight", |p| {
             p.operations.iter_mut().for_each(|o| o.weight = 0.0)
         }),
         ("operations.weight", |p| p.operations[0].weight = f64::NAN),
+        ("operations.read.statements.read.values.0.make.size", |p| {
+            p.statements[1].values[0].make = Make::StressKey { size: u32::MAX };
+        }),
+        ("operations.read.statements.read.expect.0.make.key_size", |p| {
+            let size = Distribution::Fixed { value: 1.0 };
+            p.statements[1].expect[0].make = Make::StressColumn {
+                column: 0,
+                size,
+                named: None,
+                key_size: 0,
+            };
+        }),
         ("workload.operations", |p| p.operations.clear()),
         ("workload.operations", |p| p.operations[0].steps.clear()),
         ("workload.populate_stride", |p| p.populate_stride = 0),
@@ -548,4 +560,14 @@ fn programs_that_cannot_be_are_refused() {
         let error = refused.unwrap_err();
         assert_eq!(error.field, field, "{error}");
     }
+}
+
+#[test]
+fn orders_that_would_overflow_are_refused() {
+    let mut shared = order();
+    shared.share.of = u64::MAX;
+    assert_eq!(Stream::from_order(&shared, 0).unwrap_err().field, "share.of");
+    let mut long = order();
+    long.stop.operations = Some(u64::MAX);
+    assert_eq!(Stream::from_order(&long, 0).unwrap_err().field, "stop.operations");
 }

@@ -14,6 +14,9 @@ use crate::LoadError;
 use crate::random::{Purpose, Random};
 use crate::stress;
 
+/// Bytes of cassandra-stress's keys: no partition key is longer.
+const KEY_BYTES: std::ops::RangeInclusive<u32> = 1..=65_535;
+
 /// What makers of one statement have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Context {
@@ -86,8 +89,8 @@ impl Context {
                     native(&kind, "stress-key")?,
                     Native::Blob | Native::Text | Native::Ascii
                 );
-                if !bytes || *size == 0 {
-                    return Err(LoadError::new("make.size", size, "1 and more, of a blob or text"));
+                if !bytes || !KEY_BYTES.contains(size) {
+                    return Err(LoadError::new("make.size", size, "1 to 65535, of a blob or text"));
                 }
                 Source::StressKey(*size)
             }
@@ -98,6 +101,9 @@ impl Context {
                 key_size,
             } => {
                 native(&kind, "stress-column")?;
+                if !KEY_BYTES.contains(key_size) {
+                    return Err(LoadError::new("make.key_size", key_size, "1 to 65535"));
+                }
                 let made = match named {
                     Some(name) => stress::Column::new(name, size),
                     None => stress::Column::numbered(*column, size),

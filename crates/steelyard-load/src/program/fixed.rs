@@ -206,11 +206,14 @@ fn decimal(text: &str) -> Option<(i128, i32)> {
     Some((unscaled, places.checked_sub(exponent)?))
 }
 
+/// Dates end in the year 5881580; what lies far beyond would overflow.
+const LAST_YEAR: i64 = 6_000_000;
+
 /// Days since 1970 of year-month-day (Hinnant, "chrono-compatible low-level date algorithms", days_from_civil).
 fn date(text: &str) -> Option<i64> {
     let mut parts = text.splitn(3, '-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+    if year > LAST_YEAR || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
     let year = if month <= 2 { year - 1 } else { year };
@@ -314,6 +317,7 @@ mod tests {
             ("time", "\"24:00:00\""),
             ("time", "86400000000000"),
             ("timestamp", "\"yesterday\""),
+            ("timestamp", "\"9223372036854775-01-01\""),
             ("duration", "\"1 day\""),
             ("duration", "\"\""),
             ("decimal", "\"1.2.3\""),

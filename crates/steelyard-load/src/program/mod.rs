@@ -19,7 +19,7 @@ use steelyard_wire::program::{Program, Step};
 use steelyard_wire::{Action, Order};
 
 use crate::LoadError;
-use crate::operation::Kinds;
+use crate::operation::{Kinds, MOST_SHARES};
 
 pub use cql_type::{CqlType, Native};
 pub(crate) use encode::put_decimal;
@@ -68,7 +68,8 @@ fn check(program: &Program, order: &Order) -> Result<(), LoadError> {
         }
     };
     let share = order.share;
-    ensure(share.of > 0, "share.of", share.of.to_string(), "1 and more")?;
+    let of = (1..=MOST_SHARES).contains(&share.of);
+    ensure(of, "share.of", share.of.to_string(), "1 to a million")?;
     let index = share.index.to_string();
     ensure(share.index < share.of, "share.index", index, "0 up to share.of - 1")?;
     let records = program.records;

@@ -258,6 +258,10 @@ impl Stream {
 impl Load {
     fn new(order: &Order, program: &Program) -> Result<Self, LoadError> {
         let new_keys = expected_new_keys(order, program)?;
+        if new_keys >= 1 << 62 {
+            let read = format!("{new_keys} new keys expected");
+            return Err(LoadError::new("stop.operations", read, "new keys below 2^62"));
+        }
         let choice = |operation: &OperationSpec| {
             let made = Choice::new(operation, program, new_keys);
             made.map_err(|error| error.within(format!("operations.{}", operation.name)))

@@ -15,6 +15,11 @@ const MAX_ITERATIONS: usize = 80;
 /// Radians within which the inverse of a sine is found: a millionth of a nanosecond for a period of a minute.
 const PRECISION: f64 = 1e-15;
 
+/// Least and most of rates and of lengths: beyond them sums and quotients overflow, and operations that all were due at once would
+/// never have been counted.
+const LEAST: f64 = 1e-9;
+const MOST: f64 = 1e8;
+
 /// A rate as a function of time, in seconds and operations a second.
 #[derive(Clone, Debug)]
 pub enum Shape {
@@ -50,9 +55,6 @@ impl Shape {
             Schedule::Closed { .. } | Schedule::Trace { .. } => return Ok(None),
             Schedule::Constant { rate_per_s, .. } | Schedule::Poisson { rate_per_s, .. } => {
                 let rate = above_zero("schedule.rate_per_s", rate_per_s)?;
-                if !(1e9 / rate).is_finite() {
-                    return Err(LoadError::new("schedule.rate_per_s", rate, "a finite number above 0"));
-                }
                 Self::Constant { rate }
             }
             Schedule::Ramp {
@@ -222,15 +224,15 @@ fn sine_angle(e: f64, m: f64) -> f64 {
 }
 
 fn above_zero(field: &'static str, read: f64) -> Result<f64, LoadError> {
-    if read > 0.0 && read.is_finite() {
+    if (LEAST..=MOST).contains(&read) {
         return Ok(read);
     }
-    Err(LoadError::new(field, read, "a finite number above 0"))
+    Err(LoadError::new(field, read, "above 0 (1e-9), up to 100 million"))
 }
 
 fn not_negative(field: &'static str, read: f64) -> Result<f64, LoadError> {
-    if read >= 0.0 && read.is_finite() {
+    if (0.0..=MOST).contains(&read) {
         return Ok(read);
     }
-    Err(LoadError::new(field, read, "a finite number, 0 or above"))
+    Err(LoadError::new(field, read, "0 to 100 million"))
 }

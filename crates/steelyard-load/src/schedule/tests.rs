@@ -189,15 +189,18 @@ fn poisson_arrivals_follow_the_shape() {
 
 #[test]
 fn schedules_that_cannot_be_are_refused_by_their_field() {
-    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300, 1e-300] {
         assert_eq!(constant(rate, None).unwrap_err().field, "schedule.rate_per_s");
     }
-    assert_eq!(constant(1.0, Some(0.0)).unwrap_err().field, "stop.duration_s");
+    for duration_s in [0.0, f64::INFINITY, 1e12] {
+        assert_eq!(constant(1.0, Some(duration_s)).unwrap_err().field, "stop.duration_s");
+    }
     let even = Arrivals::Even;
     for (schedule, field) in [
         (ramp(-1.0, 1.0, 1.0, even), "schedule.from_per_s"),
         (ramp(1.0, f64::NAN, 1.0, even), "schedule.to_per_s"),
         (ramp(0.0, 0.0, 1.0, even), "schedule.to_per_s"),
+        (ramp(0.0, 1e308, 1.0, even), "schedule.to_per_s"),
         (ramp(0.0, 1.0, 0.0, even), "schedule.ramp_s"),
         (steps(&[], 1.0, even), "schedule.rates_per_s"),
         (steps(&[0.0, 0.0], 1.0, even), "schedule.rates_per_s"),
@@ -206,6 +209,7 @@ fn schedules_that_cannot_be_are_refused_by_their_field() {
         (sine(0.0, 0.0, 1.0, even), "schedule.mean_per_s"),
         (sine(1.0, 1.1, 1.0, even), "schedule.amplitude_per_s"),
         (sine(1.0, 1.0, -1.0, even), "schedule.period_s"),
+        (sine(1.0, 1.0, 1e-300, even), "schedule.period_s"),
     ] {
         let error = Pace::new(&schedule, None, 1).unwrap_err();
         assert_eq!(error.field, field, "{schedule:?}");
