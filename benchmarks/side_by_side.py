@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
 import os
 import platform
@@ -33,9 +32,11 @@ from steelyard.model import histogram
 from steelyard.model.errors import EngineError
 from steelyard.node import agent
 from steelyard.node.folders import cache_folder
+from steelyard.node.processor import machine_time, most_resident_bytes
 from steelyard.testing.cluster import RunningCluster, running
 
 HERE = Path(__file__).resolve().parent
+PARTS = ("null", "paced", "real")
 NULL_ADDRESS = "127.113.9.2:19142"
 ROWS = 100_000
 COLUMNS = 10
@@ -45,6 +46,7 @@ PACED_PER_S = 2_000.0
 PACED_S = 15.0
 SETTLE_S = 10.0
 POLL_S = 0.02
+IDLE_LOOK_S, IDLE_FRACTION, IDLE_TIMEOUT_S = 3.0, 0.05, 90.0
 
 KEYSPACE = "CREATE KEYSPACE IF NOT EXISTS {} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
 SCHEMA = (
@@ -74,7 +76,7 @@ def call(argv: Sequence[str], pin: int | None = None) -> Used:
         process = subprocess.Popen([*pinned, *argv], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
         rss_mb = 0.0
         while True:
-            rss_mb = max(rss_mb, peak_mb(process.pid))
+            rss_mb = max(rss_mb, most_resident_bytes(process.pid) / 2**20)
             ended, status, usage = os.wait4(process.pid, os.WNOHANG)
             if ended:
                 break
@@ -85,15 +87,6 @@ def call(argv: Sequence[str], pin: int | None = None) -> Used:
     if process.returncode != 0:
         raise RuntimeError(f"{' '.join(argv[:4])} ... ended with {process.returncode}:\n{text[-2000:]}")
     return Used(usage.ru_utime + usage.ru_stime, time.monotonic() - before_s, rss_mb, text)
-
-
-def peak_mb(pid: int) -> float:
-    """Most memory that a process has had so far, MiB. (What wait4 says includes the program that started it.)"""
-    with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    return 0.0
 
 
 @dataclass(frozen=True)
@@ -180,7 +173,7 @@ def order(kind: str, contact: str, schedule: Mapping[str, Any], stop: Mapping[st
 def ours(text: str) -> list[dict[str, Any]]:
     """Records of our agent. Raises RuntimeError if an operation failed: its cost would be another's."""
     records = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    (done,) = [record for record in records if record["record"] == "done"]
+    done = [record for record in records if record["record"] == "done"][-1]
     if done["errors"] or done["not_found"]:
         raise RuntimeError(f"{done['errors']} errors {done['errors_by_kind']}, {done['not_found']} rows not found")
     return records
@@ -310,11 +303,24 @@ def measure(
     return figures
 
 
+def until_idle(timeout_s: float) -> float:
+    """Wait until this machine does nothing else, `timeout_s` at most; the busy fraction that was seen last."""
+    deadline_s = time.monotonic() + timeout_s
+    while True:
+        before = machine_time()
+        time.sleep(IDLE_LOOK_S)
+        passed = machine_time().since(before)
+        busy = passed.busy_s / passed.total_s
+        if busy < IDLE_FRACTION or time.monotonic() > deadline_s:
+            return busy
+
+
 def paced(orders: Orders, contact: str, seconds: float) -> dict[str, float]:
     """Our open loop on an idle node: how late it sends, and what that adds to response times, in microseconds."""
     schedule = {"kind": "constant", "rate_per_s": PACED_PER_S, "in_flight": IN_FLIGHT}
-    records = ours(call(orders.argv(order("read", contact, schedule, {"duration_s": seconds}))).stdout)
-    intervals = [record for record in records if record["record"] == "interval"]
+    asked = {**order("read", contact, schedule, {"duration_s": seconds}), "warm_up_s": seconds}
+    records = ours(call(orders.argv(asked)).stdout)
+    intervals = [record for record in records if record["record"] == "interval" and record["phase"] == "measure"]
     figures = {}
     for measure_name in ("response", "service", "lag"):
         for quantile, label in ((0.5, "p50"), (0.99, "p99")):
@@ -350,6 +356,7 @@ def rows(what: str, figures: Mapping[str, Figures]) -> list[dict[str, Any]]:
             "least": round(min(found.cpu_us), 2),
             "most": round(max(found.cpu_us), 2),
             "times ours": round(statistics.median(found.cpu_us) / base, 1),
+            "op/s a core of the client's": round(1e6 / statistics.median(found.cpu_us)),
             "op/s": round(statistics.median(found.rate_per_s)),
             "RSS MB": round(statistics.median(found.rss_mb), 1),
             "one operation, exec to exit, s": round(statistics.median(found.one_s), 3),
@@ -358,55 +365,71 @@ def rows(what: str, figures: Mapping[str, Figures]) -> list[dict[str, Any]]:
     ]
 
 
-async def on_a_real_node(orders: Orders, present: Sequence[Tool], size: Mapping[str, Any]) -> dict[str, Any]:
+async def on_a_real_node(orders: Orders, present: Sequence[Tool], size: Mapping[str, Any], parts: Sequence[str]) -> Any:
     """Everything that needs a Cassandra."""
     with tempfile.TemporaryDirectory() as state:
         async with running(Path(state), system_settings={"heap_mb": 1024}) as cluster:
-            return await asyncio.to_thread(_with_node, orders, present, cluster, size)
+            return await asyncio.to_thread(_with_node, orders, present, cluster, size, parts)
 
 
 def _with_node(
-    orders: Orders, present: Sequence[Tool], cluster: RunningCluster, size: Mapping[str, Any]
+    orders: Orders, present: Sequence[Tool], cluster: RunningCluster, size: Mapping[str, Any], parts: Sequence[str]
 ) -> dict[str, Any]:
     (contact,) = cluster.contacts
+    found: dict[str, Any] = {"server": f"Cassandra {cluster.system.version}"}
     create(contact)
     say("filling the table")
     orders.populate(contact)
-    for tool in present:
-        tool.prepare(contact)
-    idle = {"paced": paced(orders, contact, size["paced_s"])}
-    idle["first operation ms"] = first_operation_ms(orders, contact, size["repeats"])  # type: ignore[assignment]
-    table = []
-    for kind in ("read", "write"):
-        table += rows(f"{kind}, real node", measure(present, kind, contact, size["real"], size["repeats"]))
-    return {"server": f"Cassandra {cluster.system.version}", **idle, "table": table}
+    if "paced" in parts:
+        say("waiting until the node has settled")
+        found["busy before pacing"] = round(until_idle(size["idle_s"]), 3)
+        found["first operation ms"] = first_operation_ms(orders, contact, 5)
+        found["paced"] = paced(orders, contact, size["paced_s"])
+    if "real" in parts:
+        for tool in present:
+            tool.prepare(contact)
+        found["table"] = [
+            row
+            for kind in ("read", "write")
+            for row in rows(f"{kind}, real node", measure(present, kind, contact, size["real"], size["repeats"]))
+        ]
+    return found
+
+
+def on_the_null_server(orders: Orders, present: Sequence[Tool], size: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Each tool on one core, the server on another if there is one. cassandra-stress needs a server's metadata that the
+    null server does not have."""
+    apart = len(os.sched_getaffinity(0)) > 1
+    lean = [tool for tool in present if tool.name != "cassandra-stress"]
+    with null_server(1 if apart else None) as contact:
+        return [
+            row
+            for kind in ("read", "write")
+            for row in rows(
+                f"{kind}, null server, tool on one core",
+                measure(lean, kind, contact, size["null"], size["repeats"], 0 if apart else None),
+            )
+        ]
 
 
 def main() -> None:
     """Measure and print JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiny", action="store_true", help="sizes for a test of this program, not for figures")
-    parser.add_argument("--null-only", action="store_true", help="no real Cassandra")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what to measure")
     options = parser.parse_args()
-    size = {"null": 500_000, "real": 50_000, "repeats": 3, "paced_s": PACED_S}
+    size: dict[str, Any] = {"null": 500_000, "real": 50_000, "repeats": 3, "paced_s": PACED_S, "idle_s": IDLE_TIMEOUT_S}
     if options.tiny:
-        size = {"null": 2_000, "real": 500, "repeats": 1, "paced_s": 1.0}
+        size = {"null": 2_000, "real": 500, "repeats": 1, "paced_s": 1.0, "idle_s": 0.0}
     cores = len(os.sched_getaffinity(0))
     found: dict[str, Any] = {"machine": f"{cores} cores, {platform.release()}, load {os.getloadavg()[0]:.2f}"}
     with tempfile.TemporaryDirectory() as folder:
         orders = Orders(Path(folder))
         present, found["not installed"] = tools(orders)
-        apart = cores > 1
-        with null_server(1 if apart else None) as contact:
-            # cassandra-stress needs a server's metadata that the null server does not have.
-            lean = [tool for tool in present if tool.name != "cassandra-stress"]
-            null = []
-            for kind in ("read", "write"):
-                turns = measure(lean, kind, contact, size["null"], size["repeats"], 0 if apart else None)  # type: ignore[arg-type]
-                null += rows(f"{kind}, null server, tool on one core", turns)
-        found["null server"] = null
-        if not options.null_only:
-            found["real node"] = asyncio.run(on_a_real_node(orders, present, size))
+        if "null" in options.parts:
+            found["null server"] = on_the_null_server(orders, present, size)
+        if {"paced", "real"} & set(options.parts):
+            found["real node"] = asyncio.run(on_a_real_node(orders, present, size, options.parts))
     json.dump(found, sys.stdout, indent=1)
     print()
 

@@ -23,7 +23,7 @@ def test_the_instrument_is_measured() -> None:
 
 
 def test_the_comparison_with_other_tools_runs() -> None:
-    argv = [sys.executable, str(ROOT / "benchmarks" / "side_by_side.py"), "--tiny", "--null-only"]
+    argv = [sys.executable, str(ROOT / "benchmarks" / "side_by_side.py"), "--tiny", "--parts", "null"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

@@ -148,7 +148,7 @@ def sentences(phase: PhaseOutcome) -> list[str]:
     totals = phase.totals
     everything = totals.operations + totals.errors
     said = [
-        f"Sent {everything:,} operations in {totals.execution_s:.1f} s: {totals.operations:,} done "
+        f"{everything:,} operations in {totals.execution_s:.1f} s: {totals.operations:,} done "
         f"({totals.rate_per_s:,.0f} per s), {totals.errors:,} errors"
         + (f" ({_kinds(totals.errors_by_kind)})." if totals.errors else ".")
     ]

@@ -11,6 +11,8 @@ from steelyard.model.base import Value
 
 Consistency = Literal["ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "LOCAL_ONE"]
 
+MOST_PER_S = 1e7
+"""Far above what a generator can send: with more it would do nothing but count what it does not send."""
 BACKLOG_LIMIT = 1_000_000
 """Operations that may be due and not yet sent, where a study does not say: 10 s of 100,000/s."""
 MEASURE, WARM_UP, POPULATE = "measure", "warm-up", "populate"
@@ -97,6 +99,8 @@ class Offered(Value):
             raise ValueError("rates_per_s: none may be below 0, and one must be above 0")
         if self.schedule == "ramp" and not self.from_per_s and not self.to_per_s:
             raise ValueError("from_per_s or to_per_s must be above 0")
+        if (self.peak_per_s() or 0.0) > MOST_PER_S:
+            raise ValueError(f"no rate may be above {MOST_PER_S:,.0f} operations/s: what is due is counted one by one")
         if self.schedule == "sine" and (self.amplitude_per_s or 0) > (self.mean_per_s or 0):
             raise ValueError("amplitude_per_s must be at most mean_per_s: no rate is below 0")
         return self

@@ -121,7 +121,7 @@ theta = 0.7 }`. Both bounds can occur. `~` before the name turns it around: the 
 MEANINGS = {
     "fixed": "always the same",
     "sequence": "min, min + 1, ... max, min again: by the operation's index, or by the key where it makes a stored value",
-    "uniform": "each alike; bounds may have fractions",
+    "uniform": "each alike; whole bounds give whole numbers, bounds with a fraction all between",
     "zipfian": "the lowest most often; theta 0.99 if it is not given",
     "scrambled-zipfian": "zipfian, with the popular ones scattered by a hash",
     "latest": "the highest most often",

@@ -80,7 +80,7 @@ def test_what_latte_cannot_do_is_refused_by_name(change: Any, named: str) -> Non
 )
 def test_connections_that_latte_does_not_make_are_refused(name: str, value: Any) -> None:
     with pytest.raises(EngineError, match=name):
-        latte.create().check(order(**{name: value}), 1)
+        latte.LatteEngine().check(order(**{name: value}), 1)
 
 
 def test_an_open_schedule_is_refused() -> None:

@@ -30,6 +30,8 @@ A_PHASE = {"name": "a", "duration_s": 3}
         ({**STEPS, "duration_s": 1, "rates_per_s": [1, -1]}, "none may be below 0"),
         ({**SINE, "duration_s": 1, "amplitude_per_s": 51}, "amplitude_per_s must be at most mean_per_s"),
         ({"schedule": "trace", "duration_s": 1}, "schedule trace needs trace"),
+        ({**CONSTANT, "rate_per_s": 1e12, "duration_s": 1}, "no rate may be above 10,000,000 operations/s"),
+        ({**STEPS, "duration_s": 1, "rates_per_s": [1, 1e9]}, "no rate may be above"),
         (CONSTANT, "operations or duration_s, to know when to stop"),
         ({"phases": [A_PHASE], "operations": 1}, "schedule, operations and duration_s belong to each of them"),
         ({"phases": [A_PHASE], **CONSTANT}, "schedule, operations and duration_s belong to each of them"),

@@ -30,6 +30,9 @@ def conduct(arguments: Sequence[str], tools: Tools | None = None) -> int:
     settings = reading.read(arguments)
     if settings.graph.file is not None:
         graph.check(settings.graph.file)
+    if settings.log.histograms is not None:
+        # Opened anew for each load: whether it can be is known before the first.
+        voice.opened("-log hdrfile=", settings.log.histograms).close()
     with voice.speaking(settings.log.file) as speaker:
         return asyncio.run(_carry_out(settings, tidied, speaker, tools or Tools()))
 

@@ -132,7 +132,7 @@ COLUMNS = Section(
         (Option("n=", "how many", "distribution", default="FIXED(5)"), *_CELLS),
     ),
 )
-_PER_SECOND = "[0-9]{1,12}/s"
+_PER_SECOND = "0*([0-9]{1,7}|10000000)/s"
 RATE = Section(
     "-rate",
     "threads and rate (by default threads are added until the rate grows no more)",

@@ -19,7 +19,7 @@ from steelyard.dropin.ycsb.command import Command
 from steelyard.dropin.ycsb.values import MOST, Values, wrong
 from steelyard.lab import order as orders
 from steelyard.model.errors import StudyError
-from steelyard.model.load import Consistency, Load
+from steelyard.model.load import MOST_PER_S, Consistency, Load
 from steelyard.model.schema import Schema
 from steelyard.system.base import Endpoint
 from steelyard.workload import _ycsb
@@ -96,7 +96,7 @@ def compile_command(command: Command, seed: int) -> Compiled:
     operations = _operations(command, values)
     asked = values.integer("threadcount", 1, 1, MOST_THREADS)
     threads = min(asked, operations or asked)
-    rate = values.number("target", 0.0) or None
+    rate = values.number("target", 0.0, most=MOST_PER_S) or None
     duration_s = values.integer("maxexecutiontime", 0, 0, 10**8) or None
     if operations is None and duration_s is None:
         read = values.text("operationcount")

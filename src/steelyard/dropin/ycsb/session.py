@@ -189,7 +189,9 @@ class Screen:
         self._turn(main.totals.last_done_s or self._now_s(), cleanup_ns)
         found = measures.measures(main.tables, self._shown, cleanup_ns)
         operations = main.totals.operations + main.totals.errors
-        rows = lines.overall(round(main.totals.execution_ns / 1e6), operations)
+        # YCSB's own time has its connections in it, so it is never 0 where anything was done.
+        runtime_ms = max(round(main.totals.execution_ns / 1e6), min(operations, 1))
+        rows = lines.overall(runtime_ms, operations)
         text = lines.export(rows + lines.measured(found, self._shown, self._points), self._shown.exporter)
         if self._shown.export_file:
             Path(self._shown.export_file).write_text(text, encoding="utf-8")

@@ -62,7 +62,7 @@ class Values:
             read = kind(text)
         except ValueError:
             read = None
-        if read is None or not least <= read <= most or read == math.inf:
+        if read is None or not least <= read <= most:
             bounds = f"{what} from {least:g}" + ("" if most in (math.inf, MOST) else f" to {most:g}")
             raise wrong(name, text, (bounds,))
         return read

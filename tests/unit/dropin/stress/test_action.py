@@ -231,6 +231,10 @@ def test_logs_histograms_and_graph(said: Said, tmp_path: Path) -> None:
         with pytest.raises(Refused, match=why):
             said(world, f"read n=3 -rate threads=1 -graph file={bad}")
         assert world.orders == []
+    world = World()
+    with pytest.raises(Refused, match="-log hdrfile="):
+        said(world, f"read n=3 -rate threads=1 -log hdrfile={tmp_path}")
+    assert world.orders == []
 
 
 def test_a_signal_prints_the_results_so_far(said: Said) -> None:

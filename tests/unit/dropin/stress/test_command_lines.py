@@ -262,6 +262,7 @@ REFUSALS = [
     ("read n=1 -pop dist=UNIFORM(1..99999999999999999999)", "-pop dist=", "UNIFORM"),
     ("read n=1 -pop seq=1..99999999999999999999", "-pop seq=", "below"),
     ("write n=1 -rate threads=4000000000", "-rate threads=", "1 to 100000"),
+    ("write n=1 -rate threads=1 fixed=99999999/s", "-rate fixed=", "1000/s"),
     ("write n=1 -rate threads=0", "-rate threads=", "from 1"),
     ("write n=1 -rate threads=1 fixed=1/s throttle=1/s", "-rate", "one of them"),
     ("write n=1 -rate threads=1 fixed=100", "-rate fixed=", "1000/s"),

@@ -46,6 +46,13 @@ def agent(fake_agent: FakeAgent) -> FakeAgent:
     return fake_agent
 
 
+def test_a_load_that_took_less_than_a_millisecond_has_a_rate(agent: FakeAgent) -> None:
+    quick = {**done("measure", 1), "execution_ns": 200_000}
+    agent.says("load", [HELLO, CONNECTED, interval("measure", 100.0, both("read", 10, 1)), quick])
+    _, out, _ = carry_out(f"run cassandra-cql {BASE}")
+    assert out.splitlines()[:2] == ["[OVERALL], RunTime(ms), 1", "[OVERALL], Throughput(ops/sec), 1000.0"]
+
+
 def test_a_run_from_first_line_to_last(agent: FakeAgent) -> None:
     first = interval("measure", 100.0, both("read", 10, 4))
     second = interval("measure", 101.0, both("read", 30, 3) + both("update", 20, 1))
