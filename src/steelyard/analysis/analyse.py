@@ -7,13 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from steelyard.analysis import words
+from steelyard.analysis import contrast, words
+from steelyard.analysis.anova import anova, one_ways
 from steelyard.analysis.compare import comparisons
 from steelyard.analysis.drift import drift, noise_floor
+from steelyard.analysis.findings import PartMean
 from steelyard.analysis.frame import RESPONSES, TrialFrame
 from steelyard.analysis.laws import LAWS, Load, laws
 from steelyard.analysis.regression import regressions
 from steelyard.analysis.results import LABELS, NODES, UNITS, LawFit, Results
+from steelyard.analysis.shape import shapes
 from steelyard.analysis.summary import boxes, exclusions, points, size_lines, summaries
 from steelyard.analysis.warmup import warm_ups
 from steelyard.model.study import Level, Study
@@ -48,10 +51,11 @@ def size_factor(frame: TrialFrame) -> str | None:
     return next((name for name in numeric if name in NODES), numeric[0] if numeric else None)
 
 
-def analyse(records: Sequence[TrialRecord], study: Study, *, seed: int) -> Results:
+def analyse(records: Sequence[TrialRecord], study: Study, *, seed: int, parts: Sequence[PartMean] = ()) -> Results:
     """Everything that report and command line show, from every sealed record (valid or not) of one study.
 
-    `seed` drives the draws behind the interval of a law's peak; the same records and seed give the same results.
+    `seed` drives the draws behind the interval of a law's peak and the bootstraps; the same records and seed give the
+    same results. `parts` is the mean value analysis (`parts.mean_values`), which needs the series within trials.
     """
     frame = frame_of(records, study)
     response, confidence = study.analysis.response, study.analysis.confidence
@@ -86,6 +90,17 @@ def analyse(records: Sequence[TrialRecord], study: Study, *, seed: int) -> Resul
         laws=_laws(frame, study, size, np.random.default_rng(seed)),
         drift=drift(frame, response, confidence),
         noise_floor=noise_floor(frame, response, confidence),
+        effects=contrast.effects_of(
+            frame, response, np.random.default_rng(seed), confidence, study.analysis.equivalence_margin_percent
+        ),
+        effect_lines=contrast.effect_lines(frame, response, confidence),
+        differentials=contrast.differentials(frame, response, confidence),
+        speedups=contrast.speedups(frame, response, np.random.default_rng(seed), confidence),
+        anova=anova(frame, response, confidence),
+        one_ways=one_ways(frame, response),
+        post_hoc=contrast.post_hoc(frame, response, confidence),
+        shapes=shapes(frame, response, np.random.default_rng(seed)),
+        parts=tuple(parts),
     )
     answer = tuple(words.answer(study.study.question, results))
     return results.model_copy(update={"answer": answer, "caveats": tuple(words.caveats(study, results))})

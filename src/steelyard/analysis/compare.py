@@ -9,7 +9,7 @@ means 2%, 4% and 4%. So the last it is: it needs no resampling, and nowhere exce
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from steelyard.analysis import estimates
 from steelyard.analysis.frame import TrialFrame
@@ -67,29 +67,10 @@ def compare(
         return None
     by_start_a = {start: mean for start, mean, _ in starts_a}
     by_start_b = {start: mean for start, mean, _ in starts_b}
-    both = [start for start in by_start_a if start in by_start_b]
-    positive = min(*by_start_a.values(), *by_start_b.values()) > 0
-    is_paired = factor not in frame.hard and len(both) >= FEWEST_STARTS
-    n = len(both) if is_paired else len(starts_a) + len(starts_b)
-    if positive and is_paired:
-        ratio = _ratio(
-            paired([math.log(by_start_b[start] / by_start_a[start]) for start in both], confidence),
-            n, confidence, "ratio of geometric means, t on logarithms of start means paired by start",
-        )  # fmt: skip
-    elif positive and min(len(starts_a), len(starts_b)) >= FEWEST_STARTS:
-        logs_a, logs_b = ([math.log(mean) for mean in by.values()] for by in (by_start_a, by_start_b))
-        ratio = _ratio(
-            welch(logs_a, logs_b, confidence), n, confidence,
-            "ratio of geometric means, Welch's t on logarithms of start means",
-        )  # fmt: skip
-    else:
-        base = math.fsum(by_start_a.values()) / len(by_start_a)
-        if base == 0:
-            return None
-        value = math.fsum(by_start_b.values()) / len(by_start_b) / base
-        method = "ratio of means of start means; fewer than two starts a level: no interval"
-        ratio = Estimate(value=value, confidence=confidence, n=n, unit="", method=method)
-    change = _percent(ratio)
+    ratio = ratio_between(by_start_a, by_start_b, factor not in frame.hard, confidence)
+    if ratio is None:
+        return None
+    change = percent(ratio)
     verdict = judge(response, ratio)
     both_excluded = [exclusions(frame, response, {**others, factor: one}) for one in (baseline, level)]
     return Comparison(
@@ -99,6 +80,43 @@ def compare(
         n_baseline=rows_a.height, n_level=rows_b.height, starts_baseline=len(starts_a), starts_level=len(starts_b),
         excluded=sum(exclusion.trials for found in both_excluded for exclusion in found),
     )  # fmt: skip
+
+
+def paired_starts(a: Mapping[str, float], b: Mapping[str, float], same_starts: bool) -> tuple[str, ...]:
+    """The starts that served both sides, if the sides may be paired by start and there are enough; else none."""
+    both = tuple(start for start in a if start in b) if same_starts else ()
+    return both if len(both) >= FEWEST_STARTS else ()
+
+
+def ratio_between(
+    a: Mapping[str, float], b: Mapping[str, float], same_starts: bool, confidence: float
+) -> Estimate | None:
+    """Ratio b / a from the mean of each start, with its interval; None where the mean of a is 0.
+
+    `same_starts`: equal names of starts are the same cluster, and the sides were tried within it. Paired t on
+    logarithms where two starts or more served both, else Welch's t; no interval below two starts a side, or where a
+    mean is not positive.
+    """
+    positive = min(*a.values(), *b.values()) > 0
+    both = paired_starts(a, b, same_starts)
+    if positive and both:
+        return _ratio(
+            paired([math.log(b[start] / a[start]) for start in both], confidence),
+            len(both), confidence, "ratio of geometric means, t on logarithms of start means paired by start",
+        )  # fmt: skip
+    if positive and min(len(a), len(b)) >= FEWEST_STARTS and not both:
+        logs_a, logs_b = ([math.log(mean) for mean in by.values()] for by in (a, b))
+        return _ratio(
+            welch(logs_a, logs_b, confidence), len(a) + len(b), confidence,
+            "ratio of geometric means, Welch's t on logarithms of start means",
+        )  # fmt: skip
+    base = math.fsum(a.values()) / len(a)
+    if base == 0:
+        return None
+    value = math.fsum(b.values()) / len(b) / base
+    method = "ratio of means of start means; fewer than two starts a level: no interval"
+    n = len(both) or len(a) + len(b)
+    return Estimate(value=value, confidence=confidence, n=n, unit="", method=method)
 
 
 def _ratio(found: tuple[float, float, float], n: int, confidence: float, method: str) -> Estimate:
@@ -115,7 +133,8 @@ def _ratio(found: tuple[float, float, float], n: int, confidence: float, method:
     )
 
 
-def _percent(ratio: Estimate) -> Estimate:
+def percent(ratio: Estimate) -> Estimate:
+    """A ratio as the change that it is, in per cent of the baseline."""
     return ratio.model_copy(
         update={
             "value": 100 * (ratio.value - 1),

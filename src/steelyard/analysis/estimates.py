@@ -37,6 +37,20 @@ def mean(values: Sequence[float], unit: str, confidence: float, over: str) -> Es
     )
 
 
+def mean_z(values: Sequence[float], unit: str, confidence: float, over: str) -> Estimate:
+    """Arithmetic mean with the normal interval, mean +- z s / sqrt(n), z = 1.96 at 95%, as chekkilla2016 printed it.
+
+    It takes s for known, so it is too narrow for few values: of five it covers 88%, not 95%. Otherwise as `mean`.
+    """
+    found = mean(values, unit, confidence, over)
+    if found.low is None:
+        return found
+    z = float(stats.norm.ppf(0.5 + confidence / 2))
+    half = z * deviation(values) / math.sqrt(found.n)
+    method = f"mean over {over}, z interval ({z:.2f} standard errors)"
+    return found.model_copy(update={"low": found.value - half, "high": found.value + half, "method": method})
+
+
 def deviation(values: Sequence[float]) -> float:
     """Standard deviation with n - 1; 0 below two values."""
     return float(np.std(np.asarray(values, dtype=float), ddof=1)) if len(values) > 1 else 0.0

@@ -9,6 +9,18 @@ from typing import Literal
 
 from pydantic import Field
 
+from steelyard.analysis.findings import (
+    AnovaTerm,
+    Differential,
+    Effect,
+    EffectLine,
+    OneWay,
+    PartMean,
+    PostHoc,
+    Shape,
+    Speedup,
+    Steady,
+)
 from steelyard.model.base import Value
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
@@ -83,6 +95,8 @@ class Summary(Value):
     """Trials (of those left out) in which the system under test failed: a result, shown as such."""
     mean: Estimate | None = None
     """Mean over trials, t interval over trials: speaks for these starts only."""
+    mean_z: Estimate | None = None
+    """The same mean with the normal interval, as chekkilla2016 printed it."""
     mean_of_starts: Estimate | None = None
     """Mean of start means, t interval with starts - 1 degrees of freedom: speaks for new starts too. None with one
     start."""
@@ -349,6 +363,18 @@ class Results(Value):
     laws: tuple[LawFit, ...]
     drift: Drift
     noise_floor: NoiseFloor
+    effects: tuple[Effect, ...] = ()
+    effect_lines: tuple[EffectLine, ...] = ()
+    differentials: tuple[Differential, ...] = ()
+    speedups: tuple[Speedup, ...] = ()
+    anova: tuple[AnovaTerm, ...] = ()
+    one_ways: tuple[OneWay, ...] = ()
+    post_hoc: tuple[PostHoc, ...] = ()
+    shapes: tuple[Shape, ...] = ()
+    steady: tuple[Steady, ...] = ()
+    """Steady state within each used trial; empty as `parts`."""
+    parts: tuple[PartMean, ...] = ()
+    """Mean value analysis; empty where no series within trials was handed over."""
 
 
 def label(treatment: Treatment) -> str:

@@ -63,6 +63,7 @@ def summarise(frame: TrialFrame, response: str, treatment: Treatment, confidence
     return Summary(
         **common,
         mean=estimates.mean(values, unit, confidence, "trials"),
+        mean_z=estimates.mean_z(values, unit, confidence, "trials"),
         mean_of_starts=estimates.mean(means, unit, confidence, "start means") if len(means) > 1 else None,
         sd=estimates.deviation(values) if len(values) > 1 else None,
         min=min(values),

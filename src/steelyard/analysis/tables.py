@@ -11,24 +11,14 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from steelyard.analysis.columns import ESTIMATE, Column
+from steelyard.analysis.columns import OF_RESPONSE as _OF_RESPONSE
+from steelyard.analysis.columns import OF_UNIT as _OF_UNIT
+from steelyard.analysis.effect_tables import NO_FACTORS, TITLES, more_tables
 from steelyard.analysis.results import LABELS, Results
 from steelyard.model.estimate import Estimate
 
 Row = Mapping[str, Any]
-
-_OF_UNIT = "in the unit of column `unit`"
-
-
-class Column(NamedTuple):
-    """`dtype` estimate: three columns, value and both ends of its interval, and a fourth that names the method."""
-
-    name: str
-    about: str
-    dtype: Any
-    read: Callable[[Any], Any] | None = None
-
-
-ESTIMATE = "estimate"
 
 
 def _summary() -> tuple[Column, ...]:
@@ -41,6 +31,7 @@ def _summary() -> tuple[Column, ...]:
         Column("excluded_because", "reasons and their trials", pl.String, lambda one: _reasons(one.exclusions)),
         Column("system_faults", "trials in which the system under test failed", pl.Int64),
         Column("mean", f"mean over trials, {_OF_UNIT}", ESTIMATE),
+        Column("mean_z", f"the same mean with a normal interval, {_OF_UNIT}", ESTIMATE),
         Column("mean_of_starts", f"mean over start means, {_OF_UNIT}", ESTIMATE),
         Column("sd", f"standard deviation over trials (n - 1), {_OF_UNIT}", pl.Float64),
         Column("min", f"least value, {_OF_UNIT}", pl.Float64),
@@ -67,11 +58,6 @@ def _fit(kind: str, about: str) -> tuple[Column, ...]:
         Column(f"{kind}_n", f"{about}: points fitted", pl.Int64, read("n")),
     )
 
-
-_OF_RESPONSE = (
-    Column("response", "response, as named in the store", pl.String),
-    Column("unit", "unit of the response", pl.String),
-)
 
 _REGRESSION = (
     Column("factor", "numeric factor on the x axis", pl.String),
@@ -216,6 +202,7 @@ def _plan(results: Results) -> dict[str, tuple[tuple[Column, ...], list[tuple[Ro
         "law": (_LAW, [(one.others, one) for one in results.laws]),
         "law_curve": (_CURVE, curves),
         "trials": (_POINT, [(one.treatment, one) for one in results.points]),
+        **more_tables(results),
         "exclusions": (_EXCLUSION, [({}, one) for one in results.exclusions]),
         "validity": (_VALIDITY, [({}, results)]),
     }
@@ -253,7 +240,7 @@ def columns(results: Results) -> dict[str, dict[str, str]]:
 
 
 def _factors(results: Results, table: str) -> tuple[str, ...]:
-    if table in {"exclusions", "validity"}:
+    if table in {"exclusions", "validity", *NO_FACTORS}:
         return ()
     over_sizes = table in {"regression", "law", "law_curve"}
     return tuple(name for name in results.factors if not (over_sizes and name == results.size_factor))
@@ -315,6 +302,7 @@ def titles(results: Results) -> dict[str, str]:
         "warm_up": "Warm-up of each treatment in each start: fixed count and detection",
         "law": "Scalability laws over sizes",
         "law_curve": "Fitted scalability laws as curves",
+        **{name: title.format(response=response) for name, title in TITLES.items()},
         "trials": f"Every trial with its {response}",
         "exclusions": "What was left out and why",
         "validity": "Drift and noise floor",

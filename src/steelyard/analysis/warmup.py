@@ -15,6 +15,7 @@ import polars as pl
 from scipy import stats
 
 from steelyard.analysis import estimates
+from steelyard.analysis.findings import Steady
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.results import UNITS, Treatment, WarmUp, WarmUpVerdict
 
@@ -50,8 +51,8 @@ def mser5(series: Sequence[float]) -> Cut | None:
     return Cut(drop=best * BATCH, at_bound=best == batches // 2)
 
 
-def judge(series: Sequence[float]) -> tuple[WarmUpVerdict, int | None, str]:
-    """(verdict, cut, the sentence behind it) of a series of trials of one treatment in one start.
+def judge(series: Sequence[float], noun: str = "trial") -> tuple[WarmUpVerdict, int | None, str]:
+    """(verdict, cut, the sentence behind it) of a series: trials of one treatment in one start, or seconds.
 
     What is left after the cut drifts if Kendall's tau over its order differs from 0 (1%). The cut counts as warm-up
     only if the dropped part differs from the rest (Mann-Whitney, 1%), or the whole has a trend that the rest has not.
@@ -59,20 +60,20 @@ def judge(series: Sequence[float]) -> tuple[WarmUpVerdict, int | None, str]:
     cut = mser5(series)
     if cut is None:
         needed = BATCH * FEWEST_BATCHES
-        return "none", None, f"{len(series)} trials are too few to detect a steady state; MSER-5 needs {needed}"
+        return "none", None, f"{len(series)} {noun}s are too few to detect a steady state; MSER-5 needs {needed}"
     rest = series[cut.drop :]
     tau, left_p = _trend(rest)
     if left_p < ALPHA and cut.at_bound:
-        return "none", cut.drop, f"MSER-5 would drop half of the {len(series)} trials and the rest still moves"
+        return "none", cut.drop, f"MSER-5 would drop half of the {len(series)} {noun}s and the rest still moves"
     if left_p < ALPHA:
         way = "rises" if tau > 0 else "falls"
-        return "drifting", cut.drop, f"after trial {cut.drop} the series still {way} (Kendall's tau {tau:+.2f})"
+        return "drifting", cut.drop, f"after {noun} {cut.drop} the series still {way} (Kendall's tau {tau:+.2f})"
     if not cut.drop:
         return "steady", 0, "MSER-5 drops nothing"
     differs = _p(stats.mannwhitneyu(series[: cut.drop], rest).pvalue) < ALPHA
     if differs or _trend(series)[1] < ALPHA:
-        return "warm-up", cut.drop, f"the first {cut.drop} trials differ from the {len(rest)} after them"
-    return "steady", 0, f"MSER-5 pointed at trial {cut.drop}, but the trials before it do not differ from the rest"
+        return "warm-up", cut.drop, f"the first {cut.drop} {noun}s differ from the {len(rest)} after them"
+    return "steady", 0, f"MSER-5 pointed at {noun} {cut.drop}, but the {noun}s before it do not differ from the rest"
 
 
 def _trend(series: Sequence[float]) -> tuple[float, float]:
@@ -132,3 +133,22 @@ def warm_ups(frame: TrialFrame, response: str, confidence: float = 0.95) -> tupl
             if one is not None:
                 found.append(one)
     return tuple(found)
+
+
+def steady(
+    series: Sequence[float], *, trial_id: str, attempt: int, treatment: Treatment, response: str
+) -> Steady | None:
+    """Whether a trial came to a steady state within itself, from one value a second; None without a value.
+
+    Seconds follow each other closely, so Kendall's and Mann-Whitney's p are too small: a trial is called drifting or
+    warming up too easily, steady not. No other number rests on it.
+    """
+    if not series:
+        return None
+    verdict, cut, detail = judge(series, "second")
+    mean_all, rest = sum(series) / len(series), list(series[cut or 0 :])
+    return Steady(
+        trial_id=trial_id, attempt=attempt, treatment=treatment, response=response, unit=UNITS[response],
+        n=len(series), detected_cut=cut, verdict=verdict, detail=detail,
+        change_detected=None if cut is None else _change(sum(rest) / len(rest), mean_all),
+    )  # fmt: skip

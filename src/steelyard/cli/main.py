@@ -99,12 +99,75 @@ def report(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The HTML file.")] = None,
     tables: Annotated[Path | None, typer.Option("--tables", help="Folder for every table.")] = None,
     figures: Annotated[Path | None, typer.Option("--figures", help="Folder for every figure.")] = None,
+    methods: Annotated[bool, typer.Option("--methods", help="Print the methods text of a paper.")] = False,
     as_json: Json = False,
 ) -> None:
     """One HTML file that answers the study's question; works offline, prints, shows every trial."""
     from steelyard.cli.report import report as body
 
-    raise typer.Exit(body(store, output=output, tables=tables, figures=figures, as_json=as_json, console=_console()))
+    raise typer.Exit(
+        body(
+            store,
+            output=output,
+            tables=tables,
+            figures=figures,
+            as_json=as_json,
+            methods=methods,
+            console=_console(),
+        )
+    )
+
+
+@app.command(rich_help_panel="Read")
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help="A store.")],
+    b: Annotated[
+        str | None, typer.Argument(metavar="B", help="Another store, or a published result such as richardson2017.")
+    ] = None,
+    fixed_a: Annotated[
+        list[str] | None, typer.Option("--a", metavar="FACTOR=LEVEL", help="What side a is; with commas for several.")
+    ] = None,
+    fixed_b: Annotated[list[str] | None, typer.Option("--b", metavar="FACTOR=LEVEL", help="What side b is.")] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", help="throughput, time, p99 or any response; else the study's.")
+    ] = None,
+    margin: Annotated[
+        float | None, typer.Option("--margin", min=0.01, max=100.0, help="Per cent that count as equivalent.")
+    ] = None,
+    figure: Annotated[Path | None, typer.Option("--figure", help="Draw it: FILE.svg, .png or .pdf.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Side b against side a: two stores, two treatments of one (--a nodes=1 --b nodes=3), or a store and a reference.
+    Exit 1 if a comparison is undecided."""
+    from steelyard.cli.compare import Asked
+    from steelyard.cli.compare import compare as body
+
+    asked = Asked(
+        a=a,
+        b=b,
+        fixed_a=tuple(fixed_a or ()),
+        fixed_b=tuple(fixed_b or ()),
+        metric=metric,
+        margin_percent=margin,
+        figure=figure,
+        as_json=as_json,
+    )
+    raise typer.Exit(body(asked, Console()))
+
+
+@app.command(rich_help_panel="Read")
+def verify(
+    store: StoreFolder,
+    reports: Annotated[
+        list[Path] | None, typer.Option("--report", help="A page or `report --json` output; else the store's page.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check a store: checksums, forms, plan, journal, and every number again from the raw files. Exit 1 if something
+    differs."""
+    from steelyard.cli.verify import verify as body
+
+    raise typer.Exit(body(store, reports=tuple(reports or ()), as_json=as_json, console=Console()))
 
 
 @app.command(rich_help_panel="Read")

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.tables import columns, tables, titles
+from steelyard.cli.courses import within_trials
 from steelyard.model.errors import StoreError
-from steelyard.report import export, figures, traces
+from steelyard.model.study import Level
+from steelyard.model.trial import TrialRecord
+from steelyard.report import export, figures, timelines, traces, within
+from steelyard.report.methods import paragraph
 from steelyard.report.page import PageInput, build
 from steelyard.report.traces import Trace
-from steelyard.report.view import Figure
+from steelyard.report.view import Figure, view
+from steelyard.report.within import Curve, Timeline
 from steelyard.store.read import Store, open_store
 
 EXIT_DONE, EXIT_SOME_INVALID = 0, 1
 PAGE = "report.html"
+MOST_TIMELINES = 60
+"""Trials whose intervals are read for the page; the page may have room for fewer."""
+Attempt = tuple[str, int]
+"""Trial's id and attempt."""
 
 
 def report(
@@ -27,16 +37,22 @@ def report(
     figures: Path | None,
     as_json: bool,
     console: Console,
+    methods: bool = False,
 ) -> int:
     """Write the page (to `output`, else `report.html` in the study's folder) and whatever else is asked for.
 
-    With `as_json` all tables go to stdout, and the page is written only if `output` names it. Returns 0, or 1 if some
-    attempts are not valid. Raises StoreError if the store has no sealed trial.
+    With `as_json` all tables go to stdout, with `methods` the methods text of a paper; the page is then written only
+    if `output` names it. Returns 0, or 1 if some attempts are not valid. Raises StoreError if the store has no sealed
+    trial.
     """
-    page_input = gather(open_store(store))
+    page_input = gather(
+        open_store(store), courses=output is not None or figures is not None or not (as_json or methods)
+    )
     if as_json:
         print(export.as_json(page_input.tables, columns(page_input.results)))
-    if output is not None or not as_json:
+    if methods:
+        print(paragraph(page_input), end="")
+    if output is not None or not (as_json or methods):
         path = output or open_store(store).folder / PAGE
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(build(page_input), encoding="utf-8")
@@ -51,8 +67,9 @@ def report(
     return EXIT_SOME_INVALID if invalid else EXIT_DONE
 
 
-def gather(store: Store) -> PageInput:
-    """Read a store and analyse it. Samples and facts are read only of the trials that the page shows."""
+def gather(store: Store, *, courses: bool = True) -> PageInput:
+    """Read a store and analyse it. Samples and facts are read only of the trials that the page shows; without
+    `courses` nothing is read of what happened within trials."""
     records, study = store.trials(), store.study
     if not records:
         raise StoreError(
@@ -60,7 +77,7 @@ def gather(store: Store) -> PageInput:
             "wait for the first trial, or run the study",
             path=str(store.folder),
         )
-    results = analyse(records, study, seed=study.design.seed)
+    results = within_trials(store, analyse(records, study, seed=study.design.seed))
     used = {(point.trial_id, point.attempt): point.value for point in results.points if point.used}
     shown = traces.chosen(records, used)
     largest = max(shown or records, key=lambda record: len(store.facts(record)))
@@ -70,9 +87,42 @@ def gather(store: Store) -> PageInput:
         results=results,
         records=records,
         traces=tuple(Trace(record, store.samples(record), _databases(store.facts(record))) for record in shown),
+        timelines=_timelines(store, records, used) if courses else (),
+        curves=_curves(store, records, used) if courses else (),
         facts=store.facts(largest),
         tables=tables(results),
     )
+
+
+def _timelines(store: Store, records: Sequence[TrialRecord], used: Mapping[Attempt, float]) -> tuple[Timeline, ...]:
+    middle = {(record.id, record.attempt) for record in traces.chosen(records, used)}
+    journal = store.events()
+    found = (
+        within.timeline(
+            record,
+            store.intervals(record),
+            journal=journal,
+            value=used.get((record.id, record.attempt)),
+            middle=(record.id, record.attempt) in middle,
+        )
+        for record in within.picked(records, used, most=MOST_TIMELINES)
+    )
+    return tuple(one for one in found if one is not None)
+
+
+def _curves(store: Store, records: Sequence[TrialRecord], used: Mapping[Attempt, float]) -> tuple[Curve, ...]:
+    """Response and service time of each treatment, from the merged histograms of its used trials."""
+    groups: dict[tuple[tuple[str, Level], ...], list[TrialRecord]] = {}
+    for record in records:
+        if (record.id, record.attempt) in used and not record.control:
+            groups.setdefault(tuple(sorted(record.treatment.items())), []).append(record)
+    found = []
+    for treatment, group in groups.items():
+        merged = store.histograms(group, within.measured(group[0]))
+        for measure in ("response", "service"):
+            histogram = merged.filter(merged["measure"] == measure)
+            found.append(within.curve(dict(treatment), measure, histogram, trials=len(group)))
+    return tuple(one for one in found if one is not None)
 
 
 def _databases(facts: dict[str, dict[str, str]]) -> tuple[str, ...]:
@@ -86,4 +136,5 @@ def _figures(page_input: PageInput) -> dict[str, Figure]:
         figure = traces.figure(trace)
         if figure is not None:
             found[figure.name] = figure
-    return found
+    shown = view(page_input.results)
+    return found | dict(timelines.all_figures(shown, page_input.timelines, page_input.curves))

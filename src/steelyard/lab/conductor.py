@@ -23,6 +23,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
 from steelyard.store import Store, StoreWriter
+from steelyard.store.write import record_sha256
 
 FAILED_STARTS_LIMIT = 2
 """A cluster that failed to start so often is infeasible in this block: a result."""
@@ -155,6 +156,7 @@ class Conductor:
             attempt=record.attempt,
             outcome=record.verdict.outcome,
             reasons=[reason.kind.name for reason in record.verdict.reasons],
+            record_sha256=record_sha256(record),
         )
         self.watcher.tell(TrialSealed(record, number, len(self.plan.trials)))
         self.watcher.tell(self.foresight(missing(self.plan, self._records, self.study.limits.attempts), self._records))

@@ -120,6 +120,9 @@ class AnalysisChoice(Value):
         "execution_time_ms"
     )
     """The main response of the report."""
+    equivalence_margin_percent: float | None = Field(default=None, gt=0, le=100)
+    """The change that is too small to matter: levels whose ratio lies within 1 / (1 + m) and 1 + m are called
+    equivalent. Without it nothing is; declare it before the trials."""
 
 
 class About(Value):

@@ -6,6 +6,7 @@ What looks like a secret is redacted here too, so that a report of a store of be
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,21 @@ class Store:
     def intervals(self, record: TrialRecord) -> pl.DataFrame:
         """Histogram buckets of every load node: `node` and the columns of `layout.INTERVAL_SCHEMA`."""
         return self._frames(record, layout.INTERVALS, layout.INTERVAL_SCHEMA)
+
+    def histograms(self, records: Iterable[TrialRecord], phases: Sequence[str]) -> pl.DataFrame:
+        """Buckets of response and service time of answered operations, added up over these trials, nodes and seconds
+        of the named phases: `measure`, `bucket_low_ns`, `bucket_high_ns`, `count`. Reads without holding the whole."""
+        paths = [path for record in records for path in (self.folder_of(record) / layout.INTERVALS).glob("*.parquet")]
+        keys = ("measure", "bucket_low_ns", "bucket_high_ns")
+        if not paths:
+            return pl.DataFrame(schema={**{key: layout.INTERVAL_SCHEMA[key] for key in keys}, "count": pl.Int64})
+        wanted = (
+            pl.col("measure").is_in(["response", "service"])
+            & pl.col("outcome").is_in(["ok", "not-found", "not-applied"])
+            & pl.col("phase").is_in(list(phases))
+        )
+        frame = pl.scan_parquet(sorted(paths)).filter(wanted).group_by(keys).agg(pl.col("count").sum())
+        return frame.collect(engine="streaming").sort(keys)
 
     def samples(self, record: TrialRecord) -> pl.DataFrame:
         """Samples of every node: `node` and the columns of `layout.SAMPLE_SCHEMA`."""

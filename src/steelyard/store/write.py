@@ -59,6 +59,11 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
+def record_sha256(record: TrialRecord) -> str:
+    """Hex SHA-256 of `trial.json` as `seal` writes it: the one file whose checksum its record cannot hold."""
+    return hashlib.sha256(record.model_dump_json(indent=1).encode("utf-8")).hexdigest()
+
+
 class TrialDraft:
     """One attempt of a trial while it is being measured."""
 

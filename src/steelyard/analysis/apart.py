@@ -1,0 +1,157 @@
+"""What differs between two sides besides what was asked: settings, versions, machines, time. Else apples are weighed
+against pears, and nobody sees it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from steelyard.model.base import Value
+from steelyard.model.trial import TrialRecord
+
+Kind = Literal["asked", "setting", "limit", "version", "machine", "system", "site", "time"]
+Facts = Mapping[str, Mapping[str, str]]
+"""Name of a node, `system:<node>` or `machine` to its facts."""
+
+PASSING = frozenset({"address", "network", "memory_available_mb", "setting initial_token"})
+"""Facts that differ from start to start, or node to node, of the same thing."""
+SYSTEM = "system:"
+_LEASE = re.compile(r"/nodes/[0-9a-f]{6,}/n\d+")
+_ADDRESSES = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[,; ]+(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?)*")
+LONGEST_TEXT = 60
+
+
+class Difference(Value):
+    """One thing that is not the same on both sides."""
+
+    kind: Kind
+    """asked: the factor that is compared, or what follows from it; time: not measured side by side."""
+    name: str
+    a: tuple[str, ...]
+    """Every value on side a; empty if it has none."""
+    b: tuple[str, ...]
+
+    def words(self) -> str:
+        """`cores 2, on the other side 4`, as people read it."""
+        return f"{self.name}: {_shown(self.a)} -> {_shown(self.b)}"
+
+
+def _shown(values: Sequence[str]) -> str:
+    text = " or ".join(values) or "nothing"
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
+
+
+def apart(
+    a: Sequence[TrialRecord], b: Sequence[TrialRecord], facts_a: Sequence[Facts], facts_b: Sequence[Facts],
+    asked: Iterable[str],
+) -> tuple[Difference, ...]:  # fmt: skip
+    """Everything that differs, what was asked first. `facts`: of one trial or more a side; `asked`: factors compared.
+
+    A setting varies within a side where a factor that both have is not fixed; so sets of values are compared.
+    """
+    named = set(asked)
+    settings = (_sets(_flat(one.settings) for one in side) for side in (a, b))
+    limits = (_sets(_flat({"limits": one.limits.model_dump()}) for one in side) for side in (a, b))
+    versions = (_sets(one.versions for one in side) for side in (a, b))
+    shares = ({"the nodes share": {", ".join(one.shares) or "nothing" for one in side}} for side in (a, b))
+    found = [
+        *_differences("setting", *settings),
+        *_differences("limit", *limits),
+        *_differences("version", *versions),
+        *_differences("site", *shares),
+        *_differences("machine", *(_facts(side, system=False) for side in (facts_a, facts_b))),
+        *_differences("system", *(_facts(side, system=True) for side in (facts_a, facts_b))),
+    ]
+    told = [
+        one.model_copy(update={"kind": "asked"}) if one.kind == "setting" and _follows(one.name, named) else one
+        for one in found
+    ]
+    told += _time(a, b)
+    return tuple(sorted(told, key=lambda one: one.kind != "asked"))
+
+
+def _flat(tree: Mapping[str, Any], before: str = "") -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in tree.items():
+        path = f"{before}.{name}" if before else name
+        if isinstance(value, Mapping) and value:
+            found |= _flat(value, path)
+        else:
+            found[path] = value if isinstance(value, str) else json.dumps(value)
+    return found
+
+
+def _sets(each: Iterable[Mapping[str, str]]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for one in each:
+        for name, value in one.items():
+            found.setdefault(name, set()).add(value)
+    return found
+
+
+def _facts(side: Sequence[Facts], *, system: bool) -> dict[str, set[str]]:
+    """Facts by name over all nodes of a kind, without what changes from start to start."""
+    found: dict[str, set[str]] = {}
+    for facts in side:
+        for who, told in facts.items():
+            if who.startswith(SYSTEM) is not system:
+                continue
+            role = "" if system else "load node: " if who.startswith("l") else ""
+            for name, value in told.items():
+                if name not in PASSING and not name.startswith("departs:"):
+                    plain = _ADDRESSES.sub("ADDRESS", _LEASE.sub("/nodes/NODE", value))
+                    found.setdefault(f"{role}{name}", set()).add(plain)
+    return found
+
+
+def _differences(kind: Kind, a: Mapping[str, set[str]], b: Mapping[str, set[str]]) -> list[Difference]:
+    if not a or not b:
+        return []
+    return [
+        Difference(kind=kind, name=name, a=tuple(sorted(a.get(name, ()))), b=tuple(sorted(b.get(name, ()))))
+        for name in {**a, **b}
+        if a.get(name) != b.get(name)
+    ]
+
+
+def _follows(path: str, asked: set[str]) -> bool:
+    """Whether a setting is a factor that is compared, or belongs to the plug-in that one chooses."""
+    short = {"nodes": "site.nodes", "workload": "workload.name"}
+    paths = {short.get(name, name) for name in asked}
+    chosen = {name.removesuffix(".name") for name in paths if name.endswith(".name")}
+    return path in paths or path.split(".", 1)[0] in chosen
+
+
+def _time(a: Sequence[TrialRecord], b: Sequence[TrialRecord]) -> list[Difference]:
+    """Sides that were measured one after the other: drift between them looks like an effect (Abedi and Brecht 2017)."""
+    if not a or not b:
+        return []
+    spans = [(min(one.begun_s for one in side), max(one.ended_s or one.begun_s for one in side)) for side in (a, b)]
+    if spans[0][0] <= spans[1][1] and spans[1][0] <= spans[0][1]:
+        return []
+    gap_h = max(spans[1][0] - spans[0][1], spans[0][0] - spans[1][1]) / 3600
+    first, second = ("a", "b") if spans[0][0] < spans[1][0] else ("b", "a")
+    between = f"{gap_h:.1f} h" if gap_h >= 1 else f"{60 * gap_h:.0f} min" if gap_h > 1 / 60 else "less than a minute"
+    words = f"all of side {first} came before side {second}, {between} apart"
+    return [Difference(kind="time", name="order", a=(words,), b=("not measured side by side",))]
+
+
+def warnings(found: Sequence[Difference]) -> tuple[str, ...]:
+    """Sentences for whoever reads the verdict."""
+    said = []
+    kinds = {kind: [one for one in found if one.kind == kind] for kind in ("setting", "version", "machine", "system")}
+    what = {"setting": "settings", "version": "versions", "machine": "the machines", "system": "the system's facts"}
+    others = [f"{what[kind]} ({len(ones)})" for kind, ones in kinds.items() if ones]
+    if others:
+        said.append(
+            f"The sides differ in more than what is compared: {', '.join(others)}. The change is of all of it together."
+        )
+    time = next((one for one in found if one.kind == "time"), None)
+    if time is not None:
+        said.append(
+            f"The sides were not measured side by side: {time.a[0]}. Drift between them is in the change; one study "
+            "with both as levels of a factor would not have it."
+        )
+    return tuple(said)

@@ -1,0 +1,280 @@
+"""Two sides against each other: two treatments of one study, or the same treatments of two studies.
+
+The unit is the start of a cluster, as everywhere: a side with one start has neither interval nor verdict. Sides of
+two studies never share a start; sides of one study share theirs where no factor between them needs a new cluster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from scipy import stats
+
+from steelyard.analysis import estimates
+from steelyard.analysis.compare import judge, number, paired_starts, percent, ratio_between, signed
+from steelyard.analysis.effects import cliffs_delta, hedges_g
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.results import LABELS, UNITS, Treatment, label
+from steelyard.analysis.summary import exclusions, start_means
+from steelyard.model.base import Value
+from steelyard.model.errors import StudyError
+from steelyard.model.estimate import Estimate
+from steelyard.model.study import Level
+
+SideVerdict = Literal["slower", "faster", "higher", "lower", "equivalent", "undecided", "descriptive"]
+DECIDED = frozenset({"slower", "faster", "higher", "lower", "equivalent"})
+MOST_STARTS = 1000
+"""Beyond so many starts a side, more of them is no advice."""
+WORDS_OF_EFFECT = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"), (math.inf, "large"))
+"""Cohen 1988, Statistical Power Analysis, section 2.2: small from 0.2, medium from 0.5, large from 0.8."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side: a study's trials, and the levels that it is fixed to."""
+
+    name: str
+    frame: TrialFrame
+    fixed: Mapping[str, Level] = field(default_factory=dict)
+
+
+class Contrast(Value):
+    """Side b against side a in one cell."""
+
+    cell: Treatment
+    """What both sides have in common, of the factors that vary."""
+    a: Treatment
+    b: Treatment
+    response: str
+    unit: str
+    mean_a: Estimate
+    """Over start means where there are two or more, else over trials; its method says which."""
+    mean_b: Estimate
+    ratio: Estimate
+    """b over a."""
+    change_percent: Estimate
+    effect: Estimate | None = None
+    """Hedges' g over start means; None where they have no standard deviation."""
+    delta: Estimate | None = None
+    """Cliff's delta over start means: the share of pairs in which b is above a, less that in which it is below."""
+    effect_words: str = ""
+    verdict: SideVerdict
+    sentence: str
+    why: str = ""
+    """What is missing for a verdict, or None."""
+    margin_percent: float | None = None
+    equivalence_percent: Estimate | None = None
+    """The interval of the change that lies within the margin if the sides are equivalent: confidence 1 - 2 alpha, which
+    makes two one-sided tests at alpha of it (Schuirmann 1987)."""
+    more_starts: int | None = None
+    """About so many more starts a side would decide, if the change and the spread stay as they are."""
+    paired: bool
+    n_a: int
+    n_b: int
+    starts_a: int
+    starts_b: int
+    excluded: int
+    """Trials (attempts) of both sides left out."""
+
+
+class Pairing(Value):
+    """The cells in which both sides have a treatment, and those in which only one has."""
+
+    both: tuple[tuple[Treatment, Treatment, Treatment], ...]
+    """Cell, treatment of a, treatment of b."""
+    only_a: tuple[Treatment, ...] = ()
+    only_b: tuple[Treatment, ...] = ()
+
+
+def pair(a: Side, b: Side) -> Pairing:
+    """Match the treatments of two sides by the levels of every factor that neither side fixes.
+
+    Raises StudyError where a side has several treatments for one cell, or nothing matches.
+    """
+    shared = [name for name in a.frame.names if name in b.frame.names and name not in {*a.fixed, *b.fixed}]
+    cells_a, cells_b = (_cells(side, shared, letter) for side, letter in ((a, "a"), (b, "b")))
+    both = [(dict(zip(shared, key, strict=True)), cells_a[key], cells_b[key]) for key in cells_a if key in cells_b]
+    if not both:
+        told = "; ".join(f"{side.name} has {', '.join(_levels(side))}" for side in (a, b))
+        raise StudyError("the two sides have no treatment in common", f"{told}; fix others with --a and --b")
+    named = [[dict(zip(shared, key, strict=True)) for key in one if key not in other]
+             for one, other in ((cells_a, cells_b), (cells_b, cells_a))]  # fmt: skip
+    return Pairing(both=tuple(both), only_a=tuple(named[0]), only_b=tuple(named[1]))
+
+
+def _levels(side: Side) -> list[str]:
+    return [f"{name} {' '.join(str(level) for level in levels)}" for name, levels in side.frame.factors.items()]
+
+
+def _cells(side: Side, shared: Sequence[str], letter: str) -> dict[tuple[Level, ...], Treatment]:
+    found: dict[tuple[Level, ...], Treatment] = {}
+    for treatment in side.frame.treatments():
+        if any(treatment.get(name) != level for name, level in side.fixed.items()):
+            continue
+        key = tuple(treatment.get(name, "") for name in shared)
+        if key in found:
+            free = [name for name in side.frame.names if name not in shared and name not in side.fixed]
+            several = [name for name in free if found[key].get(name) != treatment.get(name)]
+            these = f"{label(found[key])}; {label(treatment)}"
+            raise StudyError(
+                f"side {letter}, {side.name}, has several treatments to compare: {these}",
+                f"choose one: --{letter} {several[0] if several else 'FACTOR'}=LEVEL",
+                key=f"--{letter}",
+            )
+        found[key] = treatment
+    if not found:
+        fixed = label(dict(side.fixed))
+        raise StudyError(f"side {letter}, {side.name}, has no trial of {fixed}", f"it has {', '.join(_levels(side))}")
+    return found
+
+
+def contrasts(
+    a: Side, b: Side, found: Pairing, response: str, confidence: float, margin_percent: float | None = None
+) -> tuple[Contrast, ...]:
+    """Every cell that both sides have used trials of; without a value of the response on a side there is none."""
+    every = (_contrast(a, b, cell, response, confidence, margin_percent) for cell in found.both)
+    return tuple(one for one in every if one is not None)
+
+
+def _contrast(
+    a: Side, b: Side, cell: tuple[Treatment, Treatment, Treatment], response: str, confidence: float,
+    margin: float | None,
+) -> Contrast | None:  # fmt: skip
+    common, treatment_a, treatment_b = cell
+    rows = a.frame.values(response, treatment_a), b.frame.values(response, treatment_b)
+    means_a, means_b = ({start: mean for start, mean, _ in start_means(one, response)} for one in rows)
+    if not means_a or not means_b:
+        return None
+    hard = {*a.frame.hard, *b.frame.hard}
+    differ = {name for name in {*treatment_a, *treatment_b} if treatment_a.get(name) != treatment_b.get(name)}
+    same_starts = a.frame is b.frame and not differ & hard
+    ratio = ratio_between(means_a, means_b, same_starts, confidence)
+    if ratio is None:
+        return None
+    both = paired_starts(means_a, means_b, same_starts)
+    change = percent(ratio)
+    within = None if margin is None else percent(_inner(means_a, means_b, same_starts, confidence))
+    verdict = _verdict(response, ratio, within, margin)
+    effect, delta = effect_of(means_a, means_b, both, confidence)
+    more = more_starts(ratio, len(both) or min(len(means_a), len(means_b)), bool(both), margin)
+    more = more if verdict == "undecided" else None
+    why = _why(verdict, change, (len(means_a), len(means_b)), margin, more)
+    left_out = (exclusions(a.frame, response, treatment_a), exclusions(b.frame, response, treatment_b))
+    unit = UNITS[response]
+    return Contrast(
+        cell=common, a=treatment_a, b=treatment_b, response=response, unit=unit,
+        mean_a=_mean(rows[0][response].to_list(), means_a, unit, confidence),
+        mean_b=_mean(rows[1][response].to_list(), means_b, unit, confidence),
+        ratio=ratio, change_percent=change, effect=effect, delta=delta, effect_words=effect_words(effect),
+        verdict=verdict,
+        sentence=_sentence(_head(a, b, common), response, change, within, verdict, margin, why), why=why,
+        margin_percent=margin, equivalence_percent=within, more_starts=more, paired=bool(both),
+        n_a=rows[0].height, n_b=rows[1].height, starts_a=len(means_a), starts_b=len(means_b),
+        excluded=sum(one.trials for found in left_out for one in found),
+    )  # fmt: skip
+
+
+def _mean(values: Sequence[float], means: Mapping[str, float], unit: str, confidence: float) -> Estimate:
+    if len(means) > 1:
+        return estimates.mean(tuple(means.values()), unit, confidence, "start means")
+    return estimates.mean([float(value) for value in values], unit, confidence, "trials of one start")
+
+
+def _inner(a: Mapping[str, float], b: Mapping[str, float], same_starts: bool, confidence: float) -> Estimate:
+    found = ratio_between(a, b, same_starts, 2 * confidence - 1)
+    if found is None:  # the caller has seen that there is a ratio
+        raise ValueError("the mean of side a is 0")
+    return found
+
+
+def _verdict(response: str, ratio: Estimate, within: Estimate | None, margin: float | None) -> SideVerdict:
+    if within is not None and margin is not None and within.low is not None and within.high is not None:
+        low, high = limits_percent(margin)
+        if low <= within.low and within.high <= high:
+            return "equivalent"
+    return judge(response, ratio)
+
+
+def limits_percent(margin: float) -> tuple[float, float]:
+    """The changes that count as equivalent: symmetric as ratios, 1 / (1 + margin) to 1 + margin, in per cent."""
+    return 100 * (1 / (1 + margin / 100) - 1), margin
+
+
+def effect_of(
+    a: Mapping[str, float], b: Mapping[str, float], both: Sequence[str], confidence: float
+) -> tuple[Estimate | None, Estimate | None]:
+    """Hedges' g and Cliff's delta over start means, of the starts that served both sides if there are such.
+
+    No g of two pairs: Hedges' correction is 0 there.
+    """
+    means_a = [a[start] for start in both] or list(a.values())
+    means_b = [b[start] for start in both] or list(b.values())
+    g = None if len(both) == 2 else hedges_g(means_a, means_b, confidence, "start means", bool(both))
+    return g, cliffs_delta(means_a, means_b, confidence, "start means")
+
+
+def effect_words(effect: Estimate | None) -> str:
+    """The size of an effect in a word."""
+    return "" if effect is None else next(word for end, word in WORDS_OF_EFFECT if abs(effect.value) < end)
+
+
+def more_starts(ratio: Estimate, starts: int, is_paired: bool, margin: float | None) -> int | None:
+    """How many more starts a side would decide, if change and spread stay as they are; None if not even MOST_STARTS.
+
+    With a margin: until the interval lies within it, or else leaves 0 out, whichever comes first. The half width goes
+    with t / sqrt(starts).
+    """
+    if ratio.low is None or ratio.high is None or ratio.low <= 0:
+        return None
+    tail, centre = (1 - ratio.confidence) / 2, abs(math.log(ratio.value))
+
+    def quantile(n: int, share: float) -> float:
+        return float(stats.t.ppf(share, n - 1 if is_paired else 2 * n - 2))
+
+    spread = math.log(ratio.high / ratio.low) / 2 * math.sqrt(starts) / quantile(starts, 1 - tail)
+    room = math.log1p(margin / 100) - centre if margin is not None else 0.0
+    for n in range(starts + 1, MOST_STARTS + 1):
+        error = spread / math.sqrt(n)
+        if quantile(n, 1 - tail) * error < centre or quantile(n, 1 - 2 * tail) * error < room:
+            return n - starts
+    return None
+
+
+def _why(
+    verdict: SideVerdict, change: Estimate, starts: tuple[int, int], margin: float | None, more: int | None
+) -> str:
+    if verdict == "descriptive":
+        if min(starts) < 2:
+            return "fewer than two starts a side, so there is neither interval nor verdict"
+        return "values that are not above 0 have no ratio with an interval"
+    if verdict != "undecided":
+        return ""
+    room = "" if margin is None else f" and reaches beyond the margin of {number(margin)}%"
+    if more is not None:
+        would = f"about {more} more start{'' if more == 1 else 's'} a side would decide"
+    else:
+        would = f"not even {MOST_STARTS:,} starts a side would decide" + ("" if margin else " without a --margin")
+    ends = f"[{signed(change.low or 0)}, {signed(change.high or 0)}]%"
+    return f"{ends} includes 0{room}; {would}, if change and spread stay as they are"
+
+
+def _head(a: Side, b: Side, common: Treatment) -> str:
+    return f"{label(common)}, {b.name} against {a.name}" if common else f"{b.name} against {a.name}"
+
+
+def _sentence(
+    head: str, response: str, change: Estimate, within: Estimate | None, verdict: SideVerdict, margin: float | None,
+    why: str,
+) -> str:  # fmt: skip
+    if verdict == "descriptive" or change.low is None or change.high is None:
+        return f"{head}: {LABELS[response]} {signed(change.value)}% in these trials; {why}"
+    if verdict == "undecided":
+        return f"{head}: undecided: {why}"
+    if verdict == "equivalent" and within is not None and within.low is not None and within.high is not None:
+        inner = f"[{signed(within.low)}, {signed(within.high)}]% at {within.confidence:.0%}"
+        return f"{head}: equivalent within {number(margin or 0)}%: {inner} lies in the margin"
+    ends = sorted((abs(change.low), abs(change.high)))
+    return f"{head}: {verdict} by [{number(ends[0])}, {number(ends[1])}]%"

@@ -1,0 +1,1 @@
+"""Whether a store says what its raw files say: nothing here measures, nothing here writes."""

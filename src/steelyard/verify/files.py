@@ -1,0 +1,96 @@
+"""Files: are they there, unharmed, and of the right form? Read without the store's own reader, which stops at the first
+fault."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic import ValidationError
+
+from steelyard.model.trial import TrialRecord
+from steelyard.store import layout
+from steelyard.store.write import sha256_of
+from steelyard.verify.finding import Book
+
+LONGEST_ERROR = 200
+
+
+def sealed_folders(store: Path) -> list[Path]:
+    """Folders of sealed attempts, by name."""
+    trials = store / layout.TRIALS
+    found = trials.iterdir() if trials.is_dir() else ()
+    return sorted(path for path in found if path.is_dir() and not path.name.startswith(layout.PARTIAL_PREFIX))
+
+
+def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
+    """The record as it stands on disk; None, and a finding, if it cannot be read."""
+    path = folder / layout.TRIAL_JSON
+    where = str(path.relative_to(store))
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+        form = read.get("format") if isinstance(read, dict) else None
+        if not book.equal("format", where, "format", form, layout.FORMAT):
+            return None
+        record = TrialRecord.model_validate(read)
+    except (OSError, ValueError, ValidationError) as error:
+        book.check("format", False, where, "the record cannot be read", _short(error))
+        return None
+    name = layout.trial_folder(record.id, record.attempt)
+    book.equal("format", where, "the folder of this id and attempt", folder.name, name)
+    return record
+
+
+def checksums(store: Path, folder: Path, record: TrialRecord, book: Book) -> None:
+    """Every file of the trial against the record, both ways."""
+    there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {layout.TRIAL_JSON}
+    for name in sorted(there | set(record.checksums)):
+        where = str((folder / name).relative_to(store))
+        wanted = record.checksums.get(name)
+        if name not in there:
+            book.check("checksum", False, where, "a file that the record names", "no such file", f"SHA-256 {wanted}")
+        elif wanted is None:
+            book.check("checksum", False, where, "a file", "there", "the record names none")
+        else:
+            book.equal("checksum", where, "SHA-256", sha256_of(folder / name), wanted)
+
+
+def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | None:
+    """All Parquet files of a part of a trial, with their columns checked; None if one cannot be read."""
+    schema: dict[str, Any] = layout.INTERVAL_SCHEMA if part == layout.INTERVALS else layout.SAMPLE_SCHEMA
+    found = [pl.DataFrame(schema={"node": pl.String, **schema})]
+    whole = True
+    for path in sorted((folder / part).glob("*.parquet")):
+        where = str(path.relative_to(store))
+        try:
+            frame = pl.read_parquet(path)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            whole = book.check("format", False, where, "the table cannot be read", _short(error))
+            continue
+        columns = {name: str(dtype) for name, dtype in frame.schema.items()}
+        wanted = {name: str(dtype) for name, dtype in pl.DataFrame(schema=schema).schema.items()}
+        if book.equal("format", where, "columns", columns, wanted):
+            found.append(frame.select(pl.lit(path.stem).alias("node"), *schema))
+        else:
+            whole = False
+    return pl.concat(found) if whole else None
+
+
+def facts(store: Path, folder: Path, book: Book) -> None:
+    """Facts and links are JSON of the form that readers expect."""
+    for path in [*sorted((folder / layout.FACTS).glob("*.json")), folder / layout.LINKS_JSON]:
+        if not path.exists():
+            continue
+        form = list if path.name == layout.LINKS_JSON else dict
+        try:
+            read = type(json.loads(path.read_text(encoding="utf-8"))).__name__
+        except (OSError, ValueError) as error:
+            read = _short(error)
+        book.equal("format", str(path.relative_to(store)), "JSON", read, form.__name__)
+
+
+def _short(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:LONGEST_ERROR]

@@ -1,0 +1,213 @@
+"""One trial's responses and verdict, computed again from its raw intervals by the same functions that made them.
+
+What the engine alone knew (its CPU time, the instants of the first and the last operation, what it dropped) is not in
+the intervals; what depends on it is held against what is there, and counted as not recomputed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from steelyard.lab.responses import ANSWERED, NS_PER_MS, NS_PER_S, responses
+from steelyard.lab.verdict import Evidence, judge
+from steelyard.model.load import CAPACITY, Load
+from steelyard.model.study import Limits
+from steelyard.model.trial import Responses, TrialRecord
+from steelyard.model.verdict import Reason, ReasonKind
+from steelyard.verify.finding import Book
+
+EXACT = (
+    "response_ms_mean", "response_ms_p50", "response_ms_p95", "response_ms_p99", "response_ms_max",
+    "service_ms_mean", "service_ms_p50", "service_ms_p95", "service_ms_p99", "lag_ms_p99",
+)  # fmt: skip
+"""Responses that the intervals alone give."""
+COUNTED = ("operations", "errors")
+"""Responses that the intervals of our own engine give; a foreign one counts for itself."""
+RELATIVE = 1e-12
+"""Between a quotient and the same quotient by way of milliseconds."""
+CLOCK_S = 0.01
+"""What the clocks of intervals and operations may be apart."""
+REJUDGED = (ReasonKind.LAG, ReasonKind.ERRORS, ReasonKind.NOT_FOUND, ReasonKind.INCOMPLETE)
+"""Reasons whose evidence the store has whole."""
+BLAMED = (ReasonKind.LAB_FAULT, ReasonKind.SYSTEM_FAULT)
+THRESHOLDS: Mapping[ReasonKind, str] = {
+    ReasonKind.LAG: "lag_p99_ms",
+    ReasonKind.RATE: "offered_rate_fraction",
+    ReasonKind.GENERATOR_BUSY: "generator_cpu_fraction",
+    ReasonKind.GENERATOR_BOUND: "generator_ceiling_fraction",
+    ReasonKind.PROBE_GAP: "probe_gap_s",
+    ReasonKind.ERRORS: "error_fraction",
+    ReasonKind.NOT_FOUND: "not_found_fraction",
+}
+TOO_FEW = (ReasonKind.RATE, ReasonKind.INCOMPLETE)
+"""Reasons against what is below its threshold; all others are against what is above."""
+
+ENGINE_ONLY = "generator_cpu_us_per_operation: the engine's CPU time is not in the intervals"
+NOT_REJUDGED = "reasons by CPU time, probes' silence, dropped records, offered rate: their evidence is not kept raw"
+NO_END = "responses of a load that never came to its end"
+
+
+def trial(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) -> None:
+    """Enter every check of one trial's numbers. `intervals`: the store's columns, all load nodes."""
+    load = Load.model_validate(record.settings["load"])
+    measured = intervals.filter(pl.col("phase").is_in(list(load.measured)))
+    ours = record.settings["load"].get("engine", "agent") == "agent"
+    whole = _ended(record, record.responses)
+    if whole:
+        _responses(record.responses, measured, where, "responses", ours, book)
+    else:
+        book.skip(NO_END)
+        book.check("relation", record.verdict.outcome != "valid", where, "a valid trial without responses", "valid")
+    for name, found in record.phase_responses.items():
+        if found != Responses():
+            part = measured.filter(pl.col("phase") == name)
+            _responses(found, part, where, f"phase_responses {name}", ours, book)
+    _verdict(record, load, measured if whole else None, where, book)
+    _capacity(record, intervals, where, book)
+
+
+def _ended(record: TrialRecord, found: Responses) -> bool:
+    return found != Responses() and not any(one.kind in BLAMED for one in record.verdict.reasons)
+
+
+def _counts(intervals: pl.DataFrame) -> list[dict[str, Any]]:
+    """The histograms of an interval record: one entry an outcome and measure."""
+    keys = ["outcome", "measure", "bucket_low_ns", "bucket_high_ns"]
+    summed = intervals.group_by(keys).agg(pl.col("count").sum()).sort(keys)
+    entries: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
+    for outcome, measure, low, high, count in summed.iter_rows():
+        entries.setdefault((outcome, measure), []).append((low, high, count))
+    return [
+        {"operation": "", "outcome": outcome, "measure": measure, "buckets": buckets}
+        for (outcome, measure), buckets in entries.items()
+    ]
+
+
+def _by_outcome(intervals: pl.DataFrame) -> dict[str, int]:
+    whole = intervals.filter(pl.col("measure") == "response")
+    return {str(outcome): int(n) for outcome, n in whole.group_by("outcome").agg(pl.col("count").sum()).iter_rows()}
+
+
+def _end(found: Responses, outcomes: Mapping[str, int]) -> dict[str, Any]:
+    """The end of the phase as far as the store tells it."""
+    failed = {kind: count for kind, count in outcomes.items() if kind not in ANSWERED}
+    return {
+        "operations": sum(count for kind, count in outcomes.items() if kind in ANSWERED),
+        "errors": sum(failed.values()),
+        "errors_by_kind": failed,
+        "not_found": found.not_found,
+        "execution_ns": _whole_ns(found.execution_time_ms or 0.0),
+        "first_sent_s": 0.0,
+        "last_done_s": 0.0,
+        "cpu_ns": 0,
+        "busiest_thread_fraction": 0.0,
+        "dropped": 0,
+    }
+
+
+def _whole_ns(milliseconds: float) -> float:
+    ns = milliseconds * NS_PER_MS
+    return round(ns) if abs(ns - round(ns)) < 0.01 else ns
+
+
+def _responses(found: Responses, part: pl.DataFrame, where: str, what: str, ours: bool, book: Book) -> None:
+    outcomes = _by_outcome(part)
+    end = _end(found, outcomes)
+    again = responses([{"counts": _counts(part)}], [end])
+    for name in (*EXACT, *(COUNTED if ours else ())):
+        book.equal("response", where, f"{what}: {name}", getattr(found, name), getattr(again, name))
+    if not ours:
+        book.skip("operations and errors of a foreign engine, which counts them for itself", len(COUNTED))
+    limit = outcomes.get("not-found", 0)
+    if ours:
+        at_most = f"at most {limit}"
+        book.check("relation", found.not_found <= limit, where, f"{what}: not_found", found.not_found, at_most)
+    quotient = found.operations / (end["execution_ns"] / NS_PER_S) if end["execution_ns"] > 0 else None
+    same = found.throughput_per_s == quotient or (
+        found.throughput_per_s is not None
+        and quotient is not None
+        and math.isclose(found.throughput_per_s, quotient, rel_tol=RELATIVE)
+    )
+    told = f"{what}: throughput_per_s, operations over execution time"
+    book.check("relation", same, where, told, found.throughput_per_s, quotient)
+    _span(found, part, where, what, book)
+    book.skip(ENGINE_ONLY)
+
+
+def _span(found: Responses, part: pl.DataFrame, where: str, what: str, book: Book) -> None:
+    """Execution time against the intervals: no longer than all of them, no shorter than what lies between the first
+    with an answer and the last."""
+    if found.execution_time_ms is None or not part.height:
+        return
+    ends = part.select(
+        whole=(pl.col("t_s") + pl.col("seconds")).max() - pl.col("t_s").min(),
+        inner=pl.col("t_s").max() - (pl.col("t_s") + pl.col("seconds")).min(),
+    ).row(0)
+    longest, shortest = ends[0] + CLOCK_S, ends[1] - CLOCK_S
+    seconds = found.execution_time_ms / 1000
+    book.check(
+        "relation", shortest <= seconds <= longest, where, f"{what}: execution_time_ms against the intervals' span",
+        found.execution_time_ms, f"{max(0.0, 1000 * shortest):.0f} to {1000 * longest:.0f}",
+    )  # fmt: skip
+
+
+def _verdict(record: TrialRecord, load: Load, measured: pl.DataFrame | None, where: str, book: Book) -> None:
+    reasons = record.verdict.reasons
+    outcome = record.verdict.outcome
+    if outcome != "unknown":
+        wanted = "invalid" if reasons else "valid"
+        book.equal("verdict", where, f"outcome with {len(reasons)} reasons", outcome, wanted)
+    for reason in reasons:
+        _threshold(reason, record.limits, where, book)
+    if measured is None or outcome == "unknown":
+        return
+    end = _end(record.responses, _by_outcome(measured))
+    end |= {"operations": record.responses.operations, "errors": record.responses.errors}
+    due = end["operations"] + end["errors"]
+    interval = {"phase": "", "seconds": 0.0, "sent": due, "counts": _counts(measured)}
+    again = judge(
+        Evidence(load=load, intervals=[interval], dones=[end], optimised=True, samples={}), record.limits
+    ).reasons
+    book.equal("verdict", where, "reasons that the intervals give", _told(reasons), _told(again))
+    book.skip(NOT_REJUDGED)
+
+
+def _told(reasons: Sequence[Reason]) -> str:
+    chosen = [one for one in reasons if one.kind in REJUDGED]
+    return "; ".join(f"{one.kind} {one.measured!r} ({one.detail})" for one in chosen) or "none"
+
+
+def _threshold(reason: Reason, limits: Limits, where: str, book: Book) -> None:
+    name = THRESHOLDS.get(reason.kind)
+    if name is not None:
+        wanted = getattr(limits, name)
+        book.equal("verdict", where, f"threshold of {reason.kind.name}", reason.threshold, wanted)
+    if reason.measured is None or reason.threshold is None:
+        return
+    crossed = reason.measured < reason.threshold if reason.kind in TOO_FEW else reason.measured >= reason.threshold
+    book.check(
+        "verdict", crossed, where, f"{reason.kind.name} crosses its threshold", reason.measured, reason.threshold
+    )
+
+
+def measured_here(record: TrialRecord) -> bool:
+    """Whether this attempt measured its capacity: a start measures once, for further attempts of a trial too."""
+    found = record.capacity
+    return found is not None and found.trial == record.id and record.begun_s <= found.measured_s
+
+
+def _capacity(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) -> None:
+    """The capacity that this trial measured, where it did: the counts are in its intervals."""
+    found = record.capacity
+    if found is None or not measured_here(record):
+        return
+    outcomes = _by_outcome(intervals.filter(pl.col("phase") == CAPACITY))
+    answered = sum(count for kind, count in outcomes.items() if kind in ANSWERED)
+    book.equal("capacity", where, "capacity: operations", found.operations, answered)
+    rate = found.operations / found.seconds if found.seconds > 0 else 0.0
+    near = math.isclose(found.rate_per_s, rate, rel_tol=1e-9)
+    book.check("capacity", near, where, "capacity: rate_per_s, operations over seconds", found.rate_per_s, rate)

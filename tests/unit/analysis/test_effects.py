@@ -1,0 +1,146 @@
+"""Effect sizes against published examples, identities and simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.weightstats import DescrStatsW
+
+from steelyard.analysis import effects, estimates
+
+CONTROL = [10, 20, 30, 40, 40, 50]
+TREATMENT = [10, 10, 20, 20, 20, 30, 30, 30, 40, 50]
+
+
+def spread(mean: float, sd: float, n: int) -> list[float]:
+    z = np.linspace(-1, 1, n)
+    return list(mean + sd * z / z.std(ddof=1))
+
+
+def test_cliffs_delta_is_the_published_example():
+    """The example of R's effsize (Torchiano), which its own tests assert."""
+    found = effects.cliffs_delta(CONTROL, TREATMENT, 0.95, "trials")
+    assert found is not None
+    assert found.value == -0.25
+    assert (found.low, found.high) == pytest.approx((-0.7265846, 0.3890062), abs=5e-8)
+
+
+def test_cliffs_delta_of_samples_apart_keeps_an_interval():
+    found = effects.cliffs_delta([1, 2, 3, 4], [5, 6, 7, 8], 0.95, "trials")
+    assert (found.value, found.high) == (1, 1)
+    assert found.low < 1
+    mirrored = effects.cliffs_delta([5, 6, 7, 8], [1, 2, 3, 4], 0.95, "trials")
+    assert (mirrored.low, mirrored.high) == (-1, -found.low)
+
+
+def test_cohens_d_has_the_standardiser_of_srinadhuni2018():
+    """From printed means and deviations: (70 - 60) / sqrt((4^2 + 3^2) / 2)."""
+    found = effects.cohens_d(spread(60, 4, 12), spread(70, 3, 12), 0.95, "trials")
+    assert found.value == pytest.approx(10 / math.sqrt(12.5))
+    assert found.low < found.value < found.high
+
+
+def test_the_interval_of_d_inverts_noncentral_t():
+    a, b = spread(0, 1, 10), spread(1.16275, 1, 10)
+    found = effects.cohens_d(a, b, 0.95, "trials")
+    t = stats.ttest_ind(b, a).statistic
+    scale = math.sqrt(2 / 10)
+    assert stats.nct.cdf(t, 18, found.low / scale) == pytest.approx(0.975)
+    assert stats.nct.cdf(t, 18, found.high / scale) == pytest.approx(0.025)
+
+
+def test_hedges_g_shrinks_by_the_exact_factor():
+    """J(df), the exact formula of Hedges (1981): 0.5642 for 2, 0.7979 for 4, 0.9228 for 10 degrees of freedom."""
+    assert effects.correction(2) == pytest.approx(0.5642, abs=5e-5)
+    assert effects.correction(4) == pytest.approx(0.7979, abs=5e-5)
+    assert effects.correction(10) == pytest.approx(1 - 3 / (4 * 10 - 1), abs=5e-4)
+    a, b = spread(5, 1, 6), spread(7, 1, 6)
+    d, g = effects.cohens_d(a, b, 0.95, "t"), effects.hedges_g(a, b, 0.95, "t")
+    assert g.value == pytest.approx(effects.correction(10) * d.value)
+    assert (g.low, g.high) == pytest.approx((d.low, d.high))
+
+
+def test_differences_are_scipys():
+    a, b = [5.0, 6, 7, 9], [6.0, 8, 8, 12]
+    independent = effects.difference(a, b, "ms", 0.95, "trials")
+    interval = stats.ttest_ind(b, a, equal_var=False).confidence_interval(0.95)
+    assert (independent.low, independent.high) == pytest.approx(tuple(interval))
+    paired = effects.difference(a, b, "ms", 0.95, "trials", paired=True)
+    assert (paired.low, paired.high) == pytest.approx(DescrStatsW(np.subtract(b, a)).tconfint_mean(0.05))
+
+
+def test_z_and_t_intervals_are_those_of_statsmodels():
+    values = [5.0, 6, 7, 9, 4]
+    t, z = (make(values, "ms", 0.95, "trials") for make in (estimates.mean, estimates.mean_z))
+    assert (t.low, t.high) == pytest.approx(DescrStatsW(values).tconfint_mean(0.05))
+    assert (z.low, z.high) == pytest.approx(DescrStatsW(values).zconfint_mean(0.05))
+
+
+def test_fieller_is_where_the_test_of_a_ratio_just_fails():
+    """Its ends are the r for which level - r baseline differs from 0 with p of exactly 5%."""
+    a, b = [10.0, 11, 9, 10.5], [14.0, 15, 16, 13]
+    found = effects.fieller(a, b, 0.95, "starts", paired=True)
+    for end in (found.low, found.high):
+        assert stats.ttest_1samp(np.subtract(b, end * np.asarray(a)), 0).pvalue == pytest.approx(0.05)
+
+
+def test_fieller_has_no_ends_where_the_baseline_is_not_told_from_0():
+    found = effects.fieller([-10.0, 11, 1], [14.0, 15, 16], 0.95, "starts")
+    assert (found.low, found.high) == (None, None)
+    assert "unbounded" in found.method
+
+
+def test_the_bootstrap_is_seeded_and_holds_its_value():
+    rng = np.random.default_rng(1)
+    a, b = list(rng.normal(10, 1, 15)), list(rng.normal(13, 1, 15))
+    first, again = (effects.bootstrap_ratio(a, b, np.random.default_rng(3), 0.95, "starts") for _ in range(2))
+    assert first == again
+    assert first.low < first.value < first.high
+    exact = effects.fieller(a, b, 0.95, "starts")
+    assert (first.low, first.high) == pytest.approx((exact.low, exact.high), rel=0.03)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_effects_that_no_spread_supports_have_none(paired):
+    assert effects.cohens_d([5.0, 5], [6.0, 6], 0.95, "t", paired) is None
+    assert effects.hedges_g([5.0], [6.0], 0.95, "t", paired) is None
+    assert effects.cliffs_delta([5.0], [6.0], 0.95, "t") is None
+    assert effects.difference([5.0], [6.0], "ms", 0.95, "t", paired) is None
+    assert effects.fieller([5.0], [6.0], 0.95, "t", paired) is None
+    same = effects.difference([5.0, 5], [6.0, 6], "ms", 0.95, "t", paired)
+    assert (same.value, same.low) == (1, None)
+
+
+def test_huge_effects_still_have_an_interval_around_them():
+    found = effects.cohens_d(spread(100, 0.01, 3), spread(200, 0.01, 3), 0.95, "starts")
+    assert found.low is None or found.low < found.value < found.high
+
+
+@pytest.mark.parametrize("truth", [0.0, 1.5])
+def test_intervals_of_effects_cover_the_truth_as_often_as_they_promise(truth):
+    """400 simulated studies of eight starts a level; 95% +- 3.3 is three standard errors."""
+    rng = np.random.default_rng(11)
+    inside = {"d": 0, "fieller": 0, "difference": 0}
+    for _ in range(400):
+        a, b = list(rng.normal(20, 1, 8)), list(rng.normal(20 + truth, 1, 8))
+        d = effects.cohens_d(a, b, 0.95, "s")
+        inside["d"] += d.low <= truth <= d.high
+        ratio = effects.fieller(a, b, 0.95, "s")
+        inside["fieller"] += ratio.low <= (20 + truth) / 20 <= ratio.high
+        gap = effects.difference(a, b, "ms", 0.95, "s")
+        inside["difference"] += gap.low <= truth <= gap.high
+    assert {name: count / 400 for name, count in inside.items()} == pytest.approx(
+        dict.fromkeys(inside, 0.95), abs=0.033
+    )
+
+
+def test_partial_eta_squared_is_steigers():
+    found = effects.eta_squared(5.0, 3, 20, 0.95, 24)
+    assert found.value == pytest.approx(15 / 35)
+    for end, p in ((found.low, 0.975), (found.high, 0.025)):
+        shift = end * 24 / (1 - end)  # L / (L + df + error df + 1) = end
+        assert stats.ncf.cdf(5.0, 3, 20, shift) == pytest.approx(p)
+    assert effects.eta_squared(0.3, 3, 20, 0.95, 24).low == 0

@@ -1,0 +1,128 @@
+"""`steelyard compare` from stores on disk: two stores, two treatments, a store and a reference; what it refuses."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from steelyard.cli.compare import EXIT_DECIDED, EXIT_UNDECIDED, Asked, compare
+from steelyard.cli.grid import CELLS, forest_line, forest_span
+from steelyard.model.errors import StudyError
+from steelyard.model.estimate import Estimate
+from steelyard.report.forest import ticks
+from tests.unit.verify import made
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    slow = made.store(tmp_path_factory.mktemp("one"))
+    other = made.STUDY.replace("service_us = 1000.0", "service_us = 500.0")
+    begun_s = made.BEGUN_S + 7200
+    fast = made.store(tmp_path_factory.mktemp("other"), speed=2.0, text=other, begun_s=begun_s, cores="4")
+    return slow, fast
+
+
+def told(asked: Asked) -> tuple[int, str]:
+    out = io.StringIO()
+    return compare(asked, Console(file=out, width=200)), out.getvalue()
+
+
+def test_two_stores(stores: tuple[Path, Path]) -> None:
+    code, text = told(Asked(*map(str, stores)))
+    assert code == EXIT_DECIDED
+    assert text.count(": faster by [") == 2
+    assert "3 (3) / 3 (3)" in text
+    assert "●" in text
+    assert "system.service_us: 1000.0 -> 500.0" in text
+    assert "cores: 2 -> 4" in text
+    assert "all of side a came before side b" in text
+
+
+def test_two_treatments(stores: tuple[Path, Path]) -> None:
+    code, text = told(Asked(str(stores[0]), None, ("nodes=1",), ("nodes=2",), metric="throughput"))
+    assert code == EXIT_DECIDED
+    assert "2 nodes against 1 node: faster by [" in text
+    assert "site.nodes: 1 -> 2" in text
+    assert "differ in more" not in text
+
+
+def test_a_store_with_itself_is_equivalent_or_undecided(stores: tuple[Path, Path], tmp_path: Path) -> None:
+    copy = made.store(tmp_path)
+    code, text = told(Asked(str(stores[0]), str(copy), margin_percent=5.0))
+    assert (code, text.count("equivalent within 5.0%")) == (EXIT_DECIDED, 2)
+    assert told(Asked(str(stores[0]), str(copy)))[0] == EXIT_UNDECIDED
+
+
+def test_json_has_everything(stores: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(Asked(*map(str, stores), as_json=True)) == (EXIT_DECIDED, "")
+    found = json.loads(capsys.readouterr().out)
+    (one, _) = found["comparisons"]
+    assert (one["verdict"], one["cell"], one["starts_a"], one["paired"]) == ("faster", {"nodes": 1}, 3, False)
+    assert {"ratio", "change_percent", "effect", "delta", "sentence", "mean_a", "mean_b"} <= set(one)
+    assert {diff["kind"] for diff in found["differences"]} == {"setting", "machine", "time"}
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png"])
+def test_a_figure(stores: tuple[Path, Path], tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"forest.{suffix}"
+    told(Asked(*map(str, stores), figure=path, margin_percent=5.0))
+    content = path.read_bytes()
+    assert content.startswith(b"<svg" if suffix == "svg" else b"\x89PNG")
+    if suffix == "svg":
+        assert b"faster" in content
+        assert b"1 node" in content
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"b": None}, "both sides are the same trials"),
+        ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=1",)}, "both sides are the same trials"),
+        ({"b": None, "fixed_a": ("node=1",), "fixed_b": ("nodes=2",)}, "no such factor"),
+        ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=7",)}, "no such level"),
+        ({"b": None, "fixed_a": ("nodes",)}, "--a nodes"),
+        ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "metric": "speed"}, "no such response"),
+        ({"b": "nothing-of-this-name"}, "no store, no shipped table and no study"),
+        ({"b": "srinadhuni2018"}, "no published form"),
+        ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "figure": Path("x.gif")}, "no picture"),
+        ({"b": "richardson2017", "fixed_b": ("platform=pdp-11",)}, "nothing like it was published"),
+        ({"b": "richardson2017", "metric": "p99"}, "--metric p99"),
+    ],
+)
+def test_what_is_refused_and_how(stores: tuple[Path, Path], asked: dict, message: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        told(Asked(a=str(stores[0]), **asked))
+    assert message in caught.value.message
+    assert caught.value.hint
+
+
+def test_beside_a_reference(stores: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figure = tmp_path / "beside.svg"
+    code, text = told(Asked(str(stores[0]), "richardson2017", figure=figure))
+    assert code == 1
+    assert "not comparable" in text
+    assert "version simulated, published cassandra 3.9" in text
+    assert "client threads 4, published 1" in text
+    assert figure.stat().st_size > 1000
+    told(Asked(str(stores[0]), "richardson2017", fixed_b=("platform=virtual-machine,ram_gb=2",), as_json=True))
+    found = json.loads(capsys.readouterr().out)
+    assert {one["cell"]["platform"] for one in found["beside"]} == {"virtual-machine"}
+    assert {one["cell"]["link"] for one in found["beside"]} == {"nodal"}
+
+
+def test_an_interval_is_drawn_where_it_is() -> None:
+    one = Estimate(value=0.0, low=-50.0, high=100.0, n=4, unit="%", method="made")
+    low, high = forest_span([one])
+    line = forest_line(one, low, high).plain
+    assert len(line) == CELLS
+    assert line.index("●") - line.index("├") == line.index("┤") - line.index("●")
+    assert low > -100
+
+
+def test_ticks_are_round_and_apart() -> None:
+    assert ticks(0.18, 9.0) == [0.2, 0.5, 1.0, 2.0, 5.0]
+    assert ticks(0.93, 1.12) == [0.95, 1.0, 1.05, 1.1]

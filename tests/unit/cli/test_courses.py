@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from steelyard.analysis.analyse import analyse
+from steelyard.analysis.tables import tables
+from steelyard.cli.courses import series, within_trials
+from steelyard.store import layout
+from steelyard.store.read import Store
+from tests.unit.analysis.made import cell, study
+
+SECOND_NS = 1_000_000
+
+
+def intervals(rows: list[tuple[str, float, str, str, int, int]]) -> pl.DataFrame:
+    """Rows of (phase, t_s, outcome, measure, milliseconds, count)."""
+    return pl.DataFrame(
+        [
+            (phase, t_s, 1.0, "read", outcome, measure, ms * SECOND_NS, ms * SECOND_NS, count)
+            for phase, t_s, outcome, measure, ms, count in rows
+        ],
+        schema=layout.INTERVAL_SCHEMA,
+        orient="row",
+    )
+
+
+class Folder(Store):
+    """A store whose trials are given and whose intervals lie in a folder."""
+
+    def __init__(self, folder: Path, records) -> None:
+        self.folder, self.records = folder, records
+
+    def trials(self):
+        return tuple(self.records)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Folder:
+    """Two trials of 24 s by two load nodes whose clocks are 0.2 s apart; the second trial is 2 ms slower."""
+    records = cell([[100.0, 110.0]])
+    made = Folder(tmp_path, records)
+    for slower, record in zip((0, 2), records, strict=True):
+        folder = made.folder_of(record) / layout.INTERVALS
+        folder.mkdir(parents=True)
+        for node, ms, late in (("l1", 10, 0.0), ("l2", 20, 0.2)):
+            rows = [("measure", 1000 + late + s, "ok", "response", ms + slower, 3) for s in range(24)]
+            rows += [("warm-up", 999.0, "ok", "response", 900, 3), ("measure", 1000.0, "error", "response", 900, 3)]
+            rows += [("measure", 1000.0, "ok", "service", 900, 3)]
+            intervals(rows).write_parquet(folder / f"{node}.parquet")
+    return made
+
+
+def test_load_nodes_are_added_up_and_only_answers_of_the_measured_phase_count(store: Folder) -> None:
+    first, second = series(store, store.records)
+    assert first.height == second.height == 24
+    assert first["response_ms_mean"].to_list() == pytest.approx([15.0] * 24)
+    assert second["response_ms_mean"].to_list() == pytest.approx([17.0] * 24)
+    assert first["throughput_per_s"].to_list() == pytest.approx([6.0] * 24)
+
+
+def test_the_results_hold_parts_and_steady_states(store: Folder) -> None:
+    found = within_trials(store, analyse(store.records, study(), seed=1))
+    times = [one for one in found.parts if one.response == "response_ms_mean"]
+    assert [(one.parts, one.n) for one in times] == [(k, 2) for k in (2, 4, 8) for _ in range(k)]
+    assert times[0].mean.value == pytest.approx(16)
+    assert [(one.trial_id, one.n, one.verdict) for one in found.steady] == [
+        (record.id, 24, "steady") for record in store.records
+    ]
+    made = tables(found)
+    assert made["steady"].height == 2
+    assert made["parts"].height == 28
+
+
+def test_a_trial_without_intervals_has_no_parts(tmp_path: Path) -> None:
+    records = cell([[100.0, 110.0]])
+    found = within_trials(Folder(tmp_path, records), analyse(records, study(), seed=1))
+    assert (found.parts, found.steady) == ((), ())

@@ -1,0 +1,98 @@
+"""A small sealed store whose numbers follow from its intervals, as a study leaves it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+from steelyard.lab.responses import responses
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.model.verdict import Verdict
+from steelyard.plan import expand
+from steelyard.store.write import StoreWriter, record_sha256
+from steelyard.study.read import read_text
+
+STUDY = """
+format = 1
+[study]
+name = "made"
+question = "Which is faster?"
+[site]
+name = "local"
+[system]
+name = "simulated"
+service_us = 1000.0
+[workload]
+name = "ycsb-c"
+records = 100
+[load]
+threads = 4
+operations = 200
+[design]
+starts = 3
+trials = 1
+seed = 3
+[factors]
+nodes = [1, 2]
+"""
+BEGUN_S = 1_790_000_000.0
+
+
+def study(text: str = STUDY) -> Study:
+    """The study as a file of it is read."""
+    return read_text(text)
+
+
+def engine_records(seed: int, speed: float, operations: int = 200) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Interval and done records as the engine would send them, two seconds of them."""
+    rng = random.Random(seed)
+    half = operations // 2
+    intervals: list[dict[str, Any]] = []
+    for second in range(2):
+        buckets: dict[int, int] = {}
+        for _ in range(half):
+            low = 1000 * round(rng.gauss(1000.0, 50.0) / speed)
+            buckets[low] = buckets.get(low, 0) + 1
+        table = [(low, low + 999, count) for low, count in sorted(buckets.items())]
+        counts = [
+            {"operation": "read", "outcome": "ok", "measure": measure, "buckets": table}
+            for measure in ("response", "service", "lag", "pacing")
+        ]
+        begun_s = BEGUN_S + second / speed
+        intervals.append({"phase": "measure", "t_s": begun_s, "seconds": 1.0 / speed, "sent": half, "counts": counts})
+    end = {
+        "operations": operations, "errors": 0, "errors_by_kind": {}, "not_found": 0, "cpu_ns": 4_000_000,
+        "execution_ns": int(1.9e9 / speed) + seed, "first_sent_s": BEGUN_S, "last_done_s": BEGUN_S + 1.9 / speed,
+        "busiest_thread_fraction": 0.1, "dropped": 0, "rows": 0, "reconnections": 0,
+    }  # fmt: skip
+    return intervals, [end]
+
+
+def store(root: Path, *, speed: float = 1.0, text: str = STUDY, begun_s: float = BEGUN_S, cores: str = "2") -> Path:
+    """Seal every planned trial, valid; `speed` divides all times. Gives the study's folder."""
+    asked = study(text)
+    plan = expand(asked)
+    with StoreWriter(root, asked.study.name) as writer:
+        writer.intend(asked, text, plan)
+        for planned in plan.trials:
+            nodes = int(planned.settings["site"]["nodes"])
+            intervals, dones = engine_records(planned.seed % 1000, speed * nodes**0.5)
+            draft = writer.draft(planned.id, 1)
+            draft.intervals("l1", intervals)
+            draft.samples("n1", [])
+            draft.facts("n1", {"cores": cores, "cpu_model": "made", "address": f"10.0.0.{planned.position}"})
+            record = draft.seal(
+                TrialRecord(
+                    **planned.model_dump(exclude={"start"}), study=asked.study.name, planned_start=planned.start,
+                    start=planned.start, order_in_start=1, begun_s=begun_s + 10.0 * planned.position,
+                    ended_s=begun_s + 10.0 * planned.position + 3.0, verdict=Verdict(outcome="valid"),
+                    responses=responses(intervals, dones), versions={"steelyard": "0"}, limits=asked.limits,
+                )
+            )  # fmt: skip
+            writer.event(
+                "trial-sealed", trial=record.id, attempt=1, outcome="valid", reasons=[],
+                record_sha256=record_sha256(record),
+            )  # fmt: skip
+        return writer.folder

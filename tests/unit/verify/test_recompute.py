@@ -1,0 +1,121 @@
+"""One trial's numbers again: phases apart, capacity only of the attempt that measured it, foreign engines."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from steelyard.lab.capacity import capacity_of
+from steelyard.lab.responses import joined, responses
+from steelyard.model.load import Load
+from steelyard.model.study import Limits
+from steelyard.model.trial import TrialRecord
+from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.store import layout
+from steelyard.verify import agree, recompute
+from steelyard.verify.finding import Book
+from tests.unit.verify import made
+
+PHASES = [
+    {"name": "low", "schedule": "constant", "capacity_fraction": 0.3, "duration_s": 2.0},
+    {"name": "high", "schedule": "constant", "capacity_fraction": 0.6, "duration_s": 2.0},
+]
+
+
+def rows(intervals: list[dict]) -> list[tuple]:
+    return [
+        (
+            "l1",
+            one["phase"],
+            one["t_s"],
+            one["seconds"],
+            counts["operation"],
+            counts["outcome"],
+            counts["measure"],
+            *bucket,
+        )
+        for one in intervals
+        for counts in one["counts"]
+        for bucket in counts["buckets"]
+    ]
+
+
+def phase(name: str, seed: int) -> tuple[list[dict], list[dict]]:
+    intervals, dones = made.engine_records(seed, 1.0)
+    return [{**one, "phase": name} for one in intervals], [{**one, "phase": name, "node": "l1"} for one in dones]
+
+
+@pytest.fixture
+def trial() -> tuple[TrialRecord, pl.DataFrame]:
+    low, high, capacity = phase("low", 1), phase("high", 2), phase("capacity", 3)
+    load = Load.model_validate({"threads": 16, "phases": PHASES})
+    measured = [*low[0], *high[0]]
+    record = TrialRecord(
+        id="abc-s1-t1", study="made", treatment={}, hard=(), settings={"load": load.model_dump(mode="json")}, block=1,
+        planned_start="b1", start="b1", start_replicate=1, replicate=1, position=0, order_in_start=1, seed=1,
+        begun_s=made.BEGUN_S, ended_s=made.BEGUN_S + 10, verdict=Verdict(outcome="valid"),
+        responses=responses(measured, joined([*low[1], *high[1]])),
+        phase_responses={"low": responses(*low), "high": responses(*high)},
+        capacity=capacity_of(load, *capacity, "abc-s1-t1", made.BEGUN_S + 1, Limits()),
+    )  # fmt: skip
+    schema = {"node": pl.String, **layout.INTERVAL_SCHEMA}
+    return record, pl.DataFrame(rows([*measured, *capacity[0]]), schema=schema, orient="row")
+
+
+def found(record: TrialRecord, intervals: pl.DataFrame) -> list[str]:
+    book = Book()
+    recompute.trial(record, intervals, "trial.json", book)
+    agree.capacities({(record.id, record.attempt): (record, "trial.json")}, book)
+    return [one.what for one in book.findings]
+
+
+def test_phases_and_capacity_are_recomputed(trial: tuple[TrialRecord, pl.DataFrame]) -> None:
+    assert found(*trial) == []
+
+
+def test_an_edited_phase(trial: tuple[TrialRecord, pl.DataFrame]) -> None:
+    record, intervals = trial
+    phases = {**record.phase_responses, "high": record.phase_responses["high"].model_copy(update={"operations": 9})}
+    told = found(record.model_copy(update={"phase_responses": phases}), intervals)
+    assert "phase_responses high: operations" in told
+    assert not any("low" in one for one in told)
+
+
+def test_an_edited_capacity(trial: tuple[TrialRecord, pl.DataFrame]) -> None:
+    record, intervals = trial
+    assert record.capacity is not None
+    changed = record.capacity.model_copy(update={"rate_per_s": 1.0})
+    assert found(record.model_copy(update={"capacity": changed}), intervals) == [
+        "capacity: rate_per_s, operations over seconds"
+    ]
+
+
+def test_a_later_attempt_has_the_capacity_of_the_first(trial: tuple[TrialRecord, pl.DataFrame]) -> None:
+    record, intervals = trial
+    later = record.model_copy(update={"attempt": 2, "begun_s": made.BEGUN_S + 100, "ended_s": made.BEGUN_S + 110})
+    book = Book()
+    recompute.trial(later, intervals.filter(pl.col("phase") != "capacity"), "2", book)
+    both = {(record.id, 1): (record, "1"), (later.id, 2): (later, "2")}
+    agree.capacities(both, book)
+    assert book.findings == []
+    assert book.made["capacity"] == 1
+
+
+def test_a_foreign_engine_counts_for_itself(trial: tuple[TrialRecord, pl.DataFrame]) -> None:
+    record, intervals = trial
+    settings = {"load": {**record.settings["load"], "engine": "latte"}}
+    counted = record.responses.operations + 2
+    rate = counted / (record.responses.execution_time_ms or 1) * 1000
+    more = record.responses.model_copy(update={"operations": counted, "throughput_per_s": rate})
+    assert found(record.model_copy(update={"settings": settings, "responses": more}), intervals) == []
+
+
+def test_a_failed_trial_without_responses_is_not_recomputed(trial: tuple[TrialRecord, pl.DataFrame]) -> None:
+    record, intervals = trial
+    fault = Verdict(outcome="invalid", reasons=(Reason(kind=ReasonKind.SYSTEM_FAULT, detail="killed"),))
+    empty = record.model_copy(
+        update={"verdict": fault, "responses": responses([], []), "phase_responses": {}, "capacity": None}
+    )
+    assert found(empty, intervals) == []
+    claimed = empty.model_copy(update={"verdict": Verdict(outcome="valid")})
+    assert found(claimed, intervals) == ["a valid trial without responses"]
