@@ -7,16 +7,16 @@ import os
 import shutil
 import subprocess
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from steelyard.analysis.analyse import analyse
-from steelyard.analysis.tables import tables
-from steelyard.report import traces
-from steelyard.report.page import PageInput, build
+from steelyard.report.page import build
+from tests.e2e.chromium import Tab, tab
 from tests.unit.report import synthetic
+from tests.unit.report.test_page import page_input
 
 CHROMIUM = os.environ.get("STEELYARD_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 TIMEOUT_S = 120.0
@@ -28,20 +28,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    study = synthetic.study()
-    records = synthetic.records(study)
-    results = analyse(records, study, seed=1)
-    used = {(point.trial_id, point.attempt): point.value for point in results.points if point.used}
-    html = build(
-        PageInput(
-            study=study,
-            results=results,
-            records=records,
-            traces=[traces.Trace(record, synthetic.samples(record)) for record in traces.chosen(records, used)],
-            facts=synthetic.facts(records[-1]),
-            tables=tables(results),
-        )
-    )
+    html = build(page_input(synthetic.study()))
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(html, encoding="utf-8")
     return path
@@ -111,3 +98,116 @@ def test_it_prints(page: Path, tmp_path: Path) -> None:
     content = pdf.read_bytes()
     assert content.startswith(b"%PDF")
     assert content.count(b"/Type /Page\n") + content.count(b"/Type /Page ") + content.count(b"/Type/Page/") >= 5
+
+
+SHOWN = "figure#medians svg.chart [stroke='var(--s1)']:not(.off)"
+
+
+@pytest.fixture(scope="module")
+def opened(page: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    assert CHROMIUM is not None
+    with tab(CHROMIUM, page.as_uri(), tmp_path_factory.mktemp("profile")) as found:
+        yield found
+
+
+def test_a_key_hides_and_shows_its_series_by_the_keyboard(opened: Tab) -> None:
+    count = f'document.querySelectorAll("{SHOWN}").length'
+    key = "document.querySelector('figure#medians button.key-item')"
+    before = opened.value(count)
+    assert before > 0
+    opened.value(f"{key}.focus()")
+    opened.key("Enter")
+    assert opened.value(f"{key}.getAttribute('aria-pressed')") == "false"
+    assert opened.value(count) == 0
+    opened.key("Enter")
+    assert opened.value(f"{key}.getAttribute('aria-pressed')") == "true"
+    assert opened.value(count) == before
+
+
+def test_the_numbers_of_a_moment_are_told_to_pointer_and_keys(opened: Tab) -> None:
+    chart = "[...document.querySelectorAll('#within [data-values] svg.chart')].find((one) => one.checkVisibility())"
+    told = "document.getElementById('tip').textContent"
+    opened.value(f"{chart}.scrollIntoView({{ block: 'center', behavior: 'instant' }}); {chart}.focus()")
+    opened.key("Home")
+    assert opened.value(told).startswith("0 s · ")
+    opened.key("ArrowRight")
+    assert opened.value(told).startswith("1 s · ")
+    assert "op/s" in opened.value(told)
+    box = opened.value(
+        f"(() => {{ const b = {chart}.getBoundingClientRect(); return [b.left, b.top, b.width, b.height] }})()"
+    )
+    opened.move(box[0] + box[2] * 0.6, box[1] + box[3] / 2)
+    second = int(opened.value(told).split(" ")[0])
+    assert 6 <= second <= 10
+    assert opened.value("document.getElementById('tip').hidden") is False
+
+
+def test_another_trial_can_be_chosen(opened: Tab) -> None:
+    chooser = "document.querySelector('.chooser')"
+    choices = f"[...{chooser}.querySelectorAll('.choice')]"
+    seen = f"{choices}.filter((one) => one.checkVisibility()).map((one) => one.dataset.name)"
+    first = opened.value(seen)
+    assert len(first) == 1
+    assert "the median trial" in first[0]
+    list_ = f"{chooser}.querySelector('select')"
+    opened.value(f"{list_}.selectedIndex = 1; {list_}.dispatchEvent(new Event('change'))")
+    second = opened.value(seen)
+    assert len(second) == 1
+    assert second != first
+    visible = "document.querySelector('.chooser details.choice figure').checkVisibility()"
+    assert opened.value(visible) is True
+
+
+def test_tables_sort_by_a_column_and_are_copied(opened: Tab) -> None:
+    opened.value("document.querySelector('#cells thead th:nth-child(2) button').click()")
+    column = "[...document.querySelectorAll('#cells tbody tr')].map((row) => row.cells[1].textContent)"
+    assert (
+        opened.value("document.querySelector('#cells thead th:nth-child(2)').getAttribute('aria-sort')") == "ascending"
+    )
+    levels = opened.value(column)
+    assert levels == sorted(levels)
+    opened.value(
+        "window.copied = []; Object.defineProperty(navigator, 'clipboard', "
+        "{ value: { writeText: async (text) => { window.copied.push(text); } } })"
+    )
+    for index in (0, 1):
+        opened.value(
+            f"document.querySelector('#cells').closest('.table').querySelectorAll('.copy button')[{index}].click()"
+        )
+    opened.until("window.copied.length === 2")
+    tsv, markdown = opened.value("window.copied")
+    rows = [line.split("\t") for line in tsv.splitlines()]
+    assert len({len(row) for row in rows}) == 1
+    assert [row[1] for row in rows[1:]] == levels
+    assert markdown.splitlines()[1].startswith("| --- | --- |")
+    assert len(markdown.splitlines()) == len(rows) + 1
+
+
+def test_everything_has_a_name_and_the_script_never_failed(opened: Tab) -> None:
+    charts = "[...document.querySelectorAll('svg.chart')]"
+    nameless = f"{charts}.filter((one) => !one.querySelector('title')?.textContent.trim()).length"
+    assert opened.value(nameless) == 0
+    controls = "[...document.querySelectorAll('button, select, summary')]"
+    buttons = f"{controls}.filter((one) => !(one.textContent.trim() || one.labels?.length)).length"
+    assert opened.value(buttons) == 0
+    assert opened.complaints == []
+
+
+def test_a_phone_does_not_scroll_sideways(page: Path, tmp_path: Path) -> None:
+    assert CHROMIUM is not None
+    with tab(CHROMIUM, page.as_uri(), tmp_path / "profile") as phone:
+        phone.call("Emulation.setDeviceMetricsOverride", width=360, height=740, deviceScaleFactor=2, mobile=True)
+        phone.until("innerWidth === 360")
+        assert phone.value("document.documentElement.scrollWidth") <= 360
+
+
+def test_without_scripts_everything_is_there(page: Path, tmp_path: Path) -> None:
+    assert CHROMIUM is not None
+    with tab(CHROMIUM, "about:blank#", tmp_path / "profile") as bare:
+        bare.call("Emulation.setScriptExecutionDisabled", value=True)
+        bare.call("Page.navigate", url=page.as_uri())
+        bare.until("document.querySelectorAll('footer').length === 1")
+        assert bare.value("document.documentElement.className") == ""
+        assert bare.value("document.querySelectorAll('details.choice > summary').length") > 0
+        assert bare.value("document.querySelector('details.choice > summary').checkVisibility()") is True
+        assert bare.value("document.querySelectorAll('#within svg.chart').length") > 0

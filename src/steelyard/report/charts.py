@@ -25,8 +25,6 @@ LABEL_GAP_PX: Final = 14
 SMALL_LABEL_GAP_PX: Final = 11
 NUDGE_PX: Final = 6
 MAIN_MARGIN: Final = 0.12
-NODE_WIDTH: Final = 196
-NODE_HEIGHT: Final = 62
 HEADROOM: Final = 1.06
 MAX_POINTS: Final = 400
 """Marks of one kind in one picture; above it every k-th is drawn and the caption says so."""
@@ -372,34 +370,6 @@ def _log_ticks(domain: tuple[float, float]) -> dict[str, Any]:
     if len(inside) > 8:
         inside = [tick for tick in inside if f"{tick:e}".startswith("1")]
     return {"values": inside, "format": ",~r"}
-
-
-def node_lines(
-    rows: Sequence[Row], panels: Sequence[Row], styles: Styles, *, seconds: float, width: int = NODE_WIDTH
-) -> dict[str, Any]:
-    """What one node did over the measured seconds: one low panel a resource, one under another, on one time axis.
-
-    Rows: `panel`, `series`, `x` (seconds since the measured phase began), `y`. Panels: `panel`, `title`, `top` (the
-    upper end of the axis, shared by all nodes so that they can be compared).
-    """
-    charts = []
-    for index, panel in enumerate(panels):
-        mine = [row for row in rows if row["panel"] == panel["panel"]]
-        last = index == len(panels) - 1
-        x = alt.X(
-            "x:Q",
-            title="seconds of the measured phase" if last else None,
-            scale=alt.Scale(domain=[0, seconds], nice=False),
-            axis=alt.Axis(labels=last, ticks=last, domain=True, tickCount=5, format="~r"),
-        )
-        y = _from_zero(panel["title"], float(panel["top"]), ticks=3)
-        base = alt.Chart(_data(mine)).mark_line(strokeWidth=1.25, interpolate="step-before")
-        charts.append(
-            base.encode(x=x, y=y, color=styles.colour(legend=None), strokeDash=styles.dash(legend=None)).properties(
-                width=width, height=NODE_HEIGHT
-            )
-        )
-    return _done(alt.vconcat(*charts, spacing=24).resolve_scale(color="independent", strokeDash="independent"))
 
 
 def _time_format(points: Sequence[Row]) -> str:

@@ -47,6 +47,10 @@ DEFINITIONS: Final[dict[str, str]] = {
         "Warm-up: a beginning to drop, level after it. Steady: level from the first trial. Drifting: a trend remains. "
         "None: no steady state can be shown."
     ),
+    "crime": "A way in which a benchmark's report misleads, from Gernot Heiser's list of systems benchmarking crimes.",
+    "finding of a crime": "Look: the number beside it may mislead a reader of this page. Clear: it does not.",
+    "evidence of a crime": "What was counted or read, in this study.",
+    "mend of a crime": "What to do, or how to read the page as it is.",
     "trial": "Identity of the trial: hash of its settings, its start, its number. Its folder has this name.",
     "attempt": "A trial that the laboratory spoilt is repeated; this is which try.",
     "began": "Time at which the attempt began.",

@@ -104,7 +104,7 @@ def figures(found: Mapping[str, Figure], folder: Path) -> tuple[Path, ...]:
     for name, figure in found.items():
         for index, panel in enumerate(figure.panels, start=1):
             stem = name if len(figure.panels) == 1 else f"{name}-{index}"
-            drawing = svg.draw({**panel.spec, **ON_PAPER})
+            drawing = _on_paper(panel.spec)
             for suffix, content in (
                 ("svg", drawing.encode("utf-8")),
                 ("png", vl_convert.svg_to_png(drawing, scale=PNG_SCALE)),
@@ -117,6 +117,13 @@ def figures(found: Mapping[str, Figure], folder: Path) -> tuple[Path, ...]:
     path = folder / "captions.txt"
     path.write_text("\n\n".join(captions) + "\n", encoding="utf-8")
     return (*written, path)
+
+
+def _on_paper(spec: dict[str, Any] | str) -> str:
+    if isinstance(spec, str):
+        head, _, rest = spec.partition(">")
+        return f'{head}><rect width="100%" height="100%" fill="{ON_PAPER["background"]}"/>{rest}'
+    return svg.draw({**spec, **ON_PAPER})
 
 
 def _key(figure: Figure) -> str:

@@ -59,7 +59,14 @@ def medians(this: View) -> Figure | None:
     missing = [label(summary.treatment) for summary in this.results.summaries if summary.n == 0]
     if missing:
         caption += f" Without a valid trial, and so without a point: {'; '.join(missing)}."
-    return Figure("medians", f"Median {this.results.response_label}", caption, _median_panels(this, rows, trials))
+    keys: tuple[Key, ...] = ()
+    if 1 < len(this.series) <= MAX_LINES:
+        keys = tuple(
+            Key(name, SERIES[index], SHAPES[index], " ".join(map(str, DASHES[index])))
+            for index, name in enumerate(this.series)
+        )
+    title = f"Median {this.results.response_label}"
+    return Figure("medians", title, caption, _median_panels(this, rows, trials), keys)
 
 
 def _median_row(this: View, summary: Summary) -> Row:

@@ -11,6 +11,7 @@ from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict import Reason
+from steelyard.report.crimes import Crime
 from steelyard.report.definitions import DEFINITIONS
 from steelyard.report.format import NONE, interval, moment, number, p_value, with_interval
 from steelyard.report.view import View
@@ -306,6 +307,28 @@ def warm_ups(this: View) -> Table | None:
     return Table(
         "warm-up-table", "Warm-up of each treatment in each start: fixed count and detection.", columns, tuple(rows)
     )
+
+
+def crimes(found: Sequence[Crime]) -> Table:
+    """Each check of the report's suspicion of itself, with the number that tells."""
+    guilty = sum(crime.guilty for crime in found)
+    rows = tuple(
+        (
+            Cell(crime.name, tone="long"),
+            Cell("look", tone="alert") if crime.guilty else Cell("clear"),
+            Cell(crime.evidence, tone="long"),
+            Cell(crime.mend if crime.guilty else NONE, tone="long"),
+        )
+        for crime in found
+    )
+    columns = (
+        Column("crime", term="crime", numeric=False),
+        Column("finding", term="finding of a crime", numeric=False),
+        Column("evidence", term="evidence of a crime", numeric=False),
+        Column("mend", term="mend of a crime", numeric=False),
+    )
+    caption = f"Benchmarking crimes, after Heiser's list: {guilty} of {len(found)} checks deserve a look."
+    return Table("crimes", caption, columns, rows)
 
 
 def exclusions(records: Sequence[TrialRecord]) -> Table | None:

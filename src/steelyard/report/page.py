@@ -22,15 +22,19 @@ from steelyard.analysis.results import LABELS, Results
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.report import figures, grids, svg, traces, words
+from steelyard.report import figures, grids, svg, timelines, traces, words
+from steelyard.report.crimes import crimes
 from steelyard.report.definitions import DEFINITIONS
 from steelyard.report.format import count, moment
 from steelyard.report.grids import Table
 from steelyard.report.theme import SERIES, SERIES_DARK, VARIABLES
 from steelyard.report.traces import Trace
-from steelyard.report.view import Figure, view
+from steelyard.report.view import Figure, View, view
+from steelyard.report.within import Curve, Timeline
 
 SOURCE_FOLDER: Final = "templates"
+TIMELINE_BYTES: Final = 500_000
+"""What pictures of single trials may take of the page; the rest of a study of 1,000 trials takes five times as much."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,10 @@ class PageInput:
     plan: Plan | None = None
     traces: Sequence[Trace] = ()
     """Samples of the trials whose nodes are drawn: one a treatment."""
+    timelines: Sequence[Timeline] = ()
+    """Trials over time: the median trial of each treatment, then others that the reader may choose."""
+    curves: Sequence[Curve] = ()
+    """Percentile curves of the treatments."""
     facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Node or `machine` or `system:<node>` to its facts."""
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
@@ -59,6 +67,16 @@ class Picture:
     title: str
     wide: Markup
     narrow: Markup | None
+    values: str = ""
+    """JSON of what is said under the pointer."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The drawn trials of one treatment, and what each is called in the list."""
+
+    treatment: str
+    trials: tuple[tuple[str, Numbered], ...]
 
 
 @dataclass(frozen=True)
@@ -88,6 +106,7 @@ class _Numbers:
                 _drawn(panel.narrow, f"{figure.name}-{index}-narrow", _spoken(figure, panel.title))
                 if panel.narrow is not None
                 else None,
+                panel.values,
             )
             for index, panel in enumerate(figure.panels)
         )  # fmt: skip
@@ -104,9 +123,41 @@ def _spoken(figure: Figure, panel: str) -> str:
     return ". ".join(part for part in (figure.title, panel, "The numbers are in the tables of this section") if part)
 
 
-def _drawn(spec: dict[str, Any], identity: str, title: str) -> Markup:
+def _drawn(spec: dict[str, Any] | str, identity: str, title: str) -> Markup:
     # ElementTree escapes all text and attributes of the drawing, so it is safe to set into the page as it is.
     return Markup(svg.inline(svg.draw(spec), title=title, identity=identity))
+
+
+def _chosen(page_input: PageInput, this: View, numbers: _Numbers) -> tuple[list[Chosen], str]:
+    """The trials over time that fit into the page, by treatment, and a sentence about those that do not."""
+    room = TIMELINE_BYTES
+    fitting: list[Timeline] = []
+    for one in page_input.timelines:
+        room -= timelines.bytes_of(one)
+        if room > 0 or not fitting:
+            fitting.append(one)
+    made = [
+        Chosen(
+            choice.treatment,
+            tuple(
+                (name, numbered)
+                for name, figure in zip(choice.names, choice.figures, strict=True)
+                if (numbered := numbers.figure(figure)) is not None
+            ),
+        )
+        for choice in timelines.choices(this, fitting)
+    ]
+    lost = page_input.results.trials - len(fitting)
+    note = (
+        "The middle trial of each treatment by the main response comes first, then its fastest and its slowest; "
+        "attempts that no number rests on come last."
+    )
+    if lost > 0:
+        note += (
+            f" {len(fitting):,} of {count(page_input.results.trials, 'attempt')} are drawn; the others are left out "
+            "for the page's size, or are too short to have a course. The store has them all."
+        )
+    return made, note
 
 
 def build(page_input: PageInput) -> str:
@@ -114,9 +165,17 @@ def build(page_input: PageInput) -> str:
     this = view(page_input.results)
     found = figures.of_results(page_input.results, page_input.records)
     numbers = _Numbers()
+    context = {**_head(page_input), **_answers(page_input, this, found, numbers)}
+    context |= _validity(page_input, this, found, numbers)
+    context["sections"] = _sections(context)
+    return _environment().get_template("page.html.j2").render(context)
+
+
+def _head(page_input: PageInput) -> dict[str, Any]:
+    """What needs no numbering: texts, style, script and data."""
     node_facts = words.grouped(page_input.facts, system=False)
     script, style = _source("page.js"), _style()
-    context: dict[str, Any] = {
+    return {
         "study": page_input.study,
         "results": page_input.results,
         "version": steelyard.__version__,
@@ -126,26 +185,7 @@ def build(page_input: PageInput) -> str:
         "script": Markup(script),
         "script_hash": _hash(script),
         "count": count,
-        "main_figure": numbers.figure(found.get("medians")),
-        "comparisons": numbers.table(grids.comparisons(this)),
-        "regression_figure": numbers.figure(found.get("regression")),
-        "regression_table": numbers.table(grids.regressions(this)),
-        "laws_figure": numbers.figure(found.get("laws")),
-        "laws_table": numbers.table(grids.laws(this)),
         "law_refusals": sorted({law.refusal for law in page_input.results.laws if law.refusal}),
-        "boxes_figure": numbers.figure(found.get("boxes")),
-        "cells_table": numbers.table(grids.cells(this)),
-        "percentiles_figure": numbers.figure(found.get("percentiles")),
-        "responses_table": numbers.table(grids.responses(this)),
-        "trace_figures": [
-            numbered
-            for trace in _in_order(page_input.traces, page_input.results)
-            if (numbered := numbers.figure(traces.figure(trace))) is not None
-        ],
-        "order_figure": numbers.figure(found.get("order")),
-        "exclusions_table": numbers.table(grids.exclusions(page_input.records)),
-        "warm_up_figure": numbers.figure(found.get("warm-up")),
-        "warm_up_table": numbers.table(grids.warm_ups(this)),
         "shared": words.shared(page_input.records),
         "machine_facts": (
             *(words.Fact(name, value) for name, value in page_input.facts.get("machine", {}).items()),
@@ -155,13 +195,50 @@ def build(page_input: PageInput) -> str:
         "system_facts": words.grouped(page_input.facts, system=True),
         "asked": words.asked(page_input.study),
         "method": words.method(page_input.study, page_input.plan, page_input.records, page_input.results),
-        "trials_table": numbers.table(grids.trials(this, page_input.records)),
         "definitions": {LABELS.get(term, term): text for term, text in DEFINITIONS.items()},
         "raw_tables": {name: frame.height for name, frame in page_input.tables.items()},
         "data": raw(page_input.tables),
     }
-    context["sections"] = _sections(context)
-    return _environment().get_template("page.html.j2").render(context)
+
+
+def _answers(page_input: PageInput, this: View, found: Mapping[str, Figure], numbers: _Numbers) -> dict[str, Any]:
+    """Figures and tables of the results, in the order of the page."""
+    context: dict[str, Any] = {
+        "main_figure": numbers.figure(found.get("medians")),
+        "comparisons": numbers.table(grids.comparisons(this)),
+        "regression_figure": numbers.figure(found.get("regression")),
+        "regression_table": numbers.table(grids.regressions(this)),
+        "laws_figure": numbers.figure(found.get("laws")),
+        "laws_table": numbers.table(grids.laws(this)),
+        "boxes_figure": numbers.figure(found.get("boxes")),
+        "cells_table": numbers.table(grids.cells(this)),
+        "percentiles_figure": numbers.figure(found.get("percentiles")),
+        "curves_figure": numbers.figure(timelines.curves(this, page_input.curves)),
+        "responses_table": numbers.table(grids.responses(this)),
+    }
+    context["chosen"], context["chosen_note"] = _chosen(page_input, this, numbers)
+    return context
+
+
+def _validity(page_input: PageInput, this: View, found: Mapping[str, Figure], numbers: _Numbers) -> dict[str, Any]:
+    """Nodes, order, crimes, exclusions and every trial, in the order of the page."""
+    results, records = page_input.results, page_input.records
+    return {
+        "trace_figures": [
+            numbered
+            for trace in _in_order(page_input.traces, results)
+            if (numbered := numbers.figure(traces.figure(trace, most=traces.most_seconds(page_input.traces))))
+            is not None
+        ],
+        "order_figure": numbers.figure(found.get("order")),
+        "crimes_table": numbers.table(
+            grids.crimes(crimes(page_input.study, results, records, page_input.facts, found))
+        ),
+        "exclusions_table": numbers.table(grids.exclusions(records)),
+        "warm_up_figure": numbers.figure(found.get("warm-up")),
+        "warm_up_table": numbers.table(grids.warm_ups(this)),
+        "trials_table": numbers.table(grids.trials(this, records)),
+    }
 
 
 def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -171,7 +248,8 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("size", "Cluster size", context["regression_table"] or context["laws_table"]),
         ("spread", "Spread of the trials", context["boxes_figure"]),
         ("every-cell", "Every cell", True),
-        ("response-time", "Response time", context["percentiles_figure"] or context["responses_table"]),
+        ("response-time", "Response time", _any(context, "percentiles_figure", "curves_figure", "responses_table")),
+        ("within", "Within a trial", context["chosen"]),
         ("nodes", "What the nodes did", context["trace_figures"]),
         ("validity", "Validity", True),
         ("facts", "Machine and system", True),
@@ -180,6 +258,10 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("terms", "What these numbers mean", True),
     )
     return [(anchor, title) for anchor, title, present in sections if present]
+
+
+def _any(context: Mapping[str, Any], *names: str) -> bool:
+    return any(context[name] for name in names)
 
 
 def _in_order(found: Sequence[Trace], results: Results) -> list[Trace]:

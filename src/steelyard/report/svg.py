@@ -42,9 +42,12 @@ _COLOURED = ("fill", "stroke")
 _GEOMETRY = ("d", "transform", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "viewBox")
 
 
-def draw(chart: dict[str, Any]) -> str:
-    """Draw a Vega-Lite specification as an SVG with the light theme's colours, fit to be saved as a file."""
-    return str(vl_convert.vegalite_to_svg(chart))
+def draw(chart: dict[str, Any] | str) -> str:
+    """Draw a Vega-Lite specification as an SVG with the light theme's colours, fit to be saved as a file.
+
+    What is an SVG already stays as it is.
+    """
+    return chart if isinstance(chart, str) else str(vl_convert.vegalite_to_svg(chart))
 
 
 def inline(drawing: str, *, title: str, identity: str) -> str:

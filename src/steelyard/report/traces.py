@@ -13,14 +13,26 @@ from steelyard.analysis.results import label
 from steelyard.model.study import Level
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.report import charts
-from steelyard.report.charts import Styles
+from steelyard.report.plot import Axis, Drawing
 from steelyard.report.theme import DASHES, SERIES
 from steelyard.report.view import Figure, Key, Panel
 
 MOST_SECONDS_DRAWN: Final = 180
 """Readings a line; above it every k-th second is drawn and the caption says so."""
+FEWEST_SECONDS_DRAWN: Final = 20
+ALL_BYTES: Final = 350_000
+"""What the pictures of nodes may take of a page; with many nodes fewer seconds are drawn."""
+READING_BYTES: Final = 11
 MOST_NODES_DRAWN: Final = 12
 MEGABYTE: Final = 1e6
+WIDTH_PX: Final = 232
+LEFT_PX: Final = 34
+RIGHT_PX: Final = 8
+TOP_PX: Final = 18
+HEIGHT_PX: Final = 56
+GAP_PX: Final = 26
+FOOT_PX: Final = 38
+SECOND_DASH: Final = " ".join(map(str, DASHES[1]))
 READING_S: Final = 1.0
 """What one reading of a probe covers."""
 
@@ -47,6 +59,12 @@ class Resource:
 
 RESOURCES: Final = (
     Resource("cpu", "CPU, cores", (("node_cpu_user_cores", "user"), ("node_cpu_system_cores", "system"))),
+    Resource(
+        "memory",
+        "memory, MB",
+        (("node_memory_rss_bytes", "without files"), ("node_memory_bytes", "with page cache")),
+        MEGABYTE,
+    ),
     Resource(
         "disk",
         "disk, MB/s",
@@ -78,8 +96,16 @@ def chosen(records: Sequence[TrialRecord], used: Mapping[tuple[str, int], float]
     )
 
 
-def figure(trace: Trace) -> Figure | None:
-    """CPU, disk and network of each node in one trial, one panel a node; None without samples."""
+def most_seconds(found: Sequence[Trace]) -> int:
+    """Readings a line that keep the pictures of all these trials' nodes within `ALL_BYTES`."""
+    nodes = sum(min(MOST_NODES_DRAWN, trace.samples["node"].n_unique()) for trace in found)
+    lines = nodes * sum(len(resource.metrics) for resource in RESOURCES)
+    return max(FEWEST_SECONDS_DRAWN, min(MOST_SECONDS_DRAWN, ALL_BYTES // (lines * READING_BYTES or 1)))
+
+
+def figure(trace: Trace, *, most: int = MOST_SECONDS_DRAWN) -> Figure | None:
+    """CPU, memory, disk and network of each node in one trial, one panel a node; None without samples. Of more than
+    `most` seconds every k-th is drawn."""
     rows, seconds = _rows(trace)
     if not rows:
         return None
@@ -89,14 +115,12 @@ def figure(trace: Trace) -> Figure | None:
     panels = [
         {"panel": resource.panel, "title": resource.title, "top": _top(rows, resource.panel)} for resource in resources
     ]
-    step = max(1, math.ceil(seconds / MOST_SECONDS_DRAWN))
+    step = max(1, math.ceil(seconds / most))
     drawn = [row for row in rows if int(row["x"]) % step == 0]
     pictures = tuple(
         Panel(
             f"{'load node' if _loads(trace, node) else 'node'} {node}",
-            charts.node_lines(
-                [row for row in drawn if row["node"] == node], panels, Styles(("first", "second")), seconds=seconds
-            ),
+            _drawn([row for row in drawn if row["node"] == node], panels, seconds),
         )
         for node in shown
     )
@@ -112,10 +136,26 @@ def figure(trace: Trace) -> Figure | None:
     seconds_ = " / ".join(resource.metrics[1][1] for resource in resources)
     keys = (
         Key(firsts, SERIES[0], "line", ""),
-        Key(seconds_, SERIES[1], "line", " ".join(map(str, DASHES[1]))),
+        Key(seconds_, SERIES[1], "line", SECOND_DASH),
     )
     name = "nodes-" + "-".join(_slug(str(level)) for level in trace.record.treatment.values())
     return Figure(name, label(trace.record.treatment), caption, pictures, keys, dense=True)
+
+
+def _drawn(rows: Sequence[Mapping[str, Any]], panels: Sequence[Mapping[str, Any]], seconds: float) -> str:
+    """What one node did: one low panel a resource, one under another, on one time axis."""
+    bottom = TOP_PX + len(panels) * HEIGHT_PX + (len(panels) - 1) * GAP_PX
+    drawing = Drawing(WIDTH_PX, bottom + FOOT_PX)
+    time = Axis(0.0, seconds, LEFT_PX, WIDTH_PX - RIGHT_PX)
+    for index, panel in enumerate(panels):
+        top = TOP_PX + index * (HEIGHT_PX + GAP_PX)
+        axis = Axis(0.0, float(panel["top"]) * charts.HEADROOM, top + HEIGHT_PX, top)
+        drawing.y_axis(axis, LEFT_PX, time.last_px, str(panel["title"]), most=2)
+        for series, colour, dash in (("first", SERIES[0], ""), ("second", SERIES[1], SECOND_DASH)):
+            mine = [row for row in rows if row["panel"] == panel["panel"] and row["series"] == series]
+            drawing.steps([(time.of(row["x"]), axis.of(row["y"])) for row in mine], colour, dash=dash)
+    drawing.x_axis(time, bottom, "seconds of the measured phase", most=4)
+    return drawing.svg()
 
 
 def _loads(trace: Trace, node: str) -> bool:

@@ -29,8 +29,11 @@ class Panel:
     """One picture of a figure; `narrow` is drawn for small screens where the picture is wide."""
 
     title: str
-    spec: dict[str, Any]
-    narrow: dict[str, Any] | None = None
+    spec: dict[str, Any] | str
+    """A Vega-Lite specification, or an SVG that is drawn already."""
+    narrow: dict[str, Any] | str | None = None
+    values: str = ""
+    """JSON of what the page says under the pointer; see `timelines.spoken_values`."""
 
 
 @dataclass(frozen=True)

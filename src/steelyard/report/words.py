@@ -270,6 +270,9 @@ def _flat(prefix: str, tree: Mapping[str, Any]) -> list[tuple[str, str]]:
         dotted = f"{prefix}.{name}" if prefix else name
         if isinstance(value, Mapping):
             found += _flat(dotted, value)
+        elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+            for index, one in enumerate(value, start=1):
+                found += _flat(f"{dotted}[{index}]", one)
         else:
             found.append((dotted, ", ".join(map(str, value)) if isinstance(value, list) else str(value)))
     return found

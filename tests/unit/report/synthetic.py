@@ -11,6 +11,7 @@ import polars as pl
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.report import within
 
 BEGUN_S = 1_790_000_000.0
 MILLISECONDS_BY_WORKLOAD = {"A": 1450.0, "B": 1300.0, "C": 1210.0, "D": 1260.0, "E": 5200.0, "F": 1900.0, "I": 980.0}
@@ -192,6 +193,27 @@ def intervals(record: TrialRecord) -> pl.DataFrame:
         for place, share in ((0.7, 0.3), (0.86, 0.4), (1.2, 0.2), (1.9, 0.07), (3.9, 0.03))
     ]  # fmt: skip
     return pl.DataFrame(rows)
+
+
+def interval_records(record: TrialRecord) -> list[dict[str, Any]]:
+    """15 s of 1,000 operations each, as they come off the wire."""
+    begun_s = record.begun_s + 1.5
+    buckets = [[700_000, 705_000, 900], [5_000_000, 5_040_000, 85], [50_000_000, 50_400_000, 15]]
+    counts = [
+        {"operation": "read", "outcome": "ok", "measure": measure, "buckets": buckets}
+        for measure in ("response", "service", "lag")
+    ]
+    return [{"phase": "measure", "t_s": begun_s + at, "seconds": 1.0, "counts": counts} for at in range(15)]
+
+
+def curves(shown: Sequence[TrialRecord]) -> list[within.Curve]:
+    """Percentile curves of response and service time, each from one trial's intervals."""
+    found = [
+        within.curve(record.treatment, measure, intervals(record), trials=1)
+        for record in shown
+        for measure in ("response", "service")
+    ]
+    return [one for one in found if one is not None]
 
 
 def facts(record: TrialRecord) -> Mapping[str, Mapping[str, str]]:

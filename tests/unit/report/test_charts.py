@@ -51,7 +51,7 @@ def _walk(tree: Any) -> Iterator[tuple[str, Any]]:
             yield from _walk(value)
 
 
-def _y_scales(spec: dict[str, Any]) -> list[dict[str, Any]]:
+def _y_scales(spec: Any) -> list[dict[str, Any]]:
     return [value["scale"] for key, value in _walk(spec) if key == "y" and isinstance(value, dict) and "scale" in value]
 
 

@@ -32,6 +32,7 @@ def store(tmp_path: Path) -> Path:
             for node in frame["node"].unique():
                 rows = frame.filter(frame["node"] == node).iter_rows(named=True)
                 draft.samples(node, [Sample(row["t_s"], node, row["metric"], row["value"]) for row in rows])
+            draft.intervals("load1", synthetic.interval_records(record))
             draft.seal(record)
         return writer.folder
 
@@ -48,6 +49,26 @@ def test_json_goes_to_stdout_and_no_page_is_written(store: Path, capsys: pytest.
     report(store, output=None, tables=None, figures=None, as_json=True, console=Console(stderr=True))
     assert len(json.loads(capsys.readouterr().out)["trials"]["rows"]) == 8
     assert not (store / "report.html").exists()
+
+
+def test_methods_go_to_stdout_and_no_page_is_written(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console(stderr=True)
+    report(store, output=None, tables=None, figures=None, as_json=False, methods=True, console=console)
+    text = capsys.readouterr().out
+    assert text.startswith("The system under test was cassandra 5.0.5")
+    assert "AMD EPYC 7B13" in text
+    assert not (store / "report.html").exists()
+
+
+def test_courses_and_curves_come_from_the_stored_intervals(store: Path) -> None:
+    found = gather(Store(store))
+    assert len(found.timelines) == len(found.records) == 8
+    assert sum(one.middle for one in found.timelines) == 2
+    by_size = {curve.treatment["nodes"]: curve for curve in found.curves if curve.measure == "response"}
+    assert set(by_size) == {1, 3}
+    assert by_size[1].trials == 2
+    assert by_size[1].operations == 2 * 15 * 1000
+    assert gather(Store(store), courses=False).curves == ()
 
 
 def test_load_nodes_are_told_from_database_nodes(store: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.tables import tables
 from steelyard.model.study import Study
-from steelyard.report import traces
+from steelyard.report import traces, within
 from steelyard.report.page import PageInput, build
 from tests.unit.report import synthetic
 
@@ -25,11 +25,23 @@ def page_input(study: Study, *, faults: bool = True) -> PageInput:
     results = analyse(records, study, seed=study.design.seed)
     used = {(point.trial_id, point.attempt): point.value for point in results.points if point.used}
     shown = traces.chosen(records, used)
+    middle = {(record.id, record.attempt) for record in shown}
+    courses = [
+        within.timeline(
+            record,
+            synthetic.intervals(record),
+            value=used.get((record.id, record.attempt)),
+            middle=(record.id, record.attempt) in middle,
+        )
+        for record in within.picked(records, used, most=60)
+    ]
     return PageInput(
         study=study,
         results=results,
         records=records,
         traces=[traces.Trace(record, synthetic.samples(record)) for record in shown],
+        timelines=[one for one in courses if one is not None],
+        curves=synthetic.curves(shown),
         facts=synthetic.facts(records[-1]),
         tables=tables(results),
     )
@@ -78,7 +90,7 @@ def test_it_is_one_file_that_loads_nothing(page: str) -> None:
 
 def test_it_has_every_part_in_order(page: str) -> None:
     anchors = re.findall(r'<section id="([a-z-]+)"', page)
-    expected = "answer size spread every-cell response-time nodes validity facts method every-trial terms"
+    expected = "answer size spread every-cell response-time within nodes validity facts method every-trial terms"
     assert anchors == expected.split()
     assert page.index("How does the execution time") < page.index('id="answer"') < page.index('id="medians"')
 

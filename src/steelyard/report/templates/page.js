@@ -27,6 +27,98 @@
   });
   addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
 
+  // A key shows and hides its series, in every picture of its figure; colours tell the series apart.
+  const marks = (figure, colour) => figure.querySelectorAll(`svg.chart [stroke="${colour}"], svg.chart [fill="${colour}"]`);
+  for (const figure of document.querySelectorAll("figure")) {
+    const items = [...figure.querySelectorAll(".key-item")];
+    const colours = items.map((item) => item.dataset.colour);
+    if (items.length < 2 || new Set(colours).size < items.length) continue;
+    items.forEach((item, index) => {
+      if (!marks(figure, colours[index]).length) return;
+      const toggle = document.createElement("button");
+      toggle.type = "button";
+      toggle.className = item.className;
+      toggle.dataset.colour = colours[index];
+      toggle.setAttribute("aria-pressed", "true");
+      toggle.title = "Show or hide";
+      toggle.append(...item.childNodes);
+      item.replaceWith(toggle);
+      toggle.addEventListener("click", () => {
+        const shown = toggle.getAttribute("aria-pressed") !== "true";
+        toggle.setAttribute("aria-pressed", String(shown));
+        marks(figure, colours[index]).forEach((mark) => mark.classList.toggle("off", !shown));
+      });
+    });
+  }
+
+  // The numbers of a moment of a trial, under the pointer or by the arrow keys.
+  const written = (x) => x.toLocaleString("en", { maximumSignificantDigits: Math.max(3, Math.round(x).toString().length) });
+  const said = (values, row) => {
+    const [at, achieved, offered, failed, ...times] = row;
+    const parts = [`${at} s`, `${written(achieved)} op/s${offered === null ? "" : ` of ${written(offered)} offered`}`];
+    values.names.forEach((name, index) => { if (times[index] !== null && times[index] !== undefined) parts.push(`${name} ${written(times[index])} ms`); });
+    if (failed) parts.push(`${written(failed)} failed`);
+    return parts.join(" \u00b7 ");
+  };
+  for (const panel of document.querySelectorAll("[data-values]")) {
+    const values = JSON.parse(panel.dataset.values);
+    for (const chart of panel.querySelectorAll("svg.chart")) {
+      const width = chart.viewBox.baseVal.width, height = chart.viewBox.baseVal.height;
+      const inside = width - values.left - values.right;
+      const cursor = document.createElementNS(chart.namespaceURI, "path");
+      cursor.setAttribute("class", "cursor");
+      chart.append(cursor);
+      let place = -1;
+      const show = (index, left, top) => {
+        place = Math.max(0, Math.min(values.rows.length - 1, index));
+        const row = values.rows[place];
+        const x = values.left + inside * Math.min((row[0] + values.step / 2) / values.seconds, 1);
+        cursor.setAttribute("d", `M${x},28V${height - 38}`);
+        tip.textContent = said(values, row);
+        tip.hidden = false;
+        const size = tip.getBoundingClientRect();
+        tip.style.left = `${Math.max(8, Math.min(left ?? chart.getBoundingClientRect().left + x, innerWidth - size.width - 8))}px`;
+        tip.style.top = `${Math.max(8, Math.min(top, innerHeight - size.height - 8))}px`;
+      };
+      const hide = () => { tip.hidden = true; cursor.removeAttribute("d"); };
+      chart.addEventListener("pointermove", (event) => {
+        const box = chart.getBoundingClientRect();
+        const at = ((event.clientX - box.left) / box.width * width - values.left) / inside * values.seconds;
+        if (at < 0 || at > values.seconds) { hide(); return; }
+        show(Math.floor(at / values.step), event.clientX + 12, event.clientY + 18);
+        event.stopPropagation();
+      });
+      chart.addEventListener("pointerleave", hide);
+      chart.addEventListener("blur", hide);
+      chart.setAttribute("tabindex", "0");
+      chart.addEventListener("keydown", (event) => {
+        const step = { ArrowLeft: -1, ArrowRight: 1, Home: -1e9, End: 1e9 }[event.key];
+        if (event.key === "Escape") hide();
+        if (step === undefined) return;
+        event.preventDefault();
+        show(place + step, undefined, chart.getBoundingClientRect().top);
+      });
+    }
+  }
+
+  // Of each treatment one trial is shown; the reader chooses which.
+  for (const chooser of document.querySelectorAll(".chooser")) {
+    const choices = [...chooser.children];
+    if (choices.length < 2) continue;
+    const label = document.createElement("label");
+    const list = document.createElement("select");
+    choices.forEach((choice) => list.add(new Option(choice.dataset.name)));
+    label.append("Show ", list);
+    label.className = "choose";
+    const show = () => choices.forEach((choice, index) => {
+      choice.hidden = index !== list.selectedIndex;
+      if ("open" in choice) choice.open = !choice.hidden;
+    });
+    list.addEventListener("change", show);
+    chooser.prepend(label);
+    show();
+  }
+
   // Tables sort by a column's head; the order is said to screen readers.
   const value = (cell) => cell.dataset.v ?? cell.textContent;
   const compare = (a, b) => {
@@ -79,7 +171,43 @@
     offer(item, "JSON", () => save(`${name}.json`, "application/json", JSON.stringify(data[name])));
   }
 
-  // Printed, everything is open.
-  addEventListener("beforeprint", () => document.querySelectorAll("details:not([open])").forEach((fold) => { fold.open = true; fold.dataset.folded = ""; }));
+  // A table goes to the clipboard as it is sorted, with units, as TSV for a spreadsheet or as Markdown.
+  const cells = (row) => [...row.cells].map((cell) => {
+    const unit = cell.querySelector(".unit")?.textContent;
+    const text = (unit ? `${cell.textContent.replace(unit, "").trim()} (${unit.trim()})` : cell.textContent.trim());
+    return text.replaceAll(/\s+/g, " ");
+  });
+  const forms = {
+    TSV: (rows) => rows.map((row) => row.join("\t")).join("\n") + "\n",
+    Markdown: ([head, ...rows]) => [head, head.map(() => "---"), ...rows].map((row) => `| ${row.map((text) => text.replaceAll("|", "\\|")).join(" | ")} |`).join("\n") + "\n",
+  };
+  const copied = async (text) => {
+    try { await navigator.clipboard.writeText(text); return true; } catch { /* not allowed here: the old way */ }
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  };
+  for (const table of document.querySelectorAll("table[id]")) {
+    const caption = table.closest(".table")?.querySelector(".caption");
+    if (!caption) continue;
+    const bar = document.createElement("span");
+    bar.className = "copy";
+    caption.append(" ", bar);
+    for (const [name, form] of Object.entries(forms)) {
+      offer(bar, `Copy ${name}`, async (event) => {
+        const act = event.currentTarget;
+        const done = await copied(form([...table.rows].map(cells)));
+        act.textContent = done ? "Copied" : "Not allowed";
+        setTimeout(() => { act.textContent = `Copy ${name}`; }, 1500);
+      });
+    }
+  }
+
+  // Printed, everything is open but the trials that were not chosen.
+  addEventListener("beforeprint", () => document.querySelectorAll("details:not([open]):not(.choice)").forEach((fold) => { fold.open = true; fold.dataset.folded = ""; }));
   addEventListener("afterprint", () => document.querySelectorAll("details[data-folded]").forEach((fold) => { fold.open = false; delete fold.dataset.folded; }));
 })();
