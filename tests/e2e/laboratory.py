@@ -65,7 +65,8 @@ class Laboratory:
     def tables(self, study: str) -> Any:
         """`steelyard report --json`."""
         done = self.call("report", self.store / study, "--output", self.folder / "report.html", "--json")
-        assert done.returncode == 0, done.stderr
+        # 1: some attempt is not valid; a busy machine voids one now and then, and it is repeated.
+        assert done.returncode in (0, 1), done.stderr
         return json.loads(done.stdout)
 
 
