@@ -21,6 +21,7 @@ from steelyard.engine import _latte_script as latte_script
 from steelyard.engine import _latte_tool as latte_tool
 from steelyard.engine._histograms import decoded
 from steelyard.engine.base import Engine, Record
+from steelyard.model import histogram
 from steelyard.model.errors import EngineError
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
@@ -189,7 +190,7 @@ def _interval(sample: Mapping[str, Any], names: Mapping[str, str], t_s: float) -
     seconds = float(sample["duration_s"])
     total, errors = int(sample["cycle_count"]), int(sample["cycle_error_count"])
     whole = decoded(percentiles["histogram"])
-    middle, high = _quantile_ms(whole, 0.5), _quantile_ms(whole, 0.99)
+    middle, high = ((histogram.quantile_ns(whole, q) or 0.0) / 1e6 for q in (0.5, 0.99))
     return {
         "record": "interval",
         "phase": "measure",
@@ -210,16 +211,6 @@ def _interval(sample: Mapping[str, Any], names: Mapping[str, str], t_s: float) -
         },
         "counts": counts,
     }
-
-
-def _quantile_ms(buckets: Sequence[Sequence[int]], q: float) -> float:
-    wanted = q * sum(count for _, _, count in buckets)
-    seen = 0
-    for _, high, count in buckets:
-        seen += count
-        if seen >= wanted:
-            return high / 1e6
-    return 0.0
 
 
 def _done(phase: str, began_s: float, ended_s: float, operations: int, errors: int, cpu_s: float) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Final
 
@@ -319,8 +319,3 @@ def _style() -> str:
 
 def _hash(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
-
-
-def with_tables(page_input: PageInput, tables: Mapping[str, pl.DataFrame]) -> PageInput:
-    """The same page with other tables to download."""
-    return replace(page_input, tables=tables)
