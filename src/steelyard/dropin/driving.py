@@ -23,6 +23,7 @@ from steelyard.engine.base import Record
 from steelyard.model import histogram
 from steelyard.model.errors import EngineError
 from steelyard.model.histogram import Bucket
+from steelyard.node import command
 from steelyard.node.base import Node
 from steelyard.node.tasks import together
 from steelyard.system.cassandra import _cql
@@ -312,8 +313,7 @@ async def _until_the_end(
 
     async def watch(process: asyncio.subprocess.Process) -> None:
         await asked.wait()
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
+        command.send(process, signal.SIGTERM)
 
     def started(process: asyncio.subprocess.Process) -> None:
         watchers.append(asyncio.ensure_future(watch(process)))

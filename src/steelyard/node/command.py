@@ -111,6 +111,17 @@ async def spawn(
             raise CommandFailed(node.name if node else "", argv, 127, str(error)) from error
 
 
+def send(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """Send a signal to a process that `run` or `spawn` started, and to its children; nothing where it has ended.
+
+    Not `Process.send_signal`: it looks first whether the process has ended, and so takes its exit code away from the
+    event loop, which then reports 255 (https://github.com/python/cpython/issues/127049)."""
+    if process.returncode is None:
+        # `run` and `spawn` give every process a session of its own, so its id is that of its group.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+
+
 async def end(process: asyncio.subprocess.Process, grace_s: float = KILL_GRACE_S) -> None:
     """Terminate a process that we started and its children, then kill them if they do not listen. Idempotent.
 
@@ -118,9 +129,7 @@ async def end(process: asyncio.subprocess.Process, grace_s: float = KILL_GRACE_S
     if process.returncode is not None:
         return
     for number in (signal.SIGTERM, signal.SIGKILL):
-        # `run` and `spawn` give every process a session of its own, so its id is that of its group.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
+        send(process, number)
         if await _exits(process, grace_s):
             # The ends of its pipes are read in a later turn of the loop, which must not be closed before.
             await asyncio.sleep(EXIT_POLL_S)

@@ -12,7 +12,7 @@ import pytest
 
 from steelyard.model.errors import CommandFailed
 from steelyard.node.base import Node
-from steelyard.node.command import end, full_argv, run, spawn
+from steelyard.node.command import end, full_argv, run, send, spawn
 
 NODE = Node(
     "n1",
@@ -101,3 +101,17 @@ def test_end_asks_and_then_kills(trap: str, code: int) -> None:
         return process.returncode
 
     assert asyncio.run(started()) == code
+
+
+def test_a_signal_to_a_process_that_has_just_ended_leaves_its_exit_code() -> None:
+    def wait_for_its_end(pid: int) -> None:
+        assert gone_within(pid, 10.0)
+
+    async def code() -> int:
+        process = await spawn(None, ["sh", "-c", "exit 3"])
+        # The event loop cannot look meanwhile.
+        wait_for_its_end(process.pid)
+        send(process, signal.SIGTERM)
+        return await process.wait()
+
+    assert asyncio.run(code()) == 3

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from steelyard.model.errors import SteelyardError, SystemFault
 from steelyard.node.base import Node
-from steelyard.node.command import run, spawn
+from steelyard.node.command import end, run, send, spawn
 from steelyard.system.cassandra import _config, _cql, _process
 from steelyard.system.cassandra._jars import Say, locked
 from steelyard.system.cassandra._java import Java
@@ -101,14 +101,12 @@ async def _make(temporary: Path, made: Archive, settings: Settings, java: Java, 
     try:
         await _listening(process, node)
         await _cql.ask(node, settings.native_port, EXERCISE)
-        process.send_signal(signal.SIGTERM)
+        send(process, signal.SIGTERM)
         await asyncio.wait_for(process.wait(), DUMP_TIMEOUT_S)
     except TimeoutError as error:
         raise SystemFault(f"the node did not end within {DUMP_TIMEOUT_S:g} s", system="cassandra") from error
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        await end(process)
     if not file.is_file():
         raise SystemFault("Java wrote no archive", system="cassandra")
     file.rename(made.server)
