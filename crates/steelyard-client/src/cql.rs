@@ -17,6 +17,7 @@ use steelyard_cql::{CqlError, Header, code, murmur3, request};
 use steelyard_load::client::{Client, Clock, Completion, Nanos, Outcome};
 use steelyard_load::operation::Operation;
 use steelyard_load::program::At;
+use steelyard_load::texts::Texts;
 
 use crate::connect::{Bell, News, Shared, revive};
 pub use crate::connect::{ConnectError, connect};
@@ -96,6 +97,8 @@ pub struct CqlClient {
     news: Receiver<News>,
     closed: Arc<AtomicBool>,
     reconnections: u64,
+    /// What servers have said of errors.
+    texts: Texts,
 }
 
 impl CqlClient {
@@ -148,6 +151,7 @@ impl CqlClient {
             news,
             closed,
             reconnections: 0,
+            texts: Texts::default(),
         })
     }
 
@@ -280,7 +284,10 @@ impl CqlClient {
                 self.prepare_again(number, slot, header, body);
                 return Ok(());
             }
-            Ok(Glance::Error(code)) => (outcome_of(code), 0),
+            Ok(Glance::Error(code)) => {
+                note(&mut self.texts, outcome_of(code), header, body);
+                (outcome_of(code), 0)
+            }
             Err(_) => (Outcome::Connection, 0),
         };
         completions.push(place.end(slot, outcome, rows, now));
@@ -408,7 +415,10 @@ impl CqlClient {
                 node.ids[statement] = prepared.id;
                 true
             }
-            _ => false,
+            _ => {
+                note(&mut self.texts, Outcome::Server, header, body);
+                false
+            }
         };
         for (_, slot) in waiting {
             if prepared {
@@ -535,6 +545,11 @@ impl Client for CqlClient {
     fn reconnections(&self) -> u64 {
         self.reconnections
     }
+
+    #[inline]
+    fn texts(&mut self, into: &mut Texts) {
+        self.texts.move_to(into);
+    }
 }
 
 impl Drop for CqlClient {
@@ -545,6 +560,14 @@ impl Drop for CqlClient {
 
 fn invalid_data(error: CqlError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+/// Keeps what the server says of an error.
+#[cold]
+fn note(texts: &mut Texts, outcome: Outcome, header: &Header, body: &[u8]) {
+    if let Ok(Response::Error(error)) = Response::decode(header, body) {
+        texts.add(outcome, &format!("{} (0x{:04x})", error.message, error.code));
+    }
 }
 
 /// The kind of error that a server's code is.

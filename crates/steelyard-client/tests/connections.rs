@@ -137,6 +137,10 @@ fn operations_go_to_the_shard_of_their_key() {
     blind.routing = Routing::RoundRobin;
     let (_, done) = drive_with(&blind);
     assert!(done.errors_by_kind["server"] > 400, "{done:?}");
+    // And it is told why.
+    let texts = &done.error_texts["server"];
+    assert!(!texts.is_empty() && texts.len() <= 3, "{texts:?}");
+    assert!(texts.iter().all(|text| text.contains("shard") && text.ends_with(')')), "{texts:?}");
 }
 
 /// An authority and what it signs, as files.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::operation::Operation;
+use crate::texts::Texts;
 
 /// Nanoseconds since the clock's origin.
 pub type Nanos = u64;
@@ -158,4 +159,7 @@ pub trait Client: Send {
 
     /// Connections that were lost and stand again.
     fn reconnections(&self) -> u64;
+
+    /// Hands over what servers have said of errors since the last time.
+    fn texts(&mut self, _into: &mut Texts) {}
 }

@@ -17,6 +17,7 @@ pub mod schedule;
 pub mod spread;
 pub mod stress;
 pub mod tally;
+pub mod texts;
 mod worker;
 pub mod ycsb;
 

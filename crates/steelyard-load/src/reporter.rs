@@ -286,6 +286,7 @@ impl<'a, W: Write> Reporter<'a, W> {
             operations: total.done - total.errors(),
             errors: total.errors(),
             errors_by_kind: total.errors_by_kind(),
+            error_texts: total.texts.by_kind(),
             not_found: total.not_found(),
             rows: total.rows,
             cpu_ns: cpu_now - std::mem::replace(&mut self.cpu_at_start, cpu_now),

@@ -9,6 +9,7 @@ use crate::LoadError;
 use crate::client::{Nanos, Outcome};
 use crate::histogram::Histogram;
 use crate::operation::Kinds;
+use crate::texts::Texts;
 
 /// The spans of an operation's time that are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +74,8 @@ pub struct Tally {
     pub backlog: u64,
     pub first_sent: Option<Nanos>,
     pub last_done: Option<Nanos>,
+    /// What servers said of errors.
+    pub texts: Texts,
 }
 
 impl Tally {
@@ -102,6 +105,7 @@ impl Tally {
             backlog: 0,
             first_sent: None,
             last_done: None,
+            texts: Texts::default(),
         }
     }
 
@@ -199,6 +203,7 @@ impl Tally {
         }
         self.first_sent = [self.first_sent, other.first_sent].into_iter().flatten().min();
         self.last_done = self.last_done.max(other.last_done);
+        self.texts.merge(&other.texts);
     }
 
     /// Forgets everything; histograms once made are kept.
@@ -212,6 +217,7 @@ impl Tally {
         self.by_outcome = [0; Outcome::ALL.len()];
         self.rows_of.fill(0);
         (self.first_sent, self.last_done) = (None, None);
+        self.texts.clear();
     }
 
     /// One measure over all kinds and outcomes, added to `into`.

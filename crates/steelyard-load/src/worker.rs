@@ -266,6 +266,7 @@ impl<C: Client> Worker<C> {
             }
         }
         self.completions = completions;
+        self.client.texts(&mut progress.tally.texts);
     }
 
     fn complete(&mut self, progress: &mut Progress<'_>, completion: &Completion) {

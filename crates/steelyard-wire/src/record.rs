@@ -100,6 +100,9 @@ pub struct Done {
     pub operations: u64,
     pub errors: u64,
     pub errors_by_kind: BTreeMap<String, u64>,
+    /// What servers said of errors, by kind: the first few different texts of each, with the protocol's code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub error_texts: BTreeMap<String, Vec<String>>,
     /// Reads without a row, of keys that the fill has written. Keys that the load itself inserts are left out: their insert may
     /// have failed, or still be in flight; they are in the counts as `not-found`.
     pub not_found: u64,

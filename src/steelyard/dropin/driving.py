@@ -142,12 +142,19 @@ class Totals:
     operations: int = 0
     errors: int = 0
     errors_by_kind: Mapping[str, int] = field(default_factory=dict)
+    error_texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What servers said of errors, by kind: the first few different texts."""
     not_found: int = 0
     rows: int = 0
     cpu_ns: int = 0
     busiest_thread_fraction: float = 0.0
     dropped: int = 0
     reconnections: int = 0
+
+    @property
+    def said(self) -> tuple[tuple[str, str], ...]:
+        """Kinds of errors with what servers said of them."""
+        return tuple((kind, text) for kind, texts in sorted(self.error_texts.items()) for text in texts)
 
     @property
     def execution_s(self) -> float:

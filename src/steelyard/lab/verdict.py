@@ -15,6 +15,8 @@ from steelyard.model.study import Limits, Load
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
 
 NO_CALIBRATION = "there is no calibration: `steelyard calibrate`"
+SAID = "; servers said: "
+"""Between the kinds of errors and their texts, which are not kept raw."""
 INVALID = "invalid"
 """Kind of the error that an answer holds another value than was written."""
 HIGH_QUANTILE = 0.9
@@ -146,6 +148,8 @@ def _answers(evidence: Evidence, limits: Limits) -> list[Reason]:
             for kind, count in done["errors_by_kind"].items():
                 kinds[kind] = kinds.get(kind, 0) + count
         detail = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+        said = {text for done in evidence.dones for texts in done.get("error_texts", {}).values() for text in texts}
+        detail += SAID + "; ".join(sorted(said)) if said else ""
         reasons.append(
             Reason(
                 kind=ReasonKind.ERRORS,

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from steelyard.lab.responses import ANSWERED, NS_PER_MS, NS_PER_S, responses
-from steelyard.lab.verdict import Evidence, judge
+from steelyard.lab.verdict import SAID, Evidence, judge
 from steelyard.model.load import CAPACITY, Load
 from steelyard.model.study import Limits
 from steelyard.model.trial import Responses, TrialRecord
@@ -178,7 +178,7 @@ def _verdict(record: TrialRecord, load: Load, measured: pl.DataFrame | None, whe
 
 def _told(reasons: Sequence[Reason]) -> str:
     chosen = [one for one in reasons if one.kind in REJUDGED]
-    return "; ".join(f"{one.kind} {one.measured!r} ({one.detail})" for one in chosen) or "none"
+    return "; ".join(f"{one.kind} {one.measured!r} ({one.detail.partition(SAID)[0]})" for one in chosen) or "none"
 
 
 def _threshold(reason: Reason, limits: Limits, where: str, book: Book) -> None:

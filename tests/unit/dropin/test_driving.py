@@ -33,7 +33,7 @@ SECOND = interval(
     ],
     errors=2,
 )
-DONE = done("measure", 10, errors=2, errors_by_kind={"timeout": 1, "overloaded": 1})
+DONE = done("measure", 10, errors=2, errors_by_kind={"timeout": 1, "overloaded": 1}, error_texts={"overloaded": ["no"]})
 
 
 def drive(**more: object) -> driving.Outcome:
@@ -50,6 +50,7 @@ def test_intervals_are_merged_and_handed_on(fake_agent: FakeAgent) -> None:
     main = outcome.main
     assert (main.totals.operations, main.totals.rate_per_s, main.totals.execution_s) == (10, 5.0, 2.0)
     assert main.totals.errors_by_kind == {"timeout": 1, "overloaded": 1}
+    assert main.totals.said == (("overloaded", "no"),)
     reads = main.histogram("response", "read")
     assert reads.buckets == ((10, 19, 2), (20, 29, 6), (90, 99, 1))
     assert (reads.n, reads.max_ns, reads.quantile_ns(0.5)) == (9, 99, 24.5)

@@ -64,6 +64,12 @@ def test_each_threshold_has_its_reason(changes: dict[str, Any], kind: ReasonKind
     assert kinds(evidence(**changes)) == [kind]
 
 
+def test_errors_come_with_what_the_servers_said() -> None:
+    done = {"errors": 500, "operations": 500, "errors_by_kind": {"server": 500}, "error_texts": {"server": ["b", "a"]}}
+    (reason,) = judge(evidence(done=done), Limits()).reasons
+    assert reason.detail == "500 server; servers said: a; b"
+
+
 def test_a_late_generator_is_blamed_only_for_its_own_delay() -> None:
     load = Load(schedule="constant", rate_per_s=200.0, operations=1000)
     late = [20_000_000, 20_001_023, 1000]

@@ -226,7 +226,7 @@ class Action:
             and recorder.uncertainty.settled(command.uncertainty, *command.measurements)
         )
         self.interrupted = self.interrupted or (outcome.interrupted and not own_end)
-        self._tell_of_failures(failed)
+        self._tell_of_failures(failed, outcome)
         if failed and not self.settings.errors.ignore:
             return None, recorder
         return outcome, recorder
@@ -248,11 +248,14 @@ class Action:
                     name = f"{operation}: {outcome}"
                     failed[name] = failed.get(name, 0) + number
 
-    def _tell_of_failures(self, failed: Mapping[str, int]) -> None:
+    def _tell_of_failures(self, failed: Mapping[str, int], outcome: Outcome) -> None:
         if not failed or self.settings.log.level == "MINIMAL":
             return
         listed = ", ".join(f"{name} x{number}" for name, number in sorted(failed.items()))
         self.voice.note(f"steelyard stress: operations failed: {listed}")
+        for phase in outcome.phases.values():
+            for kind, text in phase.totals.said:
+                self.voice.note(f"  servers said of {kind}: {text}")
         if not self.settings.errors.ignore:
             self.voice.note("  the load ends at the first interval with one; `-errors ignore` goes on and counts them")
 

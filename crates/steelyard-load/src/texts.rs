@@ -1,0 +1,85 @@
+//! What servers say of errors. Counts by kind do not tell what to mend; a few of the texts do.
+
+use std::collections::BTreeMap;
+
+use crate::client::Outcome;
+
+/// Different texts of one kind of error that are kept: servers put keys and sizes into them, so there may be one for each
+/// operation.
+const MOST_OF_A_KIND: usize = 3;
+const MOST_CHARACTERS: usize = 300;
+
+/// The first few different texts of each kind of error.
+#[derive(Clone, Debug, Default)]
+pub struct Texts(Vec<(Outcome, String)>);
+
+impl Texts {
+    /// Keeps a text, unless it is known or its kind has enough of them.
+    pub fn add(&mut self, outcome: Outcome, text: &str) {
+        let end = text
+            .char_indices()
+            .nth(MOST_CHARACTERS)
+            .map_or(text.len(), |(at, _)| at);
+        let text = &text[..end];
+        let same_kind = self.0.iter().filter(|(kind, _)| *kind == outcome);
+        let (mut kept, mut known) = (0, false);
+        for (_, other) in same_kind {
+            kept += 1;
+            known |= other == text;
+        }
+        if !known && kept < MOST_OF_A_KIND {
+            self.0.push((outcome, text.to_owned()));
+        }
+    }
+
+    /// Keeps another's texts, too.
+    pub fn merge(&mut self, other: &Self) {
+        for (outcome, text) in &other.0 {
+            self.add(*outcome, text);
+        }
+    }
+
+    /// Hands its texts to another, and has none afterwards.
+    #[inline]
+    pub fn move_to(&mut self, other: &mut Self) {
+        if !self.0.is_empty() {
+            other.merge(self);
+            self.0.clear();
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The texts by the names of the errors' kinds, in the order in which they came.
+    pub fn by_kind(&self) -> BTreeMap<String, Vec<String>> {
+        let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (outcome, text) in &self.0 {
+            found.entry(outcome.name().to_owned()).or_default().push(text.clone());
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_keeps_its_first_texts_once_and_short() {
+        let mut texts = Texts::default();
+        for number in 0..10 {
+            texts.add(Outcome::Server, &format!("no {number}"));
+            texts.add(Outcome::Server, "no 0");
+        }
+        texts.add(Outcome::Overloaded, &"ü".repeat(1000));
+        let mut sum = Texts::default();
+        sum.add(Outcome::Server, "no 1");
+        texts.move_to(&mut sum);
+        assert!(texts.by_kind().is_empty());
+        let found = sum.by_kind();
+        assert_eq!(found["server"], ["no 1", "no 0", "no 2"]);
+        assert_eq!(found["overloaded"], ["ü".repeat(MOST_CHARACTERS)]);
+    }
+}
