@@ -216,7 +216,9 @@ impl CqlClient {
             }
         }
         for number in 0..self.nodes.len() {
-            if self.nodes[number].wants_flush() && self.nodes[number].flush(&self.epoll, number as u64).is_err() {
+            let node = &mut self.nodes[number];
+            let lost = node.wants_flush() && node.flush(&self.epoll, number as u64).is_err();
+            if lost || node.is_silent(clock) {
                 self.lose(number, clock.now(), completions);
             }
         }
@@ -227,6 +229,7 @@ impl CqlClient {
         loop {
             let read = self.nodes[number].read();
             let now = clock.now();
+            self.nodes[number].hear(now);
             let more = read.and_then(|more| self.take_frames(number, now, completions).map(|()| more));
             match more {
                 Ok(true) => {}
@@ -503,7 +506,7 @@ impl Client for CqlClient {
                 .waiting
                 .retain(|(_, waiting)| *waiting != slot),
             Place::Flying { node, stream } => {
-                self.nodes[usize::from(node)].orphan(stream);
+                self.nodes[usize::from(node)].orphan(stream, sent);
             }
         }
         sent

@@ -8,11 +8,16 @@ use rustix::event::epoll;
 use rustix::fd::{AsFd, OwnedFd};
 use steelyard_channel::Pipe;
 use steelyard_cql::{Frame, Header, MAX_BODY_BYTES};
+use steelyard_load::client::{Clock, Nanos};
 
 /// Streams of one connection in the protocol: 15 bits.
 const MAX_STREAMS: usize = 32_768;
 /// Streams whose answer is overdue; beyond this the connection is as good as dead and is made anew.
 const MAX_ORPHANS: usize = 8_192;
+
+/// How long a connection may say nothing at all while an operation on it has timed out. A machine that lost its power, or a
+/// firewall, ends no connection; the operations sent there would all be lost.
+pub(crate) const SILENCE_NS: Nanos = 5_000_000_000;
 
 /// Who waits for a stream's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +44,10 @@ pub(crate) struct Node {
     uses: Vec<Use>,
     free: Vec<u16>,
     orphans: usize,
+    /// When something was read last.
+    heard: Nanos,
+    /// When the first operation was sent that has timed out while nothing at all was read.
+    silent_since: Option<Nanos>,
     /// Statement and slot of operations that wait until the statement is prepared again.
     pub waiting: VecDeque<(usize, u32)>,
 }
@@ -55,6 +64,8 @@ impl Node {
             uses: Vec::new(),
             free: Vec::new(),
             orphans: 0,
+            heard: 0,
+            silent_since: None,
             waiting: VecDeque::new(),
         }
     }
@@ -110,10 +121,25 @@ impl Node {
         owner
     }
 
-    /// Nobody waits for that stream any longer.
-    pub fn orphan(&mut self, stream: u16) {
+    /// Nobody waits any longer for the stream of an operation that was sent then.
+    pub fn orphan(&mut self, stream: u16, sent: Option<Nanos>) {
         self.uses[usize::from(stream)] = Use::Orphan;
         self.orphans += 1;
+        if self.silent_since.is_none() {
+            self.silent_since = sent.filter(|sent| *sent > self.heard);
+        }
+    }
+
+    /// Something was read.
+    #[inline]
+    pub fn hear(&mut self, now: Nanos) {
+        (self.heard, self.silent_since) = (now, None);
+    }
+
+    /// Whether an operation has timed out and nothing was heard for `SILENCE_NS`.
+    #[inline]
+    pub fn is_silent(&self, clock: &Clock) -> bool {
+        self.silent_since.is_some_and(|since| clock.now() >= since + SILENCE_NS)
     }
 
     pub fn is_preparing(&self, statement: usize) -> bool {
@@ -181,7 +207,7 @@ impl Node {
         self.free.clear();
         self.out.clear();
         self.input.clear();
-        (self.orphans, self.wants_write) = (0, false);
+        (self.orphans, self.wants_write, self.silent_since) = (0, false, None);
     }
 }
 

@@ -1,9 +1,11 @@
 //! Compression, encryption, several connections and shards, over real sockets against the simulated server.
 #![allow(clippy::unwrap_used)]
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -140,7 +142,62 @@ fn operations_go_to_the_shard_of_their_key() {
     // And it is told why.
     let texts = &done.error_texts["server"];
     assert!(!texts.is_empty() && texts.len() <= 3, "{texts:?}");
-    assert!(texts.iter().all(|text| text.contains("shard") && text.ends_with(')')), "{texts:?}");
+    assert!(
+        texts.iter().all(|text| text.contains("shard") && text.ends_with(')')),
+        "{texts:?}"
+    );
+}
+
+/// A way to a node on which connections fall silent without an end: once so many bytes have passed, everything on those that
+/// stand is lost.
+fn black_hole(node: SocketAddr, after_bytes: usize) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let passed = Arc::new(AtomicUsize::new(0));
+    std::thread::spawn(move || {
+        for inside in listener.incoming() {
+            let (inside, outside) = (inside.unwrap(), TcpStream::connect(node).unwrap());
+            let doomed = passed.load(Ordering::SeqCst) < after_bytes;
+            for (mut from, mut to) in [
+                (inside.try_clone().unwrap(), outside.try_clone().unwrap()),
+                (outside, inside),
+            ] {
+                let passed = Arc::clone(&passed);
+                std::thread::spawn(move || {
+                    let mut buffer = [0; 65_536];
+                    while let Ok(count @ 1..) = from.read(&mut buffer) {
+                        let before = passed.fetch_add(count, Ordering::SeqCst);
+                        if !(doomed && before >= after_bytes) && to.write_all(&buffer[..count]).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn a_connection_that_falls_silent_is_made_anew() {
+    let real = node(|_| {});
+    fill_and_load(&order(real, |_| {}));
+    let silent = order(black_hole(real, 50_000), |order| {
+        order.schedule = Schedule::Constant {
+            rate_per_s: 100.0,
+            in_flight: 1_000,
+        };
+        order.timeout_ms = 1_000;
+        order.stop = Stop {
+            operations: Some(1_000),
+            duration_s: None,
+        };
+    });
+    let (_, done) = drive_with(&silent);
+    assert_eq!(done.operations + done.errors, 1_000, "{done:?}");
+    // Of ten seconds five are lost, and the time-out of what was sent in them.
+    assert!((200..900).contains(&done.errors), "{done:?}");
+    assert!((1..=2).contains(&done.reconnections), "{done:?}");
 }
 
 /// An authority and what it signs, as files.
