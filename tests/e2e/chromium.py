@@ -85,13 +85,22 @@ class Tab:
 
     def key(self, name: str) -> None:
         """Press and release a key."""
-        text = {"text": "\r"} if name == "Enter" else {}
+        text = {"text": "\r"} if name == "Enter" else {"text": name} if len(name) == 1 else {}
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, **_CODES.get(name, {}), **text)
 
     def move(self, x: float, y: float) -> None:
         """Move the pointer to a place of the window."""
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def drag(self, begin: tuple[float, float], end: tuple[float, float]) -> None:
+        """Press at a place of the window, move to another, and let go."""
+        held = {"button": "left", "buttons": 1, "clickCount": 1}
+        self.call("Input.dispatchMouseEvent", type="mousePressed", x=begin[0], y=begin[1], **held)
+        for part in (0.5, 1.0):
+            x, y = (first + part * (last - first) for first, last in zip(begin, end, strict=True))
+            self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y, button="left", buttons=1)
+        self.call("Input.dispatchMouseEvent", type="mouseReleased", x=end[0], y=end[1], button="left", clickCount=1)
 
 
 _CODES: dict[str, dict[str, int]] = {

@@ -142,6 +142,105 @@ def test_the_numbers_of_a_moment_are_told_to_pointer_and_keys(opened: Tab) -> No
     assert opened.value("document.getElementById('tip').hidden") is False
 
 
+LABELS = (
+    "[...{chart}.querySelectorAll('[data-axis^=\"{axis} {kind}\"] [data-part=label] text')].map((one) => "
+    "Number(one.textContent.replaceAll(',', '')))"
+)
+SEEN = "[...document.querySelectorAll('{figure} svg.chart')].find((one) => one.checkVisibility())"
+
+
+def _box(tab: Tab, chart: str) -> list[float]:
+    tab.value(f"{chart}.scrollIntoView({{ block: 'center', behavior: 'instant' }})")
+    return list(
+        tab.value(
+            f"(() => {{ const b = {chart}.getBoundingClientRect(); return [b.left, b.top, b.width, b.height] }})()"
+        )
+    )
+
+
+def test_a_drag_looks_closer_at_a_course_and_a_button_gives_it_back(opened: Tab) -> None:
+    chart = SEEN.format(figure="#within figure")
+    seconds = LABELS.format(chart=chart, axis="x", kind="linear")
+    whole = opened.value(seconds)
+    left, top, width, height = _box(opened, chart)
+    opened.drag((left + width * 0.4, top + height * 0.3), (left + width * 0.6, top + height * 0.5))
+    closer = opened.value(seconds)
+    assert whole[0] == 0
+    assert min(closer) >= 4
+    assert max(closer) <= 10
+    assert closer == sorted(closer)
+    assert len(closer) >= 2
+    opened.move(left + width * 0.5, top + height / 2)
+    told = opened.value("document.getElementById('tip').textContent")
+    assert min(closer) - 1 <= float(told.split(" ")[0]) <= max(closer)
+    figure = f"{chart}.closest('figure')"
+    assert opened.value(f"{figure}.classList.contains('zoomed')") is True
+    opened.value(f"[...{figure}.querySelectorAll('.zoom button')].at(-1).click()")
+    assert opened.value(seconds) == whole
+    assert opened.value(f"{figure}.classList.contains('zoomed')") is False
+
+
+def test_keys_look_closer_at_the_main_chart_and_axes_follow(opened: Tab) -> None:
+    chart = SEEN.format(figure="#medians")
+    values = LABELS.format(chart=chart, axis="y", kind="linear")
+    place = f"(() => {{ const b = {chart}.querySelector('circle').getBoundingClientRect(); return b.width }})()"
+    whole, size = opened.value(values), opened.value(place)
+    opened.value(f"{chart}.scrollIntoView({{ block: 'center', behavior: 'instant' }}); {chart}.focus()")
+    opened.key("+")
+    closer = opened.value(values)
+    assert min(whole) < min(closer)
+    assert max(closer) < max(whole)
+    assert opened.value(place) == pytest.approx(size, abs=0.1)
+    opened.key("ArrowDown")
+    assert min(opened.value(values)) < min(closer)
+    opened.key("0")
+    assert opened.value(values) == whole
+    assert opened.complaints == []
+
+
+def test_panels_with_axes_of_their_own_are_looked_at_one_by_one(opened: Tab) -> None:
+    charts = "[...document.querySelectorAll('#boxes svg.chart')]"
+    values = [LABELS.format(chart=f"{charts}[{place}]", axis="y", kind="linear") for place in (0, 1)]
+    before = [opened.value(one) for one in values]
+    left, top, width, height = _box(opened, f"{charts}[0]")
+    opened.drag((left + width * 0.2, top + height * 0.2), (left + width * 0.6, top + height * 0.5))
+    assert opened.value(values[0]) != before[0]
+    assert opened.value(values[1]) == before[1]
+    opened.value("dispatchEvent(new Event('beforeprint')); dispatchEvent(new Event('afterprint'))")
+    assert [opened.value(one) for one in values] == before
+
+
+def test_a_table_is_downloaded_whole(opened: Tab) -> None:
+    opened.value(
+        "window.saved = []; URL.createObjectURL = (blob) => { window.saved.push(blob); return '#'; }; "
+        "[...document.querySelectorAll('[data-table=trials] button')][0].click()"
+    )
+    opened.until("window.saved.length === 1")
+    rows = str(opened.value("window.saved[0].text()")).strip().splitlines()
+    assert rows[0].startswith("nodes,workload,trial_id")
+    assert len(rows) > 40
+
+
+def test_what_is_folded_is_printed(opened: Tab) -> None:
+    closed = "[...document.querySelectorAll('details:not(.choice):not([open])')].length"
+    before = opened.value(closed)
+    assert before > 5
+    opened.value("dispatchEvent(new Event('beforeprint'))")
+    assert opened.value(closed) == 0
+    opened.call("Emulation.setEmulatedMedia", media="print")
+    wide = (
+        "[...document.querySelectorAll('.scroll')].filter((one) => one.checkVisibility() && "
+        "one.scrollWidth > document.querySelector('main').clientWidth + 1).map((one) => one.getAttribute('aria-label'))"
+    )
+    opened.call("Emulation.setDeviceMetricsOverride", width=700, height=1000, deviceScaleFactor=1, mobile=False)
+    opened.until("innerWidth === 700")
+    assert opened.value(wide) == []
+    opened.call("Emulation.clearDeviceMetricsOverride")
+    opened.call("Emulation.setEmulatedMedia", media="")
+    opened.value("dispatchEvent(new Event('afterprint'))")
+    assert opened.value(closed) == before
+
+
 def test_another_trial_can_be_chosen(opened: Tab) -> None:
     chooser = "document.querySelector('.chooser')"
     choices = f"[...{chooser}.querySelectorAll('.choice')]"

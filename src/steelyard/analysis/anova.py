@@ -24,7 +24,7 @@ from scipy import linalg, stats
 
 from steelyard.analysis import effects
 from steelyard.analysis.compare import WORKLOADS
-from steelyard.analysis.contrast import holm
+from steelyard.analysis.decide import holm
 from steelyard.analysis.findings import AnovaTerm, OneWay, Over
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.results import UNITS, Treatment

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from steelyard.analysis import estimates
+from steelyard.analysis import decide, estimates
+from steelyard.analysis.decide import number
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.results import LABELS, UNITS, Comparison, ComparisonVerdict, Treatment, label, part
 from steelyard.analysis.summary import exclusions, start_means
@@ -33,14 +34,14 @@ def baseline_of(levels: Sequence[Level]) -> Level:
 
 
 def welch(log_a: Sequence[float], log_b: Sequence[float], confidence: float) -> tuple[float, float, float]:
-    """(mean(b) - mean(a), half width, degrees of freedom): Welch 1947 with Satterthwaite's degrees of freedom."""
+    """(mean(b) - mean(a), half width, degrees of freedom): Welch 1947, degrees by `estimates.welch_degrees`."""
     n_a, n_b = len(log_a), len(log_b)
     part_a, part_b = estimates.deviation(log_a) ** 2 / n_a, estimates.deviation(log_b) ** 2 / n_b
     difference = math.fsum(log_b) / n_b - math.fsum(log_a) / n_a
     error = part_a + part_b
     if error == 0:
         return difference, 0.0, float(n_a + n_b - 2)
-    degrees = error**2 / (part_a**2 / (n_a - 1) + part_b**2 / (n_b - 1))
+    degrees = estimates.welch_degrees(part_a, n_a, part_b, n_b)
     return difference, estimates.t_quantile(confidence, degrees) * math.sqrt(error), degrees
 
 
@@ -53,7 +54,7 @@ def paired(logs: Sequence[float], confidence: float) -> tuple[float, float, floa
 
 def compare(
     frame: TrialFrame, response: str, factor: str, baseline: Level, level: Level, others: Treatment,
-    confidence: float = 0.95,
+    confidence: float = 0.95, margin_percent: float | None = None, block_s: float | None = None,
 ) -> Comparison | None:  # fmt: skip
     """Level against baseline, other factors fixed; None where either has no used trial or the baseline's mean is 0.
 
@@ -72,11 +73,20 @@ def compare(
         return None
     change = percent(ratio)
     verdict = judge(response, ratio)
+    both = paired_starts(by_start_a, by_start_b, factor not in frame.hard)
+    means_a, means_b = units(by_start_a, by_start_b, both)
+    more, would = None, ""
+    if verdict == "undecided":
+        more = decide.more_starts(means_a, means_b, bool(both), margin_percent, confidence)
+        would = decide.Forecast(more, block_s).words()
     both_excluded = [exclusions(frame, response, {**others, factor: one}) for one in (baseline, level)]
     return Comparison(
         factor=factor, baseline=baseline, level=level, others=others, response=response, unit=UNITS[response],
         ratio=ratio, change_percent=change, verdict=verdict,
-        sentence=sentence(response, factor, baseline, level, others, change, verdict),
+        sentence=sentence(response, factor, baseline, level, others, change, verdict, would),
+        p=decide.p_of_change(means_a, means_b, bool(both)),
+        more_starts=None if more is None else more.starts,
+        more_s=None if more is None or block_s is None else more.starts * block_s,
         n_baseline=rows_a.height, n_level=rows_b.height, starts_baseline=len(starts_a), starts_level=len(starts_b),
         excluded=sum(exclusion.trials for found in both_excluded for exclusion in found),
     )  # fmt: skip
@@ -86,6 +96,15 @@ def paired_starts(a: Mapping[str, float], b: Mapping[str, float], same_starts: b
     """The starts that served both sides, if the sides may be paired by start and there are enough; else none."""
     both = tuple(start for start in a if start in b) if same_starts else ()
     return both if len(both) >= FEWEST_STARTS else ()
+
+
+def units(
+    a: Mapping[str, float], b: Mapping[str, float], both: Sequence[str]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The start means that a comparison rests on: those of the paired starts (`both`), else all of each side."""
+    if both:
+        return tuple(a[start] for start in both), tuple(b[start] for start in both)
+    return tuple(a.values()), tuple(b.values())
 
 
 def ratio_between(
@@ -159,49 +178,63 @@ def judge(response: str, ratio: Estimate) -> ComparisonVerdict:
     return "higher" if more else "lower"
 
 
-def number(percent: float) -> str:
-    """Per cent with the digits it deserves: 0.41, 4.1, 41, 1,200."""
-    size = abs(percent)
-    return f"{percent:.2f}" if size < 1 else f"{percent:.1f}" if size < 10 else f"{percent:,.0f}"
-
-
 def signed(percent: float) -> str:
     """The same with its sign; a true minus."""
     return ("-" if percent < 0 else "+").replace("-", "\N{MINUS SIGN}") + number(abs(percent))
 
 
+def head(factor: str, baseline: Level, level: Level, others: Treatment) -> str:
+    """What is compared: `workload A, 3 nodes against 1 node`."""
+    about = f"{part(factor, level)} against {part(factor, baseline)}"
+    return f"{label(others)}, {about}" if others else about
+
+
 def sentence(
     response: str, factor: str, baseline: Level, level: Level, others: Treatment, change: Estimate,
-    verdict: ComparisonVerdict,
+    verdict: ComparisonVerdict, would: str = "",
 ) -> str:  # fmt: skip
-    """The comparison in words; per cent are of the baseline's value."""
-    head = f"{part(factor, level)} against {part(factor, baseline)}"
-    head = f"{label(others)}, {head}" if others else head
+    """The comparison in words; per cent are of the baseline's value. `would`: what would decide, where it is not."""
+    about = head(factor, baseline, level, others)
     low, high = change.low, change.high
     if low is None or high is None:
         return (
-            f"{head}: {LABELS[response]} {signed(change.value)}% in these trials; fewer than two starts a level, so "
+            f"{about}: {LABELS[response]} {signed(change.value)}% in these trials; fewer than two starts a level, so "
             "there is neither interval nor verdict"
         )
     if verdict == "undecided":
-        return f"{head}: undecided: [{signed(low)}, {signed(high)}]% includes 0"
+        return f"{about}: undecided: [{signed(low)}, {signed(high)}]% includes 0" + (f"; {would}" if would else "")
     ends = sorted((abs(low), abs(high)))
-    return f"{head}: {verdict} by [{number(ends[0])}, {number(ends[1])}]%"
+    return f"{about}: {verdict} by [{number(ends[0])}, {number(ends[1])}]%"
 
 
-def comparisons(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Comparison, ...]:
+def comparisons(
+    frame: TrialFrame, response: str, confidence: float = 0.95, margin_percent: float | None = None
+) -> tuple[Comparison, ...]:
     """Every level of every factor against its baseline, for each combination of the other factors.
 
-    Workloads are compared only if nothing else is a factor: they are different questions, not answers to one.
+    Workloads are compared only if nothing else is a factor: they are different questions, not answers to one. The
+    family of Holm's correction is all of them.
     """
     factors = [name for name in frame.names if name not in WORKLOADS] or list(frame.names)
     found = []
+    pace_s = decide.block_s(frame)
     for factor in factors:
         levels = frame.factors[factor]
         base = baseline_of(levels) if levels else ""
         for others in frame.others(factor):
             for level in levels:
-                one = compare(frame, response, factor, base, level, others, confidence) if level != base else None
+                if level == base:
+                    continue
+                one = compare(frame, response, factor, base, level, others, confidence, margin_percent, pace_s)
                 if one is not None:
                     found.append(one)
-    return tuple(found)
+    adjusted = decide.holm([one.p for one in found])
+    family = sum(one.p is not None for one in found)
+    return tuple(_adjusted(one, p, family) for one, p in zip(found, adjusted, strict=True))
+
+
+def _adjusted(one: Comparison, p_holm: float | None, family: int) -> Comparison:
+    """With what Holm's correction says of it; the verdict stays the interval's."""
+    holds = decide.survives(one.verdict, p_holm, one.ratio.confidence)
+    said = one.sentence + (f"; {decide.lost(family, one.p, p_holm)}" if holds is False else "")
+    return one.model_copy(update={"p_holm": p_holm, "family": family, "survives_holm": holds, "sentence": said})

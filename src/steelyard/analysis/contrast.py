@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from scipy import stats
-from statsmodels.stats.weightstats import ttost_ind, ttost_paired
 
-from steelyard.analysis import effects, estimates
+from steelyard.analysis import decide, effects, estimates, spreads
 from steelyard.analysis.compare import FEWEST_STARTS, MORE_IS_FASTER, WORKLOADS, baseline_of
+from steelyard.analysis.decide import holm
 from steelyard.analysis.findings import Differential, Effect, EffectLine, Equivalence, Over, PostHoc, Speedup
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.regression import line
@@ -25,9 +25,6 @@ from steelyard.analysis.results import UNITS, Treatment
 from steelyard.analysis.summary import start_means
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
-
-MOST_STARTS = 1000
-"""Where the search for the number of starts that would decide ends."""
 
 
 @dataclass(frozen=True)
@@ -129,8 +126,8 @@ def equivalence(
 ) -> tuple[Equivalence, float | None]:
     """Two one-sided t tests that the ratio lies within 1 / (1 + m) and 1 + m (Schuirmann 1987), and the greater p.
 
-    On logarithms, by statsmodels: Welch's for two samples, else of pairs. Equivalent: p below 1 - confidence. "not
-    shown" is no proof of a difference.
+    On logarithms: Welch's for two samples, else of pairs (`effects.p_of_equivalence`). Equivalent: p below 1 -
+    confidence. "not shown" is no proof of a difference.
     """
     if margin_percent is None:
         return "no margin declared", None
@@ -141,34 +138,22 @@ def equivalence(
     if (float(np.ptp(b - a)) if found.paired else float(np.ptp(a)) + float(np.ptp(b))) == 0:
         inside = abs(float(b.mean() - a.mean())) < bound
         return ("equivalent", 0.0) if inside else ("not shown", 1.0)
-    p = ttost_paired(b, a, -bound, bound)[0] if found.paired else ttost_ind(b, a, -bound, bound, usevar="unequal")[0]
-    return ("equivalent" if p < 1 - confidence else "not shown"), float(p)
+    p = effects.p_of_equivalence([float(one) for one in a], [float(one) for one in b], bound, found.paired)
+    return ("equivalent" if p < 1 - confidence else "not shown"), p
 
 
 def more_starts(found: Samples, margin_percent: float | None, confidence: float = 0.95) -> int | None:
-    """Further starts a level until the interval of the ratio leaves 1 out, or lies within the margin.
+    """Further starts a level that would decide (`decide.more_starts`); 0 where the interval or the margin has decided.
 
-    Takes the difference and the spread of logarithms as they are, and asks for the least n with t(df) se(n) <
-    |difference|, or |difference| + t'(df) se(n) < log(1 + margin), t' the one-sided quantile: the
-    expected interval, not a promise. None beyond MOST_STARTS, or where there are no logarithms.
+    None where nothing up to `decide.MOST_STARTS` would.
     """
-    if not found.positive:
+    p = decide.p_of_change(found.baseline, found.level, found.paired)
+    if p is None:
         return None
-    a, b = np.log(found.baseline), np.log(found.level)
-    gap = abs(float(b.mean() - a.mean()))
-    if found.paired:
-        spread = estimates.deviation([float(one) for one in b - a])
-    else:
-        spread = math.hypot(float(a.std(ddof=1)), float(b.std(ddof=1)))
-    bound = None if margin_percent is None else math.log1p(margin_percent / 100)
-    for n in range(found.fewest, found.fewest + MOST_STARTS):
-        degrees = n - 1 if found.paired else 2 * n - 2
-        error = spread / math.sqrt(n)
-        if estimates.t_quantile(confidence, degrees) * error < gap:
-            return n - found.fewest
-        if bound is not None and gap + float(stats.t.ppf(confidence, degrees)) * error < bound:
-            return n - found.fewest
-    return None
+    if p < 1 - confidence or equivalence(found, margin_percent, confidence)[0] == "equivalent":
+        return 0
+    more = decide.more_starts(found.baseline, found.level, found.paired, margin_percent, confidence)
+    return None if more is None else more.starts
 
 
 def effect_lines(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[EffectLine, ...]:
@@ -213,26 +198,25 @@ def _differential(
     return Differential(
         factor=factor, baseline=baseline, level=level, others=others, response=response, unit=unit, n=len(gaps),
         mean=estimates.mean(gaps, unit, confidence, "pairs of trials, counted as independent"),
-        sd=estimates.deviation(gaps) if len(gaps) > 1 else None,
-        min=min(gaps), q1=estimates.quantile(gaps, 0.25), median=estimates.median(gaps, unit, confidence),
-        q3=estimates.quantile(gaps, 0.75), max=max(gaps), greatest=max(gaps, key=abs),
+        sd=spreads.standard_deviation(gaps, unit, confidence, "pairs"),
+        min=min(gaps), q1=spreads.quartile(gaps, 0.25, unit, confidence, "pairs"),
+        median=estimates.median(gaps, unit, confidence),
+        q3=spreads.quartile(gaps, 0.75, unit, confidence, "pairs"), max=max(gaps), greatest=max(gaps, key=abs),
     )  # fmt: skip
 
 
-def speedups(
-    frame: TrialFrame, response: str, rng: np.random.Generator, confidence: float = 0.95
-) -> tuple[Speedup, ...]:
+def speedups(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Speedup, ...]:
     """How many times faster each level is: times as baseline over level, rates as level over baseline; over trials."""
     found = []
     for factor, base, level, others in pairs_of_levels(frame):
         for sample in samples(frame, response, factor, base, level, others):
             if sample.over == "trials" and sample.positive:
-                found.append(_speedup(sample, response, rng, confidence, (factor, base, level, others)))
+                found.append(_speedup(sample, response, confidence, (factor, base, level, others)))
     return tuple(found)
 
 
 def _speedup(
-    found: Samples, response: str, rng: np.random.Generator, confidence: float, of: tuple[str, Level, Level, Treatment]
+    found: Samples, response: str, confidence: float, of: tuple[str, Level, Level, Treatment]
 ) -> Speedup:
     factor, baseline, level, others = of
     below, above = (found.baseline, found.level) if response in MORE_IS_FASTER else (found.level, found.baseline)
@@ -252,7 +236,7 @@ def _speedup(
         ratio_max_to_min=plain(max(above) / min(below), "greatest to least"),
         ratio_min_to_max=plain(min(above) / max(below), "least to greatest"),
         ratio_means=effects.fieller(below, above, confidence, over) or means,
-        ratio_medians=effects.bootstrap_ratio(below, above, rng, confidence, over, of="median") or medians,
+        ratio_medians=effects.ratio_of_medians(below, above, confidence, over) or medians,
         ratio_sds=effects.ratio_of_deviations(below, above, confidence, over),
     )  # fmt: skip
 
@@ -303,29 +287,12 @@ def _tests(found: Samples) -> tuple[float | None, float | None]:
     """(p of the t test, p of the rank test); None where nothing varies."""
     if found.paired:
         gaps = np.subtract(found.level, found.baseline)
-        t = stats.ttest_rel(found.level, found.baseline).pvalue if float(np.ptp(gaps)) > 0 else math.nan
         rank = stats.wilcoxon(found.level, found.baseline).pvalue if bool(np.any(gaps)) else math.nan
     else:
-        varies = float(np.ptp(found.level)) + float(np.ptp(found.baseline)) > 0
-        t = stats.ttest_ind(found.level, found.baseline, equal_var=False).pvalue if varies else math.nan
         rank = stats.mannwhitneyu(found.level, found.baseline).pvalue
-    return _or_none(float(t)), _or_none(float(rank))
+    t = effects.p_of_difference(found.baseline, found.level, found.paired)
+    return _or_none(t), _or_none(float(rank))
 
 
 def _or_none(p: float) -> float | None:
     return None if math.isnan(p) else p
-
-
-def holm(values: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down correction (S. Holm, Scandinavian Journal of Statistics 6, 1979) over the p-values there are.
-
-    The i-th smallest of m is multiplied by m - i + 1, and none may be below the one before it. Not by statsmodels,
-    whose `multipletests` collects garbage at every call, 0.2 s each; the tests hold the two together.
-    """
-    known = sorted((p, place) for place, p in enumerate(values) if p is not None)
-    found: list[float | None] = [None] * len(values)
-    least = 0.0
-    for rank, (p, place) in enumerate(known):
-        least = max(least, min(1.0, (len(known) - rank) * p))
-        found[place] = least
-    return found

@@ -1,4 +1,4 @@
-"""Drift over the study, and how much identical trials differ: the noise floor that verdicts are read against."""
+"""Drift over the study: does the response move with the time of day, or with the order within a start?"""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
 from steelyard.analysis import estimates
 from steelyard.analysis.compare import signed
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.results import Drift, NoiseFloor
+from steelyard.analysis.results import Drift
 from steelyard.model.estimate import Estimate
 
 FEWEST_STARTS = 3
@@ -106,42 +105,3 @@ def _sentence(per_hour: Estimate | None, span_h: float) -> str:
     if per_hour.low <= 0 <= per_hour.high:
         return f"Drift is not shown: {interval} includes 0."
     return f"The values drifted by {signed(per_hour.value)}% an hour, {interval}."
-
-
-def noise_floor(frame: TrialFrame, response: str, confidence: float = 0.95) -> NoiseFloor:
-    """Spread of identical trials within a block, pooled over the blocks that have a control trial.
-
-    s^2 = sum over blocks of sum (log y - block mean)^2 / sum over blocks of (trials - 1); CV = sqrt(exp(s^2) - 1);
-    interval by chi-squared of s^2. Trials of the control's treatment in the same block count as identical.
-    """
-    rows = frame.data.filter(pl.col("used") & (pl.col(response) > 0)).with_columns(log=pl.col(response).log())
-    groups = rows.group_by("block", *frame.names).agg(
-        pl.col("control").sum().alias("controls"),
-        pl.len().alias("n"),
-        (pl.col("log").var() * (pl.len() - 1)).alias("ss"),
-    )
-    groups = groups.filter((pl.col("controls") > 0) & (pl.col("n") > 1))
-    controls = rows.filter(pl.col("control")).height
-    degrees = int(groups["n"].sum()) - groups.height
-    if not groups.height or degrees < 1:
-        why = "no valid control trial" if not controls else "no block with a control trial and another like it"
-        sentence = f"The noise floor of this site is not known: there is {why}."
-        return NoiseFloor(control_trials=controls, blocks=groups.height, sentence=sentence)
-    squares = float(groups["ss"].sum())
-    tail = (1 - confidence) / 2
-    low, high = (squares / float(stats.chi2.ppf(fraction, degrees)) for fraction in (1 - tail, tail))
-    cv = Estimate(
-        value=_cv(squares / degrees),
-        low=_cv(low),
-        high=_cv(high),
-        confidence=confidence,
-        n=degrees + groups.height,
-        unit="",
-        method=f"pooled within blocks on logarithms, chi-squared interval with {degrees} degrees of freedom",
-    )
-    sentence = f"Identical trials of one block differ by a coefficient of variation of {100 * cv.value:.2g}%."
-    return NoiseFloor(control_trials=controls, blocks=groups.height, cv=cv, sentence=sentence)
-
-
-def _cv(variance_of_log: float) -> float:
-    return math.sqrt(math.expm1(min(variance_of_log, 600.0)))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from steelyard.analysis.columns import ESTIMATE, OF_RESPONSE, OF_UNIT, Column
+from steelyard.analysis.course import told
+from steelyard.analysis.merit_tables import FACTORLESS, MERIT_TITLES, merit_tables
 from steelyard.analysis.results import Results
+from steelyard.model.estimate import Estimate
 
-NO_FACTORS = frozenset({"anova"})
+NO_FACTORS = frozenset({"anova", "coefficient", "noise_floor", *FACTORLESS})
 """Tables whose rows are not of a treatment."""
 
 TITLES: Mapping[str, str] = {
@@ -22,8 +25,15 @@ TITLES: Mapping[str, str] = {
     "one_way": "All levels of a factor at once, by {response}",
     "post_hoc": "All pairs of levels of a factor, by {response}",
     "shape": "Outliers, modes and normality of {response}",
+    "coefficient": "All factors at once: coefficients for {response}",
+    "law_choice": "Which scalability law the data prefer",
+    "variance": "Where the spread comes from: blocks, starts, trials of a start",
+    "noise_floor": "What identical systems differ by: the noise floor of every response",
+    "course": "Level of {response} over the study: change points, MSER-5",
+    "change": "Changes of the level of {response}",
     "steady": "Steady state within each trial",
     "parts": "Means over equal parts of a trial",
+    **MERIT_TITLES,
 }
 """Table to caption; `{response}` is the main response."""
 
@@ -73,11 +83,11 @@ DIFFERENTIAL = (
     *OF_RESPONSE,
     Column("n", "pairs of trials", pl.Int64),
     Column("mean", f"mean of level minus baseline, {OF_UNIT}", ESTIMATE),
-    Column("sd", f"standard deviation of the differences (n - 1), {OF_UNIT}", pl.Float64),
+    Column("sd", f"standard deviation of the differences (n - 1), {OF_UNIT}", ESTIMATE),
     Column("min", f"least difference, {OF_UNIT}", pl.Float64),
-    Column("q1", f"first quartile, {OF_UNIT}", pl.Float64),
+    Column("q1", f"first quartile, {OF_UNIT}", ESTIMATE),
     Column("median", f"median difference, {OF_UNIT}", ESTIMATE),
-    Column("q3", f"third quartile, {OF_UNIT}", pl.Float64),
+    Column("q3", f"third quartile, {OF_UNIT}", ESTIMATE),
     Column("max", f"greatest difference, {OF_UNIT}", pl.Float64),
     Column("greatest", f"difference farthest from 0, with its sign, {OF_UNIT}", pl.Float64),
 )
@@ -107,6 +117,7 @@ ANOVA = (
     Column("eta_squared", "partial eta squared, without unit", ESTIMATE),
     Column("p", "p-value of F, without unit", pl.Float64),
     Column("p_holm", "the same, Holm's correction over the terms of the form, without unit", pl.Float64),
+    Column("method", "how the statistics of the tests and their p were computed", pl.String),
     Column("note", "why a term is missing, or what was left out", pl.String),
 )
 
@@ -123,6 +134,7 @@ ONE_WAY = (
     Column("rank_test", "rank test beside it", pl.String),
     Column("rank_statistic", "its statistic (H, U, chi-squared or W), without unit", pl.Float64),
     Column("rank_p", "its p-value, without unit", pl.Float64),
+    Column("method", "how the statistics of the tests and their p were computed", pl.String),
     Column("note", "why a form is missing, or what it takes for granted", pl.String),
 )
 
@@ -137,6 +149,7 @@ POST_HOC = (
     Column("p_holm", "the same, Holm's correction over the pairs, without unit", pl.Float64),
     Column("rank_p", "p-value of the rank test, without unit", pl.Float64),
     Column("rank_p_holm", "the same, Holm's correction over the pairs, without unit", pl.Float64),
+    Column("method", "how the statistics of the tests and their p were computed", pl.String),
 )
 
 SHAPE = (
@@ -151,6 +164,82 @@ SHAPE = (
     Column("verdict", "what is pointed out", pl.String),
 )
 
+COEFFICIENT = (
+    Column("form", "honest: the error of the level that was randomised; published: over trials", pl.String),
+    Column("stratum", "where the error comes from: starts, within starts, trials", pl.String),
+    Column("term", "intercept, a numeric factor, or a level against the first of its factor", pl.String),
+    *OF_RESPONSE,
+    Column("n", "values fitted: start means, means of a treatment in a start, or trials", pl.Int64),
+    Column("value", f"coefficient, {OF_UNIT} per step of the factor, or from level to level", ESTIMATE),
+    Column("std_err", "standard error of the coefficient, in its unit", pl.Float64),
+    Column("p", "p-value of t, without unit", pl.Float64),
+    Column("error_df", "degrees of freedom of the error", pl.Int64),
+    Column("r_squared", "share of the stratum's sum of squares that all its factors explain, 0 to 1", pl.Float64),
+    Column("note", "why there is none, or what was taken out", pl.String),
+)
+
+LAW_CHOICE = (
+    Column("load", "saturated: throughput is fitted; single: time per operation", pl.String),
+    Column("factor", "factor of sizes", pl.String),
+    Column("response", "response, as named in the store", pl.String),
+    Column("n", "start means fitted", pl.Int64),
+    Column("sizes", "different sizes", pl.Int64),
+    Column("law", "the preferred law: usl, amdahl or linear; none where the data do not decide", pl.String),
+    Column("sentence", "the preference in words, or why there is none", pl.String),
+)
+
+VARIANCE = (
+    Column("together", "all treatments at once, each about its own mean", pl.Boolean),
+    *OF_RESPONSE,
+    Column("n", "used trials", pl.Int64),
+    Column("starts", "starts of a cluster", pl.Int64),
+    Column("blocks", "blocks", pl.Int64),
+    Column("between_blocks", f"standard deviation between blocks, {OF_UNIT}; together: a fraction", ESTIMATE),
+    Column("between_starts", f"standard deviation between starts, {OF_UNIT}; together: a fraction", ESTIMATE),
+    Column("within_starts", f"standard deviation within starts, {OF_UNIT}; together: a fraction", ESTIMATE),
+    Column("icc", "variance between starts / (it + that within starts), without unit", ESTIMATE),
+    Column("advice", "what would narrow the interval of a mean", pl.String),
+    Column("note", "why a component is missing", pl.String),
+)
+
+NOISE_FLOOR = (
+    *OF_RESPONSE,
+    Column("source", "where the floor comes from: this study, control cells, kept floor", pl.String),
+    Column("starts", "starts of identical systems that it rests on", pl.Int64),
+    Column("trials", "used trials of them", pl.Int64),
+    Column("between_cv", "coefficient of variation between starts, as a fraction", ESTIMATE),
+    Column("within_cv", "coefficient of variation between the trials of a start, as a fraction", ESTIMATE),
+    Column("level_starts", "starts a level that the next two hold for", pl.Int64),
+    Column("level_trials", "used trials of a start that they hold for", pl.Int64),
+    Column("floor_percent", "change that comparisons of identical systems stay below, levels on starts of their own, %",
+           ESTIMATE),
+    Column("floor_paired_percent", "the same of levels tried within the same starts, %", ESTIMATE),
+    Column("pairs", "blocks with a start of both labels, in a study of identical systems", pl.Int64),
+    Column("pair_ratio", "label B over label A, without unit", ESTIMATE),
+    Column("pair_greatest_percent", "greatest change between the two starts of a block, %", pl.Float64),
+)  # fmt: skip
+
+COURSE = (
+    Column("together", "all treatments at once, each less its own mean", pl.Boolean),
+    *OF_RESPONSE,
+    Column("over", "what a value is: start means, or the trials of a single start", pl.String),
+    Column("n", "values", pl.Int64),
+    Column("starts", "starts of a cluster", pl.Int64),
+    Column("fixed_cut", "trials of each start dropped before by the fixed count", pl.Int64),
+    Column("detected_cut", "values that MSER-5 drops", pl.Int64),
+    Column("verdict", "warm-up, steady, drifting or none", pl.String),
+    Column("detail", "the sentence behind the verdict", pl.String),
+)
+
+CHANGE = (
+    Column("series", "study (as in table course), or the start whose trials they are", pl.String),
+    Column("together", "all treatments at once, each less its own mean", pl.Boolean),
+    Column("after", "values before the change", pl.Int64),
+    Column("at_h", "hours since the first trial, of the first value after the change", pl.Float64),
+    Column("change_percent", "level after the change less level before it, % of the latter", ESTIMATE),
+    Column("p", "how rare so great a difference is in a series without a change, without unit", pl.Float64),
+)
+
 STEADY = (
     Column("trial_id", "trial", pl.String),
     Column("attempt", "attempt of the trial, from 1", pl.Int64),
@@ -160,7 +249,10 @@ STEADY = (
     Column("verdict", "warm-up, steady, drifting or none", pl.String),
     Column("detail", "the sentence behind the verdict", pl.String),
     Column("change_detected", "change of the mean by the detected cut, as a fraction", pl.Float64),
-)
+    Column("likeness", "correlation of neighbours that the verdict allows for, without unit", pl.Float64),
+    Column("changes", "changes of level: after how many seconds, by how much, p", pl.String,
+           lambda one: told(one.changes)),
+)  # fmt: skip
 
 PARTS = (
     *OF_RESPONSE,
@@ -170,6 +262,27 @@ PARTS = (
     Column("mean", f"mean over trials of the part's mean, {OF_UNIT}", ESTIMATE),
     Column("mean_z", f"the same with a normal interval, {OF_UNIT}", ESTIMATE),
 )
+
+
+class _Changed(NamedTuple):
+    """A change beside the series that it belongs to."""
+
+    series: str
+    together: bool
+    after: int
+    at_h: float | None
+    change_percent: Estimate | None
+    p: float
+
+
+def _changes(results: Results) -> list[tuple[Mapping[str, Any], Any]]:
+    """Changes over the study, then those within starts."""
+    over = [(one.treatment, "study", one.together, change) for one in results.courses for change in one.changes]
+    within = [(one.treatment, one.start, False, change) for one in results.warm_ups for change in one.changes]
+    return [
+        (treatment, _Changed(series, together, change.after, change.at_h, change.change_percent, change.p))
+        for treatment, series, together, change in (*over, *within)
+    ]
 
 
 def more_tables(results: Results) -> dict[str, tuple[tuple[Column, ...], list[tuple[Mapping[str, Any], Any]]]]:
@@ -183,6 +296,13 @@ def more_tables(results: Results) -> dict[str, tuple[tuple[Column, ...], list[tu
         "one_way": (ONE_WAY, [(one.others, one) for one in results.one_ways]),
         "post_hoc": (POST_HOC, [(one.others, one) for one in results.post_hoc]),
         "shape": (SHAPE, [(one.treatment, one) for one in results.shapes]),
+        "coefficient": (COEFFICIENT, [({}, one) for one in results.coefficients]),
+        "law_choice": (LAW_CHOICE, [(one.others, one) for one in results.law_choices]),
+        "variance": (VARIANCE, [(one.treatment, one) for one in results.variance]),
+        "noise_floor": (NOISE_FLOOR, [({}, one) for one in results.noise_floor.floors]),
+        "course": (COURSE, [(one.treatment, one) for one in results.courses]),
+        "change": (CHANGE, _changes(results)),
         "steady": (STEADY, [(one.treatment, one) for one in results.steady]),
         "parts": (PARTS, [(one.treatment, one) for one in results.parts]),
+        **merit_tables(results),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -9,6 +10,9 @@ import numpy as np
 from scipy import stats
 
 from steelyard.model.estimate import Estimate
+from steelyard.model.interval import deviation as deviation  # noqa: PLC0414 - part of this module
+from steelyard.model.interval import half_width
+from steelyard.model.interval import t_quantile as t_quantile  # noqa: PLC0414 - part of this module
 
 FEWEST_FOR_MEDIAN = 6
 """Below six values no pair of order statistics covers the median with 95%: 2 x 0.5^5 = 6.25% is left out."""
@@ -25,7 +29,7 @@ def mean(values: Sequence[float], unit: str, confidence: float, over: str) -> Es
     centre = math.fsum(values) / n
     if n < 2:
         return Estimate(value=centre, confidence=confidence, n=n, unit=unit, method=f"one of {over}: no interval")
-    half = t_quantile(confidence, n - 1) * deviation(values) / math.sqrt(n)
+    half = half_width(deviation(values), n, confidence)
     return Estimate(
         value=centre,
         low=centre - half,
@@ -40,25 +44,33 @@ def mean(values: Sequence[float], unit: str, confidence: float, over: str) -> Es
 def mean_z(values: Sequence[float], unit: str, confidence: float, over: str) -> Estimate:
     """Arithmetic mean with the normal interval, mean +- z s / sqrt(n), z = 1.96 at 95%, as chekkilla2016 printed it.
 
-    It takes s for known, so it is too narrow for few values: of five it covers 88%, not 95%. Otherwise as `mean`.
+    Replication only: it takes s for known, so it covers 70% of two values, 88% of five, 92% of ten, 94% of twenty, not
+    95%, and its method says that it is none of ours. Otherwise as `mean`.
     """
     found = mean(values, unit, confidence, over)
     if found.low is None:
         return found
     z = float(stats.norm.ppf(0.5 + confidence / 2))
     half = z * deviation(values) / math.sqrt(found.n)
-    method = f"mean over {over}, z interval ({z:.2f} standard errors)"
+    method = f"mean over {over}, z interval ({z:.2f} standard errors), as published: too narrow for few values"
     return found.model_copy(update={"low": found.value - half, "high": found.value + half, "method": method})
 
 
-def deviation(values: Sequence[float]) -> float:
-    """Standard deviation with n - 1; 0 below two values."""
-    return float(np.std(np.asarray(values, dtype=float), ddof=1)) if len(values) > 1 else 0.0
+def welch_degrees(part_a: float, n_a: int, part_b: float, n_b: int) -> float:
+    """Degrees of freedom of a difference of two means, whose variances (s^2 / n) are `part_a` and `part_b`.
 
-
-def t_quantile(confidence: float, degrees: float) -> float:
-    """The two-sided quantile of Student's t."""
-    return float(stats.t.ppf(0.5 + confidence / 2, degrees))
+    Satterthwaite's (B. L. Welch, Biometrika 34, 1947), but not above what they would be for equal spreads:
+    (1/a + 1/b)^2 / (1 / (a^2 (a - 1)) + 1 / (b^2 (b - 1))). For equal numbers this changes nothing. For unequal ones a
+    small sample whose spread is small by chance no longer passes for a sure one: identical systems with 2 against 5, 2
+    against 10 and 3 against 20 starts were called different 6%, 10% and 7% of the time, now 2%, 0.5% and 3%
+    (docs/explanation/coverage.md).
+    """
+    if part_a + part_b == 0:
+        return float(n_a + n_b - 2)
+    found = (part_a + part_b) ** 2 / (part_a**2 / (n_a - 1) + part_b**2 / (n_b - 1))
+    if n_a == n_b:
+        return found
+    return min(found, (1 / n_a + 1 / n_b) ** 2 / (1 / (n_a**2 * (n_a - 1)) + 1 / (n_b**2 * (n_b - 1))))
 
 
 def median_rank(n: int, confidence: float) -> int | None:
@@ -73,23 +85,46 @@ def median_rank(n: int, confidence: float) -> int | None:
     return k if k > 0 else None
 
 
+@functools.lru_cache(maxsize=1024)
+def median_ranks(n: int, confidence: float) -> tuple[int, float] | None:
+    """(k, share): the interval's lower end lies `share` of the way from x(k) to x(k + 1), the upper as far from above.
+
+    Whole ranks would cover 97%, 98% or 99%, as n falls. With g(k) what ranks k and n + 1 - k cover and I = (g(k) -
+    confidence) / (g(k) - g(k + 1)), the share is (n - k) I / (k + (n - 2 k) I): T. P. Hettmansperger, S. J. Sheather,
+    Confidence intervals based on interpolated order statistics, Statistics & Probability Letters 4, 1986; that it
+    hardly depends on the distribution: J. Nyblom, the same 14, 1992. None where `median_rank` is.
+    """
+    k = median_rank(n, confidence)
+    if k is None:
+        return None
+    outer, inner = (1 - 2 * float(stats.binom.cdf(rank - 1, n, 0.5)) for rank in (k, k + 1))
+    beyond = (outer - confidence) / (outer - inner)
+    return k, (n - k) * beyond / (k + (n - 2 * k) * beyond)
+
+
 def median(values: Sequence[float], unit: str, confidence: float) -> Estimate:
-    """Median with the order-statistic interval over trials; the ends are None below six trials (at 95%)."""
+    """Median with the interval of interpolated order statistics; the ends are None below six values (at 95%).
+
+    Simulated, it covers 94.3 to 95.3% of normal, uniform, exponential, t(3) and lognormal values from 6 on, and 93 to
+    95.5% where two modes lie apart.
+    """
     n = len(values)
-    ordered = sorted(values)
+    ordered = sorted(float(value) for value in values)
     centre = quantile(ordered, 0.5)
-    rank = median_rank(n, confidence) if n >= FEWEST_FOR_MEDIAN else None
-    if rank is None:
+    ranks = median_ranks(n, confidence) if n >= FEWEST_FOR_MEDIAN else None
+    if ranks is None:
         method = f"median; {n} trials are too few for an interval at {confidence:.0%}"
         return Estimate(value=centre, confidence=confidence, n=n, unit=unit, method=method)
+    k, share = ranks
+    low, high = ((1 - share) * side[k - 1] + share * side[k] for side in (ordered, ordered[::-1]))
     return Estimate(
         value=centre,
-        low=ordered[rank - 1],
-        high=ordered[n - rank],
+        low=low,
+        high=high,
         confidence=confidence,
         n=n,
         unit=unit,
-        method=f"median, order statistics {rank} and {n + 1 - rank} of {n} trials (binomial)",
+        method=f"median, order statistics {k} to {k + 1} and {n - k} to {n + 1 - k} of {n} trials, interpolated",
     )
 
 

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from steelyard.model.percentile import PERCENTILES, response_of
 from steelyard.model.study import Level
 from steelyard.model.trial import Responses, TrialRecord
+from steelyard.model.used import orders_of_treatment
 
 RESPONSES: tuple[str, ...] = tuple(Responses.model_fields)
 """Every response that a trial can have, in the order of the model."""
@@ -22,6 +24,7 @@ COUNTS = frozenset({"operations", "errors", "not_found"})
 
 CONTROL_REASON = "control (kept for drift and noise floor)"
 WARM_UP_REASON = "warm-up (fixed count)"
+TOO_FEW_REASON = "valid, but too few operations for this percentile"
 NO_VALUE_REASON = "valid, but without a value of this response"
 
 _PLAIN: dict[str, pl.DataType] = {
@@ -86,8 +89,9 @@ class TrialFrame:
             columns[name] = _factor_column(name, [record.treatment.get(name) for record in ordered])
         for name in RESPONSES:
             dtype = pl.Int64 if name in COUNTS else pl.Float64
-            columns[name] = pl.Series(name, [getattr(record.responses, name) for record in ordered], dtype=dtype)
-        columns["order_of_treatment"] = pl.Series("order_of_treatment", _orders(ordered, factors), dtype=pl.Int64)
+            columns[name] = pl.Series(name, [response_of(record, name) for record in ordered], dtype=dtype)
+        orders = orders_of_treatment(ordered, factors)
+        columns["order_of_treatment"] = pl.Series("order_of_treatment", orders, dtype=pl.Int64)
         data = pl.DataFrame(columns).with_columns(
             warm_up=(pl.col("order_of_treatment") <= warm_up_trials).fill_null(False),
         )
@@ -179,20 +183,6 @@ def _is_level(dtype: pl.DataType, name: str, level: Level) -> pl.Expr:
     return pl.col(name) == (str(level) if dtype == pl.String else level)
 
 
-def _orders(records: Sequence[TrialRecord], factors: Mapping[str, Sequence[Level]]) -> list[int | None]:
-    """For each record: which valid trial of its treatment within its start it is, by order in the start."""
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for index, record in enumerate(records):
-        if record.verdict.outcome == "valid":
-            key = (record.start, *(record.treatment.get(name) for name in factors))
-            groups.setdefault(key, []).append(index)
-    orders: list[int | None] = [None] * len(records)
-    for indices in groups.values():
-        for order, index in enumerate(sorted(indices, key=lambda i: (records[i].order_in_start, i)), start=1):
-            orders[index] = order
-    return orders
-
-
 def _why_left_out(row: Mapping[str, object], response: str) -> str:
     if row["outcome"] != "valid":
         reasons = row["reasons"]
@@ -202,4 +192,6 @@ def _why_left_out(row: Mapping[str, object], response: str) -> str:
         return CONTROL_REASON
     if row["warm_up"]:
         return WARM_UP_REASON
+    if row[response] is None and response in PERCENTILES:
+        return TOO_FEW_REASON if row["operations"] else NO_VALUE_REASON
     return NO_VALUE_REASON if row[response] is None else ""

@@ -12,83 +12,28 @@ s(n) = s1 (1 + sigma (n - 1) + kappa n (n - 1)), fitted to the time per operatio
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from scipy import optimize
+from scipy import stats
 
-from steelyard.analysis import estimates
 from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.lawfit import PARAMETERS, Interval, Law, Solution, bootstrap, columns, solve
 from steelyard.analysis.results import CurvePoint, LawFit, Treatment
 from steelyard.model.estimate import Estimate
 
-Law = Literal["usl", "amdahl", "linear"]
 Load = Literal["saturated", "single"]
 
 LAWS: tuple[Law, ...] = ("usl", "amdahl", "linear")
 FEWEST_SIZES = 5
 CURVE_POINTS = 60
-DRAWS = 4000
-FLOOR = 1e-9
-"""Keeps the logarithm defined while the optimiser looks at impossible parameters."""
-
-_PARAMETERS: dict[str, tuple[str, ...]] = {"usl": ("sigma", "kappa"), "amdahl": ("sigma",), "linear": ()}
-
-
-@dataclass(frozen=True)
-class Solution:
-    """Fitted theta = (log base, sigma, kappa ...), its covariance, and what is left."""
-
-    theta: np.ndarray[Any, Any]
-    covariance: np.ndarray[Any, Any]
-    degrees: int
-    squares: float
-
-
-def _columns(law: Law, sizes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """(n - 1) and n (n - 1), as many as the law has."""
-    return np.column_stack([sizes - 1, sizes * (sizes - 1)])[:, : len(_PARAMETERS[law])]
-
-
-def solve(law: Law, sizes: Sequence[float], demands: Sequence[float]) -> Solution:
-    """Least squares of log demand = log base + log(1 + sigma (n - 1) + kappa n (n - 1)): errors are proportional.
-
-    `demands` is s(n), or n / X(n); one per start. Covariance: s^2 (J'J)^-1 with s^2 = squares / (points - parameters).
-    Raises ValueError unless there are more points than parameters.
-    """
-    n, y = np.asarray(sizes, dtype=float), np.log(np.asarray(demands, dtype=float))
-    columns = _columns(law, n)
-    count = 1 + columns.shape[1]
-    if len(n) <= count:
-        raise ValueError(f"{len(n)} points cannot carry {count} parameters and an error")
-
-    def residuals(theta: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        return np.asarray(theta[0] + np.log(np.maximum(1 + columns @ theta[1:], FLOOR)) - y)
-
-    fit = optimize.least_squares(residuals, _first_guess(columns, np.exp(y)), x_scale="jac", xtol=1e-14, ftol=1e-14)
-    theta = np.asarray(fit.x, dtype=float)
-    jacobian = _gradient(columns, theta)
-    squares = float(np.sum(residuals(theta) ** 2))
-    degrees = len(n) - count
-    covariance = squares / degrees * np.linalg.pinv(jacobian.T @ jacobian)
-    return Solution(theta, covariance, degrees, squares)
-
-
-def _first_guess(columns: np.ndarray[Any, Any], demands: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Linear least squares of demand = a + b (n - 1) + c n (n - 1) and relative errors; sigma = b/a, kappa = c/a."""
-    design = np.column_stack([np.ones(len(demands)), columns]) / demands[:, None]
-    a, *rest = np.linalg.lstsq(design, np.ones(len(demands)), rcond=None)[0]
-    if a <= 0 or np.any(1 + columns @ np.asarray(rest) / a <= 0):
-        return np.asarray([math.log(float(demands.min())), *(0.0 for _ in rest)])
-    return np.asarray([math.log(a), *(value / a for value in rest)])
-
-
-def _gradient(columns: np.ndarray[Any, Any], theta: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    inner = np.maximum(1 + columns @ theta[1:], FLOOR)
-    return np.column_stack([np.ones(len(columns)), columns / inner[:, None]])
+FARTHEST = 1000.0
+"""Ends of a peak are looked for up to so many times the largest size."""
+HALVINGS = 50
+FLAT = 1e-9
+"""Below this kappa x largest size squared, and above 1 less this sigma, there is no peak to speak of."""
 
 
 def fit_law(
@@ -98,8 +43,9 @@ def fit_law(
 ) -> LawFit:  # fmt: skip
     """Fit a law to (size, value) of each start: throughput in operations/s (saturated) or ms per operation (single).
 
-    sigma, kappa: estimate +- t se; base: the same on its logarithm; the peak: percentiles of its value over draws of
-    the parameters from their multivariate t. Refused below five sizes, or where start means are too few for an error.
+    Intervals by bootstrap-t over residuals (`lawfit`), of the base on its logarithm; by t where the points lie on the
+    law or draws cannot be fitted, and `method` says so. Refused below five sizes, or where start means are too few for
+    an error.
     """
     sizes = [size for size, _ in points]
     unit = "ms/operation" if load == "single" else "operations/s"
@@ -107,34 +53,33 @@ def fit_law(
         "law": law, "load": load, "factor": factor, "others": dict(others or {}), "response": response, "unit": unit,
         "n": len(points), "sizes": len(set(sizes)),
     }  # fmt: skip
-    refusal = _refusal(sizes, [value for _, value in points], 1 + len(_PARAMETERS[law]))
+    refusal = _refusal(sizes, [value for _, value in points], 1 + len(PARAMETERS[law]))
     if refusal:
         return LawFit(**about, refusal=refusal)
     demands = [value if load == "single" else size / value for size, value in points]
     found = solve(law, sizes, demands)
-    quantile = estimates.t_quantile(confidence, found.degrees)
-    errors = np.sqrt(np.diag(found.covariance))
-    method = f"least squares on logarithms of start means, t interval with {found.degrees} degrees of freedom"
+    interval = Interval(found, bootstrap(columns(law, np.asarray(sizes, dtype=float)), found, rng), confidence)
+    method = f"least squares on logarithms of start means, {interval.how}"
 
-    def estimate(value: float, low: float, high: float, of: str, how: str = method) -> Estimate:
-        ends = sorted((low, high))
+    def estimate(ends: tuple[float, float, float], of: str) -> Estimate:
+        value, *limits = ends
         return Estimate(
-            value=value, low=ends[0], high=ends[1], confidence=confidence, n=len(points), unit=of, method=how
+            value=value, low=min(limits), high=max(limits), confidence=confidence, n=len(points), unit=of, method=method
         )
 
     sign = 1.0 if load == "single" else -1.0
-    base = [math.exp(sign * (found.theta[0] + step * quantile * errors[0])) for step in (0, -1, 1)]
-    parameters = {"base": estimate(base[0], base[1], base[2], unit)}
-    for index, name in enumerate(_PARAMETERS[law], start=1):
-        value, half = float(found.theta[index]), quantile * float(errors[index])
-        parameters[name] = estimate(value, value - half, value + half, "")
+    value, low, high = (math.exp(sign * min(one, 600.0)) for one in interval.of_parameter(0))
+    parameters = {"base": estimate((value, low, high), unit)}
+    for index, name in enumerate(PARAMETERS[law], start=1):
+        parameters[name] = estimate(interval.of_parameter(index), "")
     return LawFit(
         **about,
         parameters=parameters,
-        residual_sd=math.sqrt(found.squares / found.degrees),
+        residual_sd=_residual_sd(found, confidence),
         aicc=_aicc(len(points), found),
-        peak_nodes=_peak(found, confidence, len(points), rng) if law == "usl" else None,
-        curve=tuple(_curve(law, load, found, quantile, min(sizes), max(sizes))),
+        lack_of_fit_p=_lack_of_fit(sizes, demands, found),
+        peak_nodes=_peak(interval, len(points), max(sizes)) if law == "usl" else None,
+        curve=tuple(_curve(law, load, interval, min(sizes), max(sizes))),
     )
 
 
@@ -152,49 +97,89 @@ def _refusal(sizes: Sequence[float], values: Sequence[float], parameters: int) -
 def _aicc(n: int, found: Solution) -> float | None:
     """Hurvich and Tsai 1989: n log(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1), k counting the error's variance."""
     k = len(found.theta) + 1
-    if n - k - 1 <= 0 or found.squares <= 0:
+    if n - k - 1 <= 0 or found.exact:
         return None
     return n * math.log(found.squares / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
 
 
-def _peak(found: Solution, confidence: float, n: int, rng: np.random.Generator) -> Estimate | None:
-    sigma, kappa = float(found.theta[1]), float(found.theta[2])
-    if kappa <= 0 or sigma >= 1:
-        return None
-    scale = np.sqrt(found.degrees / rng.chisquare(found.degrees, DRAWS))[:, None]
-    normal = rng.multivariate_normal(np.zeros(2), found.covariance[1:, 1:], DRAWS, method="eigh")
-    draws = np.asarray([sigma, kappa]) + normal * scale
-    peaks = np.full(DRAWS, np.inf)
-    has = (draws[:, 1] > 0) & (draws[:, 0] < 1)
-    peaks[has] = np.sqrt((1 - draws[has, 0]) / draws[has, 1])
-    peaks[draws[:, 0] >= 1] = 0.0
-    ordered = np.sort(peaks)
-    low = float(ordered[int((1 - confidence) / 2 * DRAWS)])
-    high = float(ordered[min(DRAWS - 1, math.ceil((1 + confidence) / 2 * DRAWS))])
-    return Estimate(
-        value=math.sqrt((1 - sigma) / kappa),
-        low=low if math.isfinite(low) else None,
-        high=high if math.isfinite(high) else None,
-        confidence=confidence,
-        n=n,
-        unit="nodes",
-        method=f"sqrt((1 - sigma) / kappa), percentiles of {DRAWS} draws of the parameters (multivariate t)",
+def _residual_sd(found: Solution, confidence: float) -> Estimate:
+    """sqrt(squares / degrees) of logarithms, with a chi-squared interval."""
+    tail = (1 - confidence) / 2
+    value, low, high = (
+        math.sqrt(found.squares / by)
+        for by in (
+            found.degrees,
+            float(stats.chi2.ppf(1 - tail, found.degrees)),
+            float(stats.chi2.ppf(tail, found.degrees)),
+        )
     )
+    return Estimate(
+        value=value, low=low, high=high, confidence=confidence, n=len(found.residuals), unit="",
+        method=f"standard deviation of residuals of the logarithm, chi-squared interval with {found.degrees} degrees "
+        "of freedom",
+    )  # fmt: skip
 
 
-def _curve(law: Law, load: Load, found: Solution, quantile: float, low: float, high: float) -> list[CurvePoint]:
+def _lack_of_fit(sizes: Sequence[float], demands: Sequence[float], found: Solution) -> float | None:
+    """p of the F test that the sizes' means lie on the law, against what starts of one size differ (N. R. Draper,
+    H. Smith, Applied Regression Analysis, 3rd edition, section 2.1); None without starts of one size that differ."""
+    groups: dict[float, list[float]] = {}
+    for size, demand in zip(sizes, demands, strict=True):
+        groups.setdefault(size, []).append(math.log(demand))
+    pure = sum(float(np.sum((np.asarray(one) - np.mean(one)) ** 2)) for one in groups.values())
+    pure_df = len(sizes) - len(groups)
+    lack_df = found.degrees - pure_df
+    if pure_df < 1 or lack_df < 1 or math.sqrt(pure / len(sizes)) < FLAT:
+        return None
+    f = max(found.squares - pure, 0.0) / lack_df / (pure / pure_df)
+    return float(stats.f.sf(f, lack_df, pure_df))
+
+
+def _peak(interval: Interval, n: int, largest: float) -> Estimate | None:
+    """Size of the greatest throughput: all m for which 1 - sigma - kappa m^2 is not told from 0 (Fieller's way)."""
+    sigma, kappa = float(interval.found.theta[1]), float(interval.found.theta[2])
+    if kappa * largest**2 <= FLAT or sigma >= 1 - FLAT:
+        return None
+    square = (1 - sigma) / kappa
+
+    def holds(m: float) -> bool:
+        slope = np.asarray([0.0, -1.0, -m])
+        _, low, high = interval.of(lambda theta: 1 - theta[..., 1] - m * theta[..., 2], lambda theta: slope)
+        return low <= 0 <= high
+
+    most = (FARTHEST * largest) ** 2
+    low = 0.0 if holds(0.0) else _end(holds, square, 0.0)
+    high = None if square >= most or holds(most) else _end(holds, square, most)
+    return Estimate(
+        value=math.sqrt(square), low=math.sqrt(low), high=None if high is None else math.sqrt(high),
+        confidence=interval.confidence, n=n, unit="nodes",
+        method=f"sqrt((1 - sigma) / kappa), sizes at which the slope is not told from 0, {interval.how}"
+        f"{'; no upper end: the law may have no peak' if high is None else ''}",
+    )  # fmt: skip
+
+
+def _end(holds: Callable[[float], bool], inside: float, outside: float) -> float:
+    """Where `holds` turns false between a point inside and one outside, halved in logarithms where it can be."""
+    for _ in range(HALVINGS):
+        middle = math.sqrt(inside * outside) if outside > 0 else inside / 2
+        if outside == 0.0 and middle < FLAT:
+            return 0.0
+        inside, outside = (middle, outside) if holds(middle) else (inside, middle)
+        if abs(inside - outside) < FLAT * max(inside, outside):
+            break
+    return inside
+
+
+def _curve(law: Law, load: Load, interval: Interval, low: float, high: float) -> list[CurvePoint]:
     steps = int(min(CURVE_POINTS, max(2, 4 * (high - low) + 1)))
-    sizes = np.linspace(low, high, steps)
-    columns = _columns(law, sizes)
-    gradient = _gradient(columns, found.theta)
-    centre = found.theta[0] + np.log(np.maximum(1 + columns @ found.theta[1:], FLOOR))
-    half = quantile * np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", gradient, found.covariance, gradient), 0.0))
-    ends = [np.exp(np.clip(centre + step * half, -600, 600)) for step in (0, -1, 1)]
-    value, one, other = ends if load == "single" else [sizes / end for end in ends]
-    return [
-        CurvePoint(level=float(n), value=float(v), low=float(min(a, b)), high=float(max(a, b)))
-        for n, v, a, b in zip(sizes, value, one, other, strict=True)
-    ]
+    found = []
+    for size in np.linspace(low, high, steps):
+        ends = [math.exp(min(max(one, -600.0), 600.0)) for one in interval.of_height(columns(law, np.asarray([size])))]
+        value, one, other = ends if load == "single" else [size / end for end in ends]
+        found.append(
+            CurvePoint(level=float(size), value=float(value), low=float(min(one, other)), high=float(max(one, other)))
+        )
+    return found
 
 
 def law_points(frame: TrialFrame, load: Load, factor: str, others: Treatment) -> list[tuple[float, float]]:

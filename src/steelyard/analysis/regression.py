@@ -1,18 +1,27 @@
-"""Straight lines over a numeric hard-to-change factor: as published, and at the level that was randomised."""
+"""Straight lines over a numeric factor: as published, and at the level that was randomised.
+
+Over a hard-to-change factor the honest form fits start means; over one that varies within starts it fits each start by
+itself, and the starts' slopes are what is counted.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import polars as pl
 from scipy import stats
 
 from steelyard.analysis import estimates
+from steelyard.analysis.ancova import numeric
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.results import UNITS, Fit, Regression, Treatment, part
 from steelyard.analysis.summary import exclusions
 from steelyard.model.estimate import Estimate
 
+FEWEST_STARTS = 2
+FEWEST_LEVELS = 3
+"""Two levels are a comparison, not a line; the factor of sizes has its line from two on, as published."""
 FEWEST_POINTS = 3
 """Two points leave no degree of freedom for an error."""
 
@@ -61,7 +70,7 @@ def _level(value: float, n: int, unit: str, confidence: float) -> Fit:
 
 
 def regress(frame: TrialFrame, response: str, factor: str, others: Treatment, confidence: float = 0.95) -> Regression:
-    """The response over a numeric hard factor, other factors fixed: over trials and over start means."""
+    """The response over a numeric factor, other factors fixed: over trials, and over start means or within starts."""
     unit = UNITS[response]
     rows = frame.values(response, others).filter(pl.col(factor).is_not_null())
     x = [float(level) for level in rows[factor]]
@@ -70,7 +79,12 @@ def regress(frame: TrialFrame, response: str, factor: str, others: Treatment, co
     per_level = starts.group_by(factor).len()["len"].to_list()
     repeated = max(per_level, default=0) > 1
     honest = None
-    if repeated:
+    if factor not in frame.hard:
+        honest = _within_starts(starts, response, factor, unit, confidence)
+        note = "" if honest else f"Fewer than two starts have two levels of {factor} each: no error term for its slope."
+    else:
+        note = ""
+    if repeated and factor in frame.hard:
         honest = line(
             [float(level) for level in starts[factor]],
             [float(value) for value in starts[response]],
@@ -84,12 +98,37 @@ def regress(frame: TrialFrame, response: str, factor: str, others: Treatment, co
         response=response,
         unit=unit,
         n=len(x),
-        starts=starts.height,
+        starts=starts["start"].n_unique(),
         excluded=sum(exclusion.trials for exclusion in exclusions(frame, response, others)),
         published=line(x, y, unit, confidence, "trials, counted as independent"),
         honest=honest,
-        note=_note(factor, starts[factor].n_unique(), starts.height, repeated, honest is not None),
-    )
+        note=note if factor not in frame.hard
+        else _note(factor, starts[factor].n_unique(), starts.height, repeated, honest is not None),
+    )  # fmt: skip
+
+
+def _within_starts(cells: pl.DataFrame, response: str, factor: str, unit: str, confidence: float) -> Fit | None:
+    """Mean of the starts' own slopes and intercepts, t over starts; None below two starts with a line.
+
+    A start is one unit: what its slopes differ from each other's is the error, so the factor's effect may change from
+    start to start (summary measures: J. N. S. Matthews et al., British Medical Journal 300, 1990).
+    """
+    slopes, intercepts = [], []
+    for one in cells.partition_by("start", maintain_order=True):
+        if one[factor].n_unique() > 1:
+            fit = stats.linregress([float(x) for x in one[factor]], [float(y) for y in one[response]])
+            slopes.append(float(fit.slope))
+            intercepts.append(float(fit.intercept))
+    if len(slopes) < FEWEST_STARTS:
+        return None
+    over = "the starts' own slopes"
+    slope = estimates.mean(slopes, f"{unit} per step", confidence, over)
+    errors = [estimates.deviation(values) / math.sqrt(len(values)) for values in (slopes, intercepts)]
+    p = float(2 * stats.t.sf(abs(slope.value) / errors[0], len(slopes) - 1)) if errors[0] > 0 else None
+    return Fit(
+        slope=slope, intercept=estimates.mean(intercepts, unit, confidence, "the starts' own intercepts"), p=p,
+        std_err=errors[0], intercept_std_err=errors[1], n=len(slopes),
+    )  # fmt: skip
 
 
 def _note(factor: str, levels: int, starts: int, repeated: bool, fitted: bool) -> str:
@@ -109,3 +148,11 @@ def _note(factor: str, levels: int, starts: int, repeated: bool, fitted: bool) -
 def regressions(frame: TrialFrame, response: str, factor: str, confidence: float = 0.95) -> tuple[Regression, ...]:
     """One regression for each combination of the other factors."""
     return tuple(regress(frame, response, factor, others, confidence) for others in frame.others(factor))
+
+
+def other_regressions(
+    frame: TrialFrame, response: str, size: str | None, confidence: float = 0.95
+) -> tuple[Regression, ...]:
+    """The same over every other numeric factor with three levels or more."""
+    names = [name for name in numeric(frame, FEWEST_LEVELS) if name != size]
+    return tuple(one for name in names for one in regressions(frame, response, name, confidence))

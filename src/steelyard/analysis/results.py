@@ -11,18 +11,25 @@ from pydantic import Field
 
 from steelyard.analysis.findings import (
     AnovaTerm,
+    ChangePoint,
+    Coefficient,
+    Course,
     Differential,
     Effect,
     EffectLine,
+    NoiseFloor,
     OneWay,
     PartMean,
     PostHoc,
     Shape,
     Speedup,
     Steady,
+    VarianceComponents,
 )
+from steelyard.analysis.merits import MainEffect, Merit, Overall, Scaling, TrialPercentile
 from steelyard.model.base import Value
 from steelyard.model.estimate import Estimate
+from steelyard.model.stopping import Decision
 from steelyard.model.study import Level
 
 UNITS: dict[str, str] = {
@@ -100,15 +107,17 @@ class Summary(Value):
     mean_of_starts: Estimate | None = None
     """Mean of start means, t interval with starts - 1 degrees of freedom: speaks for new starts too. None with one
     start."""
-    sd: float | None = None
-    """Standard deviation over trials (n - 1); None below two trials."""
-    min: float | None = None
-    q1: float | None = None
+    sd: Estimate | None = None
+    """Standard deviation over trials (n - 1), chi-squared interval; None below two trials."""
+    min: Estimate | None = None
+    """As `max` and `range` without an interval: what was measured, not what would be measured again."""
+    q1: Estimate | None = None
+    """As `q3` with an order-statistic interval; None ends below 13 trials."""
     median: Estimate | None = None
     """Its interval is the order-statistic interval; None ends below six trials."""
-    q3: float | None = None
-    max: float | None = None
-    range: float | None = None
+    q3: Estimate | None = None
+    max: Estimate | None = None
+    range: Estimate | None = None
     start_means: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -234,6 +243,8 @@ class WarmUp(Value):
     """warm-up: a beginning to drop, level after it; steady: level from the first trial; drifting: a trend remains after
     the cut; none: no steady state can be shown."""
     detail: str
+    changes: tuple[ChangePoint, ...] = ()
+    """Change points over all valid trials of the start."""
     mean_all: Estimate
     mean_fixed: Estimate | None = None
     mean_detected: Estimate | None = None
@@ -265,6 +276,24 @@ class Comparison(Value):
     starts_baseline: int
     starts_level: int
     excluded: int
+    p: float | None = None
+    """Two-sided p that the ratio is 1, by the test whose interval `ratio` has; None below two starts a level."""
+    p_holm: float | None = None
+    """The same with Holm's correction over the `family`: all comparisons of the study's response that have a p."""
+    family: int = 0
+    survives_holm: bool | None = None
+    """Whether a verdict that says a difference still would at `p_holm`; None where the verdict says none."""
+    more_starts: int | None = None
+    """Where undecided: further starts a level that would decide with a chance of 80% (`decide.more_starts`)."""
+    more_s: float | None = None
+    """How long these would take by the study's own pace, seconds."""
+    floor_percent: Estimate | None = None
+    """Change that 95% (the confidence) of comparisons of identical systems with as many starts and trials stay below;
+    None where no noise floor is known."""
+    floor_source: str = ""
+    """Where that floor comes from, in words."""
+    within_noise: bool = False
+    """The interval leaves 1 out, but lies within the floor: undecided."""
 
 
 class CurvePoint(Value):
@@ -293,14 +322,34 @@ class LawFit(Value):
     parameters: dict[str, Estimate] = Field(default_factory=dict)
     """usl: base, sigma (contention), kappa (coherency); amdahl: base, sigma; linear: base. base is throughput of one
     node (saturated) or the time of one operation on one node in ms (single)."""
-    residual_sd: float | None = None
+    residual_sd: Estimate | None = None
+    """Of the logarithm."""
     aicc: float | None = None
     """Akaike's criterion, corrected for small n: compares laws fitted to the same points; smaller is better."""
+    weight: float | None = None
+    """Akaike's weight among the laws fitted to the same points: how far the data speak for this one, 0 to 1."""
+    lack_of_fit_p: float | None = None
+    """p of the F test that the sizes' means lie on the law; None where no size has two starts that differ."""
     peak_nodes: Estimate | None = None
     """Size of the greatest throughput, sqrt((1 - sigma) / kappa); None where the law has none."""
     curve: tuple[CurvePoint, ...] = ()
     refusal: str = ""
     """Why nothing was fitted; empty if something was."""
+
+
+class LawChoice(Value):
+    """Which law the data prefer on one line, in a sentence."""
+
+    factor: str
+    others: Treatment
+    load: Literal["saturated", "single"]
+    response: str
+    n: int
+    """Points fitted: start means."""
+    sizes: int
+    law: str | None = None
+    """The preferred law; None where none was fitted, or the data do not decide."""
+    sentence: str
 
 
 class Drift(Value):
@@ -311,17 +360,6 @@ class Drift(Value):
     """Slope of log(value / treatment's geometric mean) over time of day, per cent an hour."""
     per_position_percent: Estimate | None = None
     """The same over the order within the start, per cent a trial."""
-    sentence: str
-
-
-class NoiseFloor(Value):
-    """How much identical trials differ on this site: control trials and trials of the same treatment in their block."""
-
-    control_trials: int
-    blocks: int
-    """Blocks with at least two trials of the control's treatment, one of them a control."""
-    cv: Estimate | None = None
-    """Coefficient of variation within a block, pooled over blocks; as a fraction."""
     sentence: str
 
 
@@ -354,6 +392,10 @@ class Results(Value):
     other_summaries: tuple[Summary, ...]
     """Every other response that some trial has, one per treatment and response."""
     regressions: tuple[Regression, ...]
+    other_regressions: tuple[Regression, ...] = ()
+    """Over every other numeric factor with three levels or more."""
+    coefficients: tuple[Coefficient, ...] = ()
+    """All factors at once, where two numeric ones vary or more."""
     size_lines: tuple[SizeLine, ...]
     boxes: tuple[Box, ...]
     points: tuple[Point, ...]
@@ -361,8 +403,11 @@ class Results(Value):
     warm_ups: tuple[WarmUp, ...]
     comparisons: tuple[Comparison, ...]
     laws: tuple[LawFit, ...]
+    law_choices: tuple[LawChoice, ...] = ()
     drift: Drift
     noise_floor: NoiseFloor
+    stopping: Decision | None = None
+    """Of the stopping rule, after the last whole block; None without a rule, or where the plan is not known."""
     effects: tuple[Effect, ...] = ()
     effect_lines: tuple[EffectLine, ...] = ()
     differentials: tuple[Differential, ...] = ()
@@ -371,8 +416,22 @@ class Results(Value):
     one_ways: tuple[OneWay, ...] = ()
     post_hoc: tuple[PostHoc, ...] = ()
     shapes: tuple[Shape, ...] = ()
+    courses: tuple[Course, ...] = ()
+    """Over the study: all treatments together, then each."""
+    variance: tuple[VarianceComponents, ...] = ()
+    """Of every response: all treatments together, then each."""
     steady: tuple[Steady, ...] = ()
     """Steady state within each used trial; empty as `parts`."""
+    percentiles: tuple[TrialPercentile, ...] = ()
+    """Percentiles within each used trial; empty as `parts`."""
+    scaling: tuple[Scaling, ...] = ()
+    """Speed-up and efficiency over sizes; empty where no factor is a size."""
+    overall: tuple[Overall, ...] = ()
+    """Geometric means of ratios over the levels of the other factors; empty with one factor."""
+    main_effects: tuple[MainEffect, ...] = ()
+    """Of a fractional design, which has few pairs of treatments that differ in one factor only."""
+    merits: tuple[Merit, ...] = ()
+    """Cost and energy beside throughput."""
     parts: tuple[PartMean, ...] = ()
     """Mean value analysis; empty where no series within trials was handed over."""
 

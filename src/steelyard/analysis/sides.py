@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from scipy import stats
-
-from steelyard.analysis import estimates
-from steelyard.analysis.compare import judge, number, paired_starts, percent, ratio_between, signed
+from steelyard.analysis import decide, estimates, noise
+from steelyard.analysis.compare import judge, paired_starts, percent, ratio_between, signed, units
+from steelyard.analysis.contrast import Samples, equivalence
+from steelyard.analysis.decide import number
 from steelyard.analysis.effects import cliffs_delta, hedges_g
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.results import LABELS, UNITS, Treatment, label
@@ -26,8 +26,6 @@ from steelyard.model.study import Level
 
 SideVerdict = Literal["slower", "faster", "higher", "lower", "equivalent", "undecided", "descriptive"]
 DECIDED = frozenset({"slower", "faster", "higher", "lower", "equivalent"})
-MOST_STARTS = 1000
-"""Beyond so many starts a side, more of them is no advice."""
 WORDS_OF_EFFECT = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"), (math.inf, "large"))
 """Cohen 1988, Statistical Power Analysis, section 2.2: small from 0.2, medium from 0.5, large from 0.8."""
 
@@ -69,8 +67,28 @@ class Contrast(Value):
     equivalence_percent: Estimate | None = None
     """The interval of the change that lies within the margin if the sides are equivalent: confidence 1 - 2 alpha, which
     makes two one-sided tests at alpha of it (Schuirmann 1987)."""
-    more_starts: int | None = None
-    """About so many more starts a side would decide, if the change and the spread stay as they are."""
+    more: decide.More | None = None
+    """Where undecided: so many more starts a side would decide with a chance of 80%, if change and spread stay."""
+    more_s: float | None = None
+    """How long these would take by the pace of the stores, seconds: a block more of each for a start more a side."""
+    p: float | None = None
+    """Two-sided p that the ratio is 1, by the test whose interval `ratio` has; None below two starts a side."""
+    p_holm: float | None = None
+    """The same with Holm's correction over the `family`: all comparisons of this command that have a p."""
+    tost_p: float | None = None
+    """The greater p of the two one-sided tests; None without a margin."""
+    tost_p_holm: float | None = None
+    """The same with Holm's correction over the family."""
+    family: int = 0
+    survives_holm: bool | None = None
+    """Whether the verdict would still be given at the corrected p of its own test: `p_holm` for a difference,
+    `tost_p_holm` for equivalence; None for the other verdicts."""
+    floor_percent: Estimate | None = None
+    """Change that 95% (the confidence) of comparisons of identical systems with as many starts and trials stay below:
+    of two stores the greater of theirs. None where a side has no noise floor."""
+    floor_source: str = ""
+    within_noise: bool = False
+    """The interval leaves 1 out, but lies within the floor: undecided."""
     paired: bool
     n_a: int
     n_b: int
@@ -132,16 +150,58 @@ def _cells(side: Side, shared: Sequence[str], letter: str) -> dict[tuple[Level, 
 
 
 def contrasts(
-    a: Side, b: Side, found: Pairing, response: str, confidence: float, margin_percent: float | None = None
-) -> tuple[Contrast, ...]:
-    """Every cell that both sides have used trials of; without a value of the response on a side there is none."""
-    every = (_contrast(a, b, cell, response, confidence, margin_percent) for cell in found.both)
-    return tuple(one for one in every if one is not None)
+    a: Side, b: Side, found: Pairing, response: str, confidence: float, margin_percent: float | None = None,
+    floors: tuple[noise.Floors, noise.Floors] | None = None,
+) -> tuple[Contrast, ...]:  # fmt: skip
+    """Every cell that both sides have used trials of; without a value of the response on a side there is none.
+
+    `floors`: what either side's study is judged against.
+    """
+    paces = {id(side.frame): decide.block_s(side.frame) for side in (a, b)}
+    pace_s = None if None in paces.values() else sum(one for one in paces.values() if one is not None)
+    every = [_contrast(a, b, cell, response, confidence, margin_percent, pace_s) for cell in found.both]
+    known = [one for one in every if one is not None]
+    return _adjusted([_beside_floor(a, b, one, floors) for one in known] if floors else known)
+
+
+def _beside_floor(a: Side, b: Side, one: Contrast, floors: tuple[noise.Floors, noise.Floors]) -> Contrast:
+    """With the floor; a difference whose whole interval lies within it is undecided, as in the report."""
+    trials = [
+        {start: n for start, _, n in start_means(side.frame.values(one.response, treatment), one.response)}
+        for side, treatment in ((a, one.a), (b, one.b))
+    ]
+    both = [start for start in trials[0] if start in trials[1]] if one.paired else []
+    counts = [[side[start] for start in both or side] for side in trials]
+    floor = noise.of_two(floors, one.response, counts[0], counts[1], one.paired)
+    if floor is None:
+        return one
+    known: dict[str, object] = {"floor_percent": floor.percent, "floor_source": floor.words}
+    if one.verdict in decide.DIFFERENT and noise.within_noise(one.ratio, floor.percent):
+        why = noise.noise_words(one.change_percent, floor)
+        said = f"{_head(a, b, one.cell)}: {why}"
+        known |= {"verdict": "undecided", "within_noise": True, "sentence": said, "why": why}
+    return one.model_copy(update=known)
+
+
+def _adjusted(found: Sequence[Contrast]) -> tuple[Contrast, ...]:
+    """With Holm's correction over all of them; the verdict stays the interval's and says what does not survive."""
+    p_holm, tost_holm = decide.holm([one.p for one in found]), decide.holm([one.tost_p for one in found])
+    family = sum(one.p is not None for one in found)
+    done = []
+    for one, p, tost_p in zip(found, p_holm, tost_holm, strict=True):
+        own, corrected = (one.tost_p, tost_p) if one.verdict == "equivalent" else (one.p, p)
+        holds = None
+        if one.verdict in DECIDED and corrected is not None:
+            holds = corrected < 1 - one.ratio.confidence
+        said = one.sentence + (f"; {decide.lost(family, own, corrected)}" if holds is False else "")
+        known = {"p_holm": p, "tost_p_holm": tost_p, "family": family, "survives_holm": holds, "sentence": said}
+        done.append(one.model_copy(update=known))
+    return tuple(done)
 
 
 def _contrast(
     a: Side, b: Side, cell: tuple[Treatment, Treatment, Treatment], response: str, confidence: float,
-    margin: float | None,
+    margin: float | None, pace_s: float | None,
 ) -> Contrast | None:  # fmt: skip
     common, treatment_a, treatment_b = cell
     rows = a.frame.values(response, treatment_a), b.frame.values(response, treatment_b)
@@ -155,13 +215,13 @@ def _contrast(
     if ratio is None:
         return None
     both = paired_starts(means_a, means_b, same_starts)
+    values = units(means_a, means_b, both)
     change = percent(ratio)
     within = None if margin is None else percent(_inner(means_a, means_b, same_starts, confidence))
     verdict = _verdict(response, ratio, within, margin)
-    effect, delta = effect_of(means_a, means_b, both, confidence)
-    more = more_starts(ratio, len(both) or min(len(means_a), len(means_b)), bool(both), margin)
-    more = more if verdict == "undecided" else None
-    why = _why(verdict, change, (len(means_a), len(means_b)), margin, more)
+    effect, delta = effect_of(*values, bool(both), confidence)
+    more = decide.more_starts(*values, bool(both), margin, confidence) if verdict == "undecided" else None
+    why = _why(verdict, change, (len(means_a), len(means_b)), margin, decide.Forecast(more, pace_s))
     left_out = (exclusions(a.frame, response, treatment_a), exclusions(b.frame, response, treatment_b))
     unit = UNITS[response]
     return Contrast(
@@ -171,8 +231,11 @@ def _contrast(
         ratio=ratio, change_percent=change, effect=effect, delta=delta, effect_words=effect_words(effect),
         verdict=verdict,
         sentence=_sentence(_head(a, b, common), response, change, within, verdict, margin, why), why=why,
-        margin_percent=margin, equivalence_percent=within, more_starts=more, paired=bool(both),
-        n_a=rows[0].height, n_b=rows[1].height, starts_a=len(means_a), starts_b=len(means_b),
+        margin_percent=margin, equivalence_percent=within, more=more,
+        more_s=None if more is None or pace_s is None else more.starts * pace_s,
+        p=decide.p_of_change(*values, bool(both)),
+        tost_p=equivalence(Samples("start means", bool(both), *values), margin, confidence)[1],
+        paired=bool(both), n_a=rows[0].height, n_b=rows[1].height, starts_a=len(means_a), starts_b=len(means_b),
         excluded=sum(one.trials for found in left_out for one in found),
     )  # fmt: skip
 
@@ -204,16 +267,11 @@ def limits_percent(margin: float) -> tuple[float, float]:
 
 
 def effect_of(
-    a: Mapping[str, float], b: Mapping[str, float], both: Sequence[str], confidence: float
+    a: Sequence[float], b: Sequence[float], paired: bool, confidence: float
 ) -> tuple[Estimate | None, Estimate | None]:
-    """Hedges' g and Cliff's delta over start means, of the starts that served both sides if there are such.
-
-    No g of two pairs: Hedges' correction is 0 there.
-    """
-    means_a = [a[start] for start in both] or list(a.values())
-    means_b = [b[start] for start in both] or list(b.values())
-    g = None if len(both) == 2 else hedges_g(means_a, means_b, confidence, "start means", bool(both))
-    return g, cliffs_delta(means_a, means_b, confidence, "start means")
+    """Hedges' g and Cliff's delta over start means. No g of two pairs: Hedges' correction is 0 there."""
+    g = None if paired and len(a) == 2 else hedges_g(a, b, confidence, "start means", paired)
+    return g, cliffs_delta(a, b, confidence, "start means")
 
 
 def effect_words(effect: Estimate | None) -> str:
@@ -221,30 +279,8 @@ def effect_words(effect: Estimate | None) -> str:
     return "" if effect is None else next(word for end, word in WORDS_OF_EFFECT if abs(effect.value) < end)
 
 
-def more_starts(ratio: Estimate, starts: int, is_paired: bool, margin: float | None) -> int | None:
-    """How many more starts a side would decide, if change and spread stay as they are; None if not even MOST_STARTS.
-
-    With a margin: until the interval lies within it, or else leaves 0 out, whichever comes first. The half width goes
-    with t / sqrt(starts).
-    """
-    if ratio.low is None or ratio.high is None or ratio.low <= 0:
-        return None
-    tail, centre = (1 - ratio.confidence) / 2, abs(math.log(ratio.value))
-
-    def quantile(n: int, share: float) -> float:
-        return float(stats.t.ppf(share, n - 1 if is_paired else 2 * n - 2))
-
-    spread = math.log(ratio.high / ratio.low) / 2 * math.sqrt(starts) / quantile(starts, 1 - tail)
-    room = math.log1p(margin / 100) - centre if margin is not None else 0.0
-    for n in range(starts + 1, MOST_STARTS + 1):
-        error = spread / math.sqrt(n)
-        if quantile(n, 1 - tail) * error < centre or quantile(n, 1 - 2 * tail) * error < room:
-            return n - starts
-    return None
-
-
 def _why(
-    verdict: SideVerdict, change: Estimate, starts: tuple[int, int], margin: float | None, more: int | None
+    verdict: SideVerdict, change: Estimate, starts: tuple[int, int], margin: float | None, would: decide.Forecast
 ) -> str:
     if verdict == "descriptive":
         if min(starts) < 2:
@@ -253,12 +289,9 @@ def _why(
     if verdict != "undecided":
         return ""
     room = "" if margin is None else f" and reaches beyond the margin of {number(margin)}%"
-    if more is not None:
-        would = f"about {more} more start{'' if more == 1 else 's'} a side would decide"
-    else:
-        would = f"not even {MOST_STARTS:,} starts a side would decide" + ("" if margin else " without a --margin")
     ends = f"[{signed(change.low or 0)}, {signed(change.high or 0)}]%"
-    return f"{ends} includes 0{room}; {would}, if change and spread stay as they are"
+    without = " without a --margin" if would.more is None and margin is None else ""
+    return f"{ends} includes 0{room}; {would.words()}{without}"
 
 
 def _head(a: Side, b: Side, common: Treatment) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from steelyard.analysis import estimates
+from steelyard.analysis import estimates, spreads
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.results import (
     UNITS,
@@ -65,13 +65,13 @@ def summarise(frame: TrialFrame, response: str, treatment: Treatment, confidence
         mean=estimates.mean(values, unit, confidence, "trials"),
         mean_z=estimates.mean_z(values, unit, confidence, "trials"),
         mean_of_starts=estimates.mean(means, unit, confidence, "start means") if len(means) > 1 else None,
-        sd=estimates.deviation(values) if len(values) > 1 else None,
-        min=min(values),
-        q1=estimates.quantile(values, 0.25),
+        sd=spreads.standard_deviation(values, unit, confidence),
+        min=spreads.extreme(min(values), len(values), unit, confidence, "least"),
+        q1=spreads.quartile(values, 0.25, unit, confidence),
         median=estimates.median(values, unit, confidence),
-        q3=estimates.quantile(values, 0.75),
-        max=max(values),
-        range=max(values) - min(values),
+        q3=spreads.quartile(values, 0.75, unit, confidence),
+        max=spreads.extreme(max(values), len(values), unit, confidence, "greatest"),
+        range=spreads.extreme(max(values) - min(values), len(values), unit, confidence, "greatest less least"),
         start_means=tuple(means),
         notes=_notes(len(values), len(means)),
     )

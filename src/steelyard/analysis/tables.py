@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from steelyard.analysis import stopping
 from steelyard.analysis.columns import ESTIMATE, Column
 from steelyard.analysis.columns import OF_RESPONSE as _OF_RESPONSE
 from steelyard.analysis.columns import OF_UNIT as _OF_UNIT
@@ -19,6 +20,11 @@ from steelyard.analysis.results import LABELS, Results
 from steelyard.model.estimate import Estimate
 
 Row = Mapping[str, Any]
+
+
+def _value_of(name: str) -> Callable[[Any], Any]:
+    """The bare number of an estimate that never has an interval."""
+    return lambda one: None if getattr(one, name) is None else getattr(one, name).value
 
 
 def _summary() -> tuple[Column, ...]:
@@ -33,13 +39,13 @@ def _summary() -> tuple[Column, ...]:
         Column("mean", f"mean over trials, {_OF_UNIT}", ESTIMATE),
         Column("mean_z", f"the same mean with a normal interval, {_OF_UNIT}", ESTIMATE),
         Column("mean_of_starts", f"mean over start means, {_OF_UNIT}", ESTIMATE),
-        Column("sd", f"standard deviation over trials (n - 1), {_OF_UNIT}", pl.Float64),
-        Column("min", f"least value, {_OF_UNIT}", pl.Float64),
-        Column("q1", f"first quartile, {_OF_UNIT}", pl.Float64),
+        Column("sd", f"standard deviation over trials (n - 1), {_OF_UNIT}", ESTIMATE),
+        Column("min", f"least value, {_OF_UNIT}", pl.Float64, _value_of("min")),
+        Column("q1", f"first quartile, {_OF_UNIT}", ESTIMATE),
         Column("median", f"median, {_OF_UNIT}", ESTIMATE),
-        Column("q3", f"third quartile, {_OF_UNIT}", pl.Float64),
-        Column("max", f"greatest value, {_OF_UNIT}", pl.Float64),
-        Column("range", f"greatest minus least value, {_OF_UNIT}", pl.Float64),
+        Column("q3", f"third quartile, {_OF_UNIT}", ESTIMATE),
+        Column("max", f"greatest value, {_OF_UNIT}", pl.Float64, _value_of("max")),
+        Column("range", f"greatest minus least value, {_OF_UNIT}", pl.Float64, _value_of("range")),
     )
 
 
@@ -125,6 +131,16 @@ _COMPARISON = (
     Column("starts_baseline", "starts of the baseline", pl.Int64),
     Column("starts_level", "starts of the level", pl.Int64),
     Column("excluded", "trials (attempts) of both that were left out", pl.Int64),
+    Column("more_starts", "where undecided: further starts a level that would decide, starts", pl.Int64),
+    Column("more_s", "how long these would take by the study's pace, seconds", pl.Float64),
+    Column("p", "two-sided p that the ratio is 1, without unit", pl.Float64),
+    Column("p_holm", "the same, Holm's correction over the family, without unit", pl.Float64),
+    Column("family", "comparisons of the family of Holm's correction", pl.Int64),
+    Column("survives_holm", "whether a verdict of a difference survives Holm's correction", pl.Boolean),
+    Column("within_noise", "the interval leaves 1 out but lies within the noise floor: undecided", pl.Boolean),
+    Column("floor_percent", "change that comparisons of identical systems, of as many starts and trials, stay below, %",
+           ESTIMATE),
+    Column("floor_source", "where that floor comes from", pl.String),
 )
 
 _LAW = (
@@ -138,8 +154,10 @@ _LAW = (
     Column("sigma", "contention, without unit", ESTIMATE, lambda one: one.parameters.get("sigma")),
     Column("kappa", "coherency, without unit", ESTIMATE, lambda one: one.parameters.get("kappa")),
     Column("peak_nodes", "size of the greatest throughput, nodes", ESTIMATE),
-    Column("residual_sd", "standard deviation of residuals of the logarithm, without unit", pl.Float64),
+    Column("residual_sd", "standard deviation of residuals of the logarithm, without unit", ESTIMATE),
     Column("aicc", "corrected Akaike criterion, without unit; smaller is better", pl.Float64),
+    Column("weight", "Akaike's weight among the laws of the same points, 0 to 1", pl.Float64),
+    Column("lack_of_fit_p", "p that the sizes' means lie on the law, without unit", pl.Float64),
     Column("refusal", "why nothing was fitted", pl.String),
 )
 
@@ -159,7 +177,7 @@ _VALIDITY = (
         "drift_per_position", "change within a start, % a trial", ESTIMATE, lambda one: one.drift.per_position_percent
     ),
     Column("control_trials", "valid control trials", pl.Int64, lambda one: one.noise_floor.control_trials),
-    Column("noise_floor", "coefficient of variation of identical trials of a block, as a fraction", ESTIMATE,
+    Column("noise_floor", "coefficient of variation of identical trials of a start, as a fraction", ESTIMATE,
            lambda one: one.noise_floor.cv),
 )  # fmt: skip
 
@@ -197,12 +215,14 @@ def _plan(results: Results) -> dict[str, tuple[tuple[Column, ...], list[tuple[Ro
         "summary": (_summary(), [(one.treatment, one) for one in every_summary]),
         "medians": (_SIZE, by_size),
         "regression": (_REGRESSION, [(one.others, one) for one in results.regressions]),
+        "other_regression": (_REGRESSION, [(one.others, one) for one in results.other_regressions]),
         "comparison": (_COMPARISON, [(one.others, one) for one in results.comparisons]),
         "warm_up": (_WARM_UP, [(one.treatment, one) for one in results.warm_ups]),
         "law": (_LAW, [(one.others, one) for one in results.laws]),
         "law_curve": (_CURVE, curves),
         "trials": (_POINT, [(one.treatment, one) for one in results.points]),
         **more_tables(results),
+        "stopping": (stopping.COLUMNS, stopping.rows(results.stopping)),
         "exclusions": (_EXCLUSION, [({}, one) for one in results.exclusions]),
         "validity": (_VALIDITY, [({}, results)]),
     }
@@ -224,6 +244,11 @@ def tables(results: Results) -> dict[str, pl.DataFrame]:
     return {name: _frame(spec, rows, _factors(results, name)) for name, (spec, rows) in _plan(results).items()}
 
 
+def sources(results: Results) -> dict[str, tuple[tuple[Column, ...], list[tuple[Row, Any]]]]:
+    """Table to its columns and its rows, each the levels of factors and the result: what every table is made from."""
+    return _plan(results)
+
+
 def columns(results: Results) -> dict[str, dict[str, str]]:
     """For each table and column: what it means, with its unit."""
     found: dict[str, dict[str, str]] = {}
@@ -242,7 +267,7 @@ def columns(results: Results) -> dict[str, dict[str, str]]:
 def _factors(results: Results, table: str) -> tuple[str, ...]:
     if table in {"exclusions", "validity", *NO_FACTORS}:
         return ()
-    over_sizes = table in {"regression", "law", "law_curve"}
+    over_sizes = table in {"regression", "law", "law_curve", "law_choice"}
     return tuple(name for name in results.factors if not (over_sizes and name == results.size_factor))
 
 
@@ -298,12 +323,14 @@ def titles(results: Results) -> dict[str, str]:
         "summary": "Each response of each treatment, over its used trials",
         "medians": f"Median {response} over {results.size_factor or 'sizes'}",
         "regression": f"Straight lines of {response} over {results.size_factor or 'sizes'}",
+        "other_regression": f"Straight lines of {response} over the other numeric factors",
         "comparison": f"Levels of a factor against their baseline, by {response}",
         "warm_up": "Warm-up of each treatment in each start: fixed count and detection",
         "law": "Scalability laws over sizes",
         "law_curve": "Fitted scalability laws as curves",
         **{name: title.format(response=response) for name, title in TITLES.items()},
         "trials": f"Every trial with its {response}",
+        "stopping": stopping.TITLE,
         "exclusions": "What was left out and why",
         "validity": "Drift and noise floor",
     }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
-from steelyard.analysis.compare import number, signed
+from steelyard.analysis import pointed, stopping
+from steelyard.analysis.compare import signed
+from steelyard.analysis.decide import blocks, number
 from steelyard.analysis.results import (
     LABELS,
     NODES,
@@ -21,6 +24,8 @@ from steelyard.model.study import Level, Study
 MOST_LINES = 4
 """With more lines (workloads) than this, the answer groups them."""
 MOST_SENTENCES = 5
+FEWEST_SIZES = 5
+"""Laws of fewer sizes are refused, which is no answer."""
 MOST_LEVELS = 4
 
 
@@ -52,6 +57,8 @@ def answer(question: str, results: Results) -> list[str]:
     factor = main_factor(results)
     if not results.used:
         return [_nothing(question, results), "Nothing can be said."]
+    if results.main_effects:
+        return [*_of_fraction(results), _closing(results)]
     if factor is None:
         described = [_described(summary) for summary in results.summaries if summary.n][: MOST_SENTENCES - 1]
         return [*described, _closing(results)]
@@ -64,7 +71,25 @@ def answer(question: str, results: Results) -> list[str]:
     if not sentences:
         sentences = [f"No two levels of {factor} have valid trials, so the question is not answered yet."]
     sentences[0] = _place(results) + sentences[0] if _place(results) else _capital(sentences[0])
+    sentences += [one.sentence for one in results.law_choices if one.n and one.sizes >= FEWEST_SIZES]
     return [*(_capital(one) for one in sentences[: MOST_SENTENCES - 1]), _closing(results)]
+
+
+def _of_fraction(results: Results) -> list[str]:
+    """A fraction: each factor over all treatments, decided ones first, the greatest first."""
+    ranked = sorted(
+        results.main_effects,
+        key=lambda one: (
+            one.verdict in ("undecided", "descriptive"),
+            -abs(math.log(one.ratio.value)) if one.ratio else 0.0,
+        ),
+    )
+    told = [f"{one.sentence}." for one in ranked[: MOST_SENTENCES - 2]]
+    rest = ranked[MOST_SENTENCES - 2 :]
+    if rest:
+        each = ", ".join(f"{one.factor} {one.verdict}" for one in rest)
+        told.append(f"The other factors: {each}.")
+    return told
 
 
 def _nothing(question: str, results: Results) -> str:
@@ -165,10 +190,18 @@ def _verdict(one: Comparison, level: str, name_level: bool) -> str:
     confidence = f"{one.change_percent.confidence:.0%}"
     if low is None or high is None:
         return f"{signed(change)}% in the mean, from too few starts to give an interval or a verdict"
+    if one.within_noise and one.floor_percent is not None:
+        ends = f"{signed(low)}% to {signed(high)}%"
+        return (
+            f"undecided, within the noise of this machine: the {confidence} interval of the change, {ends}, lies "
+            f"within the {number(one.floor_percent.value)}% that identical systems stay below ({one.floor_source})"
+        )
     if one.verdict == "undecided":
-        return f"undecided, the {confidence} interval of the change, {signed(low)}% to {signed(high)}%, includes 0"
-    ends = sorted((abs(low), abs(high)))
-    interval = f"{confidence} interval {number(ends[0])}% to {number(ends[1])}%"
+        would = f"; about {blocks(one.more_starts, one.more_s)} would decide" if one.more_starts else ""
+        ends = f"{signed(low)}% to {signed(high)}%"
+        return f"undecided, the {confidence} interval of the change, {ends}, includes 0{would}"
+    sizes = sorted((abs(low), abs(high)))
+    interval = f"{confidence} interval {number(sizes[0])}% to {number(sizes[1])}%"
     return f"in the mean {who}{number(abs(change))}% {one.verdict} ({interval})"
 
 
@@ -225,6 +258,7 @@ def caveats(study: Study, results: Results) -> list[str]:
         found.append(
             f"The nodes share one {named}{scaling if 'cpu' in shared and results.size_factor in NODES else ''}."
         )
+    found += stopping.caveats(results.stopping)
     faults = sum(summary.system_faults for summary in results.summaries)
     if faults:
         found.append(
@@ -250,18 +284,31 @@ def caveats(study: Study, results: Results) -> list[str]:
             "The load is a closed loop: a slow answer delays the next request, so response times leave out the waiting "
             "that independent users would see."
         )
-    if results.noise_floor.cv is None:
+    if results.noise_floor.source == "none" or results.noise_floor.unlike:
         found.append(results.noise_floor.sentence)
     per_hour = results.drift.per_hour_percent
     if per_hour and per_hour.low is not None and per_hour.high is not None and per_hour.low * per_hour.high > 0:
         found.append(results.drift.sentence)
+    found += pointed.sentences(results)
     judged = sum(one.verdict != "descriptive" for one in results.comparisons)
     if judged > 1:
         found.append(
-            f"Each of the {judged} comparisons has its own {results.confidence:.0%} interval; they are not adjusted "
-            "for their number."
+            f"Each of the {judged} comparisons has its own {results.confidence:.0%} interval, not adjusted for their "
+            f"number; {_after_holm(results)}."
         )
     return found
+
+
+def _after_holm(results: Results) -> str:
+    """How many of the differences remain under Holm's correction."""
+    said = [one for one in results.comparisons if one.survives_holm is not None]
+    lost = sum(one.survives_holm is False for one in said)
+    if not said:
+        return "none of them shows a difference"
+    if not lost:
+        survive = "the one that shows" if len(said) == 1 else f"all {len(said)} that show"
+        return f"{survive} a difference would still do so with Holm's correction"
+    return f"with Holm's correction {len(said) - lost} of the {len(said)} differences would remain"
 
 
 def _left_out(exclusions: Sequence[Exclusion], trials: int) -> str:

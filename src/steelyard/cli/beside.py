@@ -1,9 +1,9 @@
-"""`steelyard compare STORE richardson2017`: own trials beside published numbers, with what makes them incomparable."""
+"""`steelyard compare STORE REFERENCE`: own trials beside published numbers, with what makes them incomparable."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -14,12 +14,14 @@ from steelyard.analysis.analyse import frame_of
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.results import NODES, label
 from steelyard.analysis.summary import summarise
+from steelyard.cli import laid
 from steelyard.cli.grid import uncut
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reference import tables as shipped
+from steelyard.reference.audit.finding import figure
 from steelyard.reference.beside import Beside, Conditions, richardson2017
 from steelyard.reference.richardson import OVERALL, CellKey, key_of
 from steelyard.report import forest
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 RICHARDSON = "richardson2017"
 RESPONSE = "execution_time_ms"
 SUMMARY = "trial_time_summary"
+RICHARDSONS = (SUMMARY, "regression", "speedup")
 WORKLOAD = ("workload", "workload.name")
 PUBLISHED = {"platform": "raspberry-pi-2", "ram_gb": "1", "link": "ethernet"}
 """Which published cells to lay own ones beside, unless --b says."""
@@ -37,22 +40,49 @@ SHARED_BY_ALL = ("version", "records", "operations", "threads", "platform")
 SHOWN = ("mean", "std", "50%")
 """Statistics of a summary on the screen; `--json` has all."""
 EXIT_AGREES, EXIT_OTHERWISE = 0, 1
+NEEDS = {"regression": "every size that it was fitted to (1 to 6)", "speedup": "both platforms or both links"}
+"""What the tables of richardson2017 over several cells need of ours."""
+NOTHING_PUBLISHED = ("nothing was published",)
+MOST_REASONS = 6
+"""Lines on the screen about numbers that have none of ours beside them."""
 STYLES = {"agrees": "green", "differs": "red", "not comparable": "yellow"}
 
 
 def beside(asked: Asked, ours: Opened, console: Console) -> int:
     """Print or give as JSON. Returns 0 if every number of ours that has an interval agrees, else 1.
 
-    Raises StudyError for another reference than richardson2017, or where no own cell has a published one.
+    Raises StudyError for an unknown reference, or where own treatments cannot be told apart.
     """
-    _refuse(asked)
+    tables = _tables(asked)
     if asked.figure is not None:
         forest.refuse_other(asked.figure)
-    published = _published(asked.fixed_b)
     frame = frame_of(ours.records, ours.study)
     from steelyard.cli.compare import levels
 
     fixed = levels(asked.fixed_a, frame.factors, "--a")
+    if tables[0].source.name == RICHARDSON:
+        found, remarks, more = _of_richardson(asked, ours, frame, fixed)
+        found = tuple(one for one in found if one.table in {table.name for table in tables})
+        if not found:
+            needs = "; ".join(f"{table.name}: {NEEDS[table.name]}" for table in tables if table.name in NEEDS)
+            raise StudyError(f"nothing of ours can be laid beside {asked.b}", f"it needs {needs}", read=str(asked.b))
+    else:
+        found, remarks, more = _of_forms(tables, ours, fixed, asked.fixed_b)
+    if asked.as_json:
+        _print_json(str(asked.b), found, remarks, more)
+    else:
+        _draw(found, remarks, ours.study.study.name, str(asked.b), console)
+    if asked.figure is not None:
+        _figure(found, ours, asked)
+    judged = [one for one in found if one.verdict != "no number" and one.ours is not None and one.ours.low is not None]
+    return EXIT_AGREES if judged and all(one.verdict == "agrees" for one in judged) else EXIT_OTHERWISE
+
+
+def _of_richardson(
+    asked: Asked, ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level]
+) -> tuple[tuple[Beside, ...], list[str], dict[str, Any]]:
+    """What is laid beside, remarks, and what `--json` says besides."""
+    published = _published(asked.fixed_b)
     cells = _cells(ours, frame, fixed, published)
     trials = {key: [float(one) for one in frame.values(RESPONSE, treatment)[RESPONSE]] for key, treatment in cells}
     trials = {key: values for key, values in trials.items() if values}
@@ -65,32 +95,58 @@ def beside(asked: Asked, ours: Opened, console: Console) -> int:
         own = ", ".join(" ".join(key) for key in trials)
         raise StudyError(f"no published cell is about {own}", f"`steelyard reference show {RICHARDSON}` lists them")
     remarks = [*mixed, *_remarks(conditions, published, trials), *_absent(found)]
-    if asked.as_json:
-        _print_json(found, conditions, remarks, estimates)
-    else:
-        _draw(found, remarks, ours, console)
-    if asked.figure is not None:
-        _figure(found, ours, asked)
-    judged = [one for one in found if one.verdict != "no number" and one.ours is not None and one.ours.low is not None]
-    return EXIT_AGREES if judged and all(one.verdict == "agrees" for one in judged) else EXIT_OTHERWISE
+    told = [
+        {"cell": key._asdict(), "statistic": statistic, **one.model_dump(mode="json")}
+        for (key, statistic), one in estimates.items()
+    ]
+    return found, remarks, {"conditions": conditions.model_dump(mode="json"), "estimates": told}
 
 
-def _refuse(asked: Asked) -> None:
+def _of_forms(
+    tables: Sequence[shipped.Table], ours: Opened, fixed: Mapping[str, Level], texts: Sequence[str]
+) -> tuple[tuple[Beside, ...], list[str], dict[str, Any]]:
+    """The same of references whose mapping is data (`tables.toml`)."""
+    chosen = _chosen(tables, texts)
+    found, own = laid.lay(tables, ours, fixed)
+    kept = tuple(one for one in found if all(one.cell.get(name) in (None, level) for name, level in chosen.items()))
+    said = [caveat for table in tables for caveat in table.caveats]
+    return kept, said, {"own": [{"treatment": one.name, "n": one.n, "facets": dict(one.facets)} for one in own]}
+
+
+def _chosen(tables: Sequence[shipped.Table], texts: Sequence[str]) -> dict[str, str]:
+    """The rows that `--b replication_factor=3` chooses. Raises StudyError with what there is."""
+    known: dict[str, list[str]] = {}
+    for row in (row for table in tables for row in table.rows):
+        for name, text in row.key.items():
+            if text not in known.setdefault(name, []):
+                known[name].append(text)
+    found = {}
+    for text in (part for one in texts for part in one.split(",")):
+        name, _, wanted = (part.strip() for part in text.partition("="))
+        if wanted not in known.get(name, ()):
+            there = "; ".join(f"{one}: {', '.join(values)}" for one, values in known.items())
+            raise StudyError(f"--b {text}: nothing like it was published", f"there are: {there}", key="--b", read=text)
+        found[name] = wanted
+    return found
+
+
+def _tables(asked: Asked) -> tuple[shipped.Table, ...]:
+    """The tables of a study, or the one table, that were asked for."""
     name = str(asked.b)
     try:
-        source = shipped.named(name)[0].source.name
+        found = shipped.named(name)
     except shipped.UnknownReference as error:
         raise shipped.UnknownReference(f"{name!r} is no store, no shipped table and no study", error.hint) from error
-    if name != RICHARDSON:
-        raise StudyError(
-            f"{name} ({source}) has no published form that own trials can be laid beside",
-            f"{RICHARDSON} has; `steelyard reference show {name}` prints the numbers",
-            read=name,
-        )
-    if asked.metric is not None and asked.metric not in (RESPONSE, "time", "execution_time"):
-        raise StudyError(f"--metric {asked.metric}", f"{RICHARDSON} published execution times only", key="--metric")
+    if len({table.source.name for table in found}) > 1:
+        names = ", ".join(dict.fromkeys(table.source.name for table in found))
+        raise StudyError(f"{name}: one publication at a time", f"one of {names}", read=name)
+    time_only = found[0].source.name == RICHARDSON
+    if asked.metric is not None and not (time_only and asked.metric in (RESPONSE, "time", "execution_time")):
+        what = "execution times only" if time_only else "numbers of its own, each of which is laid beside ours"
+        raise StudyError(f"--metric {asked.metric}", f"{found[0].source.name} published {what}", key="--metric")
     if asked.margin_percent is not None:
         raise StudyError("--margin is for two sides of trials", "what agrees is decided by the printed digits")
+    return found
 
 
 def _published(texts: Sequence[str]) -> dict[str, str]:
@@ -149,7 +205,7 @@ def _conditions(
         "records": {one.settings["workload"].get("records") for one in chosen},
         "operations": {one.settings["load"].get("operations") for one in chosen},
         "threads": {one.settings["load"].get("threads") for one in chosen},
-        "platform": {_platform(told) for told in facts.values()},
+        "platform": {laid.platform_of(told) for told in facts.values()},
     }
     one_value = {name: next(iter(values)) for name, values in several.items() if len(values) == 1}
     mixed = [
@@ -163,18 +219,6 @@ def _conditions(
 def _version(record: TrialRecord) -> str:
     name = str(record.settings["system"]["name"])
     return f"{name} {record.settings['system'].get('version', '')}".strip()
-
-
-def _platform(facts: Mapping[str, Mapping[str, str]]) -> str | None:
-    """What the database nodes are, by their facts: a board's name, or site, processor and what stands in between."""
-    told = next((one for name, one in facts.items() if not name.startswith(("system:", "l", "machine"))), None)
-    if told is None:
-        return None
-    model = told.get("board") or told.get("cpu_model", "")
-    if "raspberry pi 2" in model.casefold():
-        return "raspberry-pi-2"
-    parts = [told.get("site", ""), model]
-    return " on ".join(part for part in parts if part) or None
 
 
 def _estimates(
@@ -208,56 +252,76 @@ def _remarks(
 
 def _absent(found: Sequence[Beside]) -> tuple[str, ...]:
     """Published tables of which nothing could be laid beside ours."""
-    needs = {"regression": "every size that it was fitted to (1 to 6)", "speedup": "both platforms or both links"}
     there = {one.table for one in found}
-    return tuple(f"no {table} is recomputed: it needs {what}" for table, what in needs.items() if table not in there)
+    return tuple(f"no {table} is recomputed: it needs {what}" for table, what in NEEDS.items() if table not in there)
 
 
-def _print_json(
-    found: Sequence[Beside], conditions: Conditions, remarks: Sequence[str],
-    estimates: Mapping[tuple[CellKey, str], Estimate],
-) -> None:  # fmt: skip
+def _print_json(name: str, found: Sequence[Beside], remarks: Sequence[str], more: Mapping[str, Any]) -> None:
     told = {
-        "reference": RICHARDSON,
-        "conditions": conditions.model_dump(mode="json"),
+        "reference": name,
         "beside": [{**one.model_dump(mode="json"), "sentence": one.sentence()} for one in found],
-        "estimates": [
-            {"cell": key._asdict(), "statistic": statistic, **one.model_dump(mode="json")}
-            for (key, statistic), one in estimates.items()
-        ],
+        **more,
         "remarks": list(remarks),
     }
     print(json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def _draw(found: Sequence[Beside], remarks: Sequence[str], ours: Opened, console: Console) -> None:
+def _draw(found: Sequence[Beside], remarks: Sequence[str], study: str, name: str, console: Console) -> None:
     reasons: dict[str, str] = {}
     for table in dict.fromkeys(one.table for one in found):
-        rows = [one for one in found if one.table == table and (table != SUMMARY or one.statistic in SHOWN)]
-        console.print(Text(f"{ours.study.study.name} beside {RICHARDSON}: {_title(table)}", style="bold"))
-        keys = [name for name in rows[0].cell if len({one.cell[name] for one in rows}) > 1 or name == "workload"]
-        grid = Table(box=None, padding=(0, 2, 0, 1), header_style="dim")
-        for name in [*keys, "number"]:
-            grid.add_column(name, no_wrap=True)
-        for name in ("published", "ours", "change"):
-            grid.add_column(name, justify="right", no_wrap=True)
-        grid.add_column("verdict", no_wrap=True)
-        for one in rows:
-            marks = [reasons.setdefault(why, f"{len(reasons) + 1}") for why in one.reasons]
-            verdict = Text(one.verdict, style=STYLES.get(one.verdict, "dim"))
-            verdict.append(f" ({', '.join(marks)})" if marks else "")
-            values = (one.cell[name] for name in keys)
-            grid.add_row(*values, one.statistic, one.printed, _ours(one), _change(one), verdict)
-        uncut(grid, console)
+        of_table = [one for one in found if one.table == table]
+        rows = [one for one in of_table if one.ours is not None and (table != SUMMARY or one.statistic in SHOWN)]
+        console.print(Text(f"{study} beside {name}: {_title(table)}", style="bold"), soft_wrap=True)
+        if rows:
+            _grid(rows, rows if table in RICHARDSONS else of_table, reasons, console)
+        for line in _without(of_table):
+            console.print(Text(f" {line}"), soft_wrap=True)
         console.print()
     for why, mark in reasons.items():
         console.print(Text(f"({mark}) {why}"), soft_wrap=True)
     counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in (*STYLES, "no number")}
     told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     console.print(Text(f"{len(found)} numbers: {told}", style="bold"), soft_wrap=True)
-    console.print(Text("counts, quartiles, extremes and ranges: --json", style="dim"))
+    if any(one.table == SUMMARY for one in found):
+        console.print(Text("counts, quartiles, extremes and ranges: --json", style="dim"))
     for remark in remarks:
         console.print(Text(remark, style="dim"), soft_wrap=True)
+
+
+def _grid(rows: Sequence[Beside], every: Sequence[Beside], reasons: dict[str, str], console: Console) -> None:
+    """The rows with a number of ours; which keys vary, and so are shown, `every` row says."""
+    keys = [name for name in rows[0].cell if len({one.cell[name] for one in every}) > 1 or name == "workload"]
+    grid = Table(box=None, padding=(0, 2, 0, 1), header_style="dim")
+    for name in [*keys, "number"]:
+        grid.add_column(name.replace("_", " "), no_wrap=True)
+    for name in ("published", "ours", "change"):
+        grid.add_column(name, justify="right", no_wrap=True)
+    grid.add_column("verdict", no_wrap=True)
+    for one in rows:
+        marks = [reasons.setdefault(why, f"{len(reasons) + 1}") for why in one.reasons]
+        verdict = Text(one.verdict, style=STYLES.get(one.verdict, "dim"))
+        verdict.append(f" ({', '.join(marks)})" if marks else "")
+        values = (one.cell[name] for name in keys)
+        grid.add_row(*values, one.statistic, one.printed, _ours(one), _change(one), verdict)
+    uncut(grid, console)
+
+
+def _without(rows: Sequence[Beside]) -> list[str]:
+    """Published numbers with none of ours beside them, by reason."""
+    alone = [one for one in rows if one.ours is None]
+    groups: dict[tuple[str, tuple[str, ...]], int] = {}
+    for one in alone:
+        key = one.verdict, one.reasons
+        groups[key] = groups.get(key, 0) + 1
+    shown = [
+        f"{count} of {len(rows)} {'not comparable' if verdict == 'not comparable' else 'without a number'}: "
+        f"{'; '.join(reasons)}"
+        for (verdict, reasons), count in groups.items()
+        if reasons != NOTHING_PUBLISHED
+    ]
+    if len(shown) > MOST_REASONS:
+        shown = [*shown[:MOST_REASONS], f"and {len(shown) - MOST_REASONS} further reasons: --json"]
+    return shown
 
 
 def _title(table: str) -> str:
@@ -269,32 +333,49 @@ def _ours(one: Beside) -> str:
         return "-"
     ends = ""
     if one.ours.low is not None and one.ours.high is not None:
-        ends = f" [{one.ours.low:.3g}, {one.ours.high:.3g}]"
-    return f"{one.ours.value:.3g}{ends}"
+        ends = f" [{figure(one.ours.low)}, {figure(one.ours.high)}]"
+    return f"{figure(one.ours.value)}{ends}"
 
 
 def _change(one: Beside) -> str:
     if one.change_percent is None:
         return "-"
-    ends = "" if one.low is None or one.high is None else f" [{one.low:+.3g}, {one.high:+.3g}]"
-    return f"{one.change_percent:+.3g}%{ends}"
+    ends = "" if one.low is None or one.high is None else f" [{_signed(one.low)}, {_signed(one.high)}]"
+    return f"{_signed(one.change_percent)}%{ends}"
+
+
+def _signed(percent: float) -> str:
+    size = abs(percent)
+    return f"{'-' if percent < 0 else '+'}{f'{size:,.0f}' if size >= 1000 else f'{size:.3g}'}"
 
 
 def _figure(found: Sequence[Beside], ours: Opened, asked: Asked) -> None:
+    drawn = [one for one in found if one.change_percent is not None]
+    vary = {name for one in drawn for name in one.cell if len({two.cell.get(name) for two in drawn}) > 1}
     rows = [
         forest.ForestRow(
-            label=f"workload {one.cell['workload']}, {_nodes(one.cell['cluster_size'])}, {one.statistic}",
-            value=one.change_percent, low=one.low, high=one.high, verdict=one.verdict, decided=one.verdict == "differs",
+            label=_row(one, vary), value=one.change_percent, low=one.low, high=one.high, verdict=one.verdict,
+            decided=one.verdict == "differs",
         )
         for one in found
-        if one.table == SUMMARY and one.statistic in ("mean", "50%") and one.change_percent is not None
+        if one.change_percent is not None
+        and (one.table not in RICHARDSONS or (one.table == SUMMARY and one.statistic in ("mean", "50%")))
     ]  # fmt: skip
     if not rows:
-        raise StudyError("no mean or median can be drawn", "leave --figure out")
-    title = f"Execution time of {ours.study.study.name} beside {RICHARDSON}"
+        raise StudyError("no number of ours stands beside one that can be drawn", "leave --figure out")
+    what = "Execution time of " if found[0].table in RICHARDSONS else ""
+    title = f"{what}{ours.study.study.name} beside {asked.b}"
     if asked.figure is not None:
         caption = "100 (ours / published - 1); the intervals hold ours and the rounding of the printed digits"
         forest.write(forest.spec(rows, title, caption, None), asked.figure)
+
+
+def _row(one: Beside, vary: Set[str]) -> str:
+    """What a row of the figure is about, by the columns that `vary`."""
+    if one.table == SUMMARY:
+        return f"workload {one.cell['workload']}, {_nodes(one.cell['cluster_size'])}, {one.statistic}"
+    levels = ", ".join(f"{name} {level}" for name, level in one.cell.items() if name in vary)
+    return f"{levels or one.table}: {one.statistic}".replace("_", " ")
 
 
 def _nodes(size: str) -> str:

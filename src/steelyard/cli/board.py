@@ -4,12 +4,14 @@ lines."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.lab import progress
 from steelyard.lab.progress import TimeLeft
+from steelyard.model.sample import Sample
+from steelyard.model.stopping import Decision, Narrowing, plus_minus
 from steelyard.model.trial import Phase, TrialRecord
 
 SPARK = "▁▂▃▄▅▆▇█"
@@ -52,6 +54,9 @@ class Board:
     phase_entered_s: float = 0.0
     waiting: str = ""
     left: TimeLeft | None = None
+    at_most: bool = False
+    decision: Decision | None = None
+    """Of the stopping rule, after the last whole block."""
     rates: deque[float] = field(default_factory=lambda: deque(maxlen=SPARK_WIDTH))
     p99s_ms: deque[float] = field(default_factory=lambda: deque(maxlen=SPARK_WIDTH))
     tick: Mapping[str, Any] | None = None
@@ -64,7 +69,9 @@ class Board:
         match event:
             case progress.StudyBegan():
                 self.study, self.total, self.todo = event.study, event.total, event.todo
-                self.blocks, self.folder = event.blocks, event.folder
+                self.blocks, self.folder, self.at_most = event.blocks, event.folder, event.at_most
+            case progress.Judged():
+                self._judge(event.decision)
             case progress.TimeLeft():
                 self.left = event
             case progress.StartBegan():
@@ -82,8 +89,7 @@ class Board:
             case progress.Ticked():
                 self._tick(event.record)
             case progress.Sampled():
-                for sample in event.samples:
-                    self.nodes.setdefault(sample.node, NodeState()).values[sample.metric] = sample.value
+                self._sample(event.samples)
             case progress.TrialSealed():
                 self.add(event.record)
             case progress.Trouble():
@@ -101,6 +107,17 @@ class Board:
             cell.invalid += 1
         self._clear_load()
 
+    def _judge(self, decision: Decision) -> None:
+        self.decision = decision
+        for cell in decision.cells:
+            if cell.n:
+                label = label_of(cell.treatment)
+                self.cells.setdefault(label, Cell(label))
+
+    def _sample(self, samples: Sequence[Sample]) -> None:
+        for sample in samples:
+            self.nodes.setdefault(sample.node, NodeState()).values[sample.metric] = sample.value
+
     def _clear_load(self) -> None:
         self.tick = None
         self.rates.clear()
@@ -110,6 +127,13 @@ class Board:
         self.tick = record
         self.rates.append(record["summary"]["rate_per_s"])
         self.p99s_ms.append(record["summary"]["response_ms_p99"])
+
+
+def narrowing_words(cell: Narrowing) -> str:
+    """How well one treatment is known: `±1.9%, narrowing`."""
+    if cell.half_width_percent is None:
+        return cell.state
+    return f"{plus_minus(cell.half_width_percent)}, {cell.state}"
 
 
 def label_of(treatment: Mapping[str, Any]) -> str:

@@ -15,9 +15,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from steelyard import study as studies
+from steelyard.cli import untils
 from steelyard.cli.asked_agent import refused_by_agent
+from steelyard.cli.floors import foreseen
 from steelyard.cli.loadlines import explanation_sentence, explanation_table
 from steelyard.model.errors import StudyError
+from steelyard.model.noise import FoundFloor
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
@@ -35,9 +38,10 @@ from steelyard.plan import (
     warnings,
 )
 from steelyard.plan.estimate import estimate
+from steelyard.plan.narrowing import Expected
 from steelyard.plan.rates import plugin_of
 from steelyard.store import Store, layout
-from steelyard.study.treatments import treatments_of
+from steelyard.study.treatments import fraction_of, treatments_of
 from steelyard.workload.base import Explains, Explanation
 
 EXIT_DONE, EXIT_WRONG = 0, 2
@@ -58,6 +62,11 @@ class Check:
     resolutions: tuple[Resolution, ...]
     warnings: tuple[str, ...]
     refusals: tuple[StudyError, ...]
+    floor: FoundFloor
+    """The kept noise floor that it would be judged against."""
+    floor_words: str
+    until: tuple[Expected, ...] = ()
+    """How many blocks a stopping rule would need."""
 
 
 def check(
@@ -93,13 +102,22 @@ def examine(study_path: Path, store: Path | None, scale: float) -> Check:
         raise studies.located([error], study_path)[0] from error
     history = _history(store, study.study.name)
     machine = read_machine(cache_folder())
+    floor, floor_words = foreseen(study, plan)
+    cost = estimate(plan, study, history, cores=machine.cores)
     return Check(
+        floor=floor,
+        floor_words=floor_words,
         study=study,
         plan=plan,
-        cost=estimate(plan, study, history, cores=machine.cores),
+        cost=cost,
+        until=untils.foreseen(study, plan, history),
         machine=machine,
-        resolutions=resolution(study, plan, history),
-        warnings=(*warnings(study, plan), *offered.notes(plan, history, machine.cores)),
+        resolutions=resolution(study, plan, history, floor.floor),
+        warnings=(
+            *warnings(study, plan),
+            *offered.notes(plan, history, machine.cores),
+            *untils.notes(study, plan, cost),
+        ),
         refusals=(
             *refusals(study, plan, machine, history),
             *refused_by_agent(plan),
@@ -125,12 +143,15 @@ def as_data(found: Check | None, refused: Sequence[StudyError]) -> dict[str, Any
     return {
         "study": found.study.study.model_dump(mode="json"),
         "treatments": list(treatments_of(found.study)),
+        "aliases": list(aliases_of(found.study)),
         "workloads": {name: asdict(told) for name, told in explanations(found.plan).items()},
         "plan": found.plan.model_dump(mode="json"),
         "estimate": found.cost.model_dump(mode="json"),
         "machine": found.machine.model_dump(mode="json"),
         "resolution": [item.model_dump(mode="json") for item in found.resolutions],
         "warnings": list(found.warnings),
+        "until": untils.as_data(found.until, found.study),
+        "noise_floor": {"said": found.floor_words, **found.floor.model_dump(mode="json")},
         "errors": errors,
     }
 
@@ -148,13 +169,21 @@ def _print(found: Check, console: Console, *, everything: bool) -> None:
         _treatments(found, everything=everything),
         _order(found.plan, everything=everything),
         _needs(found),
+        _until(found),
     )
     for table in tables:
         if table.row_count:
             console.print(table)
             console.print()
+    console.print(f"[bold]noise floor[/] {escape(found.floor_words)}", highlight=False)
     for line in found.warnings:
         console.print(f"[yellow]note[/] {escape(line)}", highlight=False)
+
+
+def aliases_of(study: Study) -> tuple[str, ...]:
+    """What a fraction cannot tell apart, in words; nothing of other designs."""
+    fraction = fraction_of(study)
+    return fraction.sentences() if fraction is not None else ()
 
 
 def explanations(plan: Plan) -> dict[str, Explanation]:
@@ -198,7 +227,7 @@ def _apart(item: Resolution | None) -> str:
     if item is None:
         return ""
     if item.difference is None:
-        return "nothing: one start a level has no error term" if item.hard else "nothing: one trial a level"
+        return "nothing: one start a level has no error term"
     return f"{item.difference:.0%} and up, with a CV of {item.cv:.1%} ({item.cv_source})"
 
 
@@ -302,6 +331,15 @@ def _needs(found: Check) -> Table:
         f"{cost.disk_bytes / BYTES_PER_GB:.1f} GB at most",
         f"{machine.disk_free_bytes / BYTES_PER_GB:.1f} GB free",
     )
+    return table
+
+
+def _until(found: Check) -> Table:
+    """How long a study with a stopping rule would take, by how much its starts vary."""
+    table = _table(untils.title(found.study, found.plan), "CV between starts", "blocks", "time, 8 in 10 studies", "")
+    for cv, blocks, low_s, high_s, remark in untils.rows(found.until, found.study, found.plan, found.cost):
+        time = duration(low_s) if low_s == high_s else f"{duration(low_s)} to {duration(high_s)}"
+        table.add_row(cv, blocks, time, remark)
     return table
 
 

@@ -10,19 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from steelyard.analysis import apart
+from steelyard.analysis import apart, noise
 from steelyard.analysis.analyse import frame_of
 from steelyard.analysis.apart import Difference
-from steelyard.analysis.compare import signed
-from steelyard.analysis.drift import noise_floor
 from steelyard.analysis.frame import RESPONSES
 from steelyard.analysis.results import LABELS, UNITS, label
 from steelyard.analysis.sides import DECIDED, Contrast, Side, contrasts, limits_percent, pair
-from steelyard.analysis.words import quantity
-from steelyard.cli.grid import forest_line, forest_span, uncut
+from steelyard.cli.contrasts import draw, footer
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
@@ -34,7 +30,6 @@ SHORT = {"throughput": "throughput_per_s", "time": "execution_time_ms", "executi
          "p99": "response_ms_p99", "p95": "response_ms_p95", "p50": "response_ms_p50"}  # fmt: skip
 MOST_DIFFERENCES = 12
 """Lines of a kind on the screen; `--json` has all."""
-STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "undecided": "yellow"}
 
 
 @dataclass(frozen=True)
@@ -79,26 +74,48 @@ def compare(asked: Asked, console: Console) -> int:
     response = metric(asked.metric, first.study)
     found = pair(a, b)
     confidence = first.study.analysis.confidence
-    done = contrasts(a, b, found, response, confidence, asked.margin_percent)
+    floors = _floors(first, a, confidence), _floors(second, b, confidence)
+    done = contrasts(a, b, found, response, confidence, asked.margin_percent, floors)
     if not done:
         raise StudyError(
-            f"no cell has valid trials with a value of {response} on both sides", "`steelyard status STORE` says why"
+            f"no cell has valid trials with a value of {response} on both sides, and one other than 0 on side a",
+            "`steelyard status STORE` says what became of the trials; a change from 0 has no ratio",
         )
     differ = _apart(first, second, done)
-    floors = dict.fromkeys(
-        f"{one.study.study.name}: {noise_floor(side.frame, response, confidence).sentence}"
-        for one, side in ((first, a), (second, b))
+    said = dict.fromkeys(
+        f"{one.study.study.name}: {_floor(one, side, response, floor)}"
+        for one, side, floor in ((first, a, floors[0]), (second, b, floors[1]))
     )
     missing = [f"only {a.name} has {label(cell)}" for cell in found.only_a]
     missing += [f"only {b.name} has {label(cell)}" for cell in found.only_b]
     if asked.as_json:
-        print(json.dumps(_as_json(a, b, done, differ, floors, missing), indent=1, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(_as_json(a, b, done, differ, said, missing), indent=1, ensure_ascii=False, allow_nan=False))
     else:
-        _draw(a, b, done, console)
-        _remarks(differ, [*floors, *missing], console)
+        draw(a, b, done, console)
+        console.print(Text(footer(done, floors, _designs(first, second, a, b)), style="dim"), soft_wrap=True)
+        _remarks(differ, missing, console)
     if asked.figure is not None:
         _figure(a, b, done, asked)
     return EXIT_DECIDED if all(one.verdict in DECIDED for one in done) else EXIT_UNDECIDED
+
+
+def _floors(one: Opened, side: Side, confidence: float) -> noise.Floors:
+    return noise.floors_of(side.frame, one.store.noise_floor(one.records), confidence, one.study)
+
+
+def _floor(one: Opened, side: Side, response: str, floors: noise.Floors) -> str:
+    differing = noise.settings_unlike(one.records, floors)
+    return noise.noise_floor(side.frame, response, floors, one.study, differing).sentence
+
+
+def _designs(first: Opened, second: Opened, a: Side, b: Side) -> list[str]:
+    """`10 randomised blocks, seed 7`, of each study."""
+    said = []
+    for one, side in ((first, a), (second, b)):
+        blocks, design = side.frame.data["block"].n_unique(), one.study.design
+        order = "randomised" if design.order == "blocks" else "published-order"
+        said.append(f"{blocks} {order} block{'' if blocks == 1 else 's'}, seed {design.seed}")
+    return list(dict.fromkeys(said))
 
 
 def _is_store(name: str) -> bool:
@@ -162,7 +179,8 @@ def levels(texts: Sequence[str], factors: Any, option: str) -> dict[str, Level]:
         if level is None:
             known = ", ".join(str(one) for one in factors[name])
             raise StudyError(f"{option} {text}: no such level", f"{name} has: {known}", key=option, read=wanted)
-        found[name] = level
+        if found.setdefault(name, level) != level:
+            raise StudyError(f"{option} {text}: {name} is {found[name]} already", "one level of a factor", key=option)
     return found
 
 
@@ -187,55 +205,6 @@ def _apart(first: Opened, second: Opened, done: Sequence[Contrast]) -> tuple[Dif
         sides.append((records, [opened_side.store.facts(one) for one in starts.values()]))
     (records_a, facts_a), (records_b, facts_b) = sides
     return apart.apart(records_a, records_b, facts_a, facts_b, asked)
-
-
-def _draw(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
-    first = done[0]
-    title = f"{LABELS[first.response]}: {a.name} -> {b.name}"
-    console.print(Text(title, style="bold"), soft_wrap=True)
-    low, high = forest_span([one.change_percent for one in done])
-    grid = Table(box=None, padding=(0, 2, 0, 1), header_style="dim")
-    for name in first.cell:
-        grid.add_column(name, no_wrap=True)
-    grid.add_column("a -> b", justify="right", no_wrap=True)
-    grid.add_column("change", justify="right", no_wrap=True)
-    grid.add_column(Text(f"{signed(low)}% to {signed(high)}%"), no_wrap=True)
-    grid.add_column("effect", no_wrap=True)
-    grid.add_column("n (starts)", justify="right", no_wrap=True)
-    grid.add_column("verdict", no_wrap=True)
-    for one in done:
-        cells = [str(level) for level in one.cell.values()]
-        values = f"{quantity(one.mean_a.value, one.unit)} -> {quantity(one.mean_b.value, one.unit)}"
-        counts = f"{one.n_a} ({one.starts_a}) / {one.n_b} ({one.starts_b})"
-        picture = forest_line(one.change_percent, low, high)
-        style = STYLES.get(one.verdict, "")
-        grid.add_row(*cells, values, changed(one), picture, _effect(one), counts, Text(one.verdict, style=style))
-    uncut(grid, console)
-    console.print()
-    for one in done:
-        console.print(Text(one.sentence), soft_wrap=True)
-    confidence = f"{first.ratio.confidence:.0%}"
-    methods = "; ".join(dict.fromkeys(one.ratio.method.rsplit(", ", 1)[0] for one in done))
-    several = f" {len(done)} comparisons, not adjusted for their number." if len(done) > 1 else ""
-    told = f"{confidence} intervals; {methods}. Effect: Hedges' g. The unit is the start.{several}"
-    console.print(Text(told, style="dim"), soft_wrap=True)
-
-
-def changed(one: Contrast) -> str:
-    """The change with its interval: `-30.6% [-34, -27]`."""
-    change = one.change_percent
-    if change.low is None or change.high is None:
-        return f"{signed(change.value)}%"
-    return f"{signed(change.value)}% [{signed(change.low)}, {signed(change.high)}]"
-
-
-def _effect(one: Contrast) -> str:
-    if one.effect is None:
-        return "-"
-    ends = ""
-    if one.effect.low is not None and one.effect.high is not None:
-        ends = f" [{one.effect.low:+.2g}, {one.effect.high:+.2g}]"
-    return f"{one.effect.value:+.2g}{ends} {one.effect_words}"
 
 
 def _remarks(differ: Sequence[Difference], others: Sequence[str], console: Console) -> None:

@@ -101,10 +101,10 @@ async def _all(
         await _create(filling["contacts"], schema, asked.replication_factor, filling.get("tls"))
         tables = ", ".join(table.name for table in schema.all_tables())
         console.print(f"created keyspace {schema.keyspace}: {tables}", highlight=False, markup=False)
-    outcomes = []
+    outcomes: list[Driven] = []
     if asked.populate:
         outcomes.append(await _driven(filling, asked, console))
-    whole = not outcomes or (not outcomes[0].interrupted and not outcomes[0].main.totals.errors)
+    whole = not outcomes or (not outcomes[0][0].interrupted and not outcomes[0][0].main.totals.errors)
     if order is not None and whole:
         outcomes.append(await _driven(order, asked, console))
     return _end(outcomes, asked, console)
@@ -118,29 +118,34 @@ async def _create(
     await driving.cql(contacts, statements, tls=tls)
 
 
-async def _driven(order: Mapping[str, Any], asked: Asked, console: Console) -> driving.Outcome:
+Driven = tuple[driving.Outcome, loadlines.Courses]
+"""What an order came to, and the course of each of its phases."""
+
+
+async def _driven(order: Mapping[str, Any], asked: Asked, console: Console) -> Driven:
     schedule = order["schedule"]
     places = int(schedule.get("threads") or schedule.get("in_flight") or 1)
     workers = asked.workers or driving.workers_for(places, schedule.get("rate_per_s"))
     lines = loadlines.Lines(console)
     try:
-        return await driving.drive(order, workers=workers, on_connected=lines.connected, on_interval=lines.interval)
+        outcome = await driving.drive(order, workers=workers, on_connected=lines.connected, on_interval=lines.interval)
+        return outcome, lines.courses
     except EngineError as error:
         missing = any(words in error.message for words in MISSING)
         error.hint = "--create makes keyspace and tables" if missing and not asked.create else error.hint
         raise
 
 
-def _end(outcomes: Sequence[driving.Outcome], asked: Asked, console: Console) -> int:
+def _end(outcomes: Sequence[Driven], asked: Asked, console: Console) -> int:
     if asked.as_json:
-        json.dump([loadlines.as_data(outcome) for outcome in outcomes], sys.stdout, indent=1)
+        json.dump([loadlines.as_data(*outcome) for outcome in outcomes], sys.stdout, indent=1)
         sys.stdout.write("\n")
     else:
-        for outcome in outcomes:
-            loadlines.told(outcome, loadlines.paper())
-    if any(outcome.interrupted for outcome in outcomes):
+        for outcome, courses in outcomes:
+            loadlines.told(outcome, loadlines.paper(), courses)
+    if any(outcome.interrupted for outcome, _ in outcomes):
         return EXIT_INTERRUPTED
-    failed = any(phase.totals.errors for outcome in outcomes for phase in outcome.phases.values())
+    failed = any(phase.totals.errors for outcome, _ in outcomes for phase in outcome.phases.values())
     return EXIT_ERRORS if failed else EXIT_DONE
 
 

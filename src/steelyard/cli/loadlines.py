@@ -10,8 +10,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from steelyard.analysis import percentiles
 from steelyard.dropin.driving import ANSWERED, Histogram, Interval, Outcome, PhaseOutcome
 from steelyard.engine.base import Record
+from steelyard.model.estimate import Estimate
 from steelyard.workload import _cql
 from steelyard.workload.base import Explanation
 
@@ -35,6 +37,8 @@ class Lines:
         self.phase = ""
         self.begun_s = 0.0
         self.lines = 0
+        self.courses: dict[str, percentiles.Course] = {}
+        """Of each phase, the response times of its intervals: what its percentiles' intervals rest on."""
 
     def connected(self, record: Record) -> None:
         """Where the load goes."""
@@ -44,6 +48,8 @@ class Lines:
 
     def interval(self, interval: Interval) -> None:
         """One interval."""
+        course = self.courses.setdefault(interval.phase, percentiles.Course())
+        course.add(interval.tables.histogram("response").buckets)
         if interval.phase != self.phase:
             self.phase, self.begun_s, self.lines = interval.phase, interval.t_s, 0
             self.console.print(f"\n{interval.phase}", style="bold", highlight=False, markup=False)
@@ -74,7 +80,8 @@ def line(interval: Interval, begun_s: float) -> str:
 
 
 def _ms(histogram: Histogram, q: float) -> str:
-    ns = histogram.quantile_ns(q)
+    """A percentile; `-` where the count does not support it."""
+    ns = histogram.quantile_ns(q) if percentiles.supported(q, histogram.n) else None
     return "-" if ns is None else digits(ns / NS_PER_MS)
 
 
@@ -91,12 +98,16 @@ def paper() -> Console:
     return console if console.is_terminal else Console(width=TABLE_WIDTH)
 
 
-def told(outcome: Outcome, console: Console) -> None:
+Courses = Mapping[str, percentiles.Course]
+"""Phase to the response times of its intervals."""
+
+
+def told(outcome: Outcome, console: Console, courses: Courses | None = None) -> None:
     """Everything at the end, phase by phase."""
     for name, phase in outcome.phases.items():
         console.print()
         console.print(_table(name, phase))
-        for sentence in sentences(phase):
+        for sentence in (*sentences(phase), *percentile_sentences(phase, (courses or {}).get(name))):
             console.print(sentence, highlight=False, markup=False, soft_wrap=True)
     if outcome.interrupted:
         console.print("It was ended early.", style="yellow", highlight=False)
@@ -152,6 +163,7 @@ def sentences(phase: PhaseOutcome) -> list[str]:
         f"({totals.rate_per_s:,.0f} per s), {totals.errors:,} errors"
         + (f" ({_kinds(totals.errors_by_kind)})." if totals.errors else ".")
     ]
+    said += [f"Servers said of {kind}: {text}" for kind, text in totals.said]
     not_applied = sum(phase.tables.outcomes(name).get("not-applied", 0) for name in phase.tables.operations())
     if not_applied:
         said.append(f"{not_applied:,} light-weight transactions were not applied: their condition did not hold.")
@@ -159,10 +171,10 @@ def sentences(phase: PhaseOutcome) -> list[str]:
         said.append(f"{totals.not_found:,} reads of keys that the fill has written found no row.")
     if totals.rows:
         said.append(f"{totals.rows:,} rows were returned.")
-    lag, pacing = phase.histogram("lag", outcomes=None), phase.histogram("pacing", outcomes=None)
+    lag, pacing = (_worst(phase.histogram(name, outcomes=None)) for name in ("lag", "pacing"))
     cpu_us = totals.cpu_ns / 1000 / everything if everything else 0.0
     said.append(
-        f"Lag p99 {_ms(lag, 0.99)} ms, of which the generator's own {_ms(pacing, 0.99)} ms; it took {digits(cpu_us)} us"
+        f"Lag {lag}, of which the generator's own {pacing}; it took {digits(cpu_us)} us"
         f" of CPU an operation, its busiest thread {totals.busiest_thread_fraction:.0%} of a core."
     )
     if totals.reconnections:
@@ -172,20 +184,63 @@ def sentences(phase: PhaseOutcome) -> list[str]:
     return said
 
 
+def estimates(phase: PhaseOutcome, course: percentiles.Course | None) -> dict[float, Estimate | None]:
+    """Share to the percentile of response time of all operations with its interval; None where the count is too small.
+
+    Without the course of the phase operations are taken as independent.
+    """
+    buckets = phase.histogram("response").buckets
+    parts = course.parts() if course is not None else []
+    found: dict[float, Estimate | None] = {}
+    for q in QUANTILES:
+        at = Histogram(buckets).quantile_ns(q)
+        found[q] = percentiles.quantile(buckets, q, percentiles.below(parts, at or 0.0)) if buckets else None
+    return found
+
+
+def percentile_sentences(phase: PhaseOutcome, course: percentiles.Course | None) -> list[str]:
+    """The percentiles of all operations with their intervals, and those that the count does not support."""
+    found = estimates(phase, course)
+    known = [(q, one) for q, one in found.items() if one is not None]
+    operations = phase.histogram("response").n
+    said = []
+    if known:
+        shown = "; ".join(f"p{q * 100:g} {digits(one.value)} {_ends(one)}" for q, one in known)
+        said.append(f"Response ms of all operations, with 95% intervals: {shown}.")
+        said.append(f"They rest on {operations:,} operations; p{known[-1][0] * 100:g}: {known[-1][1].method}.")
+    lacking = [q for q, one in found.items() if one is None]
+    if lacking and operations:
+        names = ", ".join(f"p{q * 100:g} ({percentiles.needed(q):,})" for q in lacking)
+        said.append(f"{operations:,} operations are too few for {names}: {percentiles.BEYOND} must lie beyond.")
+    return said
+
+
+def _ends(one: Estimate) -> str:
+    low, high = ("?" if end is None else digits(end) for end in (one.low, one.high))
+    return f"[{low}, {high}]"
+
+
 def _kinds(errors: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {kind}" for kind, count in sorted(errors.items(), key=lambda item: -item[1]))
 
 
-def as_data(outcome: Outcome) -> dict[str, Any]:
+def _worst(histogram: Histogram) -> str:
+    """The p99, or the greatest value of few."""
+    if percentiles.supported(0.99, histogram.n) or histogram.max_ns is None:
+        return f"p99 {_ms(histogram, 0.99)} ms"
+    return f"at most {digits(histogram.max_ns / NS_PER_MS)} ms"
+
+
+def as_data(outcome: Outcome, courses: Courses | None = None) -> dict[str, Any]:
     """The same as data; times in milliseconds."""
     return {
         "connected": dict(outcome.connected),
         "interrupted": outcome.interrupted,
-        "phases": {name: _phase_data(phase) for name, phase in outcome.phases.items()},
+        "phases": {name: _phase_data(phase, (courses or {}).get(name)) for name, phase in outcome.phases.items()},
     }
 
 
-def _phase_data(phase: PhaseOutcome) -> dict[str, Any]:
+def _phase_data(phase: PhaseOutcome, course: percentiles.Course | None) -> dict[str, Any]:
     totals = phase.totals
     return {
         "execution_s": totals.execution_s,
@@ -193,6 +248,7 @@ def _phase_data(phase: PhaseOutcome) -> dict[str, Any]:
         "rate_per_s": totals.rate_per_s,
         "errors": totals.errors,
         "errors_by_kind": dict(totals.errors_by_kind),
+        "error_texts": {kind: list(texts) for kind, texts in totals.error_texts.items()},
         "not_found": totals.not_found,
         "rows": totals.rows,
         "reconnections": totals.reconnections,
@@ -201,6 +257,9 @@ def _phase_data(phase: PhaseOutcome) -> dict[str, Any]:
         "busiest_thread_fraction": totals.busiest_thread_fraction,
         "lag_ms_p99": _number(phase.histogram("lag", outcomes=None), 0.99),
         "pacing_ms_p99": _number(phase.histogram("pacing", outcomes=None), 0.99),
+        "response_ms": {
+            f"p{q * 100:g}": None if one is None else one.model_dump() for q, one in estimates(phase, course).items()
+        },
         "by_operation": {
             operation: {
                 "outcomes": phase.tables.outcomes(operation),
@@ -216,7 +275,8 @@ def _phase_data(phase: PhaseOutcome) -> dict[str, Any]:
 
 
 def _number(histogram: Histogram, q: float) -> float | None:
-    ns = histogram.quantile_ns(q)
+    """A percentile in ms; None where the count does not support it."""
+    ns = histogram.quantile_ns(q) if percentiles.supported(q, histogram.n) else None
     return None if ns is None else ns / NS_PER_MS
 
 

@@ -119,6 +119,20 @@ def report(
 
 
 @app.command(rich_help_panel="Read")
+def serve(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A study's folder, or several's.")] = Path("store"),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")] = 8765,
+    address: Annotated[str, typer.Option("--address", help="127.0.0.1 or ::1; nothing else.")] = "127.0.0.1",
+    open_browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+) -> None:
+    """Stores, a study in progress and its report in the browser; this machine only, read-only. Ctrl-C ends it."""
+    from steelyard.cli.serve import Asked
+    from steelyard.cli.serve import serve as body
+
+    raise typer.Exit(body(Asked(store=store, address=address, port=port, open=open_browser), _console()))
+
+
+@app.command(rich_help_panel="Read")
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="A store.")],
     b: Annotated[

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import polars as pl
 from rich.console import Console
 
 from steelyard.analysis.analyse import analyse
-from steelyard.analysis.tables import columns, tables, titles
+from steelyard.analysis.tables import columns, tables
 from steelyard.cli.courses import within_trials
-from steelyard.model.errors import StoreError
+from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
-from steelyard.report import export, figures, timelines, traces, within
+from steelyard.report import analysed, export, figures, timelines, traces, within
 from steelyard.report.methods import paragraph
 from steelyard.report.page import PageInput, build
 from steelyard.report.traces import Trace
@@ -43,8 +44,14 @@ def report(
 
     With `as_json` all tables go to stdout, with `methods` the methods text of a paper; the page is then written only
     if `output` names it. Returns 0, or 1 if some attempts are not valid. Raises StoreError if the store has no sealed
-    trial.
+    trial, StudyError if both are asked for.
     """
+    if as_json and methods:
+        raise StudyError(
+            "--json and --methods both write to stdout, and one would spoil the other",
+            "ask for one at a time",
+            key="--methods",
+        )
     page_input = gather(
         open_store(store), courses=output is not None or figures is not None or not (as_json or methods)
     )
@@ -58,7 +65,7 @@ def report(
         path.write_text(build(page_input), encoding="utf-8")
         console.print(f"report  {path}", highlight=False)
     if tables is not None:
-        written = export.tables(page_input.tables, titles(page_input.results), tables)
+        written = export.tables(page_input.tables, analysed.every(page_input.results), tables)
         console.print(f"tables  {tables} ({len(written)} files)", highlight=False)
     if figures is not None:
         written = export.figures(_figures(page_input), figures)
@@ -77,37 +84,52 @@ def gather(store: Store, *, courses: bool = True) -> PageInput:
             "wait for the first trial, or run the study",
             path=str(store.folder),
         )
-    results = within_trials(store, analyse(records, study, seed=study.design.seed))
+    floor, plan = store.noise_floor(records), store.plan
+    results = within_trials(store, analyse(records, study, seed=study.design.seed, floor=floor, plan=plan), records)
     used = {(point.trial_id, point.attempt): point.value for point in results.points if point.used}
     shown = traces.chosen(records, used)
+    samples = {(record.id, record.attempt): store.samples(record) for record in shown}
+    lines, too_short = _timelines(store, records, used, samples) if courses else ((), ())
     largest = max(shown or records, key=lambda record: len(store.facts(record)))
     return PageInput(
         study=study,
-        plan=store.plan,
+        plan=plan,
         results=results,
         records=records,
-        traces=tuple(Trace(record, store.samples(record), _databases(store.facts(record))) for record in shown),
-        timelines=_timelines(store, records, used) if courses else (),
+        traces=tuple(
+            Trace(record, samples[record.id, record.attempt], _databases(store.facts(record))) for record in shown
+        ),
+        timelines=lines,
+        too_short=too_short,
         curves=_curves(store, records, used) if courses else (),
         facts=store.facts(largest),
         tables=tables(results),
     )
 
 
-def _timelines(store: Store, records: Sequence[TrialRecord], used: Mapping[Attempt, float]) -> tuple[Timeline, ...]:
-    middle = {(record.id, record.attempt) for record in traces.chosen(records, used)}
+def _timelines(
+    store: Store, records: Sequence[TrialRecord], used: Mapping[Attempt, float], samples: Mapping[Attempt, pl.DataFrame]
+) -> tuple[tuple[Timeline, ...], tuple[Attempt, ...]]:
+    """The courses of the picked trials, with a strip a node where `samples` has its readings; and the attempts among
+    them that are too short to have a course."""
     journal = store.events()
-    found = (
-        within.timeline(
+    found: list[Timeline] = []
+    short: list[Attempt] = []
+    for record in within.picked(records, used, most=MOST_TIMELINES):
+        key = (record.id, record.attempt)
+        course = within.timeline(
             record,
             store.intervals(record),
             journal=journal,
-            value=used.get((record.id, record.attempt)),
-            middle=(record.id, record.attempt) in middle,
+            value=used.get(key),
+            middle=key in samples,
+            samples=samples.get(key),
         )
-        for record in within.picked(records, used, most=MOST_TIMELINES)
-    )
-    return tuple(one for one in found if one is not None)
+        if course is None:
+            short.append(key)
+        else:
+            found.append(course)
+    return tuple(found), tuple(short)
 
 
 def _curves(store: Store, records: Sequence[TrialRecord], used: Mapping[Attempt, float]) -> tuple[Curve, ...]:

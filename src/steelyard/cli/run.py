@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import termios
+import time
 import tty
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -19,19 +20,24 @@ from rich.console import Console
 from steelyard import study as studies
 from steelyard.cli.asked_agent import refused_by_agent
 from steelyard.cli.clean import reclaim
+from steelyard.cli.floors import keep
 from steelyard.cli.views import LiveView, PlainView
 from steelyard.lab.conductor import Conductor, Outcome
+from steelyard.lab.live import Both, Live
 from steelyard.lab.parts import Parts
-from steelyard.lab.progress import TimeLeft
-from steelyard.lab.resume import refuse_change
+from steelyard.lab.progress import Guarded, TimeLeft
+from steelyard.lab.resume import missing, refuse_change
 from steelyard.model.errors import SteelyardError
 from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.sequential import SECONDS_PER_HOUR, decide
+from steelyard.model.stopping import Decision, rule_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.node import secrets
 from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import estimate, expand, offered
 from steelyard.plan.machine import read_machine
+from steelyard.plan.narrowing import likely_blocks
 from steelyard.store import Store, StoreWriter, layout
 
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
@@ -63,9 +69,15 @@ def run(study_path: Path, *, store: Path, scale: float, plain: bool, as_json: bo
             outcome, interrupted = asyncio.run(_conduct(study, plan, writer, plain=plain, console=console))
         except SteelyardError as error:
             error.message, error.hint = writer.conceal.text(error.message), writer.conceal.text(error.hint)
+            with contextlib.suppress(OSError):
+                writer.event("run-failed", message=error.message, hint=error.hint)
             raise
         folder = writer.folder
-    _say(outcome, folder, interrupted=interrupted, as_json=as_json, console=console)
+    if study.design.kind == "same" and not outcome.missing:
+        keep(folder, console)
+    rule = rule_of(study)
+    decision = None if rule is None else decide(plan, Store(folder).trials(), rule)
+    _say(outcome, decision, folder, interrupted=interrupted, as_json=as_json, console=console)
     if interrupted:
         return EXIT_INTERRUPTED
     return EXIT_INVALID if outcome.invalid else EXIT_DONE
@@ -84,13 +96,29 @@ def _go_on(study: Study, plan: Plan, writer: StoreWriter) -> None:
 
 
 def _foresight(study: Study, plan: Plan) -> Callable[[Sequence[PlannedTrial], Sequence[TrialRecord]], TimeLeft]:
+    rule = rule_of(study)
+
+    def rest(todo: Sequence[PlannedTrial], records: Sequence[TrialRecord]) -> estimate.PlanEstimate:
+        return estimate.estimate(plan.model_copy(update={"trials": tuple(todo)}), study, records)
+
     def look(todo: Sequence[PlannedTrial], records: Sequence[TrialRecord]) -> TimeLeft:
         if not todo:
             return TimeLeft(0.0, 0.0, 0.0)
-        rest = estimate.estimate(plan.model_copy(update={"trials": tuple(todo)}), study, records)
-        return TimeLeft(rest.seconds, rest.low_s, rest.high_s)
+        least = rest(todo, records)
+        if rule is None:
+            return TimeLeft(least.seconds, least.low_s, least.high_s)
+        # What is needed at least, what is likely if the spreads stay as they are, and all up to the cap.
+        decision = decide(plan, records, rule)
+        likely = rest(_up_to(plan, records, likely_blocks(decision), rule.attempts), records)
+        most = rest(_up_to(plan, records, decision.cap, rule.attempts), records)
+        left_s = float("inf") if rule.hours is None else max(0.0, rule.hours - decision.hours) * SECONDS_PER_HOUR
+        return TimeLeft(min(likely.seconds, left_s), min(least.low_s, left_s), min(most.high_s, left_s))
 
     return look
+
+
+def _up_to(plan: Plan, records: Sequence[TrialRecord], block: int, attempts: int) -> list[PlannedTrial]:
+    return [trial for trial in missing(plan, records, attempts) if trial.block <= block]
 
 
 def _lines(console: Console) -> Callable[[str], None]:
@@ -102,10 +130,13 @@ async def _conduct(
 ) -> tuple[Outcome, bool]:
     view = PlainView(_lines(console)) if plain else LiveView(console)
     parts = Parts(cache_folder=cache_folder(), state_folder=state_folder())
-    conductor = Conductor(study, plan, writer, parts, view, _foresight(study, plan))
-    with view:
+    live = Live(writer, time.time)
+    # Guarded for itself: a terminal that has gone takes nothing from who looks at the store.
+    watcher = Both(Guarded(view, writer.conceal), live)
+    conductor = Conductor(study, plan, writer, parts, watcher, _foresight(study, plan))
+    with live, view:
         task = asyncio.ensure_future(conductor.run())
-        beating = asyncio.ensure_future(_beat(view))
+        beating = [asyncio.ensure_future(_beat(one)) for one in (view, live)]
         with _interrupts(conductor, task, view, ask=not plain and _at_the_terminal()) as state:
             try:
                 return await task, state.interrupted
@@ -113,10 +144,11 @@ async def _conduct(
                 writer.event("interrupted")
                 return conductor.outcome(), True
             finally:
-                beating.cancel()
+                for one in beating:
+                    one.cancel()
 
 
-async def _beat(view: LiveView | PlainView) -> None:
+async def _beat(view: LiveView | PlainView | Live) -> None:
     """Let the view speak although nothing happens."""
     while True:
         await asyncio.sleep(BEAT_S)
@@ -208,11 +240,19 @@ def _interrupts(
             loop.remove_signal_handler(number)
 
 
-def _say(outcome: Outcome, folder: Path, *, interrupted: bool, as_json: bool, console: Console) -> None:
+def _say(
+    outcome: Outcome, decision: Decision | None, folder: Path, *, interrupted: bool, as_json: bool, console: Console
+) -> None:
     if as_json:
-        print(json.dumps({**asdict(outcome), "store": str(folder), "interrupted": interrupted}))
+        until = {} if decision is None else {"until": decision.model_dump(mode="json")}
+        print(json.dumps({**asdict(outcome), "store": str(folder), "interrupted": interrupted, **until}))
+    missing_words = f"at most {outcome.missing}" if decision is not None and decision.go_on else f"{outcome.missing}"
+    if outcome.not_needed:
+        missing_words = f"{outcome.not_needed} not needed, {missing_words}"
+    if decision is not None:
+        console.print(f"The study {decision.sentence}", highlight=False, soft_wrap=True)
     console.print(
-        f"{outcome.valid} of {outcome.planned} trials valid, {outcome.invalid} invalid, {outcome.missing} missing; "
+        f"{outcome.valid} of {outcome.planned} trials valid, {outcome.invalid} invalid, {missing_words} missing; "
         f"store {folder}",
         highlight=False,
         soft_wrap=True,

@@ -12,14 +12,17 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from steelyard.cli.board import label_of
+from steelyard.cli.board import label_of, narrowing_words
 from steelyard.lab.resume import attempts_by_id, settled
+from steelyard.model.sequential import decide, not_needed
+from steelyard.model.stopping import Decision, rule_of
 from steelyard.model.trial import TrialRecord
 from steelyard.store.read import open_store
 
 
 def status(path: Path, *, as_json: bool, console: Console) -> int:
-    """Print where the study is. Returns 0 when complete and valid, 1 when some trials are invalid or missing."""
+    """Print where the study is. Returns 0 when complete and valid, 1 when some trials are invalid or missing. What a
+    stopping rule made unnecessary is neither."""
     store = open_store(path)
     records = store.trials()
     plan = store.plan
@@ -27,12 +30,17 @@ def status(path: Path, *, as_json: bool, console: Console) -> int:
     found = attempts_by_id(records)
     planned = plan.trials if plan else ()
     done = sum(settled(found.get(trial.id, []), limit) for trial in planned)
+    rule = rule_of(store.study)
+    decision = decide(plan, records, rule) if plan and rule else None
+    spared = len(not_needed(plan, records, decision)) if plan and decision else 0
     events = store.events()
     reasons = Counter(str(reason.kind) for record in records for reason in record.verdict.reasons)
     summary: dict[str, Any] = {
         "study": store.study.study.name,
         "planned": len(planned),
         "done": done,
+        "not_needed": spared,
+        "until": decision.model_dump(mode="json") if decision else None,
         "valid": sum(record.verdict.outcome == "valid" for record in records),
         "attempts": len(records),
         "reasons": dict(reasons),
@@ -42,8 +50,8 @@ def status(path: Path, *, as_json: bool, console: Console) -> int:
     if as_json:
         print(json.dumps(summary, indent=1))
     else:
-        _draw(summary, console)
-    return 0 if planned and summary["valid"] == len(planned) else 1
+        _draw(summary, decision, console)
+    return 0 if planned and summary["valid"] == len(planned) - spared else 1
 
 
 def _cells(records: tuple[TrialRecord, ...]) -> list[dict[str, Any]]:
@@ -70,12 +78,16 @@ def _cells(records: tuple[TrialRecord, ...]) -> list[dict[str, Any]]:
     return rows
 
 
-def _draw(summary: dict[str, Any], console: Console) -> None:
+def _draw(summary: dict[str, Any], decision: Decision | None, console: Console) -> None:
+    spared = f", {summary['not_needed']} not needed" if summary["not_needed"] else ""
+    of = "of at most" if decision is not None and decision.go_on else "of"
     console.print(
-        f"[bold]{summary['study']}[/bold]   {summary['done']} of {summary['planned']} trials done, "
+        f"[bold]{summary['study']}[/bold]   {summary['done']} {of} {summary['planned']} trials done{spared}, "
         f"{summary['valid']} valid in {summary['attempts']} attempts",
         highlight=False,
     )
+    if decision is not None:
+        console.print(f"until {decision.target}: {decision.sentence}", highlight=False, soft_wrap=True)
     event = summary["last_event"]
     if event:
         when = datetime.fromtimestamp(event["t_s"])
@@ -83,9 +95,15 @@ def _draw(summary: dict[str, Any], console: Console) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column, justify in (("cell", "left"), ("valid", "right"), ("starts", "right"), ("median", "right")):
         table.add_column(column, justify="right" if justify == "right" else "left")
+    known = {label_of(cell.treatment): cell for cell in decision.cells} if decision else {}
+    if known:
+        table.add_column("interval of the mean")
     table.add_column("not valid because")
     for cell in summary["cells"]:
         median = "-" if cell["median_ms"] is None else f"{cell['median_ms'] / 1000:.3f} s"
         why = "; ".join(f"{count} x {reason}" for reason, count in cell["not_valid"].items())
-        table.add_row(cell["cell"], str(cell["valid"]), str(cell["starts"]), median, why)
+        one = known.get(cell["cell"])
+        fewer = f" (of {one.n} starts)" if one and one.n != cell["starts"] else ""
+        interval = [f"{narrowing_words(one)}{fewer}" if one else "-"] if known else []
+        table.add_row(cell["cell"], str(cell["valid"]), str(cell["starts"]), median, *interval, why)
     console.print(table)

@@ -15,7 +15,7 @@ from steelyard.model.errors import SteelyardError, StoreError
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
 from steelyard.store.read import Store, open_store
-from steelyard.verify import agree, files, page, recompute
+from steelyard.verify import agree, files, page, recompute, stopping
 from steelyard.verify.finding import CHECKS, Book, Verification
 
 EXIT_SOUND, EXIT_DIFFERENCE = 0, 1
@@ -66,7 +66,7 @@ def check(store: Store, reports: Sequence[Path] = ()) -> Verification:
         if intervals is not None:
             recompute.trial(record, intervals, where, book)
     agree.ids(records, book)
-    agree.plan(folder, records, book)
+    agree.plan(folder, records, book, stopping.stopping(folder, records, book))
     agree.journal(folder, records, unreadable, book)
     agree.capacities(records, book)
     _reports(store, reports, book)

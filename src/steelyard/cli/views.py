@@ -15,12 +15,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.cli.board import Board, NodeState, clock_span, label_of, spark
+from steelyard.cli.board import Board, NodeState, clock_span, label_of, narrowing_words, spark
 from steelyard.lab import progress
+from steelyard.model.stopping import Decision
 from steelyard.model.trial import Phase
 
 QUIET_LIMIT_S = 5.0
 """A plain log is never silent for longer than this while something is waited for."""
+MOST_INTERVALS = 6
+"""Treatments whose intervals one plain line tells: the widest that are waited for."""
 
 
 def _end_by_the_clock(board: Board, now_s: float) -> str:
@@ -34,9 +37,10 @@ def _end_by_the_clock(board: Board, now_s: float) -> str:
 def _head(board: Board, begun_s: float, now_s: float) -> Text:
     text = Text()
     text.append(board.study, style="bold")
-    parts = [f"block {board.block}/{board.blocks}"] if board.block else []
+    of = " of at most " if board.at_most else "/"
+    parts = [f"block {board.block}{of}{board.blocks}"] if board.block else []
     if board.number:
-        parts.append(f"trial {board.number}/{board.total}")
+        parts.append(f"trial {board.number}{of}{board.total}")
     parts.append(f"{clock_span(now_s - begun_s)} gone")
     if end := _end_by_the_clock(board, now_s):
         parts.append(end)
@@ -101,6 +105,10 @@ def _cells(board: Board) -> Table:
     table.add_column("n", justify="right")
     table.add_column("execution time, median", justify="right")
     table.add_column("min to max", justify="right")
+    intervals = {label_of(cell.treatment): cell for cell in board.decision.cells} if board.decision else {}
+    if board.decision:
+        table.add_column("starts", justify="right")
+        table.add_column(f"until ±{board.decision.rule.width_percent:g}%")
     table.add_column("state")
     for cell in board.cells.values():
         values = cell.values_ms
@@ -109,8 +117,22 @@ def _cells(board: Board) -> Table:
         notes = [f"{cell.invalid} voided"] if cell.invalid else []
         if cell.infeasible:
             notes.append(f"infeasible: {cell.infeasible}")
-        table.add_row(cell.label, str(len(values)), middle, spread, Text(", ".join(notes), style="yellow"))
+        known = intervals.get(cell.label)
+        told = [str(known.n) if known else "-", narrowing_words(known) if known else "-"] if intervals else []
+        table.add_row(cell.label, str(len(values)), middle, spread, *told, Text(", ".join(notes), style="yellow"))
     return table
+
+
+def decision_line(decision: Decision) -> str:
+    """A decision of the stopping rule as one line: the rule before the first block, then the widest intervals."""
+    if not decision.blocks:
+        rule = decision.rule
+        hours = f", {rule.hours:g} h at most" if rule.hours else ""
+        return f"until {decision.target}: from {rule.least_starts} to {decision.cap} starts{hours}"
+    widest = sorted(decision.wide or decision.cells, key=lambda cell: -(cell.half_width_percent or float("inf")))
+    told = [f"{label_of(cell.treatment)} {narrowing_words(cell)} (n {cell.n})" for cell in widest[:MOST_INTERVALS]]
+    more = f", and {len(widest) - MOST_INTERVALS} more" if len(widest) > MOST_INTERVALS else ""
+    return f"block {decision.blocks} is whole: {'; '.join(told)}{more}. The study {decision.sentence}"
 
 
 class LiveView:
@@ -192,14 +214,17 @@ class PlainView:
     def _line(self, event: progress.Event, now_s: float) -> str | None:  # noqa: PLR0911 - one a kind of event
         match event:
             case progress.StudyBegan():
-                return f"{event.study}: {event.todo} of {event.total} trials to do, in {event.folder}"
+                of = "of at most" if event.at_most else "of"
+                return f"{event.study}: {event.todo} {of} {event.total} trials to do, in {event.folder}"
+            case progress.Judged():
+                return decision_line(event.decision)
             case progress.StartBegan():
                 what = label_of(event.treatment)
-                return f"block {event.block}/{event.blocks}: starting {what} for {event.trials} trials"
+                return f"block {event.block}{self._of}{event.blocks}: starting {what} for {event.trials} trials"
             case progress.TrialBegan():
                 again = f", attempt {event.attempt}" if event.attempt > 1 else ""
                 what = label_of(event.planned.treatment)
-                return f"trial {event.number}/{event.total}: {what}{again}"
+                return f"trial {event.number}{self._of}{event.total}: {what}{again}"
             case progress.PhaseEntered(phase=Phase.DEPLOY | Phase.POPULATE | Phase.MEASURE):
                 return f"  {event.phase}"
             case progress.TrialSealed():
@@ -208,6 +233,10 @@ class PlainView:
                 return f"  ! {event.message}: {event.remedy}"
             case _:
                 return None
+
+    @property
+    def _of(self) -> str:
+        return " of at most " if self.board.at_most else "/"
 
     def _sealed(self, event: progress.TrialSealed, now_s: float) -> str:
         values: dict[str, Any] = event.record.responses.model_dump()

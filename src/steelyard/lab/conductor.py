@@ -11,14 +11,27 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from steelyard.lab import noise, origin
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster, started
 from steelyard.lab.parts import Parts
-from steelyard.lab.progress import Guarded, StartBegan, StudyBegan, TimeLeft, TrialBegan, TrialSealed, Trouble, Watcher
+from steelyard.lab.progress import (
+    Guarded,
+    Judged,
+    StartBegan,
+    StudyBegan,
+    TimeLeft,
+    TrialBegan,
+    TrialSealed,
+    Trouble,
+    Watcher,
+)
 from steelyard.lab.resume import attempts_by_id, missing, settled
 from steelyard.lab.trial import TrialRunner
 from steelyard.model.errors import SteelyardError, StoreError, StudyError, SystemFault
 from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.sequential import decide, needed_trials, not_needed
+from steelyard.model.stopping import Decision, rule_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
@@ -41,6 +54,9 @@ class Outcome:
     valid: int
     invalid: int
     missing: int
+    """Still to be done; with a stopping rule that has not stopped the study yet, at most so many."""
+    not_needed: int = 0
+    """Beyond the block after which a stopping rule ended the study: neither missing nor failed."""
 
 
 class Conductor:
@@ -56,9 +72,13 @@ class Conductor:
         self.watcher = Guarded(watcher, writer.conceal)
         self.foresight = foresight
         self.finishing = False
+        self._rule = rule_of(study)
+        self._judged = -1
+        """Blocks of the newest decision that was told."""
         self._records: list[TrialRecord] = list(Store(writer.folder).trials())
         self._failed_starts: dict[str, int] = {}
         self._failed_in_a_row = 0
+        self._floor_sought = False
 
     def finish(self) -> None:
         """Stop when the trial in flight is sealed."""
@@ -74,20 +94,46 @@ class Conductor:
                 todo=len(todo),
                 blocks=max((trial.block for trial in self.plan.trials), default=0),
                 folder=str(self.writer.folder),
+                at_most=self._rule is not None,
             )
         )
-        self.writer.event("run-began", todo=len(todo), total=len(self.plan.trials))
+        self.writer.event("run-began", todo=len(todo), total=len(self.plan.trials), **origin.told())
+        self._tell_decision()
+        self._seek_floor()
         while todo and not self.finishing:
             await self._start([trial for trial in todo if trial.start == todo[0].start])
+            self._tell_decision()
             todo = self._missing()
         outcome = self.outcome()
         self.writer.event("run-ended", valid=outcome.valid, invalid=outcome.invalid, missing=outcome.missing)
         return outcome
 
     def _missing(self) -> list[PlannedTrial]:
-        todo = missing(self.plan, self._records, self.study.limits.attempts)
+        todo = self._todo()
         self.watcher.tell(self.foresight(todo, self._records))
         return todo
+
+    def _todo(self) -> list[PlannedTrial]:
+        """What is missing of all that is needed for what is known now."""
+        decision = self.decision()
+        plan = self.plan
+        if decision is not None:
+            plan = plan.model_copy(update={"trials": needed_trials(plan, decision)})
+        return missing(plan, self._records, self.study.limits.attempts)
+
+    def decision(self) -> Decision | None:
+        """What the study's stopping rule says now; None without one."""
+        return None if self._rule is None else decide(self.plan, self._records, self._rule)
+
+    def _tell_decision(self) -> None:
+        """Once a whole block: to who watches and to the journal. Nothing is read back from there."""
+        decision = self.decision()
+        if decision is None or decision.blocks == self._judged:
+            return
+        self._judged = decision.blocks
+        self.watcher.tell(Judged(decision))
+        if decision.blocks:
+            self.writer.event("judged", **decision.model_dump(mode="json"))
 
     def outcome(self) -> Outcome:
         """How far the plan has come."""
@@ -96,7 +142,10 @@ class Conductor:
         states = [found.get(trial.id, []) for trial in self.plan.trials]
         valid = sum(any(r.verdict.outcome == "valid" for r in attempts) for attempts in states)
         done = sum(settled(attempts, limit) for attempts in states)
-        return Outcome(planned=len(states), valid=valid, invalid=done - valid, missing=len(states) - done)
+        decision = self.decision()
+        spared = () if decision is None else not_needed(self.plan, self._records, decision)
+        left = len(states) - done - len(spared)
+        return Outcome(len(states), valid=valid, invalid=done - valid, missing=left, not_needed=len(spared))
 
     async def _start(self, trials: list[PlannedTrial]) -> None:
         first = trials[0]
@@ -147,6 +196,11 @@ class Conductor:
                 self.watcher.tell(Trouble(f"trial {planned.id} voided: {reasons}", "queued again"))
                 queue.append(planned)
 
+    def _seek_floor(self) -> None:
+        """The noise floor of this machine, once: as soon as a trial says which machine it is."""
+        if self._records and not self._floor_sought:
+            self._floor_sought = noise.bring(self.study, self.writer, self.parts, self._records) is not None
+
     def _sealed(self, record: TrialRecord, number: int) -> None:
         self._records.append(record)
         self._failed_in_a_row = self._failed_in_a_row + 1 if record.verdict.lab_fault else 0
@@ -158,8 +212,9 @@ class Conductor:
             reasons=[reason.kind.name for reason in record.verdict.reasons],
             record_sha256=record_sha256(record),
         )
+        self._seek_floor()
         self.watcher.tell(TrialSealed(record, number, len(self.plan.trials)))
-        self.watcher.tell(self.foresight(missing(self.plan, self._records, self.study.limits.attempts), self._records))
+        self.watcher.tell(self.foresight(self._todo(), self._records))
         if self._failed_in_a_row >= FAILED_LAB_LIMIT:
             detail = record.verdict.reasons[0].detail
             message = f"the laboratory failed {self._failed_in_a_row} times in a row, at last with: {detail}"
@@ -177,7 +232,8 @@ class Conductor:
         self.watcher.tell(Trouble(fault.message, f"infeasible: {len(trials)} trials are sealed with this reason"))
         detail = f"the cluster did not start ({count} of {count}): {fault.message}"
         verdict = Verdict(outcome="invalid", reasons=(Reason(kind=ReasonKind.SYSTEM_FAULT, detail=detail),))
-        for planned in [trial for trial in trials if trial in self._missing()]:
+        left = {trial.id for trial in self._missing()}
+        for planned in [trial for trial in trials if trial.id in left]:
             self._seal_infeasible(planned, verdict, phases, fault)
 
     def _seal_infeasible(self, planned: PlannedTrial, verdict: Verdict, phases: PhaseLog, fault: SystemFault) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +14,8 @@ from steelyard.engine.base import Engine
 from steelyard.lab.verdict import NO_CALIBRATION
 from steelyard.model.calibration import Calibration
 from steelyard.model.errors import EngineError
-from steelyard.node import agent, calibration
+from steelyard.model.noise import Circumstances, FoundFloor
+from steelyard.node import agent, calibration, noise
 from steelyard.probe.base import Probe
 from steelyard.site.base import Site
 from steelyard.system.base import System
@@ -77,6 +78,10 @@ class Parts:
         except (OSError, EngineError) as error:
             why = str(error)
         return Known(None, f"{why}: `steelyard calibrate`") if why else Known(found)
+
+    def noise_floor(self, of: Sequence[Circumstances]) -> FoundFloor:
+        """The noise floor of this machine that holds for a study of these circumstances."""
+        return noise.find(self.state_folder, of)
 
     def probe(self, name: str) -> Probe:
         """An instrument."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.sample import Sample
 from steelyard.model.secret import Concealer
+from steelyard.model.stopping import Decision
 from steelyard.model.trial import Phase, TrialRecord
 
 
@@ -21,6 +22,15 @@ class StudyBegan:
     todo: int
     blocks: int
     folder: str
+    at_most: bool = False
+    """A stopping rule may end it before the last of these trials and blocks."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the stopping rule said after the last whole block."""
+
+    decision: Decision
 
 
 @dataclass(frozen=True)
@@ -101,7 +111,17 @@ class Trouble:
 
 
 Event = (
-    StudyBegan | TimeLeft | StartBegan | TrialBegan | PhaseEntered | Waiting | Ticked | Sampled | TrialSealed | Trouble
+    StudyBegan
+    | Judged
+    | TimeLeft
+    | StartBegan
+    | TrialBegan
+    | PhaseEntered
+    | Waiting
+    | Ticked
+    | Sampled
+    | TrialSealed
+    | Trouble
 )
 
 

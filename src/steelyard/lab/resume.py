@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from steelyard.model.attempts import attempts_by_id as attempts_by_id  # noqa: PLC0414 - part of this module
+from steelyard.model.attempts import settled as settled  # noqa: PLC0414 - part of this module
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.stopping import rule_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-
-
-def settled(attempts: Sequence[TrialRecord], limit: int) -> bool:
-    """Whether a trial needs no further attempt: valid, a result about the system, or voided `limit` times.
-
-    Attempts that the laboratory itself spoilt do not count: whoever mended it may go on."""
-    if any(record.verdict.final for record in attempts):
-        return True
-    return sum(not record.verdict.lab_fault for record in attempts) >= limit
-
-
-def attempts_by_id(records: Iterable[TrialRecord]) -> dict[str, list[TrialRecord]]:
-    """Sealed attempts of each trial."""
-    found: dict[str, list[TrialRecord]] = defaultdict(list)
-    for record in records:
-        found[record.id].append(record)
-    return dict(found)
 
 
 def missing(plan: Plan, records: Iterable[TrialRecord], limit: int) -> list[PlannedTrial]:
@@ -36,22 +21,38 @@ def missing(plan: Plan, records: Iterable[TrialRecord], limit: int) -> list[Plan
 
 
 def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[TrialRecord]) -> None:
-    """A study may be widened: more levels, starts or trials. A change that would orphan sealed trials is refused
-    with the
-    difference. Raises StudyError."""
+    """A study may be widened: more levels, starts or trials. A change that would orphan sealed trials is refused with
+    the difference, and so is another stopping rule: one that is chosen after a look at the trials has no known
+    coverage. Its budgets (`design.starts`, `hours`) may change. Raises StudyError."""
+    _refuse_rule(before, after, records)
     seeds = {trial.id: trial.seed for trial in plan.trials}
     orphans = sorted({record.id for record in records if seeds.get(record.id) != record.seed})
     if not orphans:
         return
-    old = before.model_dump_json(indent=1).splitlines()
-    new = after.model_dump_json(indent=1).splitlines()
-    changed = [
-        line for line in difflib.unified_diff(old, new, "stored study", "this file", n=1, lineterm="") if line.strip()
-    ]
     count = len(orphans)
     raise StudyError(
         f"this study file does not go on where the store is: {count} sealed trials would lose their treatment or seed",
-        "give the changed study another name, or another --store; the difference:\n" + "\n".join(changed),
+        "give the changed study another name, or another --store; the difference:\n" + _difference(before, after),
         key="study.name",
         read=after.study.name,
     )
+
+
+def _refuse_rule(before: Study, after: Study, records: Sequence[TrialRecord]) -> None:
+    """Which intervals a study is judged by, and how, is said before its first trial."""
+    old, new = rule_of(before), rule_of(after)
+    if not records or old is new is None or (old is not None and old.same_question(new)):
+        return
+    raise StudyError(
+        f"the stopping rule is not the one that the store's {len(records)} sealed trials were made under",
+        "put [design.until] and the keys of [analysis] back as they were (design.starts and until.hours may change), "
+        "or give the study another name; the difference:\n" + _difference(before, after),
+        key="design.until",
+    )
+
+
+def _difference(before: Study, after: Study) -> str:
+    old = before.model_dump_json(indent=1).splitlines()
+    new = after.model_dump_json(indent=1).splitlines()
+    lines = difflib.unified_diff(old, new, "stored study", "this file", n=1, lineterm="")
+    return "\n".join(line for line in lines if line.strip())

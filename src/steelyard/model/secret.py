@@ -8,6 +8,7 @@ reports have nothing but the reference. What nodes and logs say themselves passe
 from __future__ import annotations
 
 import difflib
+import functools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,6 +38,7 @@ _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
+@functools.lru_cache(maxsize=4096)
 def looks_secret(key: str) -> bool:
     """Whether what stands under a key is to be kept from everybody: `keystore_password`, `auth_token`, `private_key`,
     `-Djavax.net.ssl.keyStorePassword`; not `num_tokens`, `credentials_validity` or `password_file`."""

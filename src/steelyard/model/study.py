@@ -8,15 +8,22 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
 from steelyard.model.base import Value
+from steelyard.model.cost import Cost as Cost  # noqa: PLC0414 - part of this module
 from steelyard.model.load import Consistency as Consistency  # noqa: PLC0414 - part of this module
 from steelyard.model.load import Load as Load  # noqa: PLC0414 - part of this module
 from steelyard.model.load import LoadPhase as LoadPhase  # noqa: PLC0414 - part of this module
 
 Level = str | int | float | bool
 """One value that a factor takes."""
+LEAST_FLOOR = 6
+"""Below six values a median has no interval at 95% (2 x 0.5^5 = 6.25% is left out), and t intervals that stop a study
+cover too little."""
+SAME_FACTOR = "label"
+"""The factor of a study of identical systems: it sets nothing."""
+SAME_LABELS = ("A", "B")
 
 
 class Choice(Value):
@@ -54,11 +61,40 @@ class Data(Value):
     """How long to wait for compactions, hints and streams to end; after that the trial is marked still busy."""
 
 
+class Until(Value):
+    """Replicate until every treatment's mean is known well enough. Judged after each whole block, from the sealed
+    trials alone; `design.starts` is the most that is done, and is planned beforehand."""
+
+    width_percent: float = Field(gt=0, le=100)
+    """Narrow enough: half of the t interval of a treatment's mean over its start means, in per cent of that mean, is at
+    most this. A ratio of two such means has an interval about 1.4 times as wide."""
+    least_starts: int = Field(default=10, le=1000, json_schema_extra={"minimum": LEAST_FLOOR})
+    """The floor: no interval is judged before every treatment has so many starts. Below 10 is noted."""
+    response: Literal["main", "execution_time_ms", "throughput_per_s", "response_ms_mean", "response_ms_p99"] = "main"
+    """The response whose intervals are judged; main: `analysis.response`."""
+    hours: float | None = Field(default=None, gt=0)
+    """No block is begun that would, if it took as long as the mean of those before, end after so many hours of
+    measuring. Counted from the sealed trials: for each start, from its lease to the end of its last trial."""
+
+    @field_validator("least_starts")
+    @classmethod
+    def _covers(cls, value: int) -> int:
+        if value < LEAST_FLOOR:
+            raise ValueError(
+                f"must be at least {LEAST_FLOOR}: so few values look alike by chance and end the study too early, so "
+                "that a 95% interval may hold the truth less often: with a floor of 2 in 88% of simulated studies"
+            )
+        return value
+
+
 class Design(Value):
     """Which treatments, in which order, how often."""
 
-    kind: Literal["full-factorial", "one-at-a-time", "listed"] = "full-factorial"
-    """full-factorial: every combination of levels; one-at-a-time: the base, and each factor varied alone; listed."""
+    kind: Literal["full-factorial", "fractional", "one-at-a-time", "listed", "same"] = "full-factorial"
+    """full-factorial: every combination of levels; fractional: a part of the combinations of the factors that have two
+    levels, by generators or resolution, with every level of the others; one-at-a-time: the base, and each factor varied
+    alone; listed; same: no factors, the one treatment against itself, as labels A and B on starts of their own in
+    random order: it measures the noise floor of this machine, which is kept for later studies."""
     order: Literal["blocks", "published"] = "blocks"
     """blocks: randomised complete blocks; published: all trials of a treatment one after another, as the studies
     did."""
@@ -74,8 +110,16 @@ class Design(Value):
     """One-at-a-time designs: the level of each factor from which the others depart (default: the first)."""
     control: dict[str, Level] | None = None
     """A treatment that runs once more in every block: drift detector and noise floor."""
+    generators: dict[str, str] = Field(default_factory=dict)
+    """Fractional designs: a factor to the product of factors that its level follows, such as "nodes * load.threads", or
+    with a minus before it. First levels count as -1, second ones as +1."""
+    resolution: int | None = Field(default=None, ge=3, le=15)
+    """Fractional designs without generators: the smallest fraction of this resolution is taken. 3: no factor is an
+    alias of another; 4: nor of an interaction of two; 5: no two interactions of two are aliases."""
     time_budget_h: float | None = Field(default=None, gt=0)
     """`check` refuses a plan that is estimated to take longer."""
+    until: Until | None = None
+    """A rule that ends the study before its last block."""
 
 
 class Limits(Value):
@@ -155,6 +199,7 @@ class Study(Value):
     design: Design = Design()
     limits: Limits = Limits()
     analysis: AnalysisChoice = AnalysisChoice()
+    cost: Cost = Cost()
     probes: tuple[str, ...] = ("os",)
     """The probe plug-ins that read instruments on every node."""
     factors: dict[str, tuple[Level, ...]] = Field(default_factory=dict)

@@ -11,10 +11,9 @@ from pydantic import ValidationError
 
 from steelyard.model.calibration import Calibration
 from steelyard.model.errors import SteelyardError
+from steelyard.model.machine import difference
 
 FILE = "calibration.json"
-IDENTITY = ("cpu_model", "cores", "kernel", "architecture")
-"""Facts of a machine that a calibration depends on."""
 FINGERPRINT_DIGITS = 12
 
 
@@ -48,16 +47,10 @@ def fingerprint(program: Path) -> str:
     return hashlib.sha256(program.read_bytes()).hexdigest()[:FINGERPRINT_DIGITS]
 
 
-def identity(facts: Mapping[str, str]) -> dict[str, str]:
-    """What of a machine's facts a calibration depends on."""
-    return {name: facts.get(name, "") for name in IDENTITY}
-
-
 def stale(calibration: Calibration, machine: Mapping[str, str], agent_fingerprint: str) -> str:
     """Why a calibration does not speak of this machine and this agent; empty if it does."""
-    for name, then in calibration.machine.items():
-        if (now := machine.get(name, "")) != then:
-            return f"it was made with {name} {then or 'unknown'}, here it is {now or 'unknown'}"
+    if differing := difference(calibration.machine, machine):
+        return f"it was made with {differing}"
     if not calibration.agent.endswith(agent_fingerprint):
         return f"it was made with another build of the agent ({calibration.agent})"
     return ""

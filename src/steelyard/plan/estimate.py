@@ -141,11 +141,13 @@ def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyE
             key="workload.records",
         )
     budget_h = study.design.time_budget_h
-    hours = cost.seconds / SECONDS_PER_HOUR
+    until = study.design.until
+    most_h = float("inf") if until is None or until.hours is None else until.hours
+    hours = min(cost.seconds / SECONDS_PER_HOUR, most_h)
     if budget_h is not None and hours > budget_h:
         yield StudyError(
             f"design.time_budget_h = {budget_h:g}: about {hours:.1f} hours are needed",
-            "fewer treatments, starts, trials or operations",
+            "fewer treatments, starts, trials or operations" + (", or design.until.hours" if until else ""),
             key="design.time_budget_h",
             read=budget_h,
         )

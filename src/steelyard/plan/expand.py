@@ -52,6 +52,14 @@ class _Start:
     levels: dict[str, Level]
     hash: str
     cells: tuple[_Cell, ...]
+    twin: int = 1
+    """Which of the identical systems of a block, from 1, of `twins`: their starts are numbered on."""
+    twins: int = 1
+
+    @property
+    def key(self) -> str:
+        """What tells it from the others of its block; its own hash, so that a study without twins keeps its order."""
+        return f"{self.hash}-{self.twin}" if self.twins > 1 else self.hash
 
 
 def expand(study: Study) -> Plan:
@@ -60,6 +68,7 @@ def expand(study: Study) -> Plan:
     factors = factors_of(study)
     refuse_confounded(factors, treatments)
     hard = tuple(factor for factor in factors if is_hard(study, factor))
+    refuse_fixed_in_starts(factors, hard, treatments)
     starts = _starts(study, treatments, hard)
     _refuse_too_many(study, starts)
     trials: list[PlannedTrial] = []
@@ -81,9 +90,11 @@ def _starts(study: Study, treatments: Sequence[Mapping[str, Level]], hard: Seque
         cell = _Cell(dict(treatment), settings, settings_hash(settings), extra)
         levels.setdefault(canonical(combination), combination)
         cells.setdefault(canonical(combination), []).append(cell)
+    twins = len(cells) if study.design.kind == "same" else 1
+    hashes = {key: settings_hash(hard_settings(found[0].settings, hard)) for key, found in cells.items()}
     return tuple(
-        _Start(levels[key], settings_hash(hard_settings(found[0].settings, hard)), tuple(found))
-        for key, found in cells.items()
+        _Start(levels[key], hashes[key], tuple(found), min(twins, place), twins)
+        for place, (key, found) in enumerate(cells.items(), start=1)
     )
 
 
@@ -113,7 +124,7 @@ def _digest(*parts: object) -> bytes:
 def _ordered_starts(study: Study, starts: Sequence[_Start], block: int) -> list[_Start]:
     if study.design.order == "published":
         return list(starts)
-    return sorted(starts, key=lambda start: _digest(study.design.seed, "start", block, start.hash))
+    return sorted(starts, key=lambda start: _digest(study.design.seed, "start", block, start.key))
 
 
 def _ordered_trials(study: Study, start: _Start, block: int) -> Iterable[tuple[_Cell, int]]:
@@ -126,7 +137,7 @@ def _ordered_trials(study: Study, start: _Start, block: int) -> Iterable[tuple[_
         return
     for turn in range(max(study.design.trials, controls)):
         present = [cell for cell in start.cells if turn < (controls if cell.control else study.design.trials)]
-        salt = (study.design.seed, "trial", block, start.hash, turn)
+        salt = (study.design.seed, "trial", block, start.key, turn)
         for cell in sorted(present, key=lambda cell: _digest(*salt, cell.key)):
             yield cell, turn + (CONTROL_REPLICATES_FROM if cell.control else 1)
 
@@ -134,12 +145,13 @@ def _ordered_trials(study: Study, start: _Start, block: int) -> Iterable[tuple[_
 def _planned(
     study: Study, hard: tuple[str, ...], block: int, start: _Start, cell: _Cell, replicate: int, position: int
 ) -> PlannedTrial:
+    number = (block - 1) * start.twins + start.twin
     return PlannedTrial(
-        id=f"{cell.hash}-s{block}-t{replicate}",
+        id=f"{cell.hash}-s{number}-t{replicate}",
         position=position,
         block=block,
-        start=f"b{block:02d}-{start.hash}",
-        start_replicate=block,
+        start=f"b{block:02d}-{start.key}",
+        start_replicate=number,
         replicate=replicate,
         treatment=cell.treatment,
         hard=hard,
@@ -165,6 +177,29 @@ def refuse_confounded(factors: Mapping[str, Sequence[Level]], treatments: Sequen
                     "add treatments in which only one of them differs, or set one of them as a plain field",
                     key="design.treatments",
                 )
+
+
+def refuse_fixed_in_starts(
+    factors: Mapping[str, Sequence[Level]], hard: Sequence[str], treatments: Sequence[Mapping[str, Level]]
+) -> None:
+    """Raise StudyError if a factor that could vary within starts has one level in each: its effect would be one of the
+    starts."""
+    if not any(len(factors[factor]) > 1 for factor in hard):
+        return
+    for factor, levels in factors.items():
+        if factor in hard or len(levels) < 2:
+            continue
+        seen: dict[tuple[Level, ...], Level] = {}
+        if all(
+            seen.setdefault(tuple(treatment[one] for one in hard), treatment[factor]) == treatment[factor]
+            for treatment in treatments
+        ):
+            raise StudyError(
+                f"factor {factor!r} has one level in each start: it varies with {', '.join(hard)} only, so its effect "
+                "cannot be told from theirs, nor from a difference between two starts",
+                f"give each combination of {', '.join(hard)} at least two levels of it",
+                key="design",
+            )
 
 
 def determines(first: str, second: str, treatments: Sequence[Mapping[str, Level]]) -> bool:

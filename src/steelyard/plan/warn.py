@@ -7,14 +7,30 @@ from collections.abc import Iterator
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.plan.expand import determines
-from steelyard.study.treatments import treatments_of
+from steelyard.study.treatments import fraction_of, treatments_of
 
 LEAST_SIZES_FOR_LAWS = 5
+MOST_ALIASES = 20
 
 
 def warnings(study: Study, plan: Plan) -> tuple[str, ...]:
     """One sentence for each thing that the design cannot show."""
-    return (*_few(study, plan), *_order(study), *_entangled(study, plan))
+    return (*_aliases(study), *_few(study, plan), *_order(study), *_entangled(study, plan))
+
+
+def _aliases(study: Study) -> Iterator[str]:
+    """What a fraction cannot tell apart, as it was asked for."""
+    found = fraction_of(study)
+    if found is None:
+        return
+    told = found.sentences()
+    yield (
+        f"a fraction, 1 in {2 ** len(found.generators)} of the combinations of {len(found.factors)} factors of two "
+        f"levels, resolution {found.resolution}: {told[0] if told else 'nothing short is confounded'}"
+    )
+    yield from told[1:MOST_ALIASES]
+    if len(told) > MOST_ALIASES:
+        yield f"and {len(told) - MOST_ALIASES} more that cannot be told apart (--json lists them)"
 
 
 def _few(study: Study, plan: Plan) -> Iterator[str]:

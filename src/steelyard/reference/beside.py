@@ -61,6 +61,8 @@ class Beside(Value):
     table: str
     cell: dict[str, str]
     statistic: str
+    unit: str = ""
+    """Of the printed number; empty where the table has one for all."""
     printed: str
     published_low: float | None = None
     published_high: float | None = None
@@ -110,14 +112,16 @@ def differences(ours: Conditions, published: Conditions) -> tuple[str, ...]:
     for name, word in words.items():
         here, there = getattr(ours, name), getattr(published, name)
         if here is not None and there is not None and here != there:
-            reasons.append(f"{word} {_shown(here)}, published {_shown(there)}")
+            reasons.append(f"{word} {shown(here)}, published {shown(there)}")
     if ours.values is not None and ours.values < FEWEST_VALUES:
         reasons.append(f"n {ours.values}: too few trials of ours to say how sure it is")
     return tuple(reasons)
 
 
-def _shown(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+def shown(value: object) -> str:
+    """A condition's level for people: whole numbers with commas."""
+    text = str(value)
+    return f"{int(text):,}" if text.isdecimal() else text
 
 
 def lay(
@@ -206,11 +210,6 @@ def effect(baseline: Sequence[float], treatment: Sequence[float]) -> dict[str, f
     if not baseline or not treatment:
         return regression((), ())
     return regression(x, (*baseline, *treatment))
-
-
-def in_print(value: float, digits: int = 2) -> str:
-    """A number as richardson2017 printed it: significant digits, trailing zeros dropped."""
-    return f"{value:.{digits}g}"
 
 
 def richardson2017(

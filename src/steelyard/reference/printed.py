@@ -58,11 +58,6 @@ class Printed(Value):
         return Interval(self.low, self.high)
 
     @property
-    def half_width(self) -> float | None:
-        """Half the interval: the rounding's unit / 2, except below a power of ten."""
-        return None if self.low is None or self.high is None else (self.high - self.low) / 2
-
-    @property
     def whole(self) -> int | None:
         """The one whole number that prints so, for counts; None if there are several or none."""
         if self.low is None or self.high is None or self.value is None:

@@ -8,6 +8,9 @@ import functools
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
+from typing import Literal
+
+from pydantic import Field
 
 from steelyard.model.base import Value
 from steelyard.model.errors import StudyError
@@ -46,6 +49,46 @@ class Column(Value):
     rounding: Rounding = Rounding()
 
 
+class Number(Value):
+    """Which number of ours stands beside a column of a table."""
+
+    column: str
+    where: dict[str, str] = Field(default_factory=dict)
+    """The rows that this is about, by their key; all if it is empty."""
+    response: str = ""
+    """A response of trials, or one made of samples; empty: we have nothing like it, and `missing` says why."""
+    response_words: str = ""
+    statistic: Literal["mean", "sd", "cohens_d"] = "mean"
+    cell: dict[str, str] = Field(default_factory=dict)
+    """Column of the key to the facet of ours that must have its level, beside those of the form."""
+    against: dict[str, str] | None = None
+    """The same of the treatment that is compared with, for `cohens_d`."""
+    only: dict[str, str] = Field(default_factory=dict)
+    """Facets of ours and the level that they must have."""
+    unlike: tuple[str, ...] = ()
+    """Why the two are never quite the same number."""
+    missing: str = ""
+
+
+class Form(Value):
+    """How own trials are laid beside a table (`reference.forms`)."""
+
+    system: str = ""
+    """Name of the system that a store must weigh."""
+    system_words: str = ""
+    cell: dict[str, str] = Field(default_factory=dict)
+    """Column of the key to the facet of ours that must have its level."""
+    levels: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Column of the key to its levels in the words of our facet, where they differ."""
+    conditions: dict[str, str] = Field(default_factory=dict)
+    """Facet to what it was in the publication: a level, or `column NAME` of the row."""
+    words: dict[str, str] = Field(default_factory=dict)
+    """Facets and columns in words."""
+    numbers: tuple[Number, ...] = ()
+    missing: str = ""
+    """Why nothing of ours is like it."""
+
+
 class Row(Value):
     """One line of the file."""
 
@@ -75,6 +118,8 @@ class Table(Value):
     """How a long table's numbers stand side by side; the others after them."""
     columns: dict[str, Column]
     rows: tuple[Row, ...] = ()
+    form: Form | None = None
+    """How own trials are laid beside it; None where `reference.beside` does it."""
 
     def wide(self) -> tuple[Row, ...]:
         """One row per cell: a long table's numbers side by side; any other table as it is."""

@@ -105,8 +105,20 @@ def thinned(rows: Sequence[Row], most: int = MAX_POINTS) -> tuple[list[Row], int
     return [row for index, row in enumerate(rows) if index % step == 0], step
 
 
-def _data(rows: Sequence[Row]) -> alt.Data:
-    return alt.Data(values=[dict(row) for row in rows])
+class _Rows:
+    """The rows of one chart, kept beside it: Altair would copy and check each of thousands of them several times."""
+
+    def __init__(self) -> None:
+        self._datasets: dict[str, list[dict[str, Any]]] = {}
+
+    def __call__(self, rows: Sequence[Row]) -> alt.NamedData:
+        name = f"rows-{len(self._datasets)}"
+        self._datasets[name] = [dict(row) for row in rows]
+        return alt.NamedData(name=name)
+
+    def done(self, chart: Any) -> dict[str, Any]:
+        """The specification of a chart over these rows."""
+        return {**chart.configure(**config()).to_dict(validate=False), "datasets": self._datasets}
 
 
 def _top(rows: Sequence[Row], *fields: str) -> float:
@@ -133,10 +145,6 @@ def _between(title: str, rows: Sequence[Row], *fields: str, ticks: int = 5) -> a
     return alt.Y("y:Q", title=title, scale=scale, axis=alt.Axis(tickCount=ticks))
 
 
-def _done(chart: Any) -> dict[str, Any]:
-    return dict(chart.configure(**config()).to_dict(validate=False))
-
-
 def medians(
     rows: Sequence[Row],
     trials: Sequence[Row],
@@ -147,27 +155,45 @@ def medians(
     width: int,
     height: int = 320,
     label: bool = True,
+    joined: bool = False,
+    curves: Sequence[Row] = (),
+    ideals: Sequence[Row] = (),
 ) -> dict[str, Any]:
     """One line a series over the levels of one factor, each point with its interval and each line with its name.
 
     Rows: `level`, `series`, `y`, `low`, `high` (None: no interval), `tip`. Trials: `level`, `series`, `y`, `tip`, drawn
-    as faint dots. Points of different series at one level are
-    set beside each other so that no interval hides another.
+    as faint dots. Points of different series at one level are set beside each other so that no interval hides another.
+    Levels that are words are not joined by lines, unless `joined`, to show which belong together.
+    Curves (a fitted law: `x`, `y`, `low`, `high`, `series`) take the place of the straight lines; ideals (`x`, `y`,
+    `series`) are dotted.
     """
+    data = _Rows()
     names = [name for name in styles.names if any(row["series"] == name for row in rows)]
     places = positions.places
     nudge = (max(places) - min(places) + 2 * MAIN_MARGIN * positions.step) / width * NUDGE_PX
     shift = {name: (index - (len(names) - 1) / 2) * nudge for index, name in enumerate(names)}
     placed = [{**row, "x": positions.of(row["level"]) + shift[row["series"]]} for row in rows]
     dots = [{**row, "x": positions.of(row["level"]) + shift[row["series"]]} for row in trials]
-    top = max(_top(placed, "y", "high"), _top(dots, "y"))
+    tops = [_top(placed, "y", "high"), _top(dots, "y")]
+    top = max(*tops, *([_top(curves, "y")] if curves else []), *([_top(ideals, "y")] if ideals else []))
+    # A band may reach far beyond what was measured: it is cut where the axis ends.
+    bands = [{**row, "high": min(row["high"], top * HEADROOM)} for row in curves if row["high"] is not None]
     colour, x, y = styles.colour(legend=None), positions.axis(margin=MAIN_MARGIN), _from_zero(y_title, top)
-    base = alt.Chart(_data(placed))
-    layers = [
-        alt.Chart(_data(dots))
+    base = alt.Chart(data(placed))
+    lines = alt.Chart(data(curves)) if curves else base
+    layers: list[Any] = []
+    if bands:
+        layers.append(
+            alt.Chart(data(bands)).mark_area(opacity=0.13).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour)
+        )
+    if ideals:
+        dotted = alt.Chart(data(ideals)).mark_line(strokeWidth=1.25, strokeDash=[1, 3])
+        layers.append(dotted.encode(x=x, y=y, color=colour))
+    layers += [
+        alt.Chart(data(dots))
         .mark_point(filled=True, size=18, opacity=0.45)
         .encode(x=x, y=y, color=colour, description="tip:N"),
-        base.mark_line(strokeWidth=2, opacity=1 if positions.numeric else 0).encode(
+        lines.mark_line(strokeWidth=2, opacity=1 if positions.numeric or joined else 0).encode(
             x=x, y=y, color=colour, strokeDash=styles.dash(legend=None)
         ),
         base.transform_filter("isValid(datum.low)")
@@ -179,11 +205,11 @@ def medians(
     ]
     labels = _end_labels(placed, names, top, height) if label else []
     label_layer = (
-        alt.Chart(_data(labels))
+        alt.Chart(data(labels))
         .mark_text(align="left", baseline="middle", fontWeight=600, dx=8)
         .encode(x=x, y=alt.Y("y:Q"), text="series:N", color=colour)
     )
-    return _done(alt.layer(*layers, label_layer).properties(width=width, height=height))
+    return data.done(alt.layer(*layers, label_layer).properties(width=width, height=height))
 
 
 def _end_labels(placed: Sequence[Row], names: Sequence[str], top: float, height: int) -> list[dict[str, Any]]:
@@ -213,21 +239,22 @@ def regression(
     Points: `level`, `y`, `part` (a place beside each other, 0 to 1), `tip`.
     Fits: `x`, `y`, `low`, `high`, in order of x.
     """
+    data = _Rows()
     spread = positions.step * 0.16
     placed = [{**row, "x": positions.of(row["level"]) + (row["part"] - 0.5) * spread} for row in points]
     x = positions.axis(margin=0.3)
     y = _from_zero(y_title, max(_top(placed, "y"), _top(fits, "y", "high")))
-    fitted = alt.Chart(_data(fits))
+    fitted = alt.Chart(data(fits))
     layers = [
         fitted.transform_filter("isValid(datum.low)")
         .mark_area(color=colour, opacity=0.14)
         .encode(x=x, y=alt.Y("low:Q"), y2="high:Q"),
         fitted.mark_line(color=colour, strokeWidth=1.75).encode(x=x, y=y),
-        alt.Chart(_data(placed))
+        alt.Chart(data(placed))
         .mark_point(filled=True, opacity=0.55, size=24, color=colour)
         .encode(x=x, y=y, description="tip:N"),
     ]
-    return _done(alt.layer(*layers).properties(width=width, height=PANEL_HEIGHT, **_titled(title)))
+    return data.done(alt.layer(*layers).properties(width=width, height=PANEL_HEIGHT, **_titled(title)))
 
 
 def _titled(title: str) -> dict[str, str]:
@@ -249,6 +276,7 @@ def boxes(
     Summaries: `level`, `low`, `q1`, `median`, `q3`, `high`, `mean`, `sd` (None where n is 1), `tip`; `low` and `high`
     are the ends of the whiskers. Points: `level`, `y`, `part` (a position within the cell, 0 to 1), `tip`.
     """
+    data = _Rows()
     step = 1.0
     order = {level: index for index, level in enumerate(positions.levels)}
     ordinal = Positions(positions.name, tuple(str(level) for level in positions.levels))
@@ -262,7 +290,7 @@ def boxes(
     x = ordinal.axis(margin=0.5)
     ends = [{"y": row[end]} for row in box for end in ("low", "high", "sd_low", "sd_high")]
     y = _between(y_title, [*ends, *dots], "y")
-    base = alt.Chart(_data(box))
+    base = alt.Chart(data(box))
     layers = [
         base.mark_rule(color=colour, strokeWidth=1.25).encode(x=x, y=alt.Y("low:Q"), y2="high:Q"),
         base.mark_rect(fill=PAPER, stroke=colour, strokeWidth=1.5).encode(
@@ -275,11 +303,11 @@ def boxes(
         base.mark_point(shape="diamond", filled=True, fill=INK, size=36, opacity=1).encode(
             x=alt.X("mean_x:Q"), y=alt.Y("mean:Q")
         ),
-        alt.Chart(_data(dots))
+        alt.Chart(data(dots))
         .mark_point(filled=True, color=colour, size=20, opacity=0.5)
         .encode(x=x, y=y, description="tip:N"),
     ]
-    return _done(alt.layer(*layers).properties(width=width, height=PANEL_HEIGHT, **_titled(title)))
+    return data.done(alt.layer(*layers).properties(width=width, height=PANEL_HEIGHT, **_titled(title)))
 
 
 def over_trials(
@@ -298,17 +326,18 @@ def over_trials(
     Points: `x`, `y`, `series`, `line` (one start), `kept`, `tip`. Cuts: `x` (the first number that is kept), `kind`
     (`fixed` or `detected`). The shaded band ends at the fixed count, a dashed rule stands at the detected one.
     """
+    data = _Rows()
     last = max((float(row["x"]) for row in points), default=1.0)
     scale = alt.Scale(domain=[0.5, last + 0.5], nice=False, zero=False)
     axis = alt.Axis(tickMinStep=1, format="d", tickCount=min(int(last), 10))
     x, y = alt.X("x:Q", title=x_title, scale=scale, axis=axis), _from_zero(y_title, _top(points, "y"), ticks=4)
-    base = alt.Chart(_data(points))
+    base = alt.Chart(data(points))
     colour = styles.colour(**({"title": None} if legend else {"legend": None}))
     bands = [{"from": 0.5, "to": float(row["x"]) - 0.5} for row in cuts if row["kind"] == "fixed" and row["x"] > 1]
     found = [{"x": float(row["x"]) - 0.5} for row in cuts if row["kind"] == "detected" and row["x"] > 1]
     layers = [
-        alt.Chart(_data(bands)).mark_rect(color=BAND, opacity=1).encode(x=alt.X("from:Q", scale=scale), x2="to:Q"),
-        alt.Chart(_data(found)).mark_rule(color=MUTED, strokeDash=[3, 3], strokeWidth=1.25).encode(x=x),
+        alt.Chart(data(bands)).mark_rect(color=BAND, opacity=1).encode(x=alt.X("from:Q", scale=scale), x2="to:Q"),
+        alt.Chart(data(found)).mark_rule(color=MUTED, strokeDash=[3, 3], strokeWidth=1.25).encode(x=x),
         base.mark_line(strokeWidth=1, opacity=0.55).encode(x=x, y=y, color=colour, detail="line:N"),
         base.transform_filter("datum.kept")
         .mark_point(filled=True, size=26, opacity=1)
@@ -317,7 +346,7 @@ def over_trials(
         .mark_point(fill=PAPER, size=26, opacity=1, strokeWidth=1.5)
         .encode(x=x, y=y, color=colour, description="tip:N"),
     ]
-    return _done(alt.layer(*layers).properties(width=width, height=PANEL_HEIGHT, **_titled(title)))
+    return data.done(alt.layer(*layers).properties(width=width, height=PANEL_HEIGHT, **_titled(title)))
 
 
 def percentiles(
@@ -334,6 +363,7 @@ def percentiles(
 
     Rows: `level`, `series` (p50, p95, p99), `y`, `low`, `high`, `tip`. `domain` is in the rows' unit, above 0.
     """
+    data = _Rows()
     placed = [{**row, "x": positions.of(row["level"])} for row in rows]
     edge = max((row["x"] for row in placed), default=0.0)
     x, colour = positions.axis(margin=0.3), styles.colour(legend=None)
@@ -343,7 +373,7 @@ def percentiles(
         scale=alt.Scale(type="log", domain=list(domain), nice=False),
         axis=alt.Axis(**_log_ticks(domain)),
     )
-    base = alt.Chart(_data(placed))
+    base = alt.Chart(data(placed))
     factor = (domain[1] / domain[0]) ** (SMALL_LABEL_GAP_PX / PANEL_HEIGHT)
     ends: list[dict[str, Any]] = []
     for row in sorted((row for row in placed if row["x"] == edge), key=lambda row: float(row["y"])):
@@ -356,11 +386,11 @@ def percentiles(
         base.mark_point(filled=True, size=40, opacity=1).encode(
             x=x, y=y, color=colour, shape=styles.shape(legend=None), description="tip:N"
         ),
-        alt.Chart(_data(ends))
+        alt.Chart(data(ends))
         .mark_text(align="left", baseline="middle", dx=8, fontSize=10)
         .encode(x=x, y=alt.Y("y:Q"), text="series:N", color=colour),
     ]
-    return _done(alt.layer(*layers).properties(width=width, height=PANEL_HEIGHT, **_titled(title)))
+    return data.done(alt.layer(*layers).properties(width=width, height=PANEL_HEIGHT, **_titled(title)))
 
 
 def _log_ticks(domain: tuple[float, float]) -> dict[str, Any]:
@@ -394,6 +424,7 @@ def order(
     Points: `x` (milliseconds since the epoch), `y` (None where the attempt has no value), `series`, `state` (kept,
     warm-up, invalid), `tip`. Spans: `from`, `to`, the times of the starts, shaded in turn.
     """
+    data = _Rows()
     drawn = [row for row in points if row["y"] is not None]
     y = _between(y_title, [*drawn, {"y": 0.0}], "y")
     floor = y.to_dict()["scale"]["domain"][0]
@@ -403,10 +434,10 @@ def order(
     x = alt.X("x:T", title=x_title, scale=utc, axis=axis)
     key = {"title": None} if legend else {"legend": None}
     colour, shape = styles.colour(**key), styles.shape(**key)
-    base = alt.Chart(_data(drawn))
+    base = alt.Chart(data(drawn))
     shaded = [row for index, row in enumerate(spans) if index % 2 == 0]
-    layers = [alt.Chart(_data(shaded)).mark_rect(color=BAND, opacity=1).encode(x=alt.X("from:T", scale=utc), x2="to:T")]
-    layers.append(alt.Chart(_data([{"y": 0.0}])).mark_rule(color=MUTED, strokeWidth=1).encode(y=y))
+    layers = [alt.Chart(data(shaded)).mark_rect(color=BAND, opacity=1).encode(x=alt.X("from:T", scale=utc), x2="to:T")]
+    layers.append(alt.Chart(data([{"y": 0.0}])).mark_rule(color=MUTED, strokeWidth=1).encode(y=y))
     layers += [
         base.transform_filter("datum.state == 'kept'")
         .mark_point(filled=True, size=34, opacity=0.9)
@@ -414,8 +445,8 @@ def order(
         base.transform_filter("datum.state == 'warm-up'")
         .mark_point(fill=PAPER, size=34, opacity=0.9)
         .encode(x=x, y=y, color=colour, shape=shape, description="tip:N"),
-        alt.Chart(_data([*lost, *[row for row in drawn if row["state"] == "invalid"]]))
+        alt.Chart(data([*lost, *[row for row in drawn if row["state"] == "invalid"]]))
         .mark_text(text="✕", color=ALERT, fontSize=13, fontWeight=700)
         .encode(x=x, y=alt.Y("y:Q"), description="tip:N"),
     ]
-    return _done(alt.layer(*layers).properties(width=width, height=height))
+    return data.done(alt.layer(*layers).properties(width=width, height=height))

@@ -6,14 +6,17 @@ Every check is always shown, so that a clean sheet is seen to be one. Source: He
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from steelyard.analysis.results import Results, label
 from steelyard.model.load import Load
+from steelyard.model.noise import STUDY as NOISE_STUDY
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
+from steelyard.report.crime import Crime as Crime  # noqa: PLC0414 - part of this module
+from steelyard.report.crime import some
 from steelyard.report.format import count, listed, number
+from steelyard.report.missing import missing
 from steelyard.report.view import Figure
 
 HARDWARE: Final = ("cpu_model", "cores", "memory_mb", "architecture", "kernel", "virtualisation", "disk", "java")
@@ -21,17 +24,6 @@ HARDWARE: Final = ("cpu_model", "cores", "memory_mb", "architecture", "kernel", 
 RESPONSE_TIMES: Final = ("response_ms_mean", "response_ms_p50", "response_ms_p95", "response_ms_p99", "response_ms_max")
 PERCENTILES: Final = ("p50", "p95", "p99")
 FEWEST_FOR_INTERVAL: Final = 6
-MOST_NAMED: Final = 4
-
-
-@dataclass(frozen=True)
-class Crime:
-    """One check: whether the study is guilty of it, the numbers that say so, and what would mend it."""
-
-    name: str
-    guilty: bool
-    evidence: str
-    mend: str = ""
 
 
 def crimes(
@@ -52,13 +44,9 @@ def crimes(
         _units(results, figures),
         _left_out(results),
         _noise_floor(results),
+        *missing(study, results, records, facts),
     )
     return tuple(sorted(found, key=lambda crime: not crime.guilty))
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return "; ".join(names[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _baseline(results: Results) -> Crime:
@@ -66,7 +54,7 @@ def _baseline(results: Results) -> Crime:
     treatments = len(results.summaries)
     if results.comparisons:
         bases = sorted({f"{one.factor} {one.baseline}" for one in results.comparisons})
-        return Crime(name, False, f"{count(len(results.comparisons), 'comparison')} against {_some(bases)}.")
+        return Crime(name, False, f"{count(len(results.comparisons), 'comparison')} against {some(bases)}.")
     return Crime(
         name,
         True,
@@ -81,7 +69,7 @@ def _single_trials(results: Results) -> Crime:
     starts = [one.starts for one in results.summaries if one.n]
     one_start = bool(results.hard) and bool(starts) and min(starts) == 1
     evidence = f"{len(single)} of {count(len(results.summaries), 'cell')} rest on n = 1 trial"
-    evidence += f" ({_some(single)})" if single else ""
+    evidence += f" ({some(single)})" if single else ""
     evidence += (
         f"; {len(few)} on fewer than {FEWEST_FOR_INTERVAL}, so that their medians have no interval" if few else ""
     )
@@ -116,12 +104,12 @@ def _mixed_hardware(records: Sequence[TrialRecord], facts: Mapping[str, Mapping[
     for fact in HARDWARE:
         values = sorted({str(found[fact]) for found in nodes.values() if fact in found})
         if len(values) > 1:
-            differing.append(f"{fact}: {len(values)} values ({_some(values)})")
+            differing.append(f"{fact}: {len(values)} values ({some(values)})")
     versions: dict[str, set[str]] = {}
     for record in records:
         for name, version in record.versions.items():
             versions.setdefault(name, set()).add(version)
-    differing += [f"version of {name}: {_some(sorted(found))}" for name, found in versions.items() if len(found) > 1]
+    differing += [f"version of {name}: {some(sorted(found))}" for name, found in versions.items() if len(found) > 1]
     told = "; ".join(differing) if differing else f"0 differences between {count(len(nodes), 'node')}"
     mend = "Compare only within one kind of hardware and one version, or make it a factor."
     return Crime("Mixed hardware or versions", bool(differing), told + ".", mend)
@@ -133,7 +121,7 @@ def _truncated_axes(figures: Mapping[str, Figure]) -> Crime:
         lows = [low for panel in figure.panels for low in _axis_starts(panel.spec)]
         if lows:
             cut.append(f"figure “{figure.title}”: {count(len(lows), 'axis', 'axes')}, from {number(min(lows))}")
-    told = _some(cut) if cut else f"0 axes of {count(len(figures), 'figure')} begin above 0"
+    told = some(cut) if cut else f"0 axes of {count(len(figures), 'figure')} begin above 0"
     mend = "These figures show spread and say so in their captions; read sizes of effects from the main chart."
     return Crime("Truncated axes", bool(cut), told + ".", mend)
 
@@ -183,8 +171,8 @@ def _is_open(study: Study, record: TrialRecord) -> bool:
 def _units(results: Results, figures: Mapping[str, Figure]) -> Crime:
     bare = sorted({one.response for one in (*results.summaries, *results.other_summaries) if not one.unit})
     without_n = [figure.title for figure in figures.values() if "n = " not in figure.caption]
-    told = f"{len(bare)} responses without a unit" + (f" ({_some(bare)})" if bare else "")
-    told += f"; {len(without_n)} captions without n" + (f" ({_some(without_n)})" if without_n else "")
+    told = f"{len(bare)} responses without a unit" + (f" ({some(bare)})" if bare else "")
+    told += f"; {len(without_n)} captions without n" + (f" ({some(without_n)})" if without_n else "")
     return Crime("No units, no n", bool(bare) or bool(without_n), told + ".", "Name the unit where it is made.")
 
 
@@ -199,13 +187,10 @@ def _left_out(results: Results) -> Crime:
 
 
 def _noise_floor(results: Results) -> Crime:
-    cv = results.noise_floor.cv
-    if cv is None:
-        return Crime(
-            "No measure of noise",
-            True,
-            f"{count(results.noise_floor.control_trials, 'control trial')}: nothing says how much identical trials "
-            "differ on this site.",
-            "Set design.control, or run studies/noise-floor.toml here.",
-        )
-    return Crime("No measure of noise", False, f"Identical trials differ by {100 * cv.value:.2g}% within a block.")
+    floor = results.noise_floor
+    within = sum(one.within_noise for one in results.comparisons)
+    if floor.source == "none":
+        told = f"{count(floor.control_trials, 'control trial')}. {floor.sentence}"
+        return Crime("No measure of noise", True, told, f"Set design.control, or run {NOISE_STUDY} here.")
+    inside = f" {count(within, 'comparison')} of {len(results.comparisons)} lies within it." if within else ""
+    return Crime("No measure of noise", False, floor.sentence + inside)

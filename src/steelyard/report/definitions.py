@@ -76,5 +76,19 @@ DEFINITIONS: Final[dict[str, str]] = {
     "service_ms_p99": "Service time that 99% of the trial's operations did not exceed.",
     "lag_ms_p99": "Lag (sent later than due) that 99% of the operations did not exceed.",
     "generator_cpu_us_per_operation": "CPU time of the load generator for one operation.",
+    "p with Holm's correction": "The comparison's p, corrected for all comparisons of the response that have one.",
+    "noise floor of a comparison": "Change that comparisons of identical systems with as many trials stay below.",
+    "starts that would decide": (
+        "Further starts a level that would decide with a chance of 80%, if difference and spread stayed as they are."
+    ),
+    "response of parts": "What was averaged over each part: mean response time, or operations a second.",
+    "mean of a part": "Mean over trials of the means of this part of each trial.",
+    "steady state of a trial": "Used trials of which MSER-5 over their seconds says this; none: no steady state shown.",
+    "cut within a trial": "Seconds at the beginning that MSER-5 would drop; nothing is dropped.",
+    "response and service time": "Response time counts from when an operation was due, service time from its sending.",
+    "percentile of a curve": "Time that this share of all operations of the treatment did not exceed.",
+    "node": "Node whose probes gave the readings; load nodes drive the load.",
+    "readings of a node": "Mean over the measured phase; in brackets the greatest reading of a second.",
+    "check of the generator": "What the laboratory checked of its load generator, what it found, what it allows.",
 }
 """Term to definition. Responses go by their field's name."""

@@ -5,83 +5,49 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import polars as pl
 import vl_convert
 
-from steelyard.report import svg
-from steelyard.report.format import number
+from steelyard.report import latex, svg
+from steelyard.report.grids import Table
 from steelyard.report.page import raw
+from steelyard.report.svg import ON_PAPER, PNG_SCALE
 from steelyard.report.view import Figure
 
-PNG_SCALE: Final = 3.0
-"""Pixels of a PNG for each point of the figure."""
-_LATEX: Final = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "−": "$-$", "–": "--", "→": r"$\rightarrow$", "×": r"$\times$", "µ": r"\textmu{}", "’": "'",
-}  # fmt: skip
 
-
-def tables(found: Mapping[str, pl.DataFrame], titles: Mapping[str, str], folder: Path) -> tuple[Path, ...]:
-    """Write each table as CSV (full precision), Markdown and LaTeX (booktabs; four digits). Gives the files' paths."""
+def tables(found: Mapping[str, pl.DataFrame], shown: Mapping[str, Table], folder: Path) -> tuple[Path, ...]:
+    """Write each table as CSV (full precision, every column) and, where `shown` has it, as Markdown and LaTeX
+    (booktabs; an estimate and its interval in one cell). Gives the files' paths."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, frame in found.items():
-        for suffix, text in (
-            ("csv", frame.write_csv()),
-            ("md", markdown(frame, titles.get(name, name))),
-            ("tex", latex(frame, titles.get(name, name), name)),
-        ):
+        texts = {"csv": frame.write_csv()}
+        if name in shown:
+            texts |= {"md": markdown(shown[name]), "tex": latex.table(shown[name], name)}
+        for suffix, text in texts.items():
             path = folder / f"{name}.{suffix}"
             path.write_text(text, encoding="utf-8")
             written.append(path)
     return tuple(written)
 
 
-def markdown(frame: pl.DataFrame, title: str) -> str:
-    """A table in Markdown: the title, then pipes."""
+def markdown(found: Table) -> str:
+    """A table in Markdown: the caption, then pipes; units stand in the heads."""
+    heads = [f"{column.name} ({column.unit})" if column.unit else column.name for column in found.columns]
     lines = [
-        f"**{title}**",
+        f"**{_piped(found.caption)}**",
         "",
-        "| " + " | ".join(frame.columns) + " |",
-        "| " + " | ".join("---:" if dtype.is_numeric() else "---" for dtype in frame.dtypes) + " |",
+        "| " + " | ".join(_piped(head) for head in heads) + " |",
+        "| " + " | ".join("---:" if column.numeric else "---" for column in found.columns) + " |",
     ]
-    lines += ["| " + " | ".join(_cell(value).replace("|", "\\|") for value in row) + " |" for row in frame.iter_rows()]
+    lines += ["| " + " | ".join(_piped(cell.text) for cell in row) + " |" for row in found.rows]
     return "\n".join(lines) + "\n"
 
 
-def latex(frame: pl.DataFrame, title: str, name: str) -> str:
-    """A table in LaTeX with booktabs. Columns without any value are left out, so that it fits a page better."""
-    kept = [column for column in frame.columns if frame[column].null_count() < frame.height or not frame.height]
-    frame = frame.select(kept)
-    alignment = "".join("r" if dtype.is_numeric() else "l" for dtype in frame.dtypes)
-    lines = [
-        "% needs \\usepackage{booktabs}",
-        "\\begin{table}",
-        f"  \\caption{{{_escaped(title)}}}",
-        f"  \\label{{tab:{name.replace('_', '-')}}}",
-        f"  \\begin{{tabular}}{{{alignment}}}",
-        "    \\toprule",
-        "    " + " & ".join(_escaped(column.replace("_", " ")) for column in frame.columns) + r" \\",
-        "    \\midrule",
-        *("    " + " & ".join(_escaped(_cell(value)) for value in row) + r" \\" for row in frame.iter_rows()),
-        "    \\bottomrule",
-        "  \\end{tabular}",
-        "\\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    return number(value) if isinstance(value, float) else str(value).replace("\n", " ")
-
-
-def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+def _piped(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def as_json(found: Mapping[str, pl.DataFrame], about: Mapping[str, Mapping[str, str]]) -> str:
@@ -90,10 +56,6 @@ def as_json(found: Mapping[str, pl.DataFrame], about: Mapping[str, Mapping[str, 
         {name: {"about": dict(about.get(name, {})), **table} for name, table in raw(found).items()},
         ensure_ascii=False, indent=1, allow_nan=False,
     )  # fmt: skip
-
-
-ON_PAPER = {"background": "white", "padding": 8}
-"""A file is looked at on any ground; the page brings its own."""
 
 
 def figures(found: Mapping[str, Figure], folder: Path) -> tuple[Path, ...]:

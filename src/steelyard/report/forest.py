@@ -12,10 +12,12 @@ import vl_convert
 
 from steelyard.model.errors import StudyError
 from steelyard.report import svg
-from steelyard.report.export import ON_PAPER, PNG_SCALE
+from steelyard.report.svg import ON_PAPER, PNG_SCALE
 from steelyard.report.theme import ALERT, BAND, INK, MUTED, SERIES, config
 
 ROW_HEIGHT: Final = 26
+NARROW_HEIGHT: Final = 38
+NARROW_ROW: Final = 150
 WIDTH: Final = 420
 SUFFIXES: Final = (".svg", ".png", ".pdf")
 DECIDED_COLOUR: Final = SERIES[0]
@@ -44,8 +46,19 @@ class ForestRow:
     decided: bool
 
 
-def spec(rows: Sequence[ForestRow], title: str, caption: str, margin: tuple[float, float] | None) -> dict[str, Any]:
-    """A Vega-Lite chart: a point and its interval a row; hollow where nothing is decided. Nothing is estimated here."""
+def spec(
+    rows: Sequence[ForestRow],
+    title: str,
+    caption: str,
+    margin: tuple[float, float] | None,
+    *,
+    width: int = WIDTH,
+    narrow: bool = False,
+) -> dict[str, Any]:
+    """A Vega-Lite chart: a point and its interval a row; hollow where nothing is decided. Nothing is estimated here.
+
+    Without `title` the chart has none of its own; `narrow` breaks labels at their colon.
+    """
     values: list[dict[str, Any]] = [
         {
             "label": row.label, "value": _ratio(row.value), "verdict": row.verdict,
@@ -56,10 +69,12 @@ def spec(rows: Sequence[ForestRow], title: str, caption: str, margin: tuple[floa
         }
         for row in rows
     ]  # fmt: skip
-    y = {
+    y: dict[str, Any] = {
         "field": "label", "type": "nominal", "sort": [row.label for row in rows], "title": None,
-        "axis": {"labelLimit": LONGEST_ROW, "labelColor": INK, "ticks": False, "domain": False},
+        "axis": {"labelLimit": LONGEST_ROW, "labelColor": INK, "ticks": False, "domain": False, "titleAngle": 0},
     }  # fmt: skip
+    if narrow:
+        y["axis"] = {**y["axis"], "labelLimit": NARROW_ROW, "labelExpr": "split(datum.label, ': ')"}
     drawn = [value[end] for value in values for end in ("low", "high")] + [1.0, *map(_ratio, margin or ())]
     ends = min(drawn) / ROOM, max(drawn) * ROOM
     x = {
@@ -84,11 +99,12 @@ def spec(rows: Sequence[ForestRow], title: str, caption: str, margin: tuple[floa
         {"mark": {"type": "text", "align": "left", "dx": 8, "color": MUTED, "fontSize": 11},
          "encoding": {"y": y, "x": {"field": "high", **x}, "text": {"field": "verdict"}}},
     ]  # fmt: skip
+    heading = {"text": title, "subtitle": caption.split("\n"), "anchor": "start", "subtitleColor": MUTED}
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "title": {"text": title, "subtitle": caption.split("\n"), "anchor": "start", "subtitleColor": MUTED},
-        "width": WIDTH, "height": {"step": ROW_HEIGHT}, "data": {"values": values}, "layer": layers,
-        "config": config(),
+        **({"title": heading} if title else {}),
+        "width": width, "height": {"step": NARROW_HEIGHT if narrow else ROW_HEIGHT}, "data": {"values": values},
+        "layer": layers, "config": config(),
     }  # fmt: skip
 
 

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from steelyard.analysis.results import Exclusion, Fit, Results, label
+from steelyard.analysis.results import Comparison, Exclusion, Fit, Results, label
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
-from steelyard.model.verdict import Reason
-from steelyard.report.crimes import Crime
 from steelyard.report.definitions import DEFINITIONS
 from steelyard.report.format import NONE, interval, moment, number, p_value, with_interval
 from steelyard.report.view import View
@@ -30,6 +28,8 @@ SHOWN_RESPONSES: Final = {
     "generator_cpu_us_per_operation": "generator CPU",
 }
 """Responses of the page's table and their column heads."""
+WITH_INTERVAL: Final = ("response_ms_p50", "response_ms_p95", "response_ms_p99")
+"""Those that a figure draws with intervals, which the table then has too."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,13 @@ class Column:
     unit: str = ""
     term: str = ""
     numeric: bool = True
+    about: str = ""
+    """The definition itself, where the analysis has it."""
 
     @property
     def definition(self) -> str:
         """What the numbers of the column are."""
-        return DEFINITIONS.get(self.term or self.name, "")
+        return self.about or DEFINITIONS.get(self.term or self.name, "")
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,13 @@ class Table:
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    title: str = ""
+    """What a fold over the table is called; empty: the first sentence of its caption."""
+
+    @property
+    def called(self) -> str:
+        """The title, or the first part of the caption."""
+        return self.title or self.caption.partition(";")[0].partition(". ")[0].rstrip(".")
 
 
 def _plain(text: object, tone: str = "") -> Cell:
@@ -105,6 +114,7 @@ def comparisons(this: View) -> Table | None:
     found = this.results.comparisons
     if not found:
         return None
+    floors = any(one.floor_percent is not None for one in found)
     columns = (
         Column("", numeric=False),
         Column("compared", numeric=False, term="comparison"),
@@ -112,6 +122,9 @@ def comparisons(this: View) -> Table | None:
         Column("interval", "%", term="interval"),
         Column("n", "trials", term="n"),
         Column("starts", term="starts"),
+        *((Column("noise floor", "%", term="noise floor of a comparison"),) if floors else ()),
+        Column("p", "Holm", term="p with Holm's correction"),
+        Column("more", "starts", term="starts that would decide"),
         Column("verdict", numeric=False, term="verdict of a comparison"),
     )
     rows = []
@@ -128,12 +141,20 @@ def comparisons(this: View) -> Table | None:
                 _plain(interval(one.change_percent) or NONE),
                 _plain(f"{one.n_baseline} → {one.n_level}"),
                 _plain(f"{one.starts_baseline} → {one.starts_level}"),
+                *((_floor(one),) if floors else ()),
+                Cell(p_value(one.p_holm), "" if one.p_holm is None else repr(one.p_holm)),
+                _plain(NONE if one.more_starts is None else one.more_starts),
                 _plain(one.verdict, "strong" if one.verdict not in ("undecided", "descriptive") else "quiet"),
             )
         )
     return Table(
         "comparisons", f"Change of {this.results.response_label} between levels, all else equal.", columns, tuple(rows)
     )
+
+
+def _floor(one: Comparison) -> Cell:
+    floor = one.floor_percent
+    return Cell(NONE) if floor is None else Cell(number(floor.value, digits=2), repr(floor.value))
 
 
 def regressions(this: View) -> Table | None:
@@ -200,10 +221,12 @@ def cells(this: View) -> Table:
     several = any(one.mean_of_starts is not None for one in this.results.summaries)
     rows = []
     for one in this.results.summaries:
-        sd = this.scale.of(one.sd)
+        sd = this.scale.of(one.sd.value if one.sd else None)
         mean = one.mean if not several else one.mean_of_starts or _without_interval(one.mean)
-        values = [_number(this.scale.of(value), spread=sd) for value in (one.min, one.q1)]
-        upper = [_number(this.scale.of(value), spread=sd) for value in (one.q3, one.max)]
+        values, upper = (
+            [_estimate(this.scale.estimate(value) if value else None, spread=sd) for value in pair]
+            for pair in ((one.min, one.q1), (one.q3, one.max))
+        )
         rows.append(
             (
                 *_levels(this.results, one.treatment),
@@ -211,7 +234,7 @@ def cells(this: View) -> Table:
                 _plain(one.starts),
                 _plain(" ".join(f"{why.trials}{letters[why.reason]}" for why in one.exclusions) or NONE),
                 _estimate(this.scale.estimate(mean) if mean else None, spread=sd),
-                _number(sd, spread=sd),
+                _estimate(this.scale.estimate(one.sd) if one.sd else None),
                 *values,
                 _estimate(this.scale.estimate(one.median) if one.median else None, spread=sd),
                 *upper,
@@ -253,13 +276,17 @@ def responses(this: View) -> Table | None:
         row = list(_levels(this.results, summary.treatment))
         for name in names:
             one = by_cell.get((tuple(summary.treatment.items()), name))
-            value = one.median.value if one and one.median else None
+            middle = one.median if one else None
+            if middle is not None and name in WITH_INTERVAL:
+                row.append(_estimate(middle))
+                continue
+            value = middle.value if middle else None
             row.append(Cell(number(value, digits=3), "" if value is None else repr(value)))
         rows.append(tuple(row))
     return Table(
         "responses",
-        "Medians over used trials, n as in the table of every cell; mean to max are of response time. All responses "
-        "are in the tables to download.",
+        "Medians over used trials, n as in the table of every cell, with their intervals where a figure draws them; "
+        "mean to max are of response time. All responses are in the tables to download.",
         columns,
         tuple(rows),
     )
@@ -307,73 +334,6 @@ def warm_ups(this: View) -> Table | None:
     return Table(
         "warm-up-table", "Warm-up of each treatment in each start: fixed count and detection.", columns, tuple(rows)
     )
-
-
-def crimes(found: Sequence[Crime]) -> Table:
-    """Each check of the report's suspicion of itself, with the number that tells."""
-    guilty = sum(crime.guilty for crime in found)
-    rows = tuple(
-        (
-            Cell(crime.name, tone="long"),
-            Cell("look", tone="alert") if crime.guilty else Cell("clear"),
-            Cell(crime.evidence, tone="long"),
-            Cell(crime.mend if crime.guilty else NONE, tone="long"),
-        )
-        for crime in found
-    )
-    columns = (
-        Column("crime", term="crime", numeric=False),
-        Column("finding", term="finding of a crime", numeric=False),
-        Column("evidence", term="evidence of a crime", numeric=False),
-        Column("mend", term="mend of a crime", numeric=False),
-    )
-    caption = f"Benchmarking crimes, after Heiser's list: {guilty} of {len(found)} checks deserve a look."
-    return Table("crimes", caption, columns, rows)
-
-
-def exclusions(records: Sequence[TrialRecord]) -> Table | None:
-    """Every attempt that is not valid, with each reason's number and threshold."""
-    lost = [record for record in records if record.verdict.outcome != "valid"]
-    if not lost:
-        return None
-    columns = (
-        Column("trial", numeric=False, term="trial"),
-        Column("attempt", term="attempt"),
-        Column("treatment", numeric=False, term="factor"),
-        Column("began", "UTC", numeric=False, term="began"),
-        Column("outcome", numeric=False, term="verdict"),
-        Column("blamed", numeric=False, term="blamed"),
-        Column("reason", numeric=False, term="verdict"),
-    )
-    rows = tuple(
-        (
-            _plain(record.id),
-            _plain(record.attempt),
-            _plain(label(record.treatment)),
-            Cell(moment(record.begun_s)[5:16], repr(record.begun_s)),
-            _plain(record.verdict.outcome, "alert"),
-            _plain("the system" if record.verdict.system_fault else "the laboratory"),
-            _plain("; ".join(_reason(reason) for reason in record.verdict.reasons) or "no reason recorded", "long"),
-        )
-        for record in lost
-    )
-    return Table(
-        "exclusions",
-        "Attempts that are not valid, each reason with its number and its threshold. A fault of the system is a "
-        "result; a fault of the laboratory voids the attempt, which is repeated.",
-        columns,
-        rows,
-    )
-
-
-def _reason(reason: Reason) -> str:
-    numbers = ""
-    if reason.measured is not None:
-        numbers = f" {number(reason.measured, trim=True)} {reason.unit}".rstrip()
-        if reason.threshold is not None:
-            numbers += f" against {number(reason.threshold, trim=True)} {reason.unit}".rstrip()
-    detail = f" ({reason.detail})" if reason.detail else ""
-    return f"{reason.kind.value}{':' if numbers else ''}{numbers}{detail}"
 
 
 def laws(this: View) -> Table | None:
@@ -440,11 +400,17 @@ def trials(this: View, records: Sequence[TrialRecord]) -> Table:
                 _plain(record.block),
                 _plain(record.start_replicate),
                 _plain(record.order_in_start),
-                Cell(moment(record.begun_s)[11:19], repr(record.begun_s)),
-                _number(this.scale.of(main)),
-                _number(found.throughput_per_s),
-                _number(found.response_ms_p50),
-                _number(found.response_ms_p99),
+                Cell(moment(record.begun_s)[5:19]),
+                # Without the raw numbers, which the downloads have: there are many rows.
+                *(
+                    _plain(number(value))
+                    for value in (
+                        this.scale.of(main),
+                        found.throughput_per_s,
+                        found.response_ms_p50,
+                        found.response_ms_p99,
+                    )
+                ),
                 _plain(found.errors),
                 _state(record, point),
             )

@@ -18,11 +18,24 @@ import polars as pl
 from markupsafe import Markup
 
 import steelyard
-from steelyard.analysis.results import LABELS, Results
+from steelyard.analysis import pointed
+from steelyard.analysis.results import LABELS, Results, label
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.report import figures, grids, svg, timelines, traces, words
+from steelyard.report import (
+    analysed,
+    figures,
+    grids,
+    packed,
+    svg,
+    timelines,
+    tips,
+    traces,
+    validity_grids,
+    within_grids,
+    words,
+)
 from steelyard.report.crimes import crimes
 from steelyard.report.definitions import DEFINITIONS
 from steelyard.report.format import count, moment
@@ -33,6 +46,9 @@ from steelyard.report.view import Figure, View, view
 from steelyard.report.within import Curve, Timeline
 
 SOURCE_FOLDER: Final = "templates"
+TOO_SHORT: Final = "too short to have a course"
+NO_ROOM: Final = "left out for the page's size"
+CONTROL: Final = "control"
 TIMELINE_BYTES: Final = 500_000
 """What pictures of single trials may take of the page; the rest of a study of 1,000 trials takes five times as much."""
 
@@ -50,6 +66,8 @@ class PageInput:
     """Samples of the trials whose nodes are drawn: one a treatment."""
     timelines: Sequence[Timeline] = ()
     """Trials over time: the median trial of each treatment, then others that the reader may choose."""
+    too_short: Sequence[tuple[str, int]] = ()
+    """Id and attempt of trials that were looked at and have too few intervals for a course."""
     curves: Sequence[Curve] = ()
     """Percentile curves of the treatments."""
     facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -77,6 +95,15 @@ class Chosen:
 
     treatment: str
     trials: tuple[tuple[str, Numbered], ...]
+
+
+@dataclass(frozen=True)
+class NotDrawn:
+    """Attempts of one treatment that have no course on the page, and why."""
+
+    treatment: str
+    why: str
+    trials: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -112,6 +139,10 @@ class _Numbers:
         )  # fmt: skip
         return Numbered(figure, self.figures, pictures)
 
+    def tables_of(self, found: Mapping[str, Sequence[Table]], section: str) -> list[tuple[int, Table]]:
+        """The analysis' own tables of a section."""
+        return [numbered for one in found.get(section, ()) if (numbered := self.table(one)) is not None]
+
     def table(self, table: Table | None) -> tuple[int, Table] | None:
         if table is None:
             return None
@@ -128,8 +159,8 @@ def _drawn(spec: dict[str, Any] | str, identity: str, title: str) -> Markup:
     return Markup(svg.inline(svg.draw(spec), title=title, identity=identity))
 
 
-def _chosen(page_input: PageInput, this: View, numbers: _Numbers) -> tuple[list[Chosen], str]:
-    """The trials over time that fit into the page, by treatment, and a sentence about those that do not."""
+def _chosen(page_input: PageInput, this: View, numbers: _Numbers) -> dict[str, Any]:
+    """The trials over time that fit into the page, by treatment, and the names of those that do not."""
     room = TIMELINE_BYTES
     fitting: list[Timeline] = []
     for one in page_input.timelines:
@@ -154,10 +185,25 @@ def _chosen(page_input: PageInput, this: View, numbers: _Numbers) -> tuple[list[
     )
     if lost > 0:
         note += (
-            f" {len(fitting):,} of {count(page_input.results.trials, 'attempt')} are drawn; the others are left out "
-            "for the page's size, or are too short to have a course. The store has them all."
+            f" {len(fitting):,} of {count(page_input.results.trials, 'attempt')} are drawn; the others are named "
+            "below; the store has them all."
         )
-    return made, note
+    return {"chosen": made, "chosen_note": note, "not_drawn": _not_drawn(page_input, fitting) if made else ()}
+
+
+def _not_drawn(page_input: PageInput, fitting: Sequence[Timeline]) -> tuple[NotDrawn, ...]:
+    """Attempts without a course, by treatment and reason, in order of time."""
+    drawn = {(one.record.id, one.record.attempt) for one in fitting}
+    short = set(page_input.too_short)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for record in page_input.records:
+        key = (record.id, record.attempt)
+        if key in drawn:
+            continue
+        why = TOO_SHORT if key in short else CONTROL if record.control else NO_ROOM
+        name = record.id + (f" (attempt {record.attempt})" if record.attempt > 1 else "")
+        groups.setdefault((label(record.treatment), why), []).append(name)
+    return tuple(NotDrawn(treatment, why, tuple(names)) for (treatment, why), names in groups.items())
 
 
 def build(page_input: PageInput) -> str:
@@ -165,16 +211,18 @@ def build(page_input: PageInput) -> str:
     this = view(page_input.results)
     found = figures.of_results(page_input.results, page_input.records)
     numbers = _Numbers()
-    context = {**_head(page_input), **_answers(page_input, this, found, numbers)}
-    context |= _validity(page_input, this, found, numbers)
+    sections = analysed.grids(this)
+    context = {**_head(page_input), **_answers(page_input, this, found, sections, numbers)}
+    context |= _within(page_input, this, found, sections, numbers)
+    context |= _validity(page_input, this, found, sections, numbers)
     context["sections"] = _sections(context)
-    return _environment().get_template("page.html.j2").render(context)
+    return tips.interned(_environment().get_template("page.html.j2").render(context))
 
 
 def _head(page_input: PageInput) -> dict[str, Any]:
     """What needs no numbering: texts, style, script and data."""
     node_facts = words.grouped(page_input.facts, system=False)
-    script, style = _source("page.js"), _style()
+    script, style = _source("zoom.js") + _source("page.js"), _style()
     return {
         "study": page_input.study,
         "results": page_input.results,
@@ -197,46 +245,73 @@ def _head(page_input: PageInput) -> dict[str, Any]:
         "method": words.method(page_input.study, page_input.plan, page_input.records, page_input.results),
         "definitions": {LABELS.get(term, term): text for term, text in DEFINITIONS.items()},
         "raw_tables": {name: frame.height for name, frame in page_input.tables.items()},
-        "data": raw(page_input.tables),
+        "data": packed.pack(raw(page_input.tables)),
     }
 
 
-def _answers(page_input: PageInput, this: View, found: Mapping[str, Figure], numbers: _Numbers) -> dict[str, Any]:
-    """Figures and tables of the results, in the order of the page."""
-    context: dict[str, Any] = {
+def _answers(
+    page_input: PageInput, this: View, found: Mapping[str, Figure], more: Mapping[str, list[Table]], numbers: _Numbers
+) -> dict[str, Any]:
+    """Figures and tables of the answer, in the order of the page: main chart, size, interactions, spread, cells."""
+    return {
         "main_figure": numbers.figure(found.get("medians")),
         "comparisons": numbers.table(grids.comparisons(this)),
+        "forest_figure": numbers.figure(found.get("forest")),
+        "more_answer": numbers.tables_of(more, "answer"),
         "regression_figure": numbers.figure(found.get("regression")),
         "regression_table": numbers.table(grids.regressions(this)),
         "laws_figure": numbers.figure(found.get("laws")),
         "laws_table": numbers.table(grids.laws(this)),
+        "more_size": numbers.tables_of(more, "size"),
+        "profiles_figure": numbers.figure(found.get("profiles")),
+        "interaction_words": pointed.interactions(page_input.results.anova),
+        "more_interactions": numbers.tables_of(more, "interactions"),
         "boxes_figure": numbers.figure(found.get("boxes")),
+        "deviations_figure": numbers.figure(found.get("deviations")),
+        "more_spread": numbers.tables_of(more, "spread"),
         "cells_table": numbers.table(grids.cells(this)),
+    }
+
+
+def _within(
+    page_input: PageInput, this: View, found: Mapping[str, Figure], more: Mapping[str, list[Table]], numbers: _Numbers
+) -> dict[str, Any]:
+    """Response times, trials over time, nodes, energy, in the order of the page."""
+    context: dict[str, Any] = {
         "percentiles_figure": numbers.figure(found.get("percentiles")),
         "curves_figure": numbers.figure(timelines.curves(this, page_input.curves)),
+        "curves_table": numbers.table(within_grids.curves(page_input.curves)),
         "responses_table": numbers.table(grids.responses(this)),
+        "more_response_time": numbers.tables_of(more, "response-time"),
     }
-    context["chosen"], context["chosen_note"] = _chosen(page_input, this, numbers)
+    context |= _chosen(page_input, this, numbers)
+    context["parts_table"] = numbers.table(within_grids.parts(this))
+    shown = _in_order(page_input.traces, page_input.results)
+    most = traces.most_seconds(page_input.traces)
+    drawn = (numbers.figure(traces.figure(trace, most=most)) for trace in shown)
+    context["trace_figures"] = [numbered for numbered in drawn if numbered is not None]
+    context["node_table"] = numbers.table(within_grids.nodes(shown))
+    context["energy_figure"] = numbers.figure(found.get("energy"))
+    context["more_energy"] = numbers.tables_of(more, "energy")
     return context
 
 
-def _validity(page_input: PageInput, this: View, found: Mapping[str, Figure], numbers: _Numbers) -> dict[str, Any]:
-    """Nodes, order, crimes, exclusions and every trial, in the order of the page."""
+def _validity(
+    page_input: PageInput, this: View, found: Mapping[str, Figure], more: Mapping[str, list[Table]], numbers: _Numbers
+) -> dict[str, Any]:
+    """Order, crimes, exclusions, steady states, generator and every trial, in the order of the page."""
     results, records = page_input.results, page_input.records
+    suspicions = crimes(page_input.study, results, records, page_input.facts, found)
     return {
-        "trace_figures": [
-            numbered
-            for trace in _in_order(page_input.traces, results)
-            if (numbered := numbers.figure(traces.figure(trace, most=traces.most_seconds(page_input.traces))))
-            is not None
-        ],
         "order_figure": numbers.figure(found.get("order")),
-        "crimes_table": numbers.table(
-            grids.crimes(crimes(page_input.study, results, records, page_input.facts, found))
-        ),
-        "exclusions_table": numbers.table(grids.exclusions(records)),
+        "exclusions_table": numbers.table(validity_grids.exclusions(records)),
         "warm_up_figure": numbers.figure(found.get("warm-up")),
         "warm_up_table": numbers.table(grids.warm_ups(this)),
+        "steady_table": numbers.table(within_grids.steady(this)),
+        "generator_table": numbers.table(validity_grids.generator(records)),
+        "more_validity": numbers.tables_of(more, "validity"),
+        "crimes_table": numbers.table(validity_grids.crimes(suspicions)),
+        "more_last": numbers.tables_of(more, analysed.LAST),
         "trials_table": numbers.table(grids.trials(this, records)),
     }
 
@@ -245,12 +320,14 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Anchors and titles of the sections that the page has."""
     sections = (
         ("answer", "The answer", True),
-        ("size", "Cluster size", context["regression_table"] or context["laws_table"]),
+        ("size", "Cluster size", _any(context, "regression_table", "laws_table", "more_size")),
+        ("interactions", "Interactions", _any(context, "profiles_figure", "more_interactions")),
         ("spread", "Spread of the trials", context["boxes_figure"]),
         ("every-cell", "Every cell", True),
         ("response-time", "Response time", _any(context, "percentiles_figure", "curves_figure", "responses_table")),
         ("within", "Within a trial", context["chosen"]),
         ("nodes", "What the nodes did", context["trace_figures"]),
+        ("energy", "Energy and cost", _any(context, "energy_figure", "more_energy")),
         ("validity", "Validity", True),
         ("facts", "Machine and system", True),
         ("method", "Method", True),
@@ -291,7 +368,6 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["themed"] = _themed
-    environment.policies["json.dumps_kwargs"] = {"sort_keys": False, "separators": (",", ":"), "ensure_ascii": False}
     return environment
 
 

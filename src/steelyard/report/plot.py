@@ -96,7 +96,8 @@ class Drawing:
         """Upright strokes of one width, each a piece of path: how a heat map's cells become one path."""
         if pieces:
             self.parts.append(
-                f'<path d="{"".join(pieces)}" stroke="{colour}" stroke-width="{width:.2f}" opacity="{opacity:g}"/>'
+                f'<path d="{"".join(pieces)}" stroke="{colour}" stroke-width="{width:.2f}" opacity="{opacity:g}" '
+                'data-grows=""/>'
             )
 
     def rectangle(self, left: float, top: float, right: float, bottom: float, colour: str) -> None:
@@ -112,6 +113,14 @@ class Drawing:
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{TEXT_PX}px" '
             f'fill="{colour}">{escape(words)}</text>'
         )
+
+    def marks(self, left: float, top: float, right: float, bottom: float) -> None:
+        """Begin a group of marks that the page's zoom may stretch within this rectangle; `done` ends it."""
+        self.parts.append(f'<g data-marks="{left:g} {top:g} {right - left:g} {bottom - top:g}">')
+
+    def done(self) -> None:
+        """End a group of marks."""
+        self.parts.append("</g>")
 
     def rules(self, pieces: Iterable[tuple[float, float, float, float]], colour: str) -> None:
         """Thin straight lines of one colour, each from one place to another."""
@@ -130,10 +139,19 @@ class Drawing:
     def x_axis(self, axis: Axis, y: float, title: str, *, most: int = 8) -> None:
         """Line, numbers and title at the foot."""
         ticks = axis.ticks(most)
-        marks = [(axis.of(tick), y, axis.of(tick), y + 4) for tick in ticks]
-        self.rules([(axis.first_px, y, axis.last_px, y), *marks], MUTED)
-        for tick in ticks:
-            self.text(axis.of(tick), y + 16, number(tick, trim=True), anchor="middle")
+        self.rules([(axis.first_px, y, axis.last_px, y)], MUTED)
+        scale = f"x linear {axis.low:g} {axis.high:g} {axis.first_px:g} {axis.last_px:g}"
+        self.parts.append(f'<g data-axis="{scale}"><g data-part="tick">')
+        self.parts += [
+            f'<line transform="translate({axis.of(tick):.1f},{y:.1f})" y2="4" stroke="{MUTED}"/>' for tick in ticks
+        ]
+        self.parts.append('</g><g data-part="label">')
+        self.parts += [
+            f'<text transform="translate({axis.of(tick):.1f},{y + 16:.1f})" text-anchor="middle" '
+            f'font-size="{TEXT_PX}px" fill="{MUTED}">{number(tick, trim=True)}</text>'
+            for tick in ticks
+        ]
+        self.parts.append("</g></g>")
         self.text((axis.first_px + axis.last_px) / 2, y + 32, title, anchor="middle")
 
     def svg(self) -> str:

@@ -11,9 +11,15 @@ from xml.etree import ElementTree
 
 import vl_convert
 
+from steelyard.report import zoom
 from steelyard.report.theme import VARIABLES
 
 SVG_NAMESPACE: Final = "http://www.w3.org/2000/svg"
+PNG_SCALE: Final = 3.0
+"""Pixels of a PNG for each point of the figure."""
+ON_PAPER: Final = {"background": "white", "padding": 8}
+"""A file is looked at on any ground; the page brings its own."""
+_CIRCLE = re.compile(r"M([\d.]+),0A\1,\1,0,1,1,-\1,0A\1,\1,0,1,1,\1,0")
 _NUMBER = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")
 _DROPPED = (
     "role",
@@ -57,7 +63,9 @@ def inline(drawing: str, *, title: str, identity: str) -> str:
     that the chart gives to a mark (Vega-Lite's `description`) stay as `data-tip`, which the page shows on hover.
     """
     root = ElementTree.fromstring(drawing)
+    zoom.mark_axes(root)
     _strip(root)
+    zoom.mark_marks(root)
     for element in root.iter():
         element.tag = element.tag.replace(f"{{{SVG_NAMESPACE}}}", "")
     width, height = root.get("width", "0"), root.get("height", "0")
@@ -100,11 +108,21 @@ def _strip(element: ElementTree.Element) -> None:
     for name in _GEOMETRY:
         if name in attributes:
             attributes[name] = _NUMBER.sub(_shorter, attributes[name])
+    _round(element)
     for name, value in _DEFAULTS.items():
         if attributes.get(name) == value:
             del attributes[name]
     if "stroke" not in attributes:
         attributes.pop("stroke-width", None)
+
+
+def _round(element: ElementTree.Element) -> None:
+    """A path that is a circle becomes one, which takes a third of the room."""
+    circle = _CIRCLE.fullmatch(element.get("d", ""))
+    if circle:
+        element.tag = "circle"
+        element.set("r", circle.group(1))
+        del element.attrib["d"]
 
 
 def _local(element: ElementTree.Element) -> str:

@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from steelyard.analysis.percentiles import BEYOND
 from steelyard.analysis.results import label
-from steelyard.report.format import count, listed, number
+from steelyard.report import strips
+from steelyard.report.format import NONE, count, listed, number
 from steelyard.report.plot import Axis, Drawing
-from steelyard.report.theme import ALERT, BAND, DASHES, INK, MUTED, SERIES
-from steelyard.report.view import Figure, Key, Panel, View
-from steelyard.report.within import BANDS_A_DECADE, BEYOND, QUANTILES, Curve, Timeline, Window
+from steelyard.report.theme import ALERT, BAND, DASHES, GRID, INK, MUTED, SERIES
+from steelyard.report.view import Course, Figure, Key, Panel, View
+from steelyard.report.within import BANDS_A_DECADE, QUANTILES, Curve, Span, Timeline, Window
 
 WIDE_PX: Final = 700
 NARROW_PX: Final = 320
@@ -92,8 +94,10 @@ def figure(one: Timeline) -> Figure:
     failed = sum(window.failed for window in one.windows)
     if failed:
         caption += f" Not answered or refused: {count(failed, 'operation')}; red marks are windows with such."
-    if len(one.spans) > 1 or one.events:
-        told = [f"{span.name} {span.from_s:.0f} to {span.to_s:.0f} s" for span in one.spans]
+    if one.strips:
+        caption += " At the foot a strip for each node: darker where its CPU was busier."
+    if len(one.spans) > 1 or one.events or one.bands:
+        told = [f"{span.name} {span.from_s:.0f} to {span.to_s:.0f} s" for span in (*one.spans, *one.bands)]
         told += [f"{name} at {at_s:.1f} s" for at_s, name in one.events]
         caption += f" Phases and events: {'; '.join(told)}."
     keys = [Key("achieved rate", COLOURS["achieved"], "line")]
@@ -103,66 +107,84 @@ def figure(one: Timeline) -> Figure:
     keys.append(Key("heat map", COLOURS["heat"], "square"))
     name = f"time-{one.record.id}-{one.record.attempt}"
     panel = Panel("", _drawn(one, shown, WIDE_PX), _drawn(one, shown, NARROW_PX), values=spoken_values(one, shown))
-    return Figure(name, label(one.record.treatment), caption, (panel,), tuple(keys))
+    course = Course(_heads(shown), tuple(_spoken(window, shown) for window in one.windows))
+    return Figure(name, label(one.record.treatment), caption, (panel,), tuple(keys), course=course, zoom="x")
 
 
 def bytes_of(one: Timeline) -> int:
     """About how much a trial's pictures take in the page, before they are drawn: both widths and the values."""
-    return 9_000 + 100 * len(one.windows) + 2 * 14 * len(one.heat)
+    return 9_000 + 130 * len(one.windows) + 2 * 14 * len(one.heat) + 2 * 500 * len(one.strips)
 
 
 def spoken_values(one: Timeline, shown: Sequence[str]) -> str:
-    """What the page says under the pointer and to the arrow keys: where the time axis lies, the windows' numbers."""
-    rows = [
-        [
-            round(window.at_s, 1),
-            round(window.achieved_per_s, 1),
-            None if window.offered_per_s is None else round(window.offered_per_s, 1),
-            window.failed,
-            *(_rounded(window.percentiles_ms.get(name)) for name in shown),
-        ]
-        for window in one.windows
-    ]
+    """Where the time axis lies, for what the page says under the pointer; the numbers are those of the course."""
     found = {"names": list(shown), "step": one.step_s, "seconds": one.seconds, "left": LEFT_PX, "right": RIGHT_PX}
-    return json.dumps({**found, "rows": rows}, separators=(",", ":"))
+    return json.dumps(found, separators=(",", ":"))
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.3g}")
+def _heads(shown: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    rates = (("from", "s"), ("answered", "op/s"), ("offered", "op/s"), ("failed", "operations"))
+    return (*rates, *((name, "ms") for name in shown))
+
+
+def _spoken(window: Window, shown: Sequence[str]) -> tuple[str, ...]:
+    """A window's numbers: plain digits, so that the page's script reads them too."""
+    offered = NONE if window.offered_per_s is None else f"{window.offered_per_s:.1f}".removesuffix(".0")
+    times = (window.percentiles_ms.get(name) for name in shown)
+    return (
+        f"{window.at_s:.1f}".removesuffix(".0"),
+        f"{window.achieved_per_s:.1f}".removesuffix(".0"),
+        offered,
+        str(window.failed),
+        *(NONE if ms is None else f"{float(f'{ms:.3g}'):g}" for ms in times),
+    )
 
 
 def _drawn(one: Timeline, shown: Sequence[str], width: int) -> str:
-    drawing = Drawing(width, TOP_PX + RATE_PX + 2 * (GAP_PX + TIMES_PX) + FOOT_PX)
-    right = width - RIGHT_PX
-    time = Axis(0.0, one.seconds, LEFT_PX, right)
     tops = [TOP_PX, TOP_PX + RATE_PX + GAP_PX, TOP_PX + RATE_PX + TIMES_PX + 2 * GAP_PX]
     bottoms = [tops[0] + RATE_PX, tops[1] + TIMES_PX, tops[2] + TIMES_PX]
-    _phases(drawing, one, time, tops, bottoms)
-    _rates(drawing, one, time, tops[0], bottoms[0])
-    _percentiles(drawing, one, time, shown, tops[1], bottoms[1])
-    _heat(drawing, one, time, tops[2], bottoms[2])
-    for top, bottom in zip(tops, bottoms, strict=True):
-        for at_s, _ in one.events:
-            drawing.path([(time.of(at_s), top), (time.of(at_s), bottom)], INK, width=1, dash="3 3")
-    drawing.x_axis(time, bottoms[2], "seconds since the load began", most=8 if width == WIDE_PX else 5)
+    strips_px = strips.height(one.strips)
+    foot = bottoms[2] + strips_px
+    drawing = Drawing(width, foot + FOOT_PX)
+    time = Axis(0.0, one.seconds, LEFT_PX, width - RIGHT_PX)
+    drawing.marks(LEFT_PX, 0, time.last_px, tops[0])
+    _phase_names(drawing, one, time, tops[0])
+    drawing.done()
+    for top, bottom, draw in zip(tops, bottoms, (_rates, _percentiles, _heat), strict=True):
+        draw(drawing, one, time, shown, top, bottom)
+    if strips_px:
+        strips.draw(drawing, one.strips, time, bottoms[2], LEFT_PX, one.step_s)
+    drawing.x_axis(time, foot, "seconds since the load began", most=8 if width == WIDE_PX else 5)
     return drawing.svg()
 
 
-def _phases(drawing: Drawing, one: Timeline, time: Axis, tops: Sequence[float], bottoms: Sequence[float]) -> None:
-    """Warm-up and every other phase shaded, each with its name above."""
-    shaded = [span for index, span in enumerate(one.spans) if span.name == WARM or (len(one.spans) > 1 and index % 2)]
+def _shaded(one: Timeline) -> list[tuple[Span, str]]:
+    """What is shaded behind a trial's course, with its colour: warm-up, every other phase, events that lasted."""
     if one.spans and one.spans[0].name == WARM:
-        shaded = [span for index, span in enumerate(one.spans) if index % 2 == 0]
-    for span in shaded:
-        for top, bottom in zip(tops, bottoms, strict=True):
-            drawing.rectangle(time.of(span.from_s), top, time.of(span.to_s), bottom, BAND)
-    if len(one.spans) < 2:
-        return
+        phases = [span for index, span in enumerate(one.spans) if index % 2 == 0]
+    else:
+        phases = [span for index, span in enumerate(one.spans) if len(one.spans) > 1 and index % 2]
+    return [*((span, BAND) for span in phases), *((span, GRID) for span in one.bands)]
+
+
+def _behind(drawing: Drawing, one: Timeline, time: Axis, top: float, bottom: float) -> None:
+    for span, colour in _shaded(one):
+        drawing.rectangle(time.of(span.from_s), top, time.of(span.to_s), bottom, colour)
+
+
+def _before(drawing: Drawing, one: Timeline, time: Axis, top: float, bottom: float) -> None:
+    for at_s, _ in one.events:
+        drawing.path([(time.of(at_s), top), (time.of(at_s), bottom)], INK, width=1, dash="3 3")
+
+
+def _phase_names(drawing: Drawing, one: Timeline, time: Axis, top: float) -> None:
+    """The names of phases and of what lasted, where there is room above their beginning."""
+    named = [*(one.spans if len(one.spans) > 1 else ()), *one.bands]
     free = 0.0
-    for span in one.spans:
+    for span in sorted(named, key=lambda span: span.from_s):
         left = time.of(span.from_s) + 2
         if left >= free and time.of(span.to_s) - left > 20:
-            drawing.text(left, tops[0] - 22, span.name, colour=INK)
+            drawing.text(left, top - 22, span.name, colour=INK)
             free = left + 6.5 * len(span.name) + 8
 
 
@@ -170,10 +192,12 @@ def _middle(window: Window) -> float:
     return window.at_s + window.seconds / 2
 
 
-def _rates(drawing: Drawing, one: Timeline, time: Axis, top: float, bottom: float) -> None:
+def _rates(drawing: Drawing, one: Timeline, time: Axis, _: Sequence[str], top: float, bottom: float) -> None:
     highest = max(max(window.achieved_per_s, window.offered_per_s or 0.0) for window in one.windows) or 1.0
     axis = Axis(0.0, highest * 1.06, bottom, top)
     drawing.y_axis(axis, LEFT_PX, time.last_px, "operations/s", most=3)
+    drawing.marks(LEFT_PX, top, time.last_px, bottom)
+    _behind(drawing, one, time, top, bottom)
     offered = [
         None if window.offered_per_s is None else (time.of(_middle(window)), axis.of(window.offered_per_s))
         for window in one.windows
@@ -186,6 +210,8 @@ def _rates(drawing: Drawing, one: Timeline, time: Axis, top: float, bottom: floa
         if window.failed:
             x = time.of(_middle(window))
             drawing.path([(x, bottom - 5), (x, bottom)], ALERT, width=2)
+    _before(drawing, one, time, top, bottom)
+    drawing.done()
 
 
 def _times(one: Timeline) -> tuple[float, float]:
@@ -197,6 +223,8 @@ def _times(one: Timeline) -> tuple[float, float]:
 def _percentiles(drawing: Drawing, one: Timeline, time: Axis, shown: Sequence[str], top: float, bottom: float) -> None:
     axis = Axis(*_times(one), bottom, top, log=True)
     drawing.y_axis(axis, LEFT_PX, time.last_px, "response time, ms")
+    drawing.marks(LEFT_PX, top, time.last_px, bottom)
+    _behind(drawing, one, time, top, bottom)
     for name in reversed(shown):
         drawing.path(
             [
@@ -208,13 +236,17 @@ def _percentiles(drawing: Drawing, one: Timeline, time: Axis, shown: Sequence[st
             COLOURS[name],
             dash=LINES[name],
         )
+    _before(drawing, one, time, top, bottom)
+    drawing.done()
 
 
-def _heat(drawing: Drawing, one: Timeline, time: Axis, top: float, bottom: float) -> None:
+def _heat(drawing: Drawing, one: Timeline, time: Axis, _: Sequence[str], top: float, bottom: float) -> None:
     """Cells of equal shade as one path; cells of one shade under each other as one stroke."""
     low, high = _times(one)
     axis = Axis(low, high, bottom, top, log=True)
     drawing.y_axis(axis, LEFT_PX, time.last_px, "response time, ms (heat map: operations)")
+    drawing.marks(LEFT_PX, top, time.last_px, bottom)
+    _behind(drawing, one, time, top, bottom)
     most = max((amount for _, _, amount in one.heat), default=1)
     runs: dict[tuple[int, float], list[list[int]]] = {}
     for window, band, amount in one.heat:
@@ -236,6 +268,8 @@ def _heat(drawing: Drawing, one: Timeline, time: Axis, top: float, bottom: float
         ]
         width = (time.last_px - time.first_px) * seconds / one.seconds
         drawing.bars(pieces, COLOURS["heat"], width=width, opacity=round((shade + 1) / SHADES, 2))
+    _before(drawing, one, time, top, bottom)
+    drawing.done()
 
 
 def curves(this: View, found: Sequence[Curve]) -> Figure | None:

@@ -139,7 +139,46 @@ def figure(trace: Trace, *, most: int = MOST_SECONDS_DRAWN) -> Figure | None:
         Key(seconds_, SERIES[1], "line", SECOND_DASH),
     )
     name = "nodes-" + "-".join(_slug(str(level)) for level in trace.record.treatment.values())
-    return Figure(name, label(trace.record.treatment), caption, pictures, keys, dense=True)
+    return Figure(name, label(trace.record.treatment), caption, pictures, keys, dense=True, zoom="x")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """One resource of one node over the measured phase: mean and greatest reading, in the unit of the picture."""
+
+    node: str
+    loads: bool
+    """Whether it drives load."""
+    means: Mapping[tuple[str, str], tuple[float, float]]
+    """(Panel, word of the metric) to mean and greatest reading."""
+
+
+def usage(trace: Trace) -> tuple[Usage, ...]:
+    """What the pictures of a trial's nodes show, as numbers; by node."""
+    rows, _ = _rows(trace)
+    words = {
+        (resource.panel, ("first", "second")[index]): word
+        for resource in RESOURCES
+        for index, (_, word) in enumerate(resource.metrics)
+    }
+    found: dict[str, dict[tuple[str, str], list[float]]] = {}
+    seen: set[tuple[str, str, str]] = set()
+    for row in rows:
+        key = (row["node"], row["panel"], row["series"])
+        if key not in seen:  # The first row of a line only draws its beginning.
+            seen.add(key)
+            continue
+        metric = (row["panel"], words[row["panel"], row["series"]])
+        found.setdefault(row["node"], {}).setdefault(metric, []).append(row["y"])
+    nodes = sorted(found, key=lambda node: (_loads(trace, node), _natural(node)))
+    return tuple(
+        Usage(
+            node,
+            _loads(trace, node),
+            {metric: (sum(values) / len(values), max(values)) for metric, values in found[node].items()},
+        )
+        for node in nodes
+    )
 
 
 def _drawn(rows: Sequence[Mapping[str, Any]], panels: Sequence[Mapping[str, Any]], seconds: float) -> str:
@@ -151,9 +190,11 @@ def _drawn(rows: Sequence[Mapping[str, Any]], panels: Sequence[Mapping[str, Any]
         top = TOP_PX + index * (HEIGHT_PX + GAP_PX)
         axis = Axis(0.0, float(panel["top"]) * charts.HEADROOM, top + HEIGHT_PX, top)
         drawing.y_axis(axis, LEFT_PX, time.last_px, str(panel["title"]), most=2)
+        drawing.marks(LEFT_PX, top, time.last_px, top + HEIGHT_PX)
         for series, colour, dash in (("first", SERIES[0], ""), ("second", SERIES[1], SECOND_DASH)):
             mine = [row for row in rows if row["panel"] == panel["panel"] and row["series"] == series]
             drawing.steps([(time.of(row["x"]), axis.of(row["y"])) for row in mine], colour, dash=dash)
+        drawing.done()
     drawing.x_axis(time, bottom, "seconds of the measured phase", most=4)
     return drawing.svg()
 

@@ -33,7 +33,16 @@ class Panel:
     """A Vega-Lite specification, or an SVG that is drawn already."""
     narrow: dict[str, Any] | str | None = None
     values: str = ""
-    """JSON of what the page says under the pointer; see `timelines.spoken_values`."""
+    """JSON of where the time axis of the picture lies; the numbers said under the pointer are the figure's course."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """The numbers of a picture over time: what is read under the pointer, as rows for print and screen readers."""
+
+    heads: tuple[tuple[str, str], ...]
+    """Name and unit of each column."""
+    rows: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,10 @@ class Figure:
     key_title: str = ""
     dense: bool = False
     """Whether three panels stand side by side, not two."""
+    course: Course | None = None
+    zoom: str = ""
+    """`xy` or `x`: the axes along which the page's zoom looks closer, in all panels together; `each`: along both, panel
+    by panel, as their axes differ; empty: none."""
 
 
 @dataclass(frozen=True)

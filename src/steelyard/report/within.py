@@ -7,21 +7,24 @@ percentile is never averaged, and one that its window's count does not support i
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import polars as pl
 
+from steelyard.analysis.percentiles import BEYOND, supported
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, POPULATE, WARM_UP, Load, LoadPhase, Offered
 from steelyard.model.trial import TrialRecord
+from steelyard.report import strips
+from steelyard.report.strips import Strip
 
 ANSWERED: Final = ("ok", "not-found", "not-applied")
 """Outcomes with an answer: those whose times count."""
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
-BEYOND: Final = 10
-"""Operations that must lie beyond a percentile for it to be shown: 1,000 for a p99, 10,000 for a p99.9."""
+MARKS: Final = {**QUANTILES, "p99.99": 0.9999, "p99.999": 0.99999}
 STEPS_S: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 FEWEST_WINDOWS: Final = 5
 ENOUGH_WINDOWS: Final = 12
@@ -82,6 +85,10 @@ class Timeline:
     """Seconds since the first interval, and what happened."""
     middle: bool = False
     """Whether it is the median trial of its treatment."""
+    bands: tuple[Span, ...] = ()
+    """What lasted for a while by the journal: an event that began and one that ended it."""
+    strips: tuple[Strip, ...] = ()
+    """CPU of each node; empty where its samples were not handed over."""
 
 
 @dataclass(frozen=True)
@@ -94,17 +101,14 @@ class Curve:
     operations: int
     points: tuple[tuple[float, float], ...] = field(repr=False)
     """Share of operations at or below, and the time in ms; up to the last share that the count supports."""
+    marks: Mapping[str, float] = field(default_factory=dict)
+    """The percentiles of `MARKS` that the count supports, in ms."""
 
 
 def measured(record: TrialRecord) -> tuple[str, ...]:
     """Names of the phases on which a trial's responses rest."""
     settings = record.settings.get("load")
     return Load.model_validate(settings).measured if settings else (MEASURE,)
-
-
-def supported(q: float, operations: int) -> bool:
-    """Whether so many operations support a percentile."""
-    return operations * (1 - q) >= BEYOND - 1e-6
 
 
 def timeline(
@@ -114,8 +118,10 @@ def timeline(
     journal: Sequence[Mapping[str, Any]] = (),
     value: float | None = None,
     middle: bool = False,
+    samples: pl.DataFrame | None = None,
 ) -> Timeline | None:
-    """A trial over time, from the store's intervals; None where it is too short to have a course."""
+    """A trial over time, from the store's intervals; None where it is too short to have a course. `samples` are those
+    of its nodes, for a strip each."""
     drawn = intervals.filter(~pl.col("phase").is_in(NOT_DRAWN) & (pl.col("measure") == "response"))
     if drawn.is_empty():
         return None
@@ -134,16 +140,20 @@ def timeline(
     drawn = drawn.with_columns((pl.col("middle_s") / step_s).floor().cast(pl.Int64).alias("window"))
     spans = _spans(drawn)
     answered = drawn.filter("answered")
+    windows = _windows(drawn, answered, step_s, seconds, _offers(record, spans))
+    bands, rest = _bands(journal, begun_s, seconds)
     return Timeline(
         record,
         value,
         step_s,
         seconds,
-        _windows(drawn, answered, step_s, seconds, _offers(record, spans)),
+        windows,
         spans,
         _heat(answered),
-        _events(journal, begun_s, seconds),
+        _events(rest, begun_s, seconds),
         middle,
+        bands,
+        () if samples is None else strips.of(samples, begun_s, step_s, len(windows)),
     )
 
 
@@ -243,14 +253,40 @@ def _heat(answered: pl.DataFrame) -> tuple[tuple[int, int, int], ...]:
     return tuple((int(window), int(place), int(count)) for window, place, count in cells.iter_rows())
 
 
+def _bands(
+    journal: Sequence[Mapping[str, Any]], begun_s: float, seconds: float
+) -> tuple[tuple[Span, ...], list[Mapping[str, Any]]]:
+    """Events that began and ended, as far as they lie within the trial, and the journal's other lines."""
+    found: list[Span] = []
+    rest: list[Mapping[str, Any]] = []
+    open_since: dict[tuple[str, Any], float] = {}
+    for line in journal:
+        at_s, name = line.get("t_s"), str(line.get("event", ""))
+        stem, _, end = name.rpartition("-")
+        if name in BOOKKEEPING or not isinstance(at_s, int | float) or end not in ("began", "ended"):
+            rest.append(line)
+            continue
+        key = (stem, line.get("node"))
+        if end == "began":
+            open_since[key] = float(at_s)
+            continue
+        first = open_since.pop(key, begun_s) - begun_s
+        found.append(Span(_called(*key), max(first, 0.0), min(float(at_s) - begun_s, seconds)))
+    found += [Span(_called(*key), max(at_s - begun_s, 0.0), seconds) for key, at_s in open_since.items()]
+    return tuple(sorted((one for one in found if one.from_s < one.to_s), key=lambda one: one.from_s)), rest
+
+
+def _called(name: str, node: Any) -> str:
+    return f"{name} {node}" if node else name
+
+
 def _events(journal: Sequence[Mapping[str, Any]], begun_s: float, seconds: float) -> tuple[tuple[float, str], ...]:
     """What the journal tells of the time of the trial, but for the laboratory's own book-keeping."""
     found = []
     for line in journal:
         at_s, name = line.get("t_s"), str(line.get("event", ""))
         if isinstance(at_s, int | float) and 0 <= at_s - begun_s <= seconds and name not in BOOKKEEPING:
-            node = line.get("node")
-            found.append((float(at_s) - begun_s, f"{name} {node}" if node else name))
+            found.append((float(at_s) - begun_s, _called(name, line.get("node"))))
     return tuple(sorted(found))
 
 
@@ -266,7 +302,17 @@ def curve(treatment: Mapping[str, Any], measure: str, histogram: pl.DataFrame, *
         seen += count
         while wanted and seen >= wanted[0] * total:
             points.append((wanted.pop(0), float(ms)))
-    return Curve(treatment, measure, trials, total, tuple(points)) if len(points) > 1 else None
+    if len(points) < 2:
+        return None
+    return Curve(treatment, measure, trials, total, tuple(points), _marks(counts, middles, total))
+
+
+def _marks(counts: Sequence[int], middles: Sequence[float], total: int) -> dict[str, float]:
+    """The time that a share of operations did not exceed, for each share that the count supports."""
+    seen = list(accumulate(counts))
+    return {
+        name: float(middles[bisect_left(seen, q * total)]) for name, q in MARKS.items() if supported(q, total)
+    }  # fmt: skip
 
 
 def _shares(operations: int) -> Sequence[float]:

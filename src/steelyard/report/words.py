@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from steelyard.analysis.results import Results
+from steelyard.analysis.results import LABELS, Results
 from steelyard.model.load import Load, Offered
 from steelyard.model.plan import Plan
+from steelyard.model.stopping import SIMULATED_CONFIDENCE, coverage_percent
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.report.format import count, duration, listed, moment
@@ -164,13 +165,18 @@ def _design(study: Study, plan: Plan | None, results: Results) -> str:
     design = study.design
     kind = {
         "full-factorial": "a full factorial design",
+        "fractional": "a fraction of a factorial design",
         "one-at-a-time": "a one-at-a-time design",
         "listed": "a listed set of treatments",
+        "same": "a comparison of a treatment with itself, to measure noise,",
     }[design.kind]
     factors = listed(
         [f"{name} ({', '.join(str(level) for level in levels)})" for name, levels in results.factors.items()]
     )
     sentence = f"The study is {kind} over {factors}." if factors else "The study has a single treatment."
+    confounded = [f"{one.factor} with {one.aliases}" for one in results.main_effects if one.aliases]
+    if confounded:
+        sentence += f" By design effects are confounded: {'; '.join(confounded)}."
     if results.hard:
         sentence += (
             f" Another level of {listed(list(results.hard), 'or')} needs a new cluster, so that it varies over "
@@ -191,9 +197,30 @@ def _design(study: Study, plan: Plan | None, results: Results) -> str:
     if plan is not None:
         planned = len(plan.trials)
         sentence += f" The plan has {count(planned, 'trial')}."
+    sentence += _until(results)
     if design.control is not None:
         sentence += " A control treatment ran once more in every block."
     return sentence
+
+
+def _until(results: Results) -> str:
+    """The stopping rule, where the study ended and why, and what its intervals cover."""
+    found = results.stopping
+    if found is None:
+        return ""
+    rule = found.rule
+    label = LABELS[rule.response]
+    hours = f", {rule.hours:g} hours at most" if rule.hours else ""
+    text = (
+        f" After each whole block, from {rule.least_starts} to {found.cap} starts{hours}, the study was to end once "
+        f"{found.target} ({label}, Student's t over start means). It {found.sentence}."
+    )
+    if rule.confidence == SIMULATED_CONFIDENCE:
+        text += (
+            f" In simulations of this rule with this floor the intervals covered the truth in "
+            f"{int(coverage_percent(rule.least_starts))}% or more of the studies."
+        )
+    return text
 
 
 def _validity(study: Study, records: Sequence[TrialRecord], results: Results) -> str:

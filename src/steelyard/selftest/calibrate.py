@@ -11,8 +11,9 @@ from typing import Any
 from steelyard.lab.responses import merged, quantile_ms
 from steelyard.model.calibration import Calibration, Ceiling, Kind, Slip
 from steelyard.model.errors import EngineError
+from steelyard.model.machine import identity
 from steelyard.node import agent, processor
-from steelyard.node.calibration import fingerprint, identity
+from steelyard.node.calibration import fingerprint
 from steelyard.selftest.bench import BenchServer, Driven, drive, order, serving
 from steelyard.site import _machine
 

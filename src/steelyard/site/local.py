@@ -22,7 +22,7 @@ from steelyard.model.base import Value
 from steelyard.model.errors import CommandFailed, EngineError, SiteError
 from steelyard.node import agent
 from steelyard.node.base import Node, Role
-from steelyard.site import _cgroup, _lease, _machine, _network, _registry
+from steelyard.site import _cgroup, _kernel, _lease, _machine, _network, _registry
 from steelyard.site.base import Lease, Request
 
 MOST_NODES = 250
@@ -163,7 +163,8 @@ class LocalSite:
             "cgroup_version": hierarchies.version if node.cgroups else "none",
             **({"cgroup_problems": problems} if problems else {}),
         }
-        return {**_machine.facts(), **own, **_cgroup.in_force(node.cgroups)}
+        machine = {**_kernel.facts(), **_machine.facts(), **_kernel.disk(node.folder)}
+        return {**machine, **own, **_cgroup.in_force(node.cgroups)}
 
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
         """Why this machine cannot lend that, or None."""

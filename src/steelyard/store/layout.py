@@ -11,6 +11,9 @@ STUDY_JSON = "study.json"
 PLAN = "plan.jsonl"
 EVENTS = "events.jsonl"
 LOCK = ".lock"
+NOISE_FLOOR = "noise-floor.json"
+LIVE = ".live.json"
+LIVE_FORMAT = 1
 TRIALS = "trials"
 
 TRIAL_JSON = "trial.json"

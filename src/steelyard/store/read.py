@@ -5,8 +5,11 @@ What looks like a secret is redacted here too, so that a report of a store of be
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Iterable, Sequence
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +17,15 @@ import polars as pl
 from pydantic import ValidationError
 
 from steelyard.model.errors import StoreError
+from steelyard.model.noise import Circumstances, FoundFloor, KeptFloor, circumstances, foreign
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.secret import redacted
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
 
-TOLD = ("settings", "treatment")
-"""What of a trial's record the study's author has written."""
+TOLD = ("settings", "treatment", "verdict")
+"""What of a trial's record the study's author has written, and what nodes said that may repeat it."""
 
 
 class Store:
@@ -41,8 +45,13 @@ class Store:
         """The study as it was last run."""
         path = self.folder / layout.STUDY_JSON
         try:
-            return Study.model_validate(redacted(json.loads(path.read_text(encoding="utf-8"))))
-        except (ValidationError, json.JSONDecodeError) as error:
+            read = json.loads(path.read_text(encoding="utf-8"))
+            if (found := read.get("format", layout.FORMAT)) != layout.FORMAT:
+                raise StoreError(
+                    f"{path} has format {found}, this version reads {layout.FORMAT}", "use the version that wrote it"
+                )
+            return Study.model_validate(redacted(read))
+        except (ValueError, AttributeError, RecursionError) as error:
             raise StoreError(f"{path} cannot be read: {error}", "was it written by another version?") from error
 
     @property
@@ -61,24 +70,50 @@ class Store:
         plan = self.plan
         named = {trial.id: trial for trial in plan.trials} if plan else {}
         records = [
-            _named(self._record(path.parent), named)
+            as_planned(self._record(path.parent), named)
             for path in (self.folder / layout.TRIALS).glob(f"*/{layout.TRIAL_JSON}")
             if not path.parent.name.startswith(layout.PARTIAL_PREFIX)
         ]
         return tuple(sorted(records, key=lambda record: (record.begun_s, record.id, record.attempt)))
 
+    def attempts(self) -> frozenset[str]:
+        """Names of the folders of attempts that are not drafts."""
+        folder = self.folder / layout.TRIALS
+        if not folder.is_dir():
+            return frozenset()
+        return frozenset(
+            one.name for one in os.scandir(folder) if one.is_dir() and not one.name.startswith(layout.PARTIAL_PREFIX)
+        )
+
+    def attempt(self, name: str) -> TrialRecord:
+        """One sealed attempt by its folder's name, with the treatment that its record has. Raises StoreError if it is
+        not whole, or of another format."""
+        folder = self.folder / layout.TRIALS / name
+        try:
+            return self._record(folder)
+        except OSError as error:
+            message = f"{folder} has no {layout.TRIAL_JSON} that can be read: {error.strerror}"
+            raise StoreError(message, "was it copied to its end?", path=str(folder)) from error
+
+    def live(self) -> dict[str, Any] | None:
+        """What a study in progress said of itself last; None if it says nothing, or in another format."""
+        try:
+            said = redacted(json.loads(_text_of(self.folder / layout.LIVE)))
+        except (OSError, ValueError, RecursionError):
+            return None
+        return said if isinstance(said, dict) and said.get("format") == layout.LIVE_FORMAT else None
+
     def _record(self, folder: Path) -> TrialRecord:
         path = folder / layout.TRIAL_JSON
-        content = path.read_text(encoding="utf-8")
         try:
-            read = json.loads(content)
+            read = json.loads(_text_of(path))
             found = read.get("format")
             if found != layout.FORMAT:
                 raise StoreError(
                     f"{path} has format {found}, this version reads {layout.FORMAT}", "use the version that wrote it"
                 )
             return TrialRecord.model_validate({**read, **{key: redacted(read[key]) for key in TOLD}})
-        except (ValidationError, json.JSONDecodeError, KeyError) as error:
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise StoreError(
                 f"{path} cannot be read: {error}", "restore it from a copy, or remove its folder"
             ) from error
@@ -129,16 +164,49 @@ class Store:
         path = self.folder_of(record) / layout.LINKS_JSON
         return list(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else []
 
+    def circumstances(self, records: Sequence[TrialRecord]) -> tuple[Circumstances, ...]:
+        """What the trials were made with and on, each different one once; the machines are those of the
+        first trial with facts."""
+        facts = next((found for one in records if (found := self.facts(one))), {})
+        machines = [found for name, found in facts.items() if not name.startswith("system:")]
+        settings = {json.dumps(one.settings, sort_keys=True): one.settings for one in records}
+        return tuple(circumstances(one, machines) for one in settings.values())
+
+    def noise_floor(self, records: Sequence[TrialRecord]) -> FoundFloor:
+        """The noise floor that the laboratory laid into the store, if it holds for these trials; else why there is
+        none."""
+        path = self.folder / layout.NOISE_FLOOR
+        if not path.is_file():
+            return FoundFloor()
+        try:
+            floor = KeptFloor.model_validate_json(path.read_text(encoding="utf-8"))
+        except (OSError, ValidationError) as error:
+            return FoundFloor(why=f"{path} cannot be read ({type(error).__name__}) and was passed over")
+        why = foreign(floor, self.circumstances(records))
+        if why:
+            return FoundFloor(why=f"{path.name} of study {floor.study} does not hold: {why}")
+        return FoundFloor(floor=floor, why="")
+
     def events(self) -> list[dict[str, Any]]:
         """The journal. A torn line, left by a power cut, is passed over."""
         return _json_lines(self.folder / layout.EVENTS)
 
 
-def _named(record: TrialRecord, named: dict[str, PlannedTrial]) -> TrialRecord:
+def as_planned(record: TrialRecord, named: Mapping[str, PlannedTrial]) -> TrialRecord:
+    """The record with its treatment named as the plan (`named`: id to trial) names it now."""
     planned = named.get(record.id)
     if planned is None or planned.treatment == record.treatment:
         return record
     return record.model_copy(update={"treatment": planned.treatment, "hard": planned.hard})
+
+
+def _text_of(path: Path) -> str:
+    """Text of a regular file. Raises OSError for anything else: a pipe or a device that somebody put there (a store may
+    be anybody's) would be waited for, or read, without an end."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8") as handle:
+        if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        return handle.read()
 
 
 def _json_lines(path: Path) -> list[dict[str, Any]]:
@@ -147,9 +215,11 @@ def _json_lines(path: Path) -> list[dict[str, Any]]:
     events = []
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            events.append(json.loads(line))
-        except json.JSONDecodeError:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
             continue
+        if isinstance(event, dict):
+            events.append(event)
     return events
 
 

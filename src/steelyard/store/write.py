@@ -21,6 +21,7 @@ from typing import Any
 import polars as pl
 
 from steelyard.model.errors import StoreError
+from steelyard.model.noise import KeptFloor
 from steelyard.model.plan import Plan
 from steelyard.model.sample import Sample
 from steelyard.model.secret import Concealer
@@ -189,6 +190,20 @@ class StoreWriter:
         with (self.folder / layout.EVENTS).open("a", encoding="utf-8") as handle:
             handle.write(line + "\n")
 
+    def live(self, said: Mapping[str, Any]) -> None:
+        """Replace what the study in progress says of itself. Not synced: it is worth nothing after a power cut, and a
+        measurement must not wait for a disk."""
+        path = self.folder / layout.LIVE
+        temporary = path.with_name(f"{path.name}.tmp")
+        text = json.dumps({"format": layout.LIVE_FORMAT, **self.conceal.tree(dict(said))}, separators=(",", ":"))
+        temporary.write_text(text, encoding="utf-8")
+        temporary.rename(path)
+
+    def live_ended(self) -> None:
+        """Nothing is in progress any more. Idempotent."""
+        for name in (layout.LIVE, f"{layout.LIVE}.tmp"):
+            (self.folder / name).unlink(missing_ok=True)
+
     def intend(self, study: Study, text: str, plan: Plan) -> None:
         """Write the study, as its file and as it was read, and its plan."""
         write_atomically(self.folder / layout.STUDY_TOML, text)
@@ -196,6 +211,10 @@ class StoreWriter:
         head = plan.model_dump_json(exclude={"trials"})
         lines = [head, *(trial.model_dump_json() for trial in plan.trials)]
         write_atomically(self.folder / layout.PLAN, "\n".join(lines) + "\n")
+
+    def noise_floor(self, floor: KeptFloor) -> None:
+        """Lay the noise floor of this machine beside the trials, so that a reader needs nothing but the store."""
+        write_atomically(self.folder / layout.NOISE_FLOOR, floor.model_dump_json(indent=1) + "\n")
 
     def draft(self, trial_id: str, attempt: int) -> TrialDraft:
         """Begin an attempt."""

@@ -243,7 +243,7 @@ def _treatment_problems(study: Study) -> list[StudyError]:
         listed = f"design.treatments.{index}" if study.design.kind == "listed" else "factors"
         errors += [_blamed(error, treatment, listed) for error in found]
         text = canonical(settings)
-        if text in seen and not found:
+        if text in seen and not found and study.design.kind != "same":
             what = f"treatments {_said(seen[text])} and {_said(treatment)} have the same complete settings"
             errors.append(problem(listed, Missing(), what))
         seen[text] = treatment

@@ -17,6 +17,7 @@ from steelyard.model.study import (
     About,
     AnalysisChoice,
     Choice,
+    Cost,
     Data,
     Design,
     Limits,
@@ -24,6 +25,7 @@ from steelyard.model.study import (
     LoadPhase,
     SiteChoice,
     Study,
+    Until,
 )
 from steelyard.study.fields import ALIASES, SEAMS, hard, settings_model
 from steelyard.study.generated import keep
@@ -37,7 +39,9 @@ TABLES: dict[str, type[BaseModel]] = {
     "load.phases": LoadPhase,
     "data": Data,
     "design": Design,
+    "design.until": Until,
     "analysis": AnalysisChoice,
+    "cost": Cost,
     "limits": Limits,
 }
 LISTS = ("load.phases",)
@@ -47,6 +51,8 @@ PURPOSE = {
     "site": "Where the nodes come from. Beside these keys: the settings of the site that is named.",
     "system": "What is weighed. Beside the name: its settings.",
     "workload": "What is asked of it. Beside the name: its settings.",
+    "design.until": "A stopping rule: `design.starts` becomes the most that is done. See "
+    "[replicate until narrow](../howto/replicate-until-narrow.md).",
 }
 HEAD = """\
 # The study file

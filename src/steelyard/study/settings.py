@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from steelyard.model.errors import StudyError
 from steelyard.model.secret import literals
-from steelyard.model.study import Level, Study
+from steelyard.model.study import SAME_FACTOR, Level, Study
 from steelyard.study.fields import SEAMS, SECTIONS, dotted, hard, names_in_use, put, settings_model
 from steelyard.study.problems import Missing, from_validation, problem
 
@@ -99,7 +99,10 @@ def settings_hash(settings: Mapping[str, Any]) -> str:
 
 
 def is_hard(study: Study, factor: str) -> bool:
-    """Whether the factor needs a new cluster when it changes (see `fields.hard`)."""
+    """Whether the factor needs a new cluster when it changes (see `fields.hard`). The label of identical systems does,
+    so that they are compared as any two clusters are."""
+    if study.design.kind == "same" and factor == SAME_FACTOR:
+        return True
     levels = [
         *study.design.treatments,
         *({factor_: level} for factor_, all_ in study.factors.items() for level in all_),
@@ -116,6 +119,8 @@ def hard_settings(settings: Mapping[str, Any], hard_factors: Iterable[str]) -> d
         table = settings[section]
         fixed[section] = {key: item for key, item in table.items() if hard(f"{section}.{key}", names)}
     for factor in hard_factors:
+        if factor == SAME_FACTOR:
+            continue
         section, _, rest = dotted(factor).partition(".")
         if section not in fixed or rest.split(".")[0] not in fixed[section]:
             fixed[dotted(factor)] = settings[section].get(rest)

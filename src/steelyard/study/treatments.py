@@ -6,9 +6,12 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
+from steelyard.model import fraction
 from steelyard.model.errors import StudyError
-from steelyard.model.study import Level, Study
+from steelyard.model.fraction import Fraction
+from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
 from steelyard.study.problems import Missing, problem
+from steelyard.study.settings import is_hard
 
 MAX_TREATMENTS = 10_000
 
@@ -16,7 +19,10 @@ Treatment = dict[str, Level]
 
 
 def factors_of(study: Study) -> dict[str, tuple[Level, ...]]:
-    """Factors and their levels in order: those under `factors`, then those that only listed treatments name."""
+    """Factors and their levels in order: those under `factors`, then those that only listed treatments name;
+    of identical systems, their label."""
+    if study.design.kind == "same":
+        return {SAME_FACTOR: SAME_LABELS}
     found: dict[str, dict[Level, None]] = {factor: dict.fromkeys(levels) for factor, levels in study.factors.items()}
     for treatment in study.design.treatments:
         for factor, level in treatment.items():
@@ -40,13 +46,65 @@ def treatments_of(study: Study) -> tuple[Treatment, ...]:
     factors = factors_of(study)
     if study.design.kind == "listed":
         return tuple({factor: treatment[factor] for factor in factors} for treatment in study.design.treatments)
-    if study.design.kind == "full-factorial":
+    if study.design.kind in ("full-factorial", "same"):
         return tuple(dict(zip(factors, levels, strict=True)) for levels in itertools.product(*factors.values()))
+    if study.design.kind == "fractional":
+        return _fractional(study, factors)
     base = base_of(study)
     departed = [
         base | {factor: level} for factor, levels in factors.items() for level in levels if level != base[factor]
     ]
     return (base, *departed)
+
+
+def fraction_of(study: Study) -> Fraction | None:
+    """The fraction of a fractional design; None of any other, and where none has what was asked. Raises ValueError."""
+    design = study.design
+    if design.kind != "fractional":
+        return None
+    levels = {factor: len(levels) for factor, levels in factors_of(study).items()}
+    hard = {factor for factor in levels if is_hard(study, factor)}
+    return fraction.of_design(levels, hard, design.generators, design.resolution)
+
+
+def _fractional(study: Study, factors: Mapping[str, Sequence[Level]]) -> tuple[Treatment, ...]:
+    """Each combination of the factors of other than two levels with each treatment of the fraction, in order of
+    levels."""
+    found = fraction_of(study)
+    if found is None:
+        raise _fraction_problems(study)[0]
+    rest = [factor for factor in factors if factor not in found.factors]
+    treatments = [
+        {**dict(zip(rest, levels, strict=True)), **{one: factors[one][sign > 0] for one, sign in signs.items()}}
+        for levels in itertools.product(*(factors[factor] for factor in rest))
+        for signs in found.combinations()
+    ]
+    return tuple({factor: treatment[factor] for factor in factors} for treatment in treatments)
+
+
+def _fraction_problems(study: Study) -> list[StudyError]:
+    """What is wrong with a fractional design."""
+    design, factors = study.design, factors_of(study)
+    two = [factor for factor, levels in factors.items() if len(levels) == 2]
+    if len(two) > fraction.MOST_FACTORS:
+        what = f"{len(two)} factors of two levels; a fraction takes at most {fraction.MOST_FACTORS}"
+        return [problem("factors", Missing(), what)]
+    if bool(design.generators) == (design.resolution is not None):
+        what = "a fractional design needs generators or a resolution, not both"
+        return [problem("design.resolution", Missing(), what)]
+    try:
+        found = fraction_of(study)
+    except ValueError as error:
+        return [problem("design.generators", design.generators, str(error))]
+    if found is None:
+        what = f"no half of {len(two)} factors of two levels has this resolution; a whole factorial of them is needed"
+        return [problem("design.resolution", design.resolution, what)]
+    if (found.resolution or 0) < fraction.LEAST_RESOLUTION:
+        word = min(found.words(), key=len)
+        told = " and ".join(sorted(word, key=two.index))
+        what = f"confounded: {told} would {'never vary' if len(word) == 1 else 'always move together'}"
+        return [problem("design.generators", design.generators, what)]
+    return []
 
 
 def design_problems(study: Study) -> list[StudyError]:
@@ -57,17 +115,28 @@ def design_problems(study: Study) -> list[StudyError]:
     design, factors = study.design, factors_of(study)
     if design.kind == "listed":
         problems += _listed_problems(study)
+    elif design.kind == "same":
+        problems += _same_problems(study)
     elif design.treatments:
         what = f"treatments belong to a listed design, this one is {design.kind}"
         problems.append(problem("design.treatments", Missing(), what))
-    if design.base and design.kind != "one-at-a-time":
+    if design.kind == "fractional" and not problems:
+        problems += _fraction_problems(study)
+    if design.base and design.kind not in ("one-at-a-time", "same"):
         what = f"a base belongs to a one-at-a-time design, this one is {design.kind}"
         problems.append(problem("design.base", Missing(), what))
+    for name in ("generators", "resolution") if design.kind != "fractional" else ():
+        if getattr(design, name):
+            what = f"{name} belong to a fractional design, this one is {design.kind}"
+            problems.append(problem(f"design.{name}", getattr(design, name), what))
     for table, levels_ in (("design.base", design.base), ("design.control", design.control or {})):
-        problems += _membership_problems(table, levels_, factors)
+        problems += _membership_problems(table, levels_, factors) if design.kind != "same" else []
     size = math.prod(len(levels) for levels in factors.values()) if design.kind == "full-factorial" else 0
     if size > MAX_TREATMENTS:
         problems.append(problem("factors", Missing(), f"{size} treatments; at most {MAX_TREATMENTS} can be planned"))
+    if design.until is not None and design.starts < design.until.least_starts:
+        what = f"fewer than design.until.least_starts, {design.until.least_starts}: no interval would ever be judged"
+        problems.append(problem("design.starts", design.starts, what))
     if study.analysis.warm_up_trials >= design.trials:
         what = f"drops every trial: design.trials is {design.trials}"
         problems.append(problem("analysis.warm_up_trials", study.analysis.warm_up_trials, what))
@@ -97,6 +166,19 @@ def _membership_problems(
             allowed = tuple(str(other) for other in factors[factor])
             problems.append(problem(f"{table}.{factor}", level, f"not a level of {factor}", allowed))
     return problems
+
+
+def _same_problems(study: Study) -> list[StudyError]:
+    """What a study of identical systems cannot have: anything that would make them differ."""
+    design = study.design
+    given = (
+        *((f"factors.{factor}", list(levels)) for factor, levels in study.factors.items()),
+        *((f"design.{name}", Missing()) for name in ("treatments", "base") if getattr(design, name)),
+        *([("design.control", Missing())] if design.control is not None else []),
+        *([("design.order", design.order)] if design.order != "blocks" else []),
+    )
+    what = 'design.kind = "same" compares a treatment with itself in random blocks: leave this out'
+    return [problem(key, read, what) for key, read in given]
 
 
 def _listed_problems(study: Study) -> list[StudyError]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,11 @@ def ids(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
         book.equal("id", where, "id", record.id, wanted)
 
 
-def plan(folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
-    """Each trial that the plan has against what the plan says of it."""
+def plan(
+    folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book: Book, not_needed: Collection[str] = ()
+) -> None:
+    """Each trial that the plan has against what the plan says of it. `not_needed`: ids that a stopping rule made
+    unnecessary."""
     planned = _planned(folder, book)
     if planned is None:
         return
@@ -66,7 +69,9 @@ def plan(folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book: Boo
         )  # fmt: skip
     done = {trial for trial, _ in records}
     for trial in planned:
-        if trial not in done:
+        if trial in not_needed:
+            book.skip("trials that are planned and, by the stopping rule, not needed")
+        elif trial not in done:
             book.skip("trials that are planned and not yet sealed")
 
 

@@ -17,6 +17,7 @@ CHECKS: dict[str, str] = {
     "record": "a trial's record has the SHA-256 that the journal says",
     "id": "a trial's id follows from its settings and replicate numbers",
     "plan": "a trial has the treatment, settings, seed and start that the plan gives it",
+    "until": "each decision of the stopping rule follows from the trials of its blocks; none comes after the end",
     "journal": "what the journal says was sealed is there, with that verdict, and the other way round",
     "response": "a response follows from the raw intervals, to the last digit",
     "relation": "a response that the intervals do not hold agrees with those that they do",

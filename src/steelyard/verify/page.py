@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+from steelyard.report import packed
 from steelyard.verify.finding import Book
 
 DATA_ID = "data"
@@ -59,7 +60,7 @@ def read(path: Path, where: str, book: Book) -> tuple[Tables | None, list[str]]:
             page = _Page()
             page.feed(text)
             lines = page.lines
-            found = json.loads("".join(page.data))
+            found = packed.unpack("".join(page.data))
     except (OSError, ValueError) as error:
         book.check("format", False, where, "the report's tables cannot be read", f"{type(error).__name__}: {error}")
         return None, lines

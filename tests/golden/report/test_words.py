@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from steelyard.analysis.analyse import analyse
-from steelyard.report import figures, grids, words
+from steelyard.report import figures, grids, validity_grids, words
 from steelyard.report.grids import Table
 from steelyard.report.view import view
 from tests.unit.report import synthetic
@@ -32,7 +32,7 @@ def test_words() -> None:
     lines += ["settings", *(f"{fact.name} = {fact.value}" for fact in words.asked(study)), ""]
     for name, figure in figures.of_results(results, records).items():
         lines += [f"figure {name}: {figure.title}", figure.caption, *(f"key {key.text}" for key in figure.keys), ""]
-    found = (grids.comparisons(this), grids.regressions(this), grids.cells(this), grids.exclusions(records))
+    found = (grids.comparisons(this), grids.regressions(this), grids.cells(this), validity_grids.exclusions(records))
     lines += [line for table in found if table is not None for line in _table(table)]
     text = "\n".join(lines).rstrip() + "\n"
     if os.environ.get("STEELYARD_REWRITE_GOLDEN"):

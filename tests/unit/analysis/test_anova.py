@@ -8,10 +8,12 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
 from steelyard.analysis.anova import anova, crossed, one_ways, table
+from steelyard.analysis.pointed import interactions
 
 from .made import cell, frame, record
 
@@ -91,6 +93,65 @@ def test_the_two_errors_of_a_published_split_plot():
         if f is not None:
             assert found[key].f == pytest.approx(f, abs=5e-4)
             assert found[key].p == pytest.approx(p, rel=2e-3)
+
+
+PULP = {
+    200: [30, 34, 29, 28, 31, 31, 31, 35, 32],
+    225: [35, 41, 26, 32, 36, 30, 37, 40, 34],
+    250: [37, 38, 33, 40, 42, 32, 41, 39, 39],
+    275: [36, 42, 36, 41, 40, 40, 40, 44, 45],
+}
+"""D. C. Montgomery, Design and Analysis of Experiments, section 14.4: tensile strength of paper by temperature; three
+replicates of three methods of preparing pulp (whole plots)."""
+
+
+def pulp():
+    records = []
+    for order, (temperature, values) in enumerate(PULP.items(), start=1):
+        for place, value in enumerate(values):
+            block, method = place // 3 + 1, place % 3 + 1
+            records.append(record(float(value), nodes=method, workload=str(temperature), start=block, order=order))
+    return frame(records)
+
+
+def test_montgomerys_split_plot():
+    """R's summary(aov(y ~ method * temperature + Error(replicate / method))) of the textbook's data."""
+    found = {(one.stratum, one.term): one for one in anova(pulp(), TIME) if one.form == "honest"}
+    printed = {  # degrees of freedom, sum of squares over single plots, F, p
+        ("starts", "block"): (2, 77.55, None, None),
+        ("starts", "nodes"): (2, 128.39, 7.078, 0.0485),
+        ("starts", "error"): (4, 36.28, None, None),
+        ("within starts", "workload"): (3, 434.08, 36.427, 7.45e-08),
+        ("within starts", "nodes x workload"): (6, 75.17, 3.154, 0.0271),
+        ("within starts", "error"): (18, 71.50, None, None),
+    }
+    assert found.keys() == printed.keys()
+    for key, (df, squares, f, p) in printed.items():
+        plots = 4 if key[0] == "starts" else 1
+        assert found[key].df == df
+        assert found[key].sum_of_squares * plots == pytest.approx(squares, abs=0.006)
+        if f is not None:
+            assert found[key].f == pytest.approx(f, abs=6e-4)
+            assert found[key].p == pytest.approx(p, rel=2e-3)
+            assert "degrees" in found[key].method
+
+
+def test_an_interaction_is_said_before_main_effects():
+    (said,) = interactions(anova(pulp(), TIME))
+    assert said.startswith("The effect of nodes depends on workload (F(6, 18) = 3.15, p = 0.027, = 0.054 after Holm")
+    assert "level by level" in said
+    assert interactions(anova(oats(), TIME)) == []
+
+
+def test_a_plot_that_is_missing_leaves_whole_starts_out_and_says_so():
+    """Start means of other treatments than the rest have would not be comparable."""
+    of = pulp()
+    short = type(of)(of.data.filter(pl.int_range(pl.len()) > 0), of.factors, of.hard, 0)
+    found = [one for one in anova(short, TIME) if one.form == "honest"]
+    assert "1 starts without every combination of workload are left out" in found[0].note
+    assert "blocks are not complete" in found[0].note
+    within = next(one for one in found if one.term == "workload")
+    assert (within.n, within.error_df) == (35, 17)
 
 
 def test_trials_of_a_start_do_not_replicate_a_hard_factor():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from steelyard.analysis.drift import drift, noise_floor
+from steelyard.analysis.drift import drift
 
 from .made import cell, frame, record
 
@@ -68,26 +68,6 @@ def test_the_interval_of_a_drift_covers_it_although_starts_differ():
 
 def test_few_trials_say_so():
     assert drift(frame(cell([[5.0]])), TIME).sentence.startswith("Too few")
-
-
-def test_the_noise_floor_pools_blocks_with_a_control():
-    records = [
-        record(value, block=block, start=block, order=order, replicate=order, control=control)
-        for block, values in enumerate([(100.0, 102.0), (110.0, 111.0), (90.0, 93.0)], start=1)
-        for order, (value, control) in enumerate(zip(values, (False, True), strict=True), start=1)
-    ]
-    found = noise_floor(frame([*records, *cell([[500.0, 900.0]], nodes=3)]), TIME)
-    variances = [np.var(np.log(pair), ddof=1) for pair in ([100, 102], [110, 111], [90, 93])]
-    assert found.cv is not None
-    assert found.cv.value == pytest.approx(np.sqrt(np.expm1(np.mean(variances))))
-    assert (found.control_trials, found.blocks) == (3, 3)
-    assert found.cv.low < found.cv.value < found.cv.high
-
-
-def test_without_control_trials_the_noise_floor_is_not_known():
-    found = noise_floor(frame(cell([[5.0, 6.0]])), TIME)
-    assert found.cv is None
-    assert "not known" in found.sentence
 
 
 def test_a_short_study_does_not_speak_of_hours():

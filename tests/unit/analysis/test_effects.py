@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.stats.weightstats import DescrStatsW
+from statsmodels.stats.weightstats import DescrStatsW, ttost_ind, ttost_paired
 
 from steelyard.analysis import effects, estimates
 
@@ -25,7 +25,17 @@ def test_cliffs_delta_is_the_published_example():
     found = effects.cliffs_delta(CONTROL, TREATMENT, 0.95, "trials")
     assert found is not None
     assert found.value == -0.25
-    assert (found.low, found.high) == pytest.approx((-0.7265846, 0.3890062), abs=5e-8)
+
+
+def test_the_interval_of_cliffs_delta_is_where_newcombes_score_just_fails():
+    """Method 5 of Newcombe 2006, written out again: the distance is z standard errors of the end's own value."""
+    found = effects.cliffs_delta(CONTROL, TREATMENT, 0.95, "trials")
+    p = (found.value + 1) / 2
+    for end in (found.low, found.high):
+        q = (end + 1) / 2
+        m = (6 + 10) / 2 - 1
+        variance = q * (1 - q) / (6 * 10) * (1 + m * (1 - q) / (2 - q) + m * q / (1 + q))
+        assert (p - q) ** 2 == pytest.approx(1.959964**2 * variance, rel=1e-6)
 
 
 def test_cliffs_delta_of_samples_apart_keeps_an_interval():
@@ -33,7 +43,19 @@ def test_cliffs_delta_of_samples_apart_keeps_an_interval():
     assert (found.value, found.high) == (1, 1)
     assert found.low < 1
     mirrored = effects.cliffs_delta([5, 6, 7, 8], [1, 2, 3, 4], 0.95, "trials")
-    assert (mirrored.low, mirrored.high) == (-1, -found.low)
+    assert mirrored.low == -1
+    assert mirrored.high == pytest.approx(-found.low)
+
+
+def test_too_few_units_have_an_effect_without_an_interval():
+    few = effects.cliffs_delta([1, 2, 3], [5, 6, 7], 0.95, "starts")
+    assert (few.value, few.low, few.high) == (1, None, None)
+    assert "no interval below 4 units" in few.method
+    pairs = effects.cohens_d([1.0, 2], [2.1, 3], 0.95, "starts", paired=True)
+    assert (pairs.low, pairs.high) == (None, None)
+    drawn = effects.bootstrap_ratio([1.0, 2, 3, 4], [2.0, 2, 3, 4], np.random.default_rng(1), 0.95, "starts")
+    assert (drawn.low, drawn.value) == (None, pytest.approx(1.1))
+    assert "below 5 units" in drawn.method
 
 
 def test_cohens_d_has_the_standardiser_of_srinadhuni2018():
@@ -79,6 +101,44 @@ def test_z_and_t_intervals_are_those_of_statsmodels():
     assert (z.low, z.high) == pytest.approx(DescrStatsW(values).zconfint_mean(0.05))
 
 
+def test_welchs_degrees_are_scipys_for_equal_numbers_and_never_above_it():
+    rng = np.random.default_rng(4)
+    for n, m in ((4, 4), (2, 9), (3, 5), (12, 5)):
+        a, b = rng.normal(10, 1, n), rng.normal(10, 2, m)
+        _, degrees = effects.error_of_difference(list(a), list(b), paired=False)
+        oracle = stats.ttest_ind(b, a, equal_var=False)
+        assert degrees == pytest.approx(oracle.df) if n == m else degrees <= oracle.df + 1e-9
+        if n == m:
+            assert effects.p_of_difference(list(a), list(b), paired=False) == pytest.approx(oracle.pvalue)
+            p = ttost_ind(b, a, -2, 2, usevar="unequal")[0]
+            assert effects.p_of_equivalence(list(a), list(b), 2, paired=False) == pytest.approx(p)
+    assert estimates.welch_degrees(1e-9, 2, 1.0, 20) == pytest.approx(1.2094, abs=1e-4)  # scipy's is 19
+
+
+def test_paired_p_values_are_scipys():
+    a, b = [5.0, 6, 7, 9], [6.0, 8, 8, 12]
+    assert effects.p_of_difference(a, b, paired=True) == pytest.approx(stats.ttest_rel(b, a).pvalue)
+    assert effects.p_of_equivalence(a, b, 3, paired=True) == pytest.approx(
+        ttost_paired(np.asarray(b), np.asarray(a), -3, 3)[0]
+    )
+
+
+def test_the_ratio_of_medians_is_the_published_example():
+    """`ci.ratio.median2` of R's statpsych (Bonett), whose page prints 1.162162, 0.927667, 1.455933."""
+    y2 = [32, 39, 26, 35, 43, 27, 40, 37, 34, 29, 49, 42, 40]
+    y1 = [36, 44, 47, 42, 49, 39, 46, 31, 33, 48]
+    found = effects.ratio_of_medians(y2, y1, 0.95, "trials")
+    assert (found.value, found.low, found.high) == pytest.approx((1.162162, 0.927667, 1.455933), abs=5e-7)
+
+
+def test_a_ratio_of_deviations_has_ends_where_values_are_hardly_skew():
+    a, b = spread(100, 4, 9), spread(100, 8, 9)
+    found = effects.ratio_of_deviations(a, b, 0.95, "trials")
+    assert found.value == pytest.approx(2)
+    assert found.low == pytest.approx(2 / math.sqrt(stats.f.ppf(0.975, 8, 8)))
+    assert effects.ratio_of_deviations(a, spread(100, 12, 9), 0.95, "trials").low is None
+
+
 def test_fieller_is_where_the_test_of_a_ratio_just_fails():
     """Its ends are the r for which level - r baseline differs from 0 with p of exactly 5%."""
     a, b = [10.0, 11, 9, 10.5], [14.0, 15, 16, 13]
@@ -112,6 +172,13 @@ def test_effects_that_no_spread_supports_have_none(paired):
     assert effects.fieller([5.0], [6.0], 0.95, "t", paired) is None
     same = effects.difference([5.0, 5], [6.0, 6], "ms", 0.95, "t", paired)
     assert (same.value, same.low) == (1, None)
+    for ratio in (
+        effects.fieller([5.0] * 5, [6.0] * 5, 0.95, "t", paired),
+        effects.bootstrap_ratio([5.0] * 5, [6.0] * 5, np.random.default_rng(1), 0.95, "t", paired),
+        effects.ratio_of_medians([5.0] * 5, [6.0] * 5, 0.95, "t"),
+    ):
+        assert (ratio.value, ratio.low) == (pytest.approx(1.2), None)
+        assert "nothing varies" in ratio.method
 
 
 def test_huge_effects_still_have_an_interval_around_them():

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
 from steelyard.analysis.compare import compare
-from steelyard.analysis.sides import Side, contrasts, limits_percent, more_starts, pair
+from steelyard.analysis.noise import Floors
+from steelyard.analysis.sides import Side, contrasts, limits_percent, pair
 from steelyard.model.errors import StudyError
-from steelyard.model.estimate import Estimate
+from steelyard.model.noise import Spread
 
 from .made import cell, drawn, frame, record
 
@@ -54,8 +53,10 @@ def test_starts_of_two_stores_are_never_paired_though_their_names_are_equal():
     b = cell([[110.0], [165.0], [88.0]])
     (one,) = against(a, b)
     assert (one.paired, one.verdict) == (False, "undecided")
-    assert one.more_starts is not None
-    assert f"about {one.more_starts} more starts a side would decide" in one.sentence
+    assert one.more is not None
+    assert one.more_s == pytest.approx(one.more.starts * 2 * 1000.0)
+    assert f"about {one.more.starts} more blocks (about " in one.sentence
+    assert "would tell a change of 10% from none, with a chance of 80%" in one.sentence
 
 
 def test_one_start_a_side_has_no_verdict():
@@ -100,22 +101,52 @@ def test_the_margin_is_symmetric_as_a_ratio():
     assert (1 + low / 100) * (1 + high / 100) == pytest.approx(1)
 
 
-def test_so_many_more_starts_would_have_decided():
-    def ratio(n: int, t: float) -> Estimate:
-        half = t * 0.05 * math.sqrt(2 / n)
-        return Estimate(
-            value=1.05, low=1.05 * math.exp(-half), high=1.05 * math.exp(half), n=2 * n, unit="", method="made"
-        )
+def test_a_verdict_stands_by_its_interval_and_says_when_holm_would_take_it_back():
+    values = [99.0, 100.0, 101.0, 100.5]
+    a = [one for name in "ABCDEFGH" for one in cell([[x] for x in values], workload=name)]
+    b = [one for name in "ABCDEFGH" for one in cell([[x + 2.2 * (name == "A")] for x in values], workload=name)]
+    found = against(a, b)
+    slower = found[0]
+    assert (slower.verdict, slower.family, slower.survives_holm) == ("slower", 8, False)
+    assert slower.p < 0.05 < slower.p_holm
+    assert slower.p_holm == pytest.approx(8 * slower.p)
+    assert "would not survive Holm's correction over 8 comparisons" in slower.sentence
+    assert {one.survives_holm for one in found[1:]} == {None}
+    more_nodes = cell([[x + 2.2] for x in values], nodes=3)
+    (alone,) = within([*a[:4], *more_nodes], {"nodes": 1}, {"nodes": 3})
+    assert (alone.family, alone.survives_holm, alone.p) == (1, True, alone.p_holm)
 
-    more = more_starts(ratio(3, 2.7764), 3, is_paired=False, margin=None)
-    assert more is not None
-    from scipy import stats
 
-    def reaches(n: int) -> bool:
-        return stats.t.ppf(0.975, 2 * n - 2) * 0.05 * math.sqrt(2 / n) < math.log(1.05)
+def test_an_equivalence_is_held_against_its_own_two_tests():
+    rng = np.random.default_rng(4)
+    records = [drawn(rng, {1: 100.0}, starts=6, trials=2, start_cv=0.005, trial_cv=0.002) for _ in range(2)]
+    (one,) = against(*records, margin=5.0)
+    assert (one.verdict, one.survives_holm, one.family) == ("equivalent", True, 1)
+    assert one.tost_p == one.tost_p_holm < 0.001
 
-    assert reaches(3 + more)
-    assert not reaches(2 + more)
+
+def floors(within: float, between: float) -> Floors:
+    """Standard deviations of logarithms of identical systems, one trial a start, well known."""
+    spread = Spread(
+        response=TIME, starts=40, trials=80, between_mean_square=between**2, between_degrees=39,
+        within_mean_square=within**2, within_degrees=40, trials_a_start=1.0,
+    )  # fmt: skip
+    return Floors(own={TIME: spread})
+
+
+def test_a_difference_within_the_noise_floor_is_undecided():
+    records = cell([[100.0], [100.1], [100.2]]), cell([[101.0], [101.1], [101.2]])
+    a, b = Side("a", frame(records[0])), Side("b", frame(records[1]))
+    for loud, verdict in ((floors(0.01, 0.02), "undecided"), (floors(1e-4, 2e-4), "slower")):
+        (one,) = contrasts(a, b, pair(a, b), TIME, 0.95, None, (loud, loud))
+        assert (one.verdict, one.within_noise) == (verdict, verdict == "undecided")
+        assert one.floor_percent is not None
+        assert one.survives_holm is (None if one.within_noise else True)
+        assert ("within the noise of this machine" in one.sentence) == one.within_noise
+    (unknown,) = contrasts(a, b, pair(a, b), TIME, 0.95, None, (loud, Floors()))
+    assert (unknown.verdict, unknown.floor_percent) == ("slower", None)
+    (margin,) = contrasts(a, b, pair(a, b), TIME, 0.95, 5.0, (floors(0.01, 0.02), floors(0.01, 0.02)))
+    assert margin.verdict == "equivalent"
 
 
 def test_several_treatments_on_a_side_are_refused_with_the_option():

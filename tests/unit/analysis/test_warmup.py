@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from steelyard.analysis.warmup import judge, mser5, warm_up
+from steelyard.analysis.mser import mser5
+from steelyard.analysis.warmup import judge, warm_up
 
 from .made import cell, frame
 

@@ -9,6 +9,11 @@ import pytest
 from rich.console import Console
 
 from steelyard.cli.check import check, duration
+from steelyard.model.noise import KeptFloor, Spread, circumstances
+from steelyard.node import noise
+from steelyard.plan import expand
+from steelyard.site import _machine
+from steelyard.study import read
 from tests.unit.study.paper import HEAD, OTHER, WORKLOAD
 
 REST = f'[factors]\nnodes = [1, 3]\nworkload = ["{WORKLOAD}", "{OTHER}"]\n'
@@ -91,3 +96,53 @@ def test_errors_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 )
 def test_durations_have_as_many_digits_as_a_guess_deserves(seconds: float, words: str) -> None:
     assert duration(seconds) == words
+
+
+def test_a_stopping_rule_says_what_to_expect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rest = "[design]\nstarts = 30\ntrials = 1\n[design.until]\nwidth_percent = 3\n{}[factors]\nnodes = [1, 3]\n"
+    code, text = checked(tmp_path, rest.format(""))
+    flat = " ".join(text.split())
+    assert code == 0
+    assert "is within 3% of it: from 10 to 30 starts" in flat
+    assert "CV between starts" in flat
+    assert "10.0% 30 " in flat, "the cap"
+    assert "% reach the cap, wider than asked" in flat
+    assert "the study ends after fewer if its intervals are within ±3% before" in flat
+    assert "a floor of" not in flat
+    code, text = checked(tmp_path, rest.format("least_starts = 6\nhours = 0.001\n"))
+    flat = " ".join(text.split())
+    assert code == 0
+    assert "a floor of 6 starts: t intervals that end a study cover less" in flat
+    assert "the study will end without a judged interval" in flat
+    capsys.readouterr()
+    checked(tmp_path, rest.format(""), as_json=True)
+    until = json.loads(capsys.readouterr().out)["until"]
+    assert until["rule"]["least_starts"] == 10
+    assert [one["cv"] for one in until["expected"]] == [0.01, 0.02, 0.05, 0.1]
+
+
+def test_it_says_which_noise_floor_the_study_will_be_judged_against(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+    assert "noise floor none: no noise floor of this machine is known" in checked(tmp_path, REST)[1]
+    assert "this study measures it" in checked(tmp_path, '[design]\nkind = "same"\n')[1]
+    study = read(tmp_path / "paper.toml")
+    of = circumstances(expand(study).trials[0].settings, [_machine.facts()])
+    spread = Spread(
+        response="execution_time_ms", starts=12, trials=36, between_mean_square=0.0031, between_degrees=11,
+        within_mean_square=0.0004, within_degrees=24, trials_a_start=3.0,
+    )  # fmt: skip
+    floor = KeptFloor(study="noise-floor", made_s=1.79e9, pairs=6, holds_for=of, spreads=(spread,))
+    noise.write(tmp_path / "state", floor)
+    text = checked(tmp_path, REST)[1]
+    assert "execution time of identical systems stays below 7.3% over starts and 2.4% within starts at 95%" in text
+    assert "(study noise-floor of 2026-09-21, 12 starts, 36 trials)" in text
+    assert "if its nodes are like this machine" in text, "the site is not this machine"
+    checked(tmp_path, REST, as_json=True)
+    assert json.loads(capsys.readouterr().out)["noise_floor"]["floor"]["study"] == "noise-floor"
+    noise.write(tmp_path / "state", floor.model_copy(update={"holds_for": of.model_copy(update={"nodes": 9})}))
+    for path in (tmp_path / "state" / noise.FOLDER).glob("*.json"):
+        if '"nodes": 9' not in path.read_text():
+            path.unlink()
+    assert "it was measured with nodes 9, this study has 1 and 3" in checked(tmp_path, REST)[1]

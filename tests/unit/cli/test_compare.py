@@ -87,7 +87,14 @@ def test_a_figure(stores: tuple[Path, Path], tmp_path: Path, suffix: str) -> Non
         ({"b": None, "fixed_a": ("nodes",)}, "--a nodes"),
         ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "metric": "speed"}, "no such response"),
         ({"b": "nothing-of-this-name"}, "no store, no shipped table and no study"),
-        ({"b": "srinadhuni2018"}, "no published form"),
+        ({"b": None, "fixed_a": ("nodes=1,nodes=2",), "fixed_b": ("nodes=2",)}, "nodes is 1 already"),
+        ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "metric": "errors"}, "other than 0 on side a"),
+        ({"b": "speedup"}, "nothing of ours can be laid beside speedup"),
+        ({"b": "all"}, "one publication at a time"),
+        ({"b": "srinadhuni2018", "metric": "p99"}, "--metric p99"),
+        ({"b": "srinadhuni2018", "margin_percent": 5.0}, "--margin is for two sides"),
+        ({"b": "ec2_latency", "fixed_b": ("replication_factor=4",)}, "nothing like it was published"),
+        ({"b": "hajji2016", "figure": Path("x.svg")}, "no number of ours stands beside one that can be drawn"),
         ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "figure": Path("x.gif")}, "no picture"),
         ({"b": "richardson2017", "fixed_b": ("platform=pdp-11",)}, "nothing like it was published"),
         ({"b": "richardson2017", "metric": "p99"}, "--metric p99"),
@@ -112,6 +119,73 @@ def test_beside_a_reference(stores: tuple[Path, Path], tmp_path: Path, capsys: p
     found = json.loads(capsys.readouterr().out)
     assert {one["cell"]["platform"] for one in found["beside"]} == {"virtual-machine"}
     assert {one["cell"]["link"] for one in found["beside"]} == {"nodal"}
+
+
+CASSANDRA = made.STUDY.replace('"simulated"\nservice_us = 1000.0', '"cassandra"\nreplication_factor = 3').replace(
+    'name = "ycsb-c"', 'name = "stress"'
+)
+"""A made store of 1 and 2 nodes that looks as if srinadhuni2018 had been run on it."""
+
+
+def test_beside_a_reference_whose_mapping_is_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = CASSANDRA.replace("nodes = [1, 2]", "nodes = [3, 5]").replace("threads = 4", "threads = 609")
+    store = made.store(tmp_path, text=text)
+    figure = tmp_path / "beside.svg"
+    code, said = told(Asked(str(store), "srinadhuni2018", figure=figure))
+    assert code == 1
+    assert figure.stat().st_size > 1000
+    for line in (
+        "mean_ms_before", "mean_ms_after", "scale: records 100, published 1,000,000",
+        "published: of the same run after two nodes had joined it; ours had that size from its start",
+        "our trials have no samples of the processors", "Steelyard does not add nodes during a trial",
+        "no treatment of ours has replication factor 1",
+    ):  # fmt: skip
+        assert line in said
+    assert "client threads" not in said
+    code, said = told(Asked(str(store), "ec2_latency", fixed_b=("nodes_before=3,replication_factor=3",), as_json=True))
+    found = json.loads(capsys.readouterr().out)
+    assert (code, said) == (1, "")
+    assert {one["cell"]["replication_factor"] for one in found["beside"]} == {"3"}
+    laid = [one for one in found["beside"] if one["ours"]]
+    assert {(one["statistic"], one["printed"]) for one in laid} == {
+        ("mean_ms_before", "24.43"),
+        ("mean_ms_after", "23.72"),
+    }
+    assert all(one["ours"]["low"] < one["ours"]["value"] and one["sentence"] for one in laid)
+    assert [one["treatment"] for one in found["own"]] == ["3 nodes", "5 nodes"]
+
+
+def test_a_reference_about_other_systems(stores: tuple[Path, Path]) -> None:
+    code, said = told(Asked(str(stores[0]), "hajji2016"))
+    assert code == 1
+    assert "12 of 12 not comparable: system simulated, published Spark 1.4 over HDFS 2.6" in said
+    assert "21 numbers: 19 not comparable, 2 no number" in said
+
+
+def test_one_table_of_a_reference(stores: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    told(Asked(str(stores[0]), "trial_time_summary", as_json=True))
+    found = json.loads(capsys.readouterr().out)
+    assert {one["table"] for one in found["beside"]} == {"trial_time_summary"}
+
+
+def test_own_treatments_that_cannot_be_told_apart(tmp_path: Path) -> None:
+    text = CASSANDRA.replace("nodes = [1, 2]", "nodes = [3, 5]\nload.timeout_ms = [5000, 10000]")
+    store = made.store(tmp_path, text=text)
+    with pytest.raises(StudyError, match="laid beside the same number") as caught:
+        told(Asked(str(store), "srinadhuni2018"))
+    assert "--a load.timeout_ms=LEVEL" in caught.value.hint
+    assert told(Asked(str(store), "srinadhuni2018", fixed_a=("load.timeout_ms=5000",)))[0] == 1
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_no_line_of_the_table_is_wider_than_the_terminal(stores: tuple[Path, Path], tmp_path: Path, width: int) -> None:
+    copy = made.store(tmp_path)
+    out = io.StringIO()
+    compare(Asked(str(stores[0]), str(copy), metric="throughput"), Console(file=out, width=width))
+    lines = out.getvalue().split("\n\n")[0].splitlines()[1:]
+    assert max(map(len, lines)) <= width or width == 60
+    assert any("undecided; " in line for line in lines)
+    assert "…" not in "".join(lines)
 
 
 def test_an_interval_is_drawn_where_it_is() -> None:

@@ -36,6 +36,10 @@ class Folder(Store):
     def trials(self):
         return tuple(self.records)
 
+    @property
+    def study(self):
+        return study()
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Folder:
@@ -62,7 +66,7 @@ def test_load_nodes_are_added_up_and_only_answers_of_the_measured_phase_count(st
 
 
 def test_the_results_hold_parts_and_steady_states(store: Folder) -> None:
-    found = within_trials(store, analyse(store.records, study(), seed=1))
+    found = within_trials(store, analyse(store.records, study(), seed=1), store.records)
     times = [one for one in found.parts if one.response == "response_ms_mean"]
     assert [(one.parts, one.n) for one in times] == [(k, 2) for k in (2, 4, 8) for _ in range(k)]
     assert times[0].mean.value == pytest.approx(16)
@@ -72,9 +76,23 @@ def test_the_results_hold_parts_and_steady_states(store: Folder) -> None:
     made = tables(found)
     assert made["steady"].height == 2
     assert made["parts"].height == 28
+    assert made["percentile"].height == 6
+
+
+def test_percentiles_of_each_trial_have_intervals_where_the_count_supports_them(store: Folder) -> None:
+    """24 s of 3 operations at 10 ms and 3 at 20 ms: 144 operations have a median, but no p95 and no p99."""
+    found = within_trials(store, analyse(store.records, study(), seed=1), store.records)
+    first = {one.response: one for one in found.percentiles if one.trial_id == store.records[0].id}
+    median = first["response_ms_p50"].percentile
+    assert median is not None
+    assert (median.n, median.value, median.low, median.high) == (144, 10.0, 10.0, 20.0)
+    assert first["response_ms_p95"].percentile is None
+    assert "144 operations are too few: 200 are needed" in first["response_ms_p95"].note
+    assert "2 of 2 trials have no p99: it needs 1,000 operations, they have at most 144." in found.caveats
+    assert found.merits == ()
 
 
 def test_a_trial_without_intervals_has_no_parts(tmp_path: Path) -> None:
     records = cell([[100.0, 110.0]])
-    found = within_trials(Folder(tmp_path, records), analyse(records, study(), seed=1))
+    found = within_trials(Folder(tmp_path, records), analyse(records, study(), seed=1), records)
     assert (found.parts, found.steady) == ((), ())

@@ -136,13 +136,15 @@ def phase(**totals: Any) -> PhaseOutcome:
 
 
 def test_the_end_says_what_was_sent_done_and_wrong() -> None:
-    said = " ".join(loadlines.sentences(phase(not_found=5, reconnections=1, dropped=3)))
+    end = phase(not_found=5, reconnections=1, dropped=3, error_texts={"server": ["too large (0x2200)"]})
+    said = " ".join(loadlines.sentences(end))
     for words in (
         "100 operations in 2.0 s: 98 done (49 per s), 2 errors (2 invalid).",
         "3 light-weight transactions were not applied",
         "5 reads of keys that the fill has written found no row.",
         "90 rows were returned.",
-        "Lag p99 0.001 ms",
+        "Lag at most 0.001 ms",
+        "Servers said of server: too large (0x2200)",
         "made anew 1 times",
         "3 records could not be written",
     ):
@@ -155,15 +157,25 @@ def test_figures_as_data() -> None:
     found = loadlines.as_data(outcome)["phases"]["measure"]
     assert found["by_operation"]["get"]["outcomes"] == {"ok": 90, "not-found": 5, "invalid": 2}
     assert found["by_operation"]["get"]["response_ms_p50"] == pytest.approx(1.0)
-    assert found["by_operation"]["put"]["response_ms_p99"] == pytest.approx(3.0)
-    assert found["lag_ms_p99"] == pytest.approx(0.001)
+    assert found["by_operation"]["put"]["response_ms_p99"] is None, "of three operations there is none"
+    assert found["lag_ms_p99"] is None
+    assert found["response_ms"]["p50"]["value"] == pytest.approx(1.0)
+    assert found["response_ms"]["p99"] is None
     json.dumps(loadlines.as_data(outcome))
+
+
+def test_percentiles_with_their_intervals_and_those_that_few_operations_do_not_support() -> None:
+    said = loadlines.percentile_sentences(phase(), None)
+    assert said[0].startswith("Response ms of all operations, with 95% intervals: p50 1.00 [1.00, 1.00]")
+    assert "taken as independent" in said[1]
+    assert said[-1] == "98 operations are too few for p95 (200), p99 (1,000), p99.9 (10,000): 10 must lie beyond."
+    assert not loadlines.percentile_sentences(PhaseOutcome(Totals(), Tables()), None)
 
 
 def test_a_line_a_second() -> None:
     interval = Interval("measure", 100.0, 1.0, 120, 97, 2, 21, 0.1, phase().tables)
     words = loadlines.line(interval, 100.0).split()
-    assert words == ["1.0", "120", "97", "2", "1.00", "9.00", "9.00", "-", "-", "0.001", "21"]
+    assert words == ["1.0", "120", "97", "2", "1.00", "-", "-", "-", "-", "-", "21"]
     header = loadlines.HEADER.splitlines()[1]
     assert len(loadlines.line(interval, 100.0)) == len(header)
 

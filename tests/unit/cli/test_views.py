@@ -12,9 +12,13 @@ from steelyard.cli.board import Board, clock_span, label_of, spark
 from steelyard.cli.views import LiveView, PlainView
 from steelyard.lab import progress
 from steelyard.model.sample import Sample
+from steelyard.model.sequential import decide
+from steelyard.model.stopping import rule_of
 from steelyard.model.trial import Phase, Responses
 from tests.unit.lab.fakes import plan_of, records_of, study
 from tests.unit.lab.test_resume import record
+from tests.unit.model.test_sequential import sealed, spread
+from tests.unit.model.test_sequential import study as sequential_study
 
 PLAN = plan_of(study())
 
@@ -102,3 +106,30 @@ def test_small_helpers() -> None:
     assert [clock_span(s) for s in (12, 245, 3725)] == ["12 s", "4 min 05 s", "01:02 h"]
     assert spark(deque([0.0, 1.0, 2.0])) == "▁▅█"
     assert spark(deque()) == ""
+
+
+def test_the_stopping_rule_is_said_before_the_first_block_and_after_each() -> None:
+    asked = sequential_study(until={"hours": 2})
+    plan = plan_of(asked)
+    rule = rule_of(asked)
+    assert rule is not None
+    lines: list[str] = []
+    view = PlainView(lines.append, Clock())
+    out = Console(file=io.StringIO(), width=160, force_terminal=False)
+    live = LiveView(out, Clock())
+    for blocks in (0, 3, 7):
+        decision = decide(plan, sealed(plan, spread(0.4), blocks), rule)
+        for one in (view, live):
+            one.tell(progress.StudyBegan("fake", 24, 12, 12, "store/fake", at_most=True))
+            one.tell(progress.Judged(decision))
+    text = "\n".join(line[9:] for line in lines)
+    assert "fake: 12 of at most 24 trials to do" in text
+    assert "until half of each 95% interval is within 5% of its mean: from 6 to 12 starts, 2 h at most" in text
+    assert "block 3 is whole: " in text
+    assert "too few starts (n 3)" in text
+    assert "narrowing (n 7)" in text
+    assert "goes on after 7 of at most 12 blocks" in text
+    out.print(live)
+    screen = out.file.getvalue()  # type: ignore[attr-defined]
+    assert "until ±5%" in screen
+    assert "%, narrowing" in screen

@@ -11,6 +11,7 @@ from typing import Any
 
 from steelyard.lab import cluster as cluster_module
 from steelyard.lab.parts import Known
+from steelyard.model.noise import Circumstances, FoundFloor
 from steelyard.model.schema import Schema
 from steelyard.model.study import Study
 from steelyard.node.base import Node
@@ -218,6 +219,9 @@ class FakeParts:
 
     def calibration(self, engine: str, facts: Mapping[str, str]) -> Known:
         return Known()
+
+    def noise_floor(self, of: Sequence[Circumstances]) -> FoundFloor:
+        return FoundFloor()
 
     def engine(self, settings: Mapping[str, Any]) -> FakeEngine:
         return FakeEngine(self.script)

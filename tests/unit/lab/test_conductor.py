@@ -227,3 +227,52 @@ def test_a_view_that_cannot_write_stops_nothing(script: Script) -> None:
         conductor = Conductor(chosen, plan, writer, parts, Closed(), lambda t, r: TimeLeft(0, 0, 0))
         assert asyncio.run(conductor.run()).valid == 8
     assert script.leases == script.released
+
+
+UNTIL = {"starts": 9, "trials": 1, "seed": 3, "until": {"width_percent": 3, "least_starts": 6}}
+
+
+def test_a_study_with_a_stopping_rule_ends_there_and_stays_ended(script: Script) -> None:
+    chosen = study(data={"state": "continue"}, design=UNTIL)
+    assert conduct(script, chosen) == Outcome(planned=18, valid=12, invalid=0, missing=0, not_needed=6)
+    assert {record.block for record in stored(script).trials()} == set(range(1, 7))
+    judged = [event for event in stored(script).events() if event["event"] == "judged"]
+    told = [(event["blocks"], event["why"]) for event in judged]
+    assert told == [*((n, "floor") for n in range(1, 6)), (6, "narrow")]
+    leases = len(script.leases)
+    assert conduct(script, chosen).not_needed == 6
+    assert len(script.leases) == leases
+
+
+def test_a_stopping_rule_that_is_killed_at_any_trial_ends_the_same(script: Script) -> None:
+    chosen = study(data={"state": "continue"}, design=UNTIL, factors={"nodes": [1]})
+    plan = plan_of(chosen)
+
+    async def interrupt(conductor: Conductor, trials: int) -> None:
+        task = asyncio.ensure_future(conductor.run())
+        while len(stored(script).trials()) < trials:  # noqa: ASYNC110 - the fake engine has no event to wait for
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    for trials in (1, 2, 4, 5):
+        with StoreWriter(script.folder / "store", "fake") as writer:
+            writer.intend(chosen, "", plan)
+            parts: Any = FakeParts(script)
+            conductor = Conductor(chosen, plan, writer, parts, Silent(), lambda t, r: TimeLeft(0, 0, 0))
+            asyncio.run(interrupt(conductor, trials))
+            assert conductor.outcome().not_needed == 0
+    assert conduct(script, chosen) == Outcome(planned=9, valid=6, invalid=0, missing=0, not_needed=3)
+    assert script.leases == script.released
+
+
+def test_a_treatment_that_never_starts_does_not_hold_a_stopping_rule_up(script: Script) -> None:
+    def three_nodes_die(node: Any) -> bool:
+        if node.name == "n3":
+            raise SystemFault("n3: killed for memory")
+        return True
+
+    script.on_ready = three_nodes_die
+    outcome = conduct(script, study(data={"state": "continue"}, design=UNTIL))
+    assert outcome == Outcome(planned=18, valid=6, invalid=6, missing=0, not_needed=6)

@@ -55,3 +55,29 @@ def test_a_wider_study_goes_on_and_a_changed_one_is_refused_with_the_difference(
     with pytest.raises(StudyError) as caught:
         refuse_change(before, changed, plan_of(changed), records)
     assert '"operations": 20' in caught.value.hint
+
+
+def until(**changes: object) -> dict[str, object]:
+    return {"starts": 8, "trials": 1, "seed": 3, "until": {"width_percent": 3, "least_starts": 6, **changes}}
+
+
+def test_another_stopping_rule_is_refused_once_there_are_trials_its_budgets_are_not() -> None:
+    before = study(design=until())
+    plan = plan_of(before)
+    records = [record(plan.trials[0])]
+    for design in (until(hours=2), {**until(), "starts": 30}):
+        refuse_change(before, study(design=design), plan, records)
+    fixed = {"starts": 8, "trials": 1, "seed": 3}
+    for after in (
+        study(design=until(width_percent=5)),
+        study(design=until(least_starts=7)),
+        study(design=until(response="throughput_per_s")),
+        study(design=until(), analysis={"confidence": 0.9}),
+        study(design=fixed),
+    ):
+        refuse_change(before, after, plan, [])
+        with pytest.raises(StudyError, match="stopping rule") as caught:
+            refuse_change(before, after, plan, records)
+        assert "---" in caught.value.hint, "the difference is shown"
+    with pytest.raises(StudyError, match="stopping rule"):
+        refuse_change(study(design=fixed), before, plan, records)

@@ -1,7 +1,13 @@
 from __future__ import annotations
 
-import pytest
+import math
 
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.power import TTestIndPower, TTestPower
+
+from steelyard.model.noise import Circumstances, KeptFloor, Spread
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
@@ -155,16 +161,66 @@ def test_the_smallest_difference_is_cohens() -> None:
     assert (detectable_effect(10) or 0) * 0.04 == pytest.approx(0.053, abs=0.0005)
 
 
-def test_resolution_rests_on_starts_for_hard_factors_and_on_trials_for_easy_ones() -> None:
+def test_the_smallest_difference_is_that_of_statsmodels() -> None:
+    for n in (2, 3, 10, 40):
+        two = TTestIndPower().solve_power(nobs1=n, alpha=0.05, power=0.8)
+        assert detectable_effect(n) == pytest.approx(two, rel=1e-4)
+        paired = TTestPower().solve_power(nobs=n, alpha=0.05, power=0.8)
+        assert detectable_effect(n, pairs=True) == pytest.approx(paired, rel=1e-4)
+
+
+def test_the_promise_is_kept_by_the_tests_that_the_report_makes() -> None:
+    """Split plots with 3% between starts and 5% between trials: four starts of three trials find what was promised in
+    80% of the studies, where the factor is compared over starts and where it is compared within them."""
+    rng = np.random.default_rng(7)
+    starts, trials, studies, between, within = 4, 3, 4000, 0.03, 0.05
+    of_means = math.sqrt(between**2 + within**2 / trials)
+    over_starts = (detectable_effect(starts) or 0) * of_means
+    apart = rng.normal(0, of_means, (studies, 2, starts)) + np.array([0, over_starts])[None, :, None]
+    power = np.mean(stats.ttest_ind(apart[:, 0], apart[:, 1], axis=1).pvalue < 0.05)
+    assert power == pytest.approx(0.8, abs=0.03)
+    inside = (detectable_effect(starts, pairs=True) or 0) * within * math.sqrt(2 / trials)
+    shared = rng.normal(0, between, (studies, 1, starts, 1)) + rng.normal(0, within, (studies, 2, starts, trials))
+    means = shared.mean(axis=3) + np.array([0, inside])[None, :, None]
+    power = np.mean(stats.ttest_rel(means[:, 0], means[:, 1], axis=1).pvalue < 0.05)
+    assert power == pytest.approx(0.8, abs=0.03)
+
+
+def test_resolution_rests_on_starts_for_all_factors_and_gains_by_trials_within_them() -> None:
     asked, plan = planned()
     hard, easy = resolution(asked, plan)
     assert (hard.factor, hard.n, hard.cv, hard.cv_source) == ("nodes", 2, 0.05, "assumed")
-    assert (easy.factor, easy.n) == ("load.threads", 6)
+    assert (easy.factor, easy.n) == ("load.threads", 2)
     assert hard.difference is not None
     assert easy.difference is not None
-    assert hard.difference > easy.difference
+    more = resolution(*planned("[design]\ntrials = 12\n" + FACTORS))[1].difference
+    assert more == pytest.approx(easy.difference / 2), "four times the trials, half the difference"
     one, single = planned("[design]\nstarts = 1\n" + FACTORS)
-    assert resolution(one, single)[0].difference is None
+    assert [found.difference for found in resolution(one, single)] == [None, None]
+
+
+def test_a_fraction_resolves_more_of_each_factor_than_a_pair_of_treatments() -> None:
+    factors = '[factors]\nnodes = [1, 2]\n"load.threads" = [1, 2]\n"load.routing" = ["token", "round-robin"]\n'
+    asked, plan = planned('[design]\nkind = "fractional"\nresolution = 3\n' + factors)
+    assert [(found.factor, found.n) for found in resolution(asked, plan)] == [
+        ("nodes", 2), ("load.threads", 4), ("load.routing", 4)
+    ]  # fmt: skip
+    whole = resolution(*planned(factors))
+    assert (resolution(asked, plan)[1].difference or 1) < (whole[1].difference or 0)
+
+
+def test_resolution_takes_its_spread_from_the_noise_floor_else() -> None:
+    asked, plan = planned()
+    spread = Spread(
+        response=asked.analysis.response, starts=8, trials=16, between_mean_square=0.0013, between_degrees=7,
+        within_mean_square=0.0009, within_degrees=8, trials_a_start=2.0,
+    )  # fmt: skip
+    holds = Circumstances(machines=(), site="", system="", engine="", loop="closed", nodes=1, settings={})
+    floor = KeptFloor(study="noise-floor", made_s=0, pairs=4, holds_for=holds, spreads=(spread,))
+    hard, easy = resolution(asked, plan, (), floor)
+    assert easy.cv == pytest.approx(0.03)
+    assert hard.cv == pytest.approx(math.sqrt(0.0002 + 0.0009 / 3))
+    assert hard.cv_source == "noise floor of this machine, 4 pairs of starts"
 
 
 def test_resolution_takes_its_spread_from_the_history() -> None:

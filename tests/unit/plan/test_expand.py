@@ -268,10 +268,19 @@ def test_few_sizes_are_no_law() -> None:
 
 def test_a_factor_that_another_fixes_is_named() -> None:
     asked = study(
+        '[design]\nkind = "listed"\ntreatments = [{ load.timeout_ms = 1, load.threads = 1 }, '
+        "{ load.timeout_ms = 2, load.threads = 1 }, { load.timeout_ms = 3, load.threads = 2 }]"
+    )
+    assert "load.timeout_ms fixes load.threads" in said(asked)
+
+
+def test_a_factor_that_varies_with_the_start_only_is_refused() -> None:
+    asked = study(
         '[design]\nkind = "listed"\ntreatments = [{ nodes = 1, load.threads = 1 }, '
         "{ nodes = 2, load.threads = 1 }, { nodes = 3, load.threads = 2 }]"
     )
-    assert "nodes fixes load.threads" in said(asked)
+    with pytest.raises(StudyError, match="has one level in each start: it varies with nodes only"):
+        expand(asked)
 
 
 def test_workloads_are_easy_and_records_hard() -> None:

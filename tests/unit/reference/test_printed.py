@@ -39,7 +39,6 @@ def test_intervals(text: str, rounding: Rounding, low: float, high: float) -> No
     printed = parse(text, rounding)
     assert printed.text == text
     assert (printed.low, printed.high) == pytest.approx((low, high), rel=1e-12)
-    assert printed.half_width == pytest.approx((high - low) / 2)
 
 
 @settings(max_examples=500, deadline=None)
@@ -67,7 +66,7 @@ def test_what_was_rounded_to_decimals_lies_inside(value: float, decimals: int) -
 @pytest.mark.parametrize("text", ["", " ", "nan", "inf", "NaN"])
 def test_no_number(text: str) -> None:
     printed = parse(text)
-    assert (printed.value, printed.interval, printed.half_width, printed.whole) == (None, None, None, None)
+    assert (printed.value, printed.interval, printed.whole) == (None, None, None)
     assert printed.counted() == printed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 from importlib.resources import files
 
 import pytest
@@ -17,6 +18,21 @@ def test_every_file_is_described_and_every_description_has_a_file() -> None:
     shipped = {entry.name.removesuffix(".csv") for entry in DATA.iterdir() if entry.name.endswith(".csv")}
     assert set(tables()) == shipped
     assert len(shipped) == 10
+
+
+TRANSCRIBED = {
+    "abramova2014_runtime": "9e0aa223fd4188db", "bare_metal_docker": "01a56e869b08ce43",
+    "ec2_cpu_utilization": "f8adf6d4e5f16d79", "ec2_effect_size": "b5387e32abdc10d7", "ec2_latency": "96e9243c6aa2ff80",
+    "http_server": "62d690b487a14556", "regression": "1817d4a0a747c110", "spark_job_time": "047cb5079fa7ae8d",
+    "speedup": "c2c4c85523e64b0d", "trial_time_summary": "2a5eb1811f764838",
+}  # fmt: skip
+"""SHA-256 of the files as they were compared with the transcription, byte by byte."""
+
+
+def test_no_digit_has_changed_since_the_transcription() -> None:
+    for name, digest in TRANSCRIBED.items():
+        assert hashlib.sha256(DATA.joinpath(f"{name}.csv").read_bytes()).hexdigest().startswith(digest), name
+    assert set(TRANSCRIBED) == set(tables())
 
 
 @pytest.mark.parametrize("name", sorted(tables()))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
-from steelyard.report import charts, figures, svg, theme, traces
+from steelyard.report import charts, figures, main_chart, svg, theme, traces, zoom
 from steelyard.report.charts import Positions
 from steelyard.report.view import Figure, view
 from tests.unit.report import synthetic
@@ -58,8 +60,11 @@ def _y_scales(spec: Any) -> list[dict[str, Any]]:
 def test_the_figures_of_a_plain_study(found: dict[str, Figure]) -> None:
     assert list(found) == [
         "medians",
+        "forest",
         "regression",
+        "profiles",
         "boxes",
+        "deviations",
         "warm-up",
         "percentiles",
         "order",
@@ -106,7 +111,7 @@ def test_too_many_lines_become_small_multiples() -> None:
 
 
 def _main(results: Results) -> Figure:
-    figure = figures.medians(view(results))
+    figure = main_chart.medians(view(results))
     assert figure is not None
     return figure
 
@@ -143,6 +148,7 @@ def test_thinning_keeps_at_most_what_was_asked() -> None:
 def test_a_drawing_is_themed_and_says_what_its_marks_mean(found: dict[str, Figure]) -> None:
     drawn = svg.inline(svg.draw(found["medians"].panels[0].spec), title="A <title> & more", identity="one")
     assert 'stroke="var(--s1)"' in drawn
+    assert "<circle" in drawn
     assert not any(colour in drawn for colour in theme.SERIES)
     assert "A &lt;title&gt; &amp; more" in drawn
     assert 'data-tip="workload A, 1 node · median' in drawn
@@ -164,3 +170,63 @@ def test_the_middle_trial_is_chosen() -> None:
         values = sorted(used[one.id, one.attempt] for one in records if one.treatment == record.treatment)
         assert used[record.id, record.attempt] == values[2]
     assert json.dumps([record.id for record in shown])
+
+
+def _axes(figure: Figure) -> list[list[str]]:
+    drawn = svg.inline(svg.draw(figure.panels[0].spec), title="x", identity="y")
+    return [found.split(" ") for found in re.findall(r'data-axis="([^"]*)"', drawn)]
+
+
+def test_axes_say_what_they_measure_so_that_the_zoom_can_draw_them_anew(found: dict[str, Figure]) -> None:
+    (side,) = [axis for axis in _axes(found["medians"]) if axis[:2] == ["y", "linear"]]
+    low, high, first, last = (float(part) for part in side[2:])
+    assert low == pytest.approx(0, abs=1e-6)
+    assert (first, last) == (340.0, 0.0)
+    assert high == pytest.approx(70, rel=1e-6)
+    assert ["x", "fixed", "0", "1", "0", "650"] in _axes(found["medians"])
+    (side,) = [axis for axis in _axes(found["percentiles"]) if axis[:2] == ["y", "log"]]
+    scale = _y_scales(found["percentiles"].panels[0].spec)[0]
+    assert [float(part) for part in side[2:4]] == pytest.approx(scale["domain"], rel=0.01)
+
+
+def test_a_time_axis_passes_midnight() -> None:
+    labels = "".join(
+        f'<text transform="translate({50 * index},17)">{text}</text>'
+        for index, text in enumerate(("23:50", "00:00", "00:10", "00:20"))
+    )
+    group = ElementTree.fromstring(f"<g>{labels}</g>")
+    kind, low, high = zoom._scale(group, True, 150, log=False).split(" ")
+    assert (kind, float(low), float(high)) == ("clock", 85_800.0, 87_600.0)
+
+
+def test_the_main_chart_has_law_band_and_ideal_where_they_were_fitted() -> None:
+    study = synthetic.study(nodes=(1, 2, 3, 4, 6), workloads=("A",), starts=3, warm_up_trials=0)
+    analysis = study.analysis.model_copy(update={"response": "throughput_per_s"})
+    load = study.load.model_copy(update={"threads": 8})
+    study = study.model_copy(update={"analysis": analysis, "load": load})
+    results = analyse(synthetic.records(study, faults=False), study, seed=1)
+    figure = _main(results)
+    assert "Bands: the universal scalability law" in figure.caption
+    assert "Dotted: ideal" in figure.caption
+    spec = figure.panels[0].spec
+    assert isinstance(spec, dict)
+    ideal = [rows for rows in spec["datasets"].values() if len(rows) == 2 and "low" not in rows[0]]
+    first, last = ideal[0]
+    assert last["y"] / last["x"] == pytest.approx(first["y"] / first["x"])
+
+
+def test_interactions_are_drawn_both_ways_and_only_where_two_factors_vary(found: dict[str, Figure]) -> None:
+    assert [panel.title for panel in found["profiles"].panels] == [
+        "nodes, a line for each workload",
+        "workload, a line for each nodes",
+    ]
+    study = synthetic.study(workloads=("A",))
+    assert "profiles" not in figures.of_results(analyse(synthetic.records(study), study, seed=1), ())
+
+
+def test_every_comparison_is_a_row_of_the_forest(found: dict[str, Figure]) -> None:
+    spec = found["forest"].panels[0].spec
+    assert isinstance(spec, dict)
+    labels = [row["label"] for row in spec["data"]["values"]]
+    assert labels == [f"workload {name}: nodes 1 → 3" for name in ("A", "C", "E", "I")]
+    assert "title" not in spec

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from steelyard.cli.report import gather, report
-from steelyard.model.errors import StoreError
+from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.sample import Sample
 from steelyard.store.read import Store
@@ -58,6 +58,21 @@ def test_methods_go_to_stdout_and_no_page_is_written(store: Path, capsys: pytest
     assert text.startswith("The system under test was cassandra 5.0.5")
     assert "AMD EPYC 7B13" in text
     assert not (store / "report.html").exists()
+
+
+def test_two_things_on_stdout_are_refused(store: Path) -> None:
+    with pytest.raises(StudyError, match="both write to stdout"):
+        report(store, output=None, tables=None, figures=None, as_json=True, methods=True, console=Console(stderr=True))
+    assert not (store / "report.html").exists()
+
+
+def test_the_median_trial_has_a_strip_for_each_node(store: Path) -> None:
+    found = gather(Store(store))
+    strips = {
+        one.record.treatment["nodes"]: [strip.node for strip in one.strips] for one in found.timelines if one.middle
+    }
+    assert strips == {1: ["n1"], 3: ["n1", "n2", "n3"]}
+    assert all(one.strips == () for one in found.timelines if not one.middle)
 
 
 def test_courses_and_curves_come_from_the_stored_intervals(store: Path) -> None:

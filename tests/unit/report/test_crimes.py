@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from steelyard.analysis.analyse import analyse
+from steelyard.model.noise import FoundFloor, KeptFloor, Spread, circumstances
 from steelyard.model.study import Study
 from steelyard.report import figures
 from steelyard.report.crimes import Crime, crimes
@@ -23,7 +24,7 @@ def found(study: Study, facts: Mapping[str, Mapping[str, str]] | None = None, **
 
 def test_a_usual_study_is_held_against_every_check() -> None:
     sheet = found(synthetic.study())
-    assert len(sheet) == 9
+    assert len(sheet) == 21
     assert not sheet["No baseline"].guilty
     assert not sheet["No units, no n"].guilty
     closed = sheet["Response times of a closed loop compared"]
@@ -66,3 +67,22 @@ def test_the_methods_text_has_system_design_hardware_settings_and_seed() -> None
     for part in ("cassandra 5.0.5", "split plot", "AMD EPYC 7B13", "system.heap_mb = 512", "seed 7", "SHA-256"):
         assert part in text.replace("\n", " ")
     assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_known_noise_floor_is_told_and_none_is_a_crime() -> None:
+    study = synthetic.study(nodes=(1, 3), workloads=("A",))
+    records = synthetic.records(study, faults=False)
+    spread = Spread(
+        response="execution_time_ms", starts=12, trials=36, between_mean_square=0.003, between_degrees=11,
+        within_mean_square=0.0004, within_degrees=24, trials_a_start=3.0,
+    )  # fmt: skip
+    held = circumstances(records[0].settings, ())
+    floor = KeptFloor(study="noise-floor", made_s=1.79e9, pairs=6, holds_for=held, spreads=(spread,))
+    results = analyse(records, study, seed=1, floor=FoundFloor(floor=floor, why=""))
+    (crime,) = [one for one in crimes(study, results, records, {}, {}) if one.name == "No measure of noise"]
+    assert not crime.guilty
+    assert "judged against the noise floor of this machine (study noise-floor of 2026-09-21" in crime.evidence
+    none = found(study)["No measure of noise"]
+    assert none.guilty
+    assert "judged against no noise floor" in none.evidence
+    assert "noise-floor.toml" in none.mend

@@ -7,37 +7,101 @@ import json
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from steelyard.analysis.analyse import analyse
-from steelyard.analysis.tables import columns, tables, titles
-from steelyard.report import export, figures
-from tests.unit.report import synthetic
+from steelyard.analysis.tables import columns, tables
+from steelyard.report import analysed, export, figures
+from steelyard.report import latex as exported
+from steelyard.report.grids import Cell, Column, Table
+from tests.unit.report import latex, synthetic
 
-FRAME = pl.DataFrame({"name": ["50% & more_of_it", "a|b"], "value": [1234.5678, None], "empty": [None, None]})
+HOSTILE = "50% & more_of_it {#1} $x^2$ ~\\\\ <b> | é Ω \u200b → − 5"
+TABLE = Table(
+    "some-table",
+    f"Caption {HOSTILE}",
+    (Column("name", numeric=False), Column("value", "ms"), Column("note", numeric=False)),
+    ((Cell(HOSTILE), Cell("1,235 [1, −2]"), Cell("[x]")), (Cell("[a|b]"), Cell("–"), Cell("long"))),
+)
 
 
-def test_latex_is_escaped_and_leaves_empty_columns_out() -> None:
-    text = export.latex(FRAME, "A & B", "some_table")
-    assert r"50\% \& more\_of\_it & 1,235 \\" in text
-    assert r"\caption{A \& B}" in text
-    assert r"\begin{tabular}{lr}" in text
-    assert "\\toprule" in text
-    assert "empty" not in text
+def test_latex_is_escaped_and_would_compile() -> None:
+    ((heads, units, first, second),) = latex.read(exported.table(TABLE, "some_table"))
+    assert heads == ["name", "value", "note"]
+    assert units == ["", "ms", ""]
+    assert first[0].startswith(r"50\% \& more\_of\_it \{\#1\} \$x\textasciicircum{}2\$")
+    assert first[1] == "1,235 [1, $-$2]"
+    assert second[0] == r"[a\textbar{}b]"
+
+
+def test_a_table_that_is_too_wide_goes_into_blocks_that_name_their_rows() -> None:
+    columns = (Column("workload", numeric=False, term="factor"), *(Column(f"a long head {n}") for n in range(20)))
+    wide = Table("wide", "Wide.", columns, ((Cell("A"), *(Cell(str(n)) for n in range(20))),))
+    blocks = latex.read(exported.table(wide, "wide"))
+    assert len(blocks) > 2
+    assert [text for heads, _ in blocks for text in heads if text != "workload"] == [
+        f"a long head {n}" for n in range(20)
+    ]
+    assert all(row[0] == "A" for _, row in blocks)
+    assert all(sum(len(text) + 3 for text in heads) <= 84 for heads, _ in blocks)
+
+
+def test_many_rows_are_a_longtable() -> None:
+    many = Table("many", "Many.", (Column("n"),), tuple((Cell(str(n)),) for n in range(100)))
+    text = exported.table(many, "many")
+    assert "\\begin{longtable}" in text
+    assert "\\begin{table}" not in text
+    (rows,) = latex.read(text)
+    assert [row[0] for row in rows if row[0] != "n"] == [str(n) for n in range(100)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\\begin{tabular}{ll}\n a & b & c \\\\\n\\end{tabular}\n",
+        "\\begin{tabular}{l}\n 50% \\\\\n\\end{tabular}\n",
+        "\\begin{tabular}{l}\n {x \\\\\n\\end{tabular}\n",
+        "\\begin{tabular}{l}\n a_b \\\\\n\\end{tabular}\n",
+        "\\begin{tabular}{l}\n [1] \\\\\n\\end{tabular}\n",
+        "\\begin{tabular}{l}\n \\unknown \\\\\n\\end{tabular}\n",
+        "\\begin{table}\n",
+    ],
+)
+def test_the_reader_of_latex_finds_what_is_broken(text: str) -> None:
+    with pytest.raises(latex.Broken):
+        latex.read(text)
+
+
+def test_every_table_of_a_study_compiles_and_has_all_rows(tmp_path: Path) -> None:
+    study = synthetic.study()
+    results = analyse(synthetic.records(study), study, seed=1)
+    shown = analysed.every(results)
+    assert {"effect", "anova", "summary", "trials", "shape"} <= set(shown)
+    for name, table in shown.items():
+        blocks = latex.read(exported.table(table, name))
+        for rows in blocks:
+            heads = 2 if any(column.unit for column in table.columns) else 1
+            if len(table.rows) > 40:
+                heads *= 2
+            assert len(rows) in (len(table.rows) + heads, len(table.rows) + heads // 2), name
+        assert len(blocks) >= 1, name
 
 
 def test_markdown_has_a_row_each_and_keeps_pipes_apart() -> None:
-    lines = export.markdown(FRAME, "Title").splitlines()
-    assert lines[0] == "**Title**"
+    lines = export.markdown(TABLE).splitlines()
+    assert lines[0].startswith("**Caption 50% & more_of_it")
+    assert lines[2] == "| name | value (ms) | note |"
     assert lines[3] == "| --- | ---: | --- |"
-    assert lines[5] == "| a\\|b | – | – |"
+    assert lines[5].startswith("| [a\\|b] | – | long")
 
 
 def test_csv_keeps_every_digit(tmp_path: Path) -> None:
     study = synthetic.study()
     results = analyse(synthetic.records(study), study, seed=1)
     found = tables(results)
-    written = export.tables(found, titles(results), tmp_path)
-    assert len(written) == 3 * len(found)
+    shown = analysed.every(results)
+    written = export.tables(found, shown, tmp_path)
+    assert len(written) == len(found) + 2 * len(shown)
     back = pl.read_csv(io.BytesIO((tmp_path / "trials.csv").read_bytes()))
     assert back["value"].to_list() == found["trials"]["value"].to_list()
 

@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.analysis.analyse import analyse
 from steelyard.model.trial import TrialRecord
-from steelyard.report import timelines, within
+from steelyard.report import strips, timelines, within
 from steelyard.report.view import view
 from steelyard.store import layout
 from tests.unit.report import synthetic
@@ -106,6 +106,51 @@ def test_events_within_the_trial_are_marked_and_book_keeping_is_not() -> None:
     assert found is not None
     assert found.events == ((4.0, "node-added n3"),)
     assert "node-added n3 at 4.0 s" in timelines.figure(found).caption
+
+
+def test_what_lasted_is_a_band_and_not_two_events() -> None:
+    journal: list[dict[str, object]] = [
+        {"t_s": BEGUN_S - 5, "event": "drain-began", "node": "n1"},
+        {"t_s": BEGUN_S + 1, "event": "drain-ended", "node": "n1"},
+        {"t_s": BEGUN_S + 2, "event": "scaling-began"},
+        {"t_s": BEGUN_S + 3, "event": "node-added", "node": "n3"},
+        {"t_s": BEGUN_S + 6, "event": "scaling-ended"},
+        {"t_s": BEGUN_S + 8, "event": "repair-began", "node": "n2"},
+        {"t_s": BEGUN_S + 50, "event": "late-ended"},
+        {"t_s": BEGUN_S + 100, "event": "later-began"},
+    ]
+    found = within.timeline(
+        record(), intervals([(float(second), "ok", 1, 90) for second in range(10)]), journal=journal
+    )
+    assert found is not None
+    bands = [(one.name, one.from_s, one.to_s) for one in found.bands]
+    assert bands == [("drain n1", 0.0, 1.0), ("late", 0.0, 10.0), ("scaling", 2.0, 6.0), ("repair n2", 8.0, 10.0)]
+    assert found.events == ((3.0, "node-added n3"),)
+    drawn = timelines.figure(found)
+    assert "scaling 2 to 6 s" in drawn.caption
+    assert isinstance(drawn.panels[0].spec, str)
+    assert ">scaling<" in drawn.panels[0].spec
+
+
+def test_a_strip_has_the_cores_of_each_window() -> None:
+    rows = [
+        (BEGUN_S + 1 + second, node, metric, value)
+        for second in range(10)
+        for node, value in (("n10", 0.1), ("n2", 1.0 if second < 5 else 0.5))
+        for metric in strips.CPU
+    ]
+    samples = pl.DataFrame(rows, schema=["t_s", "node", "metric", "value"], orient="row")
+    found = strips.of(samples, BEGUN_S, 5.0, 2)
+    assert [one.node for one in found] == ["n2", "n10"]
+    assert list(found[0].cores) == pytest.approx([2.0, 1.0])
+    assert list(found[1].cores) == pytest.approx([0.2, 0.2])
+    assert strips.of(samples.clear(), BEGUN_S, 5.0, 2) == ()
+
+
+def test_round_percentiles_of_a_curve_are_those_of_the_counts() -> None:
+    found = within.curve({}, "response", intervals([(0.0, "ok", ms, 100) for ms in range(1, 101)]), trials=1)
+    assert found is not None
+    assert dict(found.marks) == {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 100.0}
 
 
 def test_a_trial_too_short_or_without_intervals_has_no_course() -> None:

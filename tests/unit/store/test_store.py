@@ -97,3 +97,31 @@ def test_opening_finds_the_only_study_and_names_the_choices(writer: StoreWriter,
     with pytest.raises(StoreError, match="no study's folder") as caught:
         open_store(tmp_path / "nothing")
     assert "steelyard run" in caught.value.hint
+
+
+def test_attempts_are_listed_by_folder_and_read_one_by_one(writer: StoreWriter) -> None:
+    record = a_record()
+    store = Store(writer.folder)
+    assert store.attempts() == frozenset()
+    sealed = writer.draft(record.id, 1).seal(record)
+    writer.draft(record.id, 2)
+    (writer.trials / "half copied").mkdir()
+    assert store.attempts() == {record.id, "half copied"}
+    assert store.attempt(record.id) == sealed
+    with pytest.raises(StoreError, match=r"has no trial\.json"):
+        store.attempt("half copied")
+    for text in ('{"format": 99}', "[]", "{", '"text"'):
+        (writer.trials / "half copied" / "trial.json").write_text(text)
+        with pytest.raises(StoreError):
+            store.attempt("half copied")
+
+
+def test_what_a_study_says_of_itself_is_replaced_and_goes(writer: StoreWriter) -> None:
+    store = Store(writer.folder)
+    assert store.live() is None
+    writer.live({"t_s": 1.0})
+    writer.live({"t_s": 2.0})
+    assert store.live() == {"format": 1, "t_s": 2.0}
+    writer.live_ended()
+    writer.live_ended()
+    assert store.live() is None

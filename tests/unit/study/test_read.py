@@ -244,3 +244,22 @@ def test_one_at_a_time_departs_from_its_base() -> None:
 def test_a_control_fills_up_from_the_base() -> None:
     found = study("[design]\ncontrol = { nodes = 3 }\n[factors]\nnodes = [1, 3]\nload.threads = [2, 4]\n")
     assert control_of(found) == {"nodes": 3, "load.threads": 2}
+
+
+UNTIL = "[design]\nstarts = 12\n[design.until]\n"
+
+
+def test_a_stopping_rule_is_read_and_what_could_not_work_is_refused() -> None:
+    until = study(f"{UNTIL}width_percent = 2.5\n").design.until
+    assert until is not None
+    assert (until.width_percent, until.least_starts, until.response, until.hours) == (2.5, 10, "main", None)
+    assert "must be given" in wrong(UNTIL).message
+    low = wrong(f"{UNTIL}width_percent = 2\nleast_starts = 2\n")
+    assert "must be at least 6" in low.message
+    assert "88% of simulated studies" in low.message
+    assert "least_starts" in wrong(f"{UNTIL}width_percent = 2\nleast_strats = 8\n").message
+    capped = wrong(f"{UNTIL}width_percent = 2\nleast_starts = 13\n")
+    assert capped.key == "design.starts"
+    assert "no interval would ever be judged" in capped.message
+    assert "must be more than 0" in wrong(f"{UNTIL}width_percent = 0\n").message
+    assert "main, execution_time_ms" in wrong(f'{UNTIL}width_percent = 2\nresponse = "speed"\n').message

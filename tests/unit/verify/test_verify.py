@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +16,15 @@ from rich.console import Console
 from steelyard.cli.report import report
 from steelyard.cli.verify import EXIT_DIFFERENCE, EXIT_SOUND, check, verify
 from steelyard.model.errors import StoreError
+from steelyard.model.sequential import decide
+from steelyard.model.stopping import rule_of
+from steelyard.model.trial import Responses
+from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.report import packed
 from steelyard.store.read import Store
 from steelyard.store.write import sha256_of
-from steelyard.verify.finding import Finding
+from steelyard.verify.finding import Book, Finding
+from steelyard.verify.stopping import stopping
 from tests.unit.verify import made
 
 
@@ -198,8 +205,12 @@ def test_an_edited_page(store: Path) -> None:
     path = store / "report.html"
     page = path.read_text()
     value = json.loads((first(store) / "trial.json").read_text())["responses"]["execution_time_ms"]
-    assert str(value) in page
-    path.write_text(page.replace(str(value), str(value + 1)))
+    head, mark, rest = page.partition('id="data">')
+    inside, end, tail = rest.partition("</script>")
+    told = json.dumps(packed.unpack(inside))
+    assert str(value) in told
+    edited = packed.pack(json.loads(told.replace(str(value), str(value + 1))))
+    path.write_text("".join((head, mark, edited, end, tail)))
     found = differences(store, page=True)
     assert kinds(found) == {"report"}
     assert any("table trials" in one.what and one.recomputed == str(value) for one in found)
@@ -246,3 +257,82 @@ def test_a_page_of_before_the_last_trial_is_a_remark(store: Path) -> None:
 def test_a_report_that_is_not_there_is_refused(store: Path) -> None:
     with pytest.raises(StoreError, match="no such report"):
         verify(store, reports=(store / "nothing.html",), as_json=False, console=Console())
+
+
+UNTIL = made.STUDY.replace("starts = 3", "starts = 8").replace(
+    "[factors]", "[design.until]\nwidth_percent = 100\nleast_starts = 6\n[factors]"
+)
+
+
+def test_decisions_of_a_stopping_rule(tmp_path: Path) -> None:
+    folder = made.store(tmp_path, text=UNTIL)
+    opened = Store(folder)
+    rule, plan = rule_of(opened.study), opened.plan
+    assert rule is not None
+    assert plan is not None
+    path = folder / "events.jsonl"
+    journal = path.read_text()
+
+    def judged(blocks: int, **changes: object) -> str:
+        known = [record for record in opened.trials() if record.block <= blocks]
+        said = decide(plan, known, rule).model_dump(mode="json")
+        return json.dumps({"t_s": 1.0, "event": "judged", **said, **changes}) + "\n"
+
+    path.write_text(journal + judged(5) + judged(6))
+    found = check(Store(folder))
+    assert found.sound
+    assert found.made["until"] == 2 * (2 + 2 * 2) + 4
+    remarks = {one.what for one in found.findings if one.kind == "until"}
+    assert remarks == {"a trial after the end of the study"}, "of blocks 7 and 8"
+    cells = json.loads(judged(6))["cells"]
+    cells[0]["half_width_percent"] += 0.1
+    for changes, what in (({"cells": cells}, "half width of nodes 1"), ({"why": "width"}, "the decision")):
+        path.write_text(journal + judged(6, **changes))
+        (one,) = [one for one in check(Store(folder)).findings if one.weight == "difference"]
+        assert (one.kind, one.file) == ("until", "events.jsonl")
+        assert what in one.what
+    path.write_text(journal + judged(6, cap=11, why="width"))
+    found = check(Store(folder))
+    assert found.sound
+    assert "decisions of the stopping rule that were made on an earlier form of the plan" in found.not_checked
+
+
+def test_a_decision_is_judged_by_the_attempts_that_it_knew(tmp_path: Path) -> None:
+    """`limits.attempts` was raised after the decision, and a trial that had been given up was tried once more."""
+    folder = made.store(tmp_path, text=UNTIL)
+    opened = Store(folder)
+    rule, plan = rule_of(opened.study), opened.plan
+    assert rule is not None
+    assert plan is not None
+    trials = [record for record in opened.trials() if record.block <= 6]
+    again = next(record for record in trials if record.block == 3)
+    voided = Verdict(outcome="invalid", reasons=(Reason(kind=ReasonKind.LAG),))
+    given_up = [
+        again.model_copy(update={"attempt": attempt, "verdict": voided, "responses": Responses()})
+        for attempt in range(1, rule.attempts + 1)
+    ]
+    then = [*(record for record in trials if record.id != again.id), *given_up]
+    said = decide(plan, then, rule)
+    assert sorted(cell.n for cell in said.cells) == [5, 6]
+    event = json.dumps({"t_s": 1.0, "event": "judged", **said.model_dump(mode="json")})
+    (folder / "events.jsonl").write_text(event + "\n")
+    now = [*then, again.model_copy(update={"attempt": rule.attempts + 1})]
+    book = Book()
+    stopping(folder, {(record.id, record.attempt): (record, "trial") for record in now}, book)
+    assert book.made["until"]
+    assert not book.findings
+
+
+def test_a_width_that_differs_in_the_last_digit_is_the_same(tmp_path: Path) -> None:
+    folder = made.store(tmp_path, text=UNTIL)
+    opened = Store(folder)
+    rule, plan = rule_of(opened.study), opened.plan
+    assert rule is not None
+    assert plan is not None
+    records = [record for record in opened.trials() if record.block <= 6]
+    said = decide(plan, records, rule).model_dump(mode="json")
+    for cell in said["cells"]:
+        cell["half_width_percent"] = math.nextafter(cell["half_width_percent"], math.inf)
+    path = folder / "events.jsonl"
+    path.write_text(path.read_text() + json.dumps({"t_s": 1.0, "event": "judged", **said}) + "\n")
+    assert check(Store(folder)).sound

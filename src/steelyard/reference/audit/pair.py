@@ -36,7 +36,7 @@ def effect_sizes(one: Side, other: Side, divisors: tuple[int, ...]) -> dict[str,
     (Cohen 1988, chapter 2); `pooled by n`: the same over n1 + n2. `the first group's`, `the second group's`: Glass
     1976. `Hedges' g`: the pooled one times the correction of Hedges 1981, exact or as 1 - 3 / (4 df - 1). `divisors`:
     n minus what may stand below the root of the standard deviations. Without counts those that need them are left
-    out, and so is what divides by 0.
+    out, and so is what divides by 0; what may be divided by 0 has no upper end.
     """
     if one.sd is None or other.sd is None:
         return {}
@@ -60,7 +60,11 @@ def effect_sizes(one: Side, other: Side, divisors: tuple[int, ...]) -> dict[str,
         below["pooled by n - 1"] = within.times(1 / degrees).root()
         below["pooled by n"] = within.times(1 / (n1 + n2)).root()
     dust = DUST * max(mean.size().high for mean in means if mean is not None)
-    found = {name: away.over(sd) for name, sd in below.items() if sd.low > dust}
+    found = {
+        name: away.over(sd) if sd.low > dust else Interval(away.low / sd.high, math.inf)
+        for name, sd in below.items()
+        if sd.high > dust
+    }
     if "pooled by n - 1" in found:
         found["Hedges' g"] = found["pooled by n - 1"].by(_hedges(degrees))
     return found
@@ -143,7 +147,7 @@ def _nearest(
     if meant is None:
         return
     if not ways:
-        ledger.skip("a ratio or percentage whose divisor may be 0")
+        ledger.skip(MAY_BE_ZERO)
         return
     nearest = min(ways.values(), key=lambda way: abs(way.gap(meant)))
     ledger.weigh(kind, place, column, printed, nearest, ", ".join(f"{way} = {words(ways[way])}" for way in ways))
@@ -156,7 +160,25 @@ def check_any_ratio(place: Place, column: str, printed: Printed, both: Both, led
         for over, under in ((one, other), (other, one)):
             if over.interval and under.interval and not under.interval.low <= 0 <= under.interval.high:
                 ways[f"{over.text} / {under.text}"] = over.interval.over(under.interval)
+    least = _least_over_zero(both)
+    if least is not None and printed.interval is not None and printed.interval.size().high >= least:
+        ledger.skip(MAY_BE_ZERO)
+        return
     _nearest("ratio", place, column, printed, ways, ledger)
+
+
+MAY_BE_ZERO = "a ratio or percentage whose divisor may be 0"
+
+
+def _least_over_zero(both: Both) -> float | None:
+    """The least size of a quotient whose divisor may be 0, of either way round; None where no divisor may."""
+    found = [
+        over.interval.size().low / under.interval.size().high if under.interval.size().high else 0.0
+        for one, other in both
+        for over, under in ((one, other), (other, one))
+        if over.interval and under.interval and under.interval.low <= 0 <= under.interval.high
+    ]
+    return min(found, default=None)
 
 
 def check_difference(place: Place, column: str, printed: Printed, both: Both, ledger: Ledger) -> None:
@@ -185,6 +207,10 @@ def changes(one: Printed, other: Printed) -> dict[str, Interval]:
 def check_change(place: Place, column: str, printed: Printed, both: Both, ledger: Ledger) -> None:
     """Any usual percentage will do."""
     ways = {name: way for one, other in both for name, way in changes(one, other).items()}
+    least = _least_over_zero(both)
+    if least is not None and printed.interval is not None and printed.interval.size().high >= 100 * (least - 1):
+        ledger.skip(MAY_BE_ZERO)
+        return
     _nearest("percentage", place, column, printed, ways, ledger)
 
 

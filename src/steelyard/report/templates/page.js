@@ -16,11 +16,12 @@
 
   // The value of a mark under the pointer.
   const tip = document.getElementById("tip");
+  const tips = JSON.parse(document.getElementById("tips").textContent);
   document.addEventListener("pointermove", (event) => {
     const mark = event.target instanceof Element ? event.target.closest("[data-tip]") : null;
     tip.hidden = !mark;
     if (!mark) return;
-    tip.textContent = mark.dataset.tip;
+    tip.textContent = tips[Number(mark.dataset.tip)];
     const box = tip.getBoundingClientRect();
     tip.style.left = `${Math.max(8, Math.min(event.clientX + 12, innerWidth - box.width - 8))}px`;
     tip.style.top = `${event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 18}px`;
@@ -62,6 +63,8 @@
   };
   for (const panel of document.querySelectorAll("[data-values]")) {
     const values = JSON.parse(panel.dataset.values);
+    const number = (cell) => (cell.textContent === "\u2013" ? null : Number(cell.textContent));
+    values.rows = [...panel.closest("figure").querySelectorAll(".course tbody tr")].map((row) => [...row.cells].map(number));
     for (const chart of panel.querySelectorAll("svg.chart")) {
       const width = chart.viewBox.baseVal.width, height = chart.viewBox.baseVal.height;
       const inside = width - values.left - values.right;
@@ -72,8 +75,10 @@
       const show = (index, left, top) => {
         place = Math.max(0, Math.min(values.rows.length - 1, index));
         const row = values.rows[place];
-        const x = values.left + inside * Math.min((row[0] + values.step / 2) / values.seconds, 1);
-        cursor.setAttribute("d", `M${x},28V${height - 38}`);
+        const seen = zoom.shown(chart);
+        const x = values.left + inside * (Math.min((row[0] + values.step / 2) / values.seconds, 1) - seen.from) / (seen.to - seen.from);
+        if (x < values.left || x > width - values.right) cursor.removeAttribute("d");
+        else cursor.setAttribute("d", `M${x},28V${height - 38}`);
         tip.textContent = said(values, row);
         tip.hidden = false;
         const size = tip.getBoundingClientRect();
@@ -83,8 +88,9 @@
       const hide = () => { tip.hidden = true; cursor.removeAttribute("d"); };
       chart.addEventListener("pointermove", (event) => {
         const box = chart.getBoundingClientRect();
-        const at = ((event.clientX - box.left) / box.width * width - values.left) / inside * values.seconds;
-        if (at < 0 || at > values.seconds) { hide(); return; }
+        const seen = zoom.shown(chart), place = ((event.clientX - box.left) / box.width * width - values.left) / inside;
+        const at = (seen.from + place * (seen.to - seen.from)) * values.seconds;
+        if (place < 0 || place > 1) { hide(); return; }
         show(Math.floor(at / values.step), event.clientX + 12, event.clientY + 18);
         event.stopPropagation();
       });
@@ -92,6 +98,7 @@
       chart.addEventListener("blur", hide);
       chart.setAttribute("tabindex", "0");
       chart.addEventListener("keydown", (event) => {
+        if (event.shiftKey) return;
         const step = { ArrowLeft: -1, ArrowRight: 1, Home: -1e9, End: 1e9 }[event.key];
         if (event.key === "Escape") hide();
         if (step === undefined) return;
@@ -163,12 +170,15 @@
     made.addEventListener("click", act);
     item.append(" ", made);
   };
-  const data = JSON.parse(document.getElementById("data").textContent);
+  let tables = null;
+  const unpacked = () => (tables ??= new Response(new Blob([Uint8Array.from(atob(document.getElementById("data").textContent), (one) => one.charCodeAt(0))]).stream().pipeThrough(new DecompressionStream("deflate"))).json());
   for (const item of document.querySelectorAll("[data-table]")) {
     const name = item.dataset.table;
-    const { columns, rows } = data[name];
-    offer(item, "CSV", () => save(`${name}.csv`, "text/csv", [columns, ...rows].map((row) => row.map(quoted).join(",")).join("\r\n") + "\r\n"));
-    offer(item, "JSON", () => save(`${name}.json`, "application/json", JSON.stringify(data[name])));
+    offer(item, "CSV", async () => {
+      const { columns, rows } = (await unpacked())[name];
+      save(`${name}.csv`, "text/csv", [columns, ...rows].map((row) => row.map(quoted).join(",")).join("\r\n") + "\r\n");
+    });
+    offer(item, "JSON", async () => save(`${name}.json`, "application/json", JSON.stringify((await unpacked())[name])));
   }
 
   // A table goes to the clipboard as it is sorted, with units, as TSV for a spreadsheet or as Markdown.

@@ -1,0 +1,390 @@
+"""The noise floor: how much identical systems differ here, and verdicts held against it.
+
+Identical systems differ between their starts and between the trials of a start. Both components are estimated from mean
+squares of logarithms (`variance`), so that every comparison has its own floor, by its own numbers of starts and trials:
+
+    v = s_b^2 (1/a + 1/b) + s_w^2 (sum of 1/m over the starts of a, / a^2, + the same of b)
+
+is the variance of the logarithm of the ratio of two identical systems with a and b starts of m trials each. Levels that
+are tried within the same starts have no s_b in their ratio. v is a linear combination of the two mean squares, with f
+degrees of freedom by Satterthwaite (F. E. Satterthwaite, Biometrics Bulletin 2(6), 1946); so exp(t(f) sqrt(v)) - 1 is
+the change that 95% of such comparisons stay below: a prediction interval around no change (G. J. Hahn, W. Q. Meeker,
+Statistical Intervals, 1991, section 4.8). With equal numbers as in the study of identical systems it is exact for
+normal logarithms; the tests simulate it. Where a start has more trials than in that study, and f comes out below
+LEAST_DEGREES because starts hardly differ more than their trials, the floor is that of as many trials as there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import polars as pl
+from scipy import stats
+
+from steelyard.analysis import estimates, variance
+from steelyard.analysis.compare import head, ratio_between, signed
+from steelyard.analysis.decide import number
+from steelyard.analysis.findings import FloorSource, NoiseFloor, ResponseFloor
+from steelyard.analysis.frame import RESPONSES, TrialFrame
+from steelyard.analysis.results import UNITS, Comparison
+from steelyard.analysis.summary import start_means
+from steelyard.analysis.variance import Stratum
+from steelyard.model.base import Value
+from steelyard.model.estimate import Estimate
+from steelyard.model.noise import Circumstances, FoundFloor, KeptFloor, Spread, circumstances, told, unlike
+from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Study
+from steelyard.model.trial import TrialRecord
+
+LEAST_DEGREES = 5
+"""A spread that rests on fewer degrees of freedom is no floor: by t it would swallow every change."""
+ALL = tuple(name for name in RESPONSES if name not in {"operations", "errors", "not_found"})
+"""The responses that have a floor: all but counts."""
+
+
+class Floor(Value):
+    """What a comparison of two identical systems, with as many starts and trials, would show."""
+
+    percent: Estimate
+    source: FloorSource
+    words: str
+    """Where it comes from: `study noise-floor of 2026-11-21, 12 starts`."""
+
+
+def spread_of(rows: pl.DataFrame, response: str) -> Spread | None:
+    """Mean squares of the logarithms of trials of identical systems; None without a value, or if one is not above 0.
+
+    `rows`: used trials, columns `start` and the response.
+    """
+    rows = rows.filter(pl.col(response).is_not_null())
+    values = rows[response].cast(pl.Float64)
+    if not rows.height or float(values.min()) <= 0:  # type: ignore[arg-type]
+        return None
+    names = rows["start"].to_list()
+    start, rest = variance.mean_squares(values.log().to_list(), names)
+    return Spread(
+        response=response, starts=len(set(names)), trials=rows.height,
+        between_mean_square=start.mean_square if start.df else None, between_degrees=start.df,
+        within_mean_square=rest.mean_square if rest.df else None, within_degrees=rest.df,
+        trials_a_start=start.starts if start.df else float(rows.height),
+    )  # fmt: skip
+
+
+def floor_percent(
+    spread: Spread, a: Sequence[int], b: Sequence[int], paired: bool, confidence: float = 0.95
+) -> Estimate | None:
+    """The change, in per cent, that this share of comparisons of identical systems stays below.
+
+    `a` and `b`: trials of each start of either side; `paired`: the same starts served both, in this order. None where
+    the spread rests on fewer than LEAST_DEGREES. Its interval: z sqrt(v) over the chi-squared interval of v; the value
+    has t in place of z, so that it holds although v is only estimated.
+    """
+    found = _variance(spread, a, b, paired)
+    if found is None:
+        return None
+    v, degrees = found
+    tail = (1 - confidence) / 2
+    z, root = float(stats.norm.ppf(1 - tail)), math.sqrt(v)
+    low, high = (math.sqrt(degrees / float(stats.chi2.ppf(p, degrees))) for p in (1 - tail, tail))
+    told_degrees = f"{degrees:.0f}" if degrees == round(degrees) else f"{degrees:.1f}"
+    what = "paired by start" if paired else "on starts of their own"
+    return Estimate(
+        value=_change(estimates.t_quantile(confidence, degrees) * root), low=_change(z * root * low),
+        high=_change(z * root * high), confidence=confidence, n=spread.trials if paired else spread.starts, unit="%",
+        method=f"change that {confidence:.0%} of comparisons of identical systems stay below, {_sizes(a, b)}, {what}; "
+        f"t with {told_degrees} degrees of freedom (Satterthwaite), chi-squared interval",
+    )  # fmt: skip
+
+
+def _sizes(a: Sequence[int], b: Sequence[int]) -> str:
+    sizes = [f"{len(side)} starts of {math.fsum(side) / len(side):.3g} trials" for side in (a, b)]
+    return f"{sizes[0]} a level" if sizes[0] == sizes[1] else f"{sizes[0]} against {sizes[1]}"
+
+
+def _change(log: float) -> float:
+    return 100 * math.expm1(min(log, 600.0))
+
+
+def _variance(spread: Spread, a: Sequence[int], b: Sequence[int], paired: bool) -> tuple[float, float] | None:
+    """(variance of the logarithm of the ratio, its degrees of freedom)."""
+    within, between = spread.within_mean_square, spread.between_mean_square
+    inverse = sum(1 / m for m in a) / len(a) ** 2 + sum(1 / m for m in b) / len(b) ** 2
+    if paired:
+        enough = within is not None and spread.within_degrees >= LEAST_DEGREES
+        return (inverse * within, spread.within_degrees) if enough and within is not None else None
+    if between is None or spread.between_degrees < LEAST_DEGREES:
+        return None
+    times = (1 / len(a) + 1 / len(b)) / spread.trials_a_start
+    as_measured = times * between, float(spread.between_degrees)
+    if within is None or math.isclose(inverse, times, rel_tol=1e-9):
+        return as_measured
+    more_trials = inverse < times
+    if between > within:
+        parts = (as_measured, ((inverse - times) * within, spread.within_degrees))
+        v = sum(part for part, _ in parts)
+        found = v, v**2 / sum(part**2 / degrees for part, degrees in parts)
+    else:
+        # Starts are not seen to differ: what trials differ is all there is.
+        found = (0.0, 0.0) if more_trials else (inverse * within, float(spread.within_degrees))
+    if found[1] >= LEAST_DEGREES:
+        return found
+    # What starts differ is a difference of two mean squares here, and too little is left of it to say how far more
+    # trials would lower the floor: as measured it is too high, never too low.
+    return as_measured if more_trials else None
+
+
+@dataclass(frozen=True)
+class Floors:
+    """Every floor that a study's comparisons can be judged against. The study's own control cells come first, then the
+    floor in its store; each only where its spread rests on LEAST_DEGREES."""
+
+    own: Mapping[str, Spread] = field(default_factory=dict)
+    """Response to the spread of the control's treatment."""
+    found: FoundFloor = field(default_factory=FoundFloor)
+    confidence: float = 0.95
+
+    def of(self, response: str, a: Sequence[int], b: Sequence[int], paired: bool) -> Floor | None:
+        """The floor of a comparison whose sides have starts with so many trials; `paired`: the same starts, in this
+        order. None where there is none."""
+        for spread, source in self.spreads(response):
+            percent = floor_percent(spread, a, b, paired, self.confidence)
+            if percent is not None:
+                return Floor(percent=percent, source=source, words=self.words(source, spread))
+        return None
+
+    def spreads(self, response: str) -> list[tuple[Spread, FloorSource]]:
+        """Where a floor of this response can come from, first the first."""
+        found: list[tuple[Spread, FloorSource]] = []
+        if response in self.own:
+            found.append((self.own[response], "control cells"))
+        kept = self.found.floor
+        if kept is not None:
+            found += [(one, "kept floor") for one in kept.spreads if one.response == response]
+        return found
+
+    def words(self, source: FloorSource, spread: Spread) -> str:
+        """Where a floor comes from."""
+        counts = f"{spread.starts} starts, {spread.trials} trials"
+        kept = self.found.floor
+        if source == "kept floor" and kept is not None:
+            return f"study {kept.study} of {_day(kept.made_s)}, {counts}"
+        return f"this study's control cells, {counts}"
+
+
+def _day(made_s: float) -> str:
+    return f"{datetime.fromtimestamp(made_s, UTC):%Y-%m-%d}"
+
+
+def floors_of(
+    frame: TrialFrame, found: FoundFloor | None = None, confidence: float = 0.95, study: Study | None = None
+) -> Floors:
+    """The floors of a study: of its control cells, if it has any, and the one that its store holds. A study of
+    identical systems has none: it would be judged against itself."""
+    if study is not None and study.design.kind == "same":
+        return Floors(found=FoundFloor(why=""), confidence=confidence)
+    return Floors(own=_own(frame), found=found or FoundFloor(), confidence=confidence)
+
+
+def settings_unlike(records: Sequence[TrialRecord], floors: Floors) -> tuple[str, ...]:
+    """Settings that the kept floor was measured with and no trial of this study has."""
+    kept = floors.found.floor
+    if kept is None:
+        return ()
+    different = {json.dumps(one.settings, sort_keys=True): one.settings for one in records}
+    return unlike(kept, [circumstances(settings, ()) for settings in different.values()])
+
+
+def _own(frame: TrialFrame) -> dict[str, Spread]:
+    """Of the control's treatment: its control trials and its ordinary ones, which are as alike."""
+    rows = frame.data.filter(pl.col("used"))
+    controls = rows.filter(pl.col("control"))
+    if not controls.height:
+        return {}
+    same = rows
+    if frame.names:
+        same = rows.join(controls.select(frame.names).unique(), on=list(frame.names), maintain_order="left")
+    every = {response: spread_of(same, response) for response in ALL}
+    return {response: spread for response, spread in every.items() if spread is not None}
+
+
+def of_two(
+    floors: tuple[Floors, Floors], response: str, a: Sequence[int], b: Sequence[int], paired: bool = False
+) -> Floor | None:
+    """The floor of a comparison of two studies: the greater of theirs; None where one of them has none, since nothing
+    says then how much its systems differ."""
+    found = [one.of(response, a, b, paired) for one in floors]
+    known = [one for one in found if one is not None]
+    return max(known, key=lambda one: one.percent.value) if len(known) == len(found) else None
+
+
+def within_noise(ratio: Estimate, floor: Estimate) -> bool:
+    """Whether the interval of a ratio leaves 1 out and lies within 1 / (1 + floor) and 1 + floor."""
+    if ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high:
+        return False
+    bound = 1 + floor.value / 100
+    return 1 / bound <= ratio.low and ratio.high <= bound
+
+
+def noise_words(change: Estimate, floor: Floor) -> str:
+    """`undecided: within the noise of this machine: ...`, of a change in per cent with its interval."""
+    ends = f"[{signed(change.low or 0)}, {signed(change.high or 0)}]%"
+    share = f"{floor.percent.confidence:.0%}"
+    return (
+        f"undecided: within the noise of this machine: {ends} leaves out 0 but lies within {_within(floor)}, in which "
+        f"{share} of comparisons of identical systems lie ({floor.words})"
+    )
+
+
+def _within(floor: Floor) -> str:
+    """`-4.1% to +4.3%`: symmetric as ratios."""
+    bound = 1 + floor.percent.value / 100
+    return f"{signed(100 * (1 / bound - 1))}% to {signed(floor.percent.value)}%"
+
+
+def judged(comparisons: Sequence[Comparison], frame: TrialFrame, floors: Floors) -> tuple[Comparison, ...]:
+    """Every comparison with its floor; one whose whole interval lies within it is undecided, whatever it was."""
+    return tuple(_judged(one, frame, floors) for one in comparisons)
+
+
+def _judged(one: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
+    a, b = (
+        {start: n for start, _, n in start_means(frame.values(one.response, {**one.others, one.factor: level}),
+                                                 one.response)}
+        for level in (one.baseline, one.level)
+    )  # fmt: skip
+    both = [start for start in a if start in b] if one.factor not in frame.hard else []
+    paired = len(both) > 1
+    counts = ([a[start] for start in both], [b[start] for start in both]) if paired else (a.values(), b.values())
+    floor = floors.of(one.response, list(counts[0]), list(counts[1]), paired)
+    if floor is None:
+        return one
+    known = {"floor_percent": floor.percent, "floor_source": floor.words}
+    if not within_noise(one.ratio, floor.percent):
+        return one.model_copy(update=known)
+    said = f"{head(one.factor, one.baseline, one.level, one.others)}: {noise_words(one.change_percent, floor)}"
+    within = {"within_noise": True, "verdict": "undecided", "survives_holm": None, "sentence": said}
+    return one.model_copy(update={**known, **within})
+
+
+def noise_floor(
+    frame: TrialFrame, response: str, floors: Floors, study: Study | None = None, differing: Sequence[str] = ()
+) -> NoiseFloor:
+    """The floor of every response from every source, and in a sentence what verdicts on `response` are judged against.
+
+    Without `study` it holds for as many starts and trials a level as it was measured with itself. `differing`: see
+    `settings_unlike`.
+    """
+    same = study is not None and study.design.kind == "same"
+    rows = [one for name in ALL for one in _of_response(frame, name, floors, study, same)]
+    over_starts = any(len(frame.factors[name]) > 1 for name in frame.hard)
+    mine = [one for one in rows if one.response == response]
+    speaking = [one for one in mine if (one.floor_percent if over_starts else one.floor_paired_percent) is not None]
+    main = speaking[0] if speaking else None
+    controls = frame.data.filter(pl.col("used") & pl.col("control")).height
+    differing = tuple(differing) if main is not None and main.source == "kept floor" else ()
+    return NoiseFloor(
+        source=main.source if main else "none", control_trials=controls, blocks=mine[0].starts if mine else 0,
+        cv=mine[0].within_cv if mine else None, floors=tuple(rows), unlike=differing,
+        sentence=_sentence(main, mine, floors, over_starts) + _beside(differing),
+    )  # fmt: skip
+
+
+def _of_response(
+    frame: TrialFrame, response: str, floors: Floors, study: Study | None, same: bool
+) -> Iterator[ResponseFloor]:
+    """One row a source; none where the study has no value of the response."""
+    rows = frame.data.filter(pl.col("used") & pl.col(response).is_not_null())
+    if not rows.height:
+        return
+    spreads = floors.spreads(response)
+    if same and (mine := spread_of(rows, response)) is not None:
+        spreads = [(mine, "this study")]
+    for spread, source in spreads:
+        components = variance.of_mean_squares(
+            Stratum(spread.between_degrees, spread.between_mean_square or 0.0, starts=spread.trials_a_start),
+            Stratum(spread.within_degrees, spread.within_mean_square or 0.0),
+            n=spread.trials, starts=spread.starts, confidence=floors.confidence,
+        )  # fmt: skip
+        starts, trials = _level(spread, study, same)
+        level = [trials] * starts
+        found = ResponseFloor(
+            response=response, unit=UNITS[response], source=source, starts=spread.starts, trials=spread.trials,
+            between_cv=variance.as_cv(components.between_starts), within_cv=variance.as_cv(components.within_starts),
+            level_starts=starts, level_trials=trials,
+            floor_percent=floor_percent(spread, level, level, False, floors.confidence),
+            floor_paired_percent=floor_percent(spread, level, level, True, floors.confidence),
+        )  # fmt: skip
+        yield found.model_copy(update=_pairs(frame, response, floors.confidence)) if same else found
+
+
+def _level(spread: Spread, study: Study | None, same: bool) -> tuple[int, int]:
+    """Starts and used trials a level that the table's floors hold for."""
+    if study is None:
+        return spread.starts, max(1, round(spread.trials / spread.starts))
+    if same:
+        return max(1, spread.starts // len(SAME_LABELS)), max(1, round(spread.trials / spread.starts))
+    return study.design.starts, max(1, study.design.trials - study.analysis.warm_up_trials)
+
+
+def _pairs(frame: TrialFrame, response: str, confidence: float) -> dict[str, object]:
+    """The two labels against each other, as two levels are, and block by block."""
+    by_label = [frame.values(response, {SAME_FACTOR: label}) for label in SAME_LABELS]
+    means = [{start: mean for start, mean, _ in start_means(rows, response)} for rows in by_label]
+    if not all(means):
+        return {}
+    blocks = [
+        {block: math.exp(mean) for block, mean in rows.group_by("block").agg(pl.col(response).log().mean()).iter_rows()}
+        for rows in by_label
+    ]
+    changes = [100 * (blocks[1][block] / blocks[0][block] - 1) for block in sorted(set(blocks[0]) & set(blocks[1]))]
+    return {
+        "pairs": len(changes),
+        "pair_ratio": ratio_between(means[0], means[1], same_starts=False, confidence=confidence),
+        "pair_greatest_percent": max(changes, key=abs) if changes else None,
+    }
+
+
+def _sentence(main: ResponseFloor | None, mine: Sequence[ResponseFloor], floors: Floors, over_starts: bool) -> str:
+    if main is None:
+        why = [f"{one.source} of {one.starts} starts: too few" for one in mine if one.source != "none"]
+        why += [floors.found.why] if floors.found.why else []
+        return f"Verdicts were judged against no noise floor: {'; '.join(why) or 'this response has none'}."
+    floor = main.floor_percent if over_starts else main.floor_paired_percent
+    what = "on starts of their own" if over_starts else "tried within the same starts"
+    where = "This study compares identical systems"
+    if main.source != "this study":
+        spread, source = next((one, of) for one, of in floors.spreads(main.response) if of == main.source)
+        where = f"Verdicts were judged against the noise floor of this machine ({floors.words(source, spread)})"
+    sizes = f"{main.level_starts} starts of {main.level_trials} trials a level, {what}"
+    said = f"{where}: {floors.confidence:.0%} of comparisons of identical systems with {sizes}, stay below "
+    said += f"{number(floor.value if floor else 0.0)}%"
+    if main.within_cv is not None:
+        said += f"; trials of one start differ by a coefficient of variation of {100 * main.within_cv.value:.2g}%"
+    if main.between_cv is not None:
+        said += f", starts by {100 * main.between_cv.value:.2g}%"
+    return f"{said}."
+
+
+def _beside(differing: Sequence[str]) -> str:
+    return f" It was measured with {told(differing)}, which this study has nowhere." if differing else ""
+
+
+def measured(frame: TrialFrame, study: str, holds_for: Circumstances) -> KeptFloor | None:
+    """What a study of identical systems leaves for later ones; None where its spread rests on too little.
+
+    `frame`: of a study with `design.kind = "same"`.
+    """
+    rows = frame.data.filter(pl.col("used"))
+    found = [one for one in (spread_of(rows, response) for response in ALL) if one is not None]
+    enough = [one for one in found if min(one.between_degrees, one.within_degrees) >= LEAST_DEGREES]
+    if not enough:
+        return None
+    labels = rows.group_by("block").agg(pl.col(SAME_FACTOR).n_unique().alias("labels"))
+    ended = rows["ended_s"].max()
+    return KeptFloor(
+        study=study, made_s=float(ended) if isinstance(ended, float) else 0.0,
+        pairs=labels.filter(pl.col("labels") == len(SAME_LABELS)).height, holds_for=holds_for, spreads=tuple(enough),
+    )  # fmt: skip

@@ -1,0 +1,109 @@
+"""`steelyard serve STORE`: stores and a study in progress in the browser of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+
+from steelyard.model.errors import StoreError
+from steelyard.serve.making import FIGURES, PAGE, TABLES, Kind, Maker
+from steelyard.serve.pages import address as page_of
+from steelyard.serve.routes import Routes
+from steelyard.serve.stores import Shelf, find
+from steelyard.serve.web import Server
+from steelyard.store import layout
+
+EXIT_INTERRUPTED = 130
+POLL_S = 0.2
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+COMMAND = "from steelyard.cli.main import main; main()"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to serve, and where."""
+
+    store: Path
+    address: str
+    port: int
+    open: bool
+
+
+def serve(asked: Asked, console: Console) -> int:
+    """Serve until interrupted: there is no other end, so the code is always 130. Raises StoreError if there is no such
+    folder, StudyError for an address that is not loopback, SteelyardError if the port is taken."""
+    root = asked.store.resolve()
+    if not root.is_dir():
+        raise StoreError(
+            f"{asked.store} is no folder", "name a study's folder, or the folder of several; `steelyard run` makes one"
+        )
+    scratch = Path(tempfile.mkdtemp(prefix="steelyard-serve-"))
+    shelf = Shelf(root)
+    maker = Maker(_argv, scratch)
+
+    def complain(text: str) -> None:
+        console.print(text, style="red", highlight=False, markup=False, soft_wrap=True)
+
+    try:
+        with _until_a_signal(), Server(asked.address, asked.port, Routes(shelf, maker).answer, complain) as server:
+            _say(server, root, console)
+            if asked.open:
+                # A browser without a window would hold the terminal.
+                threading.Thread(target=webbrowser.open, args=(_url(server, root),), daemon=True).start()
+            server.serve_forever(poll_interval=POLL_S)
+    except KeyboardInterrupt:
+        console.print("ended", highlight=False)
+    finally:
+        shelf.close()
+        maker.close()
+        shutil.rmtree(scratch, ignore_errors=True)
+    return EXIT_INTERRUPTED
+
+
+def _url(server: Server, root: Path) -> str:
+    alone = (root / layout.STUDY_JSON).is_file()
+    return f"{server.url}{page_of(root.name) if alone else '/'}"
+
+
+def _say(server: Server, root: Path, console: Console) -> None:
+    print(_url(server, root), flush=True)
+    stores = len(find(root))
+    what = f"{stores} store{'' if stores == 1 else 's'} in {root}"
+    console.print(
+        f"{what}; this machine only, read-only; ctrl-C ends it", highlight=False, markup=False, soft_wrap=True
+    )
+
+
+def _argv(kind: Kind, store: Path, into: Path) -> list[str]:
+    """`steelyard report`, by this interpreter and from these sources."""
+    made = {"report": ["--tables", str(into / TABLES)], "figures": ["--figures", str(into / FIGURES)]}[kind]
+    return [sys.executable, "-P", "-c", COMMAND, "report", str(store), "--output", str(into / PAGE), *made]
+
+
+@contextlib.contextmanager
+def _until_a_signal() -> Iterator[None]:
+    """Every signal that asks to end ends as ctrl-C does; a second one while things are put away changes nothing."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for one in SIGNALS:
+            signal.signal(one, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = {one: signal.signal(one, end) for one in SIGNALS}
+    try:
+        yield
+    finally:
+        if all(signal.getsignal(one) is end for one in SIGNALS):
+            for one, handler in before.items():
+                signal.signal(one, handler)

@@ -1,0 +1,86 @@
+"""What each trial used, from the samples and facts in the store: nodes, the share of their cores, measured power."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import polars as pl
+
+from steelyard.analysis.costs import Attempt, Use
+from steelyard.model.study import Study
+from steelyard.model.trial import Phase, TrialRecord
+from steelyard.store.read import Store
+
+ENERGY = "energy"
+COUNTERS = "machine_energy_counters"
+POWERS = ("machine_package_power_watts", "machine_memory_power_watts")
+CORES_BUSY = ("node_cpu_user_cores", "node_cpu_system_cores")
+DATABASE = "system:"
+"""Beginning of the names of facts that systems say: only nodes that run the system under test have them."""
+
+
+def uses(store: Store, study: Study, records: Iterable[TrialRecord]) -> Mapping[Attempt, Use]:
+    """Of each trial; empty where the study declares neither cost nor power and has no probe of energy."""
+    asked = ENERGY in study.probes
+    if not study.cost.declared and not asked:
+        return {}
+    reads = asked or study.cost.node_watts_idle is not None
+    return {(record.id, record.attempt): _use(store, study, record, asked=asked, reads=reads) for record in records}
+
+
+def _use(store: Store, study: Study, record: TrialRecord, *, asked: bool, reads: bool) -> Use:
+    site = record.settings["site"]
+    nodes = int(site["nodes"]) + (int(site["load_nodes"]) if study.cost.count_load_nodes else 0)
+    if not reads:
+        return Use(nodes=nodes)
+    samples = _measured(store.samples(record), record)
+    facts = store.facts(record)
+    counted = {name.removeprefix(DATABASE) for name in facts if name.startswith(DATABASE)}
+    if study.cost.count_load_nodes:
+        counted |= {name for name in facts if not name.startswith(DATABASE)}
+    watts, why = _power(samples, sorted(counted), shared="cpu" in record.shares) if asked else (None, "")
+    return Use(nodes=nodes, busy=_busy(samples, sorted(counted), facts), measured_watts=watts, why_not=why)
+
+
+def _measured(samples: pl.DataFrame, record: TrialRecord) -> pl.DataFrame:
+    """Samples of the measured phase: a reading at t speaks of the interval that ends at t."""
+    times = [one for one in record.phases if one.phase == Phase.MEASURE]
+    warm = [one.left_s for one in record.phases if one.phase == Phase.WARM_UP and one.left_s is not None]
+    if not times or times[-1].left_s is None:
+        return samples.clear()
+    begun_s = max([times[-1].entered_s, *(left for left in warm if left <= times[-1].left_s)])
+    return samples.filter((pl.col("t_s") > begun_s) & (pl.col("t_s") <= times[-1].left_s + 1.0))
+
+
+def _means(samples: pl.DataFrame, metric: str) -> dict[str, float]:
+    rows = samples.filter(pl.col("metric") == metric).sort("node", "t_s")
+    rows = rows.group_by("node", maintain_order=True).agg(pl.col("value").mean())
+    return {str(node): float(value) for node, value in rows.iter_rows()}
+
+
+def _busy(samples: pl.DataFrame, nodes: list[str], facts: Mapping[str, Mapping[str, str]]) -> float | None:
+    """Mean over nodes of cores busy / cores; None where one of them was not read."""
+    parts = [_means(samples, metric) for metric in CORES_BUSY]
+    found = []
+    for node in nodes:
+        cores = facts.get(node, {}).get("cores", "")
+        if not cores.isdigit() or any(node not in one for one in parts):
+            return None
+        found.append(sum(one[node] for one in parts) / int(cores))
+    return sum(found) / len(found) if found else None
+
+
+def _power(samples: pl.DataFrame, nodes: list[str], *, shared: bool) -> tuple[float | None, str]:
+    """Mean power of the machines, one for all nodes that share it; and why not."""
+    counters = _means(samples, COUNTERS)
+    if not nodes or not counters:
+        return None, "no reading of the probe energy in the measured phase"
+    without = [node for node in nodes if not counters.get(node)]
+    if without:
+        return None, (
+            f"no energy counters could be read on {', '.join(without)}: the machine has none that its kernel lists "
+            "(virtual machines and most small boards), or only root may read them"
+        )
+    machines = nodes[:1] if shared else nodes
+    by_metric = [_means(samples, metric) for metric in POWERS]
+    return sum(one.get(node, 0.0) for one in by_metric for node in machines), ""

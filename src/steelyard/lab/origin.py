@@ -1,0 +1,37 @@
+"""Where a measurement comes from: the command that began it, and the commit of a program that runs from a checkout."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+GIT_TIMEOUT_S = 10.0
+
+
+def commit(checkout: Path = CHECKOUT) -> str:
+    """The commit of the checkout that the program runs from, `-changed` behind it where files differ; empty for an
+    installed one, and without git."""
+    if not (checkout / ".git").exists():
+        return ""
+    head = _git(checkout, "rev-parse", "HEAD")
+    changed = head and _git(checkout, "status", "--porcelain", "--untracked-files=no", "--", "src", "crates")
+    return f"{head}-changed" if changed else head
+
+
+def _git(checkout: Path, *words: str) -> str:
+    argv = ["git", "-C", str(checkout), *words]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=GIT_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def told(argv: Sequence[str] | None = None) -> dict[str, object]:
+    """For the journal, once a command: its words, the working directory, the commit."""
+    found: dict[str, object] = {"command": list(sys.argv if argv is None else argv), "folder": str(Path.cwd())}
+    known = commit()
+    return {**found, "commit": known} if known else found

@@ -1,0 +1,40 @@
+"""What nodes cost and draw, as the author of a study declares it: for cost and energy per million operations."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from steelyard.model.base import Value
+
+
+class Cost(Value):
+    """What a node costs and draws, declared: for cost and energy per million operations. Changes no trial."""
+
+    price_per_node_hour: float | None = Field(default=None, gt=0)
+    """Price of one node for an hour, in `currency`: rent, or purchase over the hours of its life. Without it no cost is
+    shown."""
+    currency: str = Field(default="", pattern=r"^([A-Z]{3})?$")
+    """ISO 4217 code of the price, such as EUR or USD; with the price."""
+    node_watts_idle: float | None = Field(default=None, ge=0)
+    """Power that an idle node draws, in W; with node_watts_busy. Where the probe `energy` measures, that is shown."""
+    node_watts_busy: float | None = Field(default=None, gt=0)
+    """Power that a node draws with all its cores busy, in W. Between the two by the share of its cores that was busy;
+    without node_watts_idle a node counts as busy throughout."""
+    count_load_nodes: bool = False
+    """Count the nodes that drive load too."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Cost:
+        if (self.price_per_node_hour is None) != (not self.currency):
+            raise ValueError("price_per_node_hour and currency belong together: give both or none")
+        if self.node_watts_idle is not None and self.node_watts_busy is None:
+            raise ValueError("node_watts_idle needs node_watts_busy")
+        idle, busy = self.node_watts_idle, self.node_watts_busy
+        if idle is not None and busy is not None and idle > busy:
+            raise ValueError(f"node_watts_idle ({idle:g} W) must be at most node_watts_busy ({busy:g} W)")
+        return self
+
+    @property
+    def declared(self) -> bool:
+        """Whether anything is declared."""
+        return self.price_per_node_hour is not None or self.node_watts_busy is not None

@@ -1,0 +1,35 @@
+"""Which percentile of a trial its number of operations supports. Stopping and analysis leave out the same."""
+
+from __future__ import annotations
+
+import math
+
+from steelyard.model.trial import TrialRecord
+
+BEYOND = 10
+"""Operations that must lie on either side of a percentile for it to be given: 1,000 for a p99, 10,000 for a p99.9."""
+
+PERCENTILES: dict[str, float] = {
+    f"{measure}_ms_{name}": q
+    for measure in ("response", "service", "lag")
+    for name, q in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+}
+"""Response of a trial to the share that it is the quantile of."""
+
+
+def needed(q: float) -> int:
+    """The fewest operations that support a percentile: BEYOND of them above it, and as many below."""
+    return math.ceil(BEYOND / min(q, 1 - q) - 1e-6)
+
+
+def supported(q: float, operations: int) -> bool:
+    """Whether so many operations support a percentile."""
+    return operations >= needed(q)
+
+
+def response_of(record: TrialRecord, name: str) -> float | int | None:
+    """A response; None for a percentile that the trial's count does not support, whatever was written."""
+    if name in PERCENTILES and not supported(PERCENTILES[name], record.responses.operations):
+        return None
+    found: float | int | None = getattr(record.responses, name)
+    return found

@@ -1,0 +1,26 @@
+"""Which trial of its treatment within its start a record is: what the fixed cut of warm-up trials counts by.
+
+Stopping and analysis must drop the same trials, so both call this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from steelyard.model.trial import TrialRecord
+
+
+def orders_of_treatment(records: Sequence[TrialRecord], factors: Iterable[str]) -> list[int | None]:
+    """For each record: which valid trial of its treatment within its start it is, from 1, by order in the start; None
+    for trials that are not valid. Control trials count: they are of the same treatment."""
+    names = tuple(factors)
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for index, record in enumerate(records):
+        if record.verdict.outcome == "valid":
+            key = (record.start, *(record.treatment.get(name) for name in names))
+            groups.setdefault(key, []).append(index)
+    orders: list[int | None] = [None] * len(records)
+    for indices in groups.values():
+        for order, index in enumerate(sorted(indices, key=lambda i: (records[i].order_in_start, i)), start=1):
+            orders[index] = order
+    return orders

@@ -1,0 +1,96 @@
+"""Energy of the processor and its memory, from the counters that the kernel's powercap framework lists (RAPL).
+
+A machine without them, or on which this user may not read them, gives the number 0 of counters and no power: that is a
+reading, not a failure, so that a study can name the probe everywhere and its report can say where nothing was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from steelyard.model.errors import ProbeError
+from steelyard.model.sample import Metric, Sample
+from steelyard.node.base import Node
+
+POWERCAP = "/sys/class/powercap"
+SCRIPT = """
+before=
+while :; do
+  now="$(date +%s.%N)"
+  for zone in "$1"/intel-rapl:*; do
+    if [ -r "$zone/energy_uj" ] && read -r name < "$zone/name" && read -r energy < "$zone/energy_uj" &&
+       read -r most < "$zone/max_energy_range_uj"; then
+      now="$now ${zone##*/}/$name=$energy/$most"
+    fi
+  done 2> /dev/null
+  [ -z "$before" ] || echo "$before | $now" || exit 0
+  before="$now"
+  sleep "$2" || exit 0
+done
+"""
+"""Two readings a line, so that a line says its rates by itself. Files are read by the shell: one process a reading."""
+COUNTERS = "machine_energy_counters"
+POWERS = {"package": "machine_package_power_watts", "dram": "machine_memory_power_watts"}
+"""Beginning of a zone's name to its metric. Cores are a part of their package."""
+UJ_PER_J = 1e6
+
+
+class EnergyProbe:
+    """RAPL by way of `/sys/class/powercap`."""
+
+    name = "energy"
+    metrics = (
+        Metric(
+            name=COUNTERS,
+            unit="counters",
+            description="energy counters that could be read; 0: this machine has none, or they may not be read",
+        ),
+        Metric(name=POWERS["package"], unit="watts", cumulative=True, description="power of all processor packages"),
+        Metric(name=POWERS["dram"], unit="watts", cumulative=True, description="power of the memory, where it counts"),
+    )
+
+    def __init__(self, folder: str = POWERCAP) -> None:
+        self._folder = folder
+
+    def command(self, node: Node, interval_s: float, process_ids: Sequence[int]) -> Sequence[str]:
+        """argv of a shell that reads the counters once an interval."""
+        return ["sh", "-c", SCRIPT, "energy", self._folder, f"{interval_s:g}"]
+
+    def parse(self, node: str, line: bytes) -> Iterable[Sample]:
+        """Mean power between the two readings of a line; a counter that began anew went on from its range. Raises
+        ProbeError on any other line."""
+        try:
+            before, after = (_reading(part) for part in line.decode().split(" | "))
+        except ValueError as error:
+            raise ProbeError(f"{node}: not a line of the energy probe: {line[:200]!r}") from error
+        seconds = after[0] - before[0]
+        if seconds <= 0:
+            return []
+        watts: dict[str, float] = {}
+        counters = 0
+        for zone, (energy, most) in after[1].items():
+            metric = next((POWERS[kind] for kind in POWERS if zone.rpartition("/")[2].startswith(kind)), None)
+            if metric is None or zone not in before[1]:
+                continue
+            grown = energy - before[1][zone][0]
+            grown += most if grown < 0 else 0
+            watts[metric] = watts.get(metric, 0.0) + grown / UJ_PER_J / seconds
+            counters += 1
+        found = [Sample(after[0], node, COUNTERS, float(counters))]
+        return [*found, *(Sample(after[0], node, metric, value) for metric, value in watts.items())]
+
+
+def _reading(text: str) -> tuple[float, Mapping[str, tuple[int, int]]]:
+    """Time, and zone to (energy, range), both in microjoules."""
+    time_s, *zones = text.split()
+    found = {}
+    for word in zones:
+        zone, _, counts = word.partition("=")
+        energy, _, most = counts.partition("/")
+        found[zone] = (int(energy), int(most))
+    return float(time_s), found
+
+
+def create() -> EnergyProbe:
+    """Make the probe; no side effects."""
+    return EnergyProbe()

@@ -1,0 +1,5 @@
+"""Stores in the browser: a study in progress, and the report of one that is done.
+
+Part of the reading half: it sees the store's folder and nothing else of a study, writes nothing there, and answers to
+this machine alone.
+"""

@@ -1,0 +1,181 @@
+"""The table of cells while a study goes on: what each treatment has so far, and how its interval narrows.
+
+Every number is an estimate of `steelyard.analysis`; a cell is computed again only when it has another trial, because
+whoever looks on should not disturb what is measured on the same machine.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from steelyard.analysis import estimates
+from steelyard.analysis.analyse import frame_of
+from steelyard.analysis.results import LABELS, UNITS, label
+from steelyard.analysis.summary import summarise
+from steelyard.model.estimate import Estimate
+from steelyard.model.study import Level, Study
+from steelyard.model.trial import TrialRecord
+from steelyard.report.format import count, number, scale_for, with_interval
+from steelyard.serve.stores import Snapshot
+
+BESIDE: Final = ("throughput_per_s", "response_ms_p99")
+"""Responses that are shown beside the study's main response."""
+COURSE: Final = 24
+"""Points of the course of an interval's width."""
+
+Key = tuple[tuple[str, Level], ...]
+
+
+@dataclass(frozen=True)
+class Value:
+    """One response of one cell, as people read it."""
+
+    text: str
+    unit: str
+    method: str
+    """How it was computed, and over what."""
+    known: bool = True
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One treatment so far."""
+
+    name: str
+    n: int
+    """Valid trials that count."""
+    planned: int
+    """Trials of the plan."""
+    starts: int
+    values: tuple[Value, ...]
+    """The main response, then `BESIDE`."""
+    half_percent: float | None
+    """Half of the main response's interval over its mean, per cent; None where n supports no interval."""
+    course: tuple[float, ...]
+    """The same after each of the last trials (or starts, where the interval is over starts), oldest first."""
+    left_out: str
+    """Attempts that do not count, and why."""
+    infeasible: str
+    """Why the system cannot do it, if a trial said so."""
+
+
+def responses(study: Study) -> tuple[str, ...]:
+    """The responses of the table: the study's, then those beside it."""
+    main = str(study.analysis.response)
+    return (main, *(name for name in BESIDE if name != main))
+
+
+def heads(study: Study) -> tuple[str, ...]:
+    """What people call these responses."""
+    return tuple(LABELS[name] for name in responses(study))
+
+
+class Cells:
+    """Computes the cells of one store; remembers those to which nothing was added."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Key, tuple[object, Cell]] = {}
+        self._guard = threading.Lock()
+
+    def of(self, snapshot: Snapshot) -> tuple[Cell, ...]:
+        """Every treatment of the plan and of the records, in the study's order."""
+        study = snapshot.study
+        if study is None:
+            return ()
+        planned: dict[Key, int] = {}
+        for trial in snapshot.plan.trials if snapshot.plan else ():
+            if not trial.control:
+                planned[_key(trial.treatment)] = planned.get(_key(trial.treatment), 0) + 1
+        members: dict[Key, list[TrialRecord]] = {key: [] for key in planned}
+        for record in snapshot.records:
+            members.setdefault(_key(record.treatment), []).append(record)
+        with self._guard:
+            found = [self._cell(key, records, planned.get(key, 0), study) for key, records in members.items()]
+            self._kept = {key: kept for key, kept in self._kept.items() if key in members}
+        order = {key: index for index, key in enumerate(sorted(members, key=lambda key: _place(study, dict(key))))}
+        return tuple(cell for _, cell in sorted(zip(members, found, strict=True), key=lambda pair: order[pair[0]]))
+
+    def _cell(self, key: Key, records: Sequence[TrialRecord], planned: int, study: Study) -> Cell:
+        state = (planned, study.analysis, tuple((record.id, record.attempt) for record in records))
+        kept = self._kept.get(key)
+        if kept is not None and kept[0] == state:
+            return kept[1]
+        cell = cell_of(dict(key), records, planned, study)
+        self._kept[key] = (state, cell)
+        return cell
+
+
+def cell_of(treatment: Mapping[str, Level], records: Sequence[TrialRecord], planned: int, study: Study) -> Cell:
+    """One treatment by its sealed attempts. The interval is over start means where there are several starts, else over
+    the trials of the one start."""
+    frame = frame_of(records, study)
+    confidence = study.analysis.confidence
+    found = [summarise(frame, name, dict(treatment), confidence) for name in responses(study)] if records else []
+    main = found[0] if found else None
+    shown = [one.mean_of_starts or one.mean for one in found]
+    over = list(main.start_means) if main and main.mean_of_starts else []
+    values = over or ([float(value) for value in frame.values(main.response, dict(treatment))[main.response]] if main
+                      else [])  # fmt: skip
+    faults = [record for record in records if record.verdict.system_fault]
+    return Cell(
+        name=label(dict(treatment)),
+        n=main.n if main else 0,
+        planned=planned,
+        starts=main.starts if main else 0,
+        values=tuple(_value(one, name) for one, name in zip(shown, responses(study), strict=False))
+        or tuple(Value("–", UNITS[name], "no trial yet", known=False) for name in responses(study)),
+        half_percent=_half_percent(shown[0]) if shown else None,
+        course=tuple(_course(values, confidence)),
+        left_out="; ".join(f"{one.trials} × {one.reason}" for one in main.exclusions) if main else "",
+        infeasible=faults[-1].verdict.reasons[0].detail if faults and main and not main.n else "",
+    )
+
+
+def _value(estimate: Estimate | None, response: str) -> Value:
+    if estimate is None:
+        return Value("–", UNITS[response], "no valid trial has a value", known=False)
+    scale = scale_for(UNITS[response], estimate.value)
+    return Value(with_interval(scale.estimate(estimate)), scale.unit, f"{estimate.method}; n = {estimate.n}")
+
+
+def _half_percent(estimate: Estimate | None) -> float | None:
+    if estimate is None or estimate.low is None or estimate.high is None or not estimate.value:
+        return None
+    return 50 * (estimate.high - estimate.low) / abs(estimate.value)
+
+
+def _course(values: Sequence[float], confidence: float) -> list[float]:
+    """Half-widths in per cent of the mean of the first 2, 3, ... values."""
+    first = max(2, len(values) - COURSE + 1)
+    found = [_half_percent(estimates.mean(values[:n], "", confidence, "")) for n in range(first, len(values) + 1)]
+    return [one for one in found if one is not None]
+
+
+def _key(treatment: Mapping[str, Level]) -> Key:
+    return tuple(sorted(treatment.items()))
+
+
+def _place(study: Study, treatment: Mapping[str, Level]) -> tuple[tuple[int, str], ...]:
+    def place(levels: Sequence[Level], level: Level | None) -> int:
+        return list(levels).index(level) if level is not None and level in levels else len(levels)
+
+    return tuple(
+        (place(levels, treatment.get(name)), str(treatment.get(name))) for name, levels in study.factors.items()
+    )
+
+
+def width(cell: Cell) -> str:
+    """`±1.9 %`; empty where there is no interval."""
+    return "" if cell.half_percent is None else f"±{number(cell.half_percent, digits=2)} %"
+
+
+def rests_on(cell: Cell) -> str:
+    """What the interval speaks for."""
+    if cell.n < 2:
+        return ""
+    if cell.starts > 1:
+        return count(cell.starts, "start")
+    return f"{count(cell.n, 'trial')} of one start"

@@ -1,0 +1,174 @@
+"""Reports made on demand, by `steelyard report` itself, in a process of their own.
+
+A process, because a big store takes seconds and hundreds of megabytes: the other requests go on, what it took is given
+back, and the end of the server ends it. One at a time and with low priority, because a study may be measuring on this
+machine. What is made lies in a scratch folder, never in the store.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import queue
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal
+
+Kind = Literal["report", "figures"]
+State = Literal["waiting", "making", "ready", "failed"]
+
+PAGE, TABLES, FIGURES = "report.html", "tables", "figures"
+LIMIT_S: Final = 900.0
+"""How long making one thing may take."""
+GRACE_S: Final = 5.0
+KEPT: Final = 8
+"""Things that stay in the scratch folder; the oldest go."""
+WAITING: Final = 16
+"""Things that may wait for their turn."""
+NICE: Final = 10
+SAID_CHARS: Final = 2000
+
+Argv = Callable[[Kind, Path, Path], Sequence[str]]
+"""The command that makes `kind` of the store at the first path, into the folder at the second; it ends with 0 or 1."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """Something that was asked for."""
+
+    number: int
+    name: str
+    """Of the store."""
+    kind: Kind
+    changed: str
+    """State of the store when it was asked for."""
+    store: Path
+    folder: Path
+    state: State
+    asked_s: float
+    """By the monotonic clock."""
+    said: str = ""
+    """Why it failed."""
+
+
+class Maker:
+    """Makes one thing after the other."""
+
+    def __init__(self, argv: Argv, scratch: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._argv = argv
+        self._scratch = scratch
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._things: dict[int, Made] = {}
+        self._queue: queue.Queue[int | None] = queue.Queue()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+        self._worker = threading.Thread(target=self._work, name="steelyard-make", daemon=True)
+        self._worker.start()
+
+    def ask(self, name: str, kind: Kind, store: Path, changed: str) -> Made:
+        """What was made of this state of the store, or is being made, or begins to be made now. What failed is tried
+        again. Raises OverflowError if too much waits."""
+        with self._guard:
+            for one in self._things.values():
+                if (one.name, one.kind, one.changed, one.store) == (name, kind, changed, store) and (
+                    one.state != "failed"
+                ):
+                    return one
+            if sum(one.state == "waiting" for one in self._things.values()) >= WAITING:
+                raise OverflowError
+            number = next(self._numbers)
+            made = Made(number, name, kind, changed, store, self._scratch / str(number), "waiting", self._clock())
+            self._things[number] = made
+            self._forget()
+        self._queue.put(number)
+        return made
+
+    def find(self, number: int, name: str) -> Made | None:
+        """Something of this store that was asked for, by its number; None if it is not kept any more."""
+        with self._guard:
+            made = self._things.get(number)
+            return made if made is not None and made.name == name else None
+
+    def gone_s(self, made: Made) -> float:
+        """Seconds since it was asked for."""
+        return self._clock() - made.asked_s
+
+    def close(self) -> None:
+        """End what is being made. Idempotent."""
+        with self._guard:
+            self._closed = True
+            process = self._process
+        self._queue.put(None)
+        if process is not None:
+            _end(process)
+        self._worker.join(GRACE_S)
+
+    def _forget(self) -> None:
+        over = [one for one in self._things.values() if one.state in ("ready", "failed")]
+        for one in over[: max(0, len(over) - KEPT)]:
+            del self._things[one.number]
+            shutil.rmtree(one.folder, ignore_errors=True)
+
+    def _work(self) -> None:
+        while (number := self._queue.get()) is not None:
+            with self._guard:
+                if self._closed:
+                    return
+                made = self._things[number] = replace(self._things[number], state="making")
+            said = self._made(made)
+            with self._guard:
+                self._things[number] = replace(made, state="failed" if said else "ready", said=said)
+
+    def _made(self, made: Made) -> str:
+        """Make it; returns why that failed, or nothing."""
+        try:
+            made.folder.mkdir(parents=True)
+            with (made.folder / "said.txt").open("wb") as said:
+                process = subprocess.Popen(
+                    list(self._argv(made.kind, made.store, made.folder)),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=said,
+                    cwd=made.folder,
+                    start_new_session=True,
+                )
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
+            with self._guard:
+                self._process, closed = process, self._closed
+            try:
+                if closed:
+                    return "the server ends"
+                code = process.wait(LIMIT_S)
+            except subprocess.TimeoutExpired:
+                return f"it took longer than its limit of {LIMIT_S:g} s"
+            finally:
+                _end(process)
+                with self._guard:
+                    self._process = None
+            if code in (0, 1) and (made.folder / PAGE).is_file():
+                return ""
+            text = (made.folder / "said.txt").read_text(encoding="utf-8", errors="replace").strip()
+            return text[-SAID_CHARS:] or f"it ended with {code} and said nothing"
+        except OSError as error:
+            return f"it could not be made: {error}"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and wait for it. Idempotent."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

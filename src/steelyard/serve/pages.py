@@ -1,0 +1,313 @@
+"""Pages as parts: each part is drawn here once, for the page as it is opened and for every later news of it.
+
+No text of a store can become markup: the templates escape all of it, and no page has inline script or style.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import jinja2
+from markupsafe import Markup
+
+import steelyard
+from steelyard.report.format import count, duration, number
+from steelyard.serve import cells, now, standing
+from steelyard.serve.making import Made
+from steelyard.serve.standing import BEING_READ, IN_PROGRESS, Standing
+from steelyard.serve.stores import Snapshot
+
+FAST_MS, SLOW_MS = 1000, 5000
+"""Until a page asks again: of a study in progress, of any other."""
+SPARK_WIDTH, SPARK_HEIGHT = 60.0, 16.0
+ASSETS: Final = {"serve.css": "text/css; charset=utf-8", "serve.js": "text/javascript; charset=utf-8"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a page; `hash` changes with it."""
+
+    name: str
+    html: Markup
+    hash: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: what it consists of, and what is said about it."""
+
+    title: str
+    parts: tuple[Part, ...]
+    say: str = ""
+    """Read out by screen readers when it changes."""
+    poll: str = ""
+    """Where news of it are; empty if it never changes."""
+    live: bool = False
+    """Whether a study is in progress on it."""
+    next_ms: int = SLOW_MS
+    go: str = ""
+    """Where to go on."""
+    links: tuple[tuple[str, str], ...] = ()
+    here: str = ""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A file of a list."""
+
+    text: str
+    href: str
+    picture: bool = False
+    others: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class _Entry:
+    name: str
+    href: str
+    title: str
+    question: str
+    standing: Standing
+
+
+def address(name: str) -> str:
+    """Path of a store's page."""
+    return f"/s/{quote(name, safe='')}"
+
+
+def _links(name: str) -> tuple[tuple[str, str], ...]:
+    base = address(name)
+    return ((name, base), ("report", f"{base}/report"), ("tables", f"{base}/tables"), ("figures", f"{base}/figures"))
+
+
+def index(root: Path, found: Sequence[tuple[str, Snapshot | None]], now_s: float) -> Page:
+    """Every store, those in progress first, then the newest; None is a store that is still being read."""
+    entries = [_entry(name, snapshot, now_s) for name, snapshot in found]
+    entries.sort(key=lambda one: (one.standing.state != IN_PROGRESS, -(one.standing.last_s or 0.0), one.name))
+    part = _part("stores", "index.html.j2", root=root, gone=not root.is_dir(), stores=entries, now_s=now_s)
+    running = [one for one in entries if one.standing.state == IN_PROGRESS]
+    reading = any(one.standing.state == BEING_READ for one in entries)
+    return Page(
+        title="Stores · Steelyard",
+        parts=(part,),
+        say=f"{count(len(entries), 'store')}, {len(running)} in progress",
+        poll="/api/stores",
+        live=bool(running),
+        next_ms=FAST_MS if reading or running else SLOW_MS,
+        here="/",
+    )
+
+
+def _entry(name: str, snapshot: Snapshot | None, now_s: float) -> _Entry:
+    if snapshot is None:
+        return _Entry(name, address(name), name, "", Standing(BEING_READ))
+    study = snapshot.study
+    return _Entry(
+        name=name,
+        href=address(name),
+        title=(study.study.title or study.study.name) if study else name,
+        question=study.study.question if study else "",
+        standing=standing.standing(snapshot, now_s),
+    )
+
+
+def study(name: str, snapshot: Snapshot | None, kept: cells.Cells, now_s: float) -> Page:
+    """One store: how it stands, what happens now, cells, attempts that are not valid, log."""
+    base, links = address(name), _links(name)
+    poll = f"/api/s/{quote(name, safe='')}"
+    if snapshot is None:
+        head = _head(name, Standing(BEING_READ), None, now_s)
+        return Page(f"{name} · Steelyard", (head, *_rest()), "", poll, next_ms=FAST_MS, links=links, here=base)
+    stands = standing.standing(snapshot, now_s)
+    in_progress = stands.state == IN_PROGRESS
+    moment = now.now(snapshot, now_s) if in_progress else None
+    found = kept.of(snapshot)
+    confidence = f"{snapshot.study.analysis.confidence:.0%}" if snapshot.study else ""
+    files = {"base": base, "trials": len(snapshot.records), "in_progress": in_progress}
+    parts = (
+        _head(name, stands, snapshot, now_s),
+        _part("files", "files.html.j2", **files),
+        _part("now", "now.html.j2", now=moment),
+        _part("nodes", "nodes.html.j2", now=moment),
+        _part(
+            "cells",
+            "cells.html.j2",
+            cells=found,
+            heads=cells.heads(snapshot.study) if snapshot.study else (),
+            shown=_shown(found),
+            confidence=confidence,
+            in_progress=in_progress,
+        ),
+        _part(
+            "lost",
+            "lost.html.j2",
+            lost=standing.lost(snapshot, stands.state),
+            attempts=count(len(snapshot.records), "attempt") if snapshot.records else "",
+            now_s=now_s,
+        ),
+        _part("log", "log.html.j2", lines=standing.log(snapshot), in_progress=in_progress, now_s=now_s),
+    )
+    title = f"{stands.done}/{stands.planned} · {name}" if in_progress else f"{name} · {stands.state}"
+    return Page(
+        title=f"{title} · Steelyard",
+        parts=parts,
+        say=_say(stands),
+        poll=poll,
+        live=in_progress,
+        next_ms=FAST_MS if in_progress else SLOW_MS,
+        links=links,
+        here=base,
+    )
+
+
+def _shown(found: Sequence[cells.Cell]) -> tuple[int, ...]:
+    """The main response, and of those beside it what any cell has."""
+    most = max((len(cell.values) for cell in found), default=0)
+    return tuple(place for place in range(most) if not place or any(cell.values[place].known for cell in found))
+
+
+def _rest() -> tuple[Part, ...]:
+    """The parts of a study's page before it was read, so that there is a place for each."""
+    return tuple(_hashed(name, Markup("")) for name in ("files", "now", "nodes", "cells", "lost", "log"))
+
+
+def _say(stands: Standing) -> str:
+    voided = f", {count(stands.voided, 'attempt')} voided" if stands.voided else ""
+    return f"{stands.state}: {stands.done} of {count(stands.planned, 'trial')} done{voided}"
+
+
+def _head(name: str, stands: Standing, snapshot: Snapshot | None, now_s: float) -> Part:
+    about = snapshot.study.study if snapshot is not None and snapshot.study is not None else None
+    live = snapshot.live if snapshot is not None and stands.state == IN_PROGRESS else None
+    return _part(
+        "head",
+        "head.html.j2",
+        name=name,
+        standing=stands,
+        heading=(about.title or about.name) if about else name,
+        question=about.question if about else "",
+        end=standing.end_by_the_clock(live, now_s),
+        remarks=snapshot.remarks if snapshot is not None else (),
+        now_s=now_s,
+    )
+
+
+def working(made: Made, gone_s: float, what: str) -> Page:
+    """What is being made; goes on by itself to what was asked for: report, tables or figures."""
+    base = address(made.name)
+    again, ready = f"{base}/{what}?now=1", f"{base}/{what}?of={made.number}"
+    part = _part("working", "working.html.j2", made=made, name=made.name, gone=duration(gone_s), again=again)
+    failed = made.state == "failed"
+    return Page(
+        title=f"{'not made' if failed else 'making'} · {made.name} · Steelyard",
+        parts=(part,),
+        say="it could not be made" if failed else "being made",
+        poll="" if failed else f"/api/s/{quote(made.name, safe='')}/made/{made.number}/{what}",
+        next_ms=FAST_MS,
+        go=ready if made.state == "ready" else "",
+        links=_links(made.name),
+        here=f"{base}/{what}",
+    )
+
+
+def ask(name: str, what: str, href: str) -> Page:
+    """Whether something shall be made although the study is in progress."""
+    part = _part("ask", "ask.html.j2", name=name, what=what, href=href, back=address(name))
+    return Page(f"{name} · Steelyard", (part,), links=_links(name), here=href.partition("?")[0])
+
+
+def listed(name: str, heading: str, files: Sequence[Listed], here: str) -> Page:
+    """A list of files."""
+    part = _part("listed", "listed.html.j2", name=name, heading=heading, files=files)
+    return Page(f"{heading} · {name} · Steelyard", (part,), links=_links(name), here=here)
+
+
+def message(heading: str, text: str) -> Page:
+    """A page that says one thing."""
+    return Page(f"{heading} · Steelyard", (_part("message", "message.html.j2", heading=heading, text=text),))
+
+
+def html(page: Page) -> str:
+    """The whole page."""
+    return (
+        _templates()
+        .get_template("base.html.j2")
+        .render(
+            title=page.title,
+            parts=page.parts,
+            poll=page.poll,
+            refresh=bool(page.poll),
+            links=page.links,
+            here=page.here,
+            version=steelyard.__version__,
+        )
+    )
+
+
+def news(page: Page, have: Collection[str]) -> str:
+    """The page as JSON, without the parts whose hashes are in `have`."""
+    parts = [
+        {"name": part.name, "hash": part.hash, "html": None if part.hash in have else str(part.html)}
+        for part in page.parts
+    ]
+    told = {"title": page.title, "say": page.say, "live": page.live, "next_ms": page.next_ms, "go": page.go}
+    return json.dumps({**told, "parts": parts}, ensure_ascii=False, separators=(",", ":"))
+
+
+def asset(name: str) -> bytes:
+    """Style sheet or script. Raises KeyError for anything else."""
+    if name not in ASSETS:
+        raise KeyError(name)
+    return resources.files("steelyard.serve").joinpath("templates", name).read_bytes()
+
+
+def _part(part: str, template: str, /, **facts: Any) -> Part:
+    return _hashed(part, Markup(_templates().get_template(template).render(facts)))
+
+
+def _hashed(name: str, drawn: Markup) -> Part:
+    return Part(name, drawn, hashlib.sha256(f"{name}\n{drawn}".encode()).hexdigest()[:12])
+
+
+@functools.cache
+def _templates() -> jinja2.Environment:
+    templates = jinja2.Environment(
+        loader=jinja2.PackageLoader("steelyard.serve", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    helpers: Mapping[str, Any] = {
+        "clock": standing.clock,
+        "width": cells.width,
+        "rests_on": cells.rests_on,
+        "spark": _spark,
+        "spoken": _spoken,
+    }
+    templates.globals.update(helpers)
+    return templates
+
+
+def _spark(cell: cells.Cell) -> str:
+    """Points of the course of a cell's half-width, from 0; empty for fewer than two."""
+    top = max(cell.course, default=0.0)
+    if len(cell.course) < 2 or top <= 0:
+        return ""
+    last = len(cell.course) - 1
+    return " ".join(
+        f"{SPARK_WIDTH * index / last:.1f},{SPARK_HEIGHT * (1 - value / top):.1f}"
+        for index, value in enumerate(cell.course)
+    )
+
+
+def _spoken(cell: cells.Cell) -> str:
+    return ", ".join(number(value, digits=2) for value in cell.course)

@@ -1,0 +1,226 @@
+"""What is answered to which path: a function of the request, the stores and what was made of them.
+
+Only names that were found are served: a path is compared with names, never joined to a folder.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from steelyard.serve import pages
+from steelyard.serve.cells import Cells
+from steelyard.serve.making import FIGURES, PAGE, TABLES, Kind, Made, Maker
+from steelyard.serve.pages import Listed, Page
+from steelyard.serve.standing import IN_PROGRESS, standing
+from steelyard.serve.stores import Shelf, Snapshot
+
+PATIENCE_S: Final = 1.5
+"""How long a request waits for a store that is being read; after that it says so."""
+INDEX_PATIENCE_S: Final = 0.5
+"""The same for the list of all stores, for all of them together."""
+QUERY_FIELDS: Final = 8
+POLICY_BYTES: Final = 4096
+"""The report's own policy stands within its first bytes."""
+
+_COMMON: Final = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+OWN_POLICY: Final = (
+    f"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; {_COMMON}"
+)
+BARE_POLICY: Final = f"default-src 'none'; style-src 'unsafe-inline'; sandbox; {_COMMON}"
+"""Of files that are looked at by themselves."""
+_REPORT_POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"<>]+)">')
+
+HTML, JSON = "text/html; charset=utf-8", "application/json; charset=utf-8"
+FILE_TYPES: Final = {
+    ".csv": "text/csv; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".pdf": "application/pdf",
+    ".txt": "text/plain; charset=utf-8",
+}
+MADE_BY: Final[Mapping[str, Kind]] = {"report": "report", "tables": "report", "figures": "figures"}
+"""What can be asked for, and which making gives it."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What goes back."""
+
+    status: HTTPStatus
+    type: str
+    body: bytes
+    policy: str = OWN_POLICY
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Routes:
+    """Answers to GET; the same without body is the answer to HEAD."""
+
+    def __init__(self, shelf: Shelf, maker: Maker, clock: Callable[[], float] = time.time) -> None:
+        self._shelf = shelf
+        self._maker = maker
+        self._clock = clock
+        self._cells: defaultdict[str, Cells] = defaultdict(Cells)
+
+    def answer(self, target: str) -> Answer:
+        """The answer to a request target: a path with or without a query. Never raises for what it says."""
+        try:
+            split = urlsplit(target)
+            query = parse_qs(split.query, max_num_fields=QUERY_FIELDS)
+        except ValueError:
+            return _message(HTTPStatus.BAD_REQUEST, "Not understood", "That is no address of a page.", data=False)
+        words = [unquote(word) for word in split.path.split("/")[1:]]
+        data = words[:1] == ["api"]
+        try:
+            return self._answer(words, {name: values[-1] for name, values in query.items()})
+        except KeyError:
+            what = "no store of this name here now" if words[-2:-1] == ["s"] else "nothing at this address"
+            return _message(HTTPStatus.NOT_FOUND, "Not there", f"There is {what}.", data=data)
+        except OverflowError:
+            text = "Too many reports wait for their turn; try again when one is done."
+            return _message(HTTPStatus.SERVICE_UNAVAILABLE, "Too much at once", text, data=data)
+
+    def _answer(  # noqa: PLR0911 - one a route
+        self, words: Sequence[str], query: Mapping[str, str]
+    ) -> Answer:
+        """Raises KeyError for what there is not."""
+        have = frozenset(query.get("have", "").split("."))
+        match list(words):
+            case [""]:
+                return _page(self._index())
+            case ["api", "stores"]:
+                return _news(self._index(), have)
+            case ["assets", name]:
+                return Answer(HTTPStatus.OK, pages.ASSETS[name], pages.asset(name))
+            case ["s", name]:
+                return _page(self._study(name))
+            case ["api", "s", name]:
+                return _news(self._study(name), have)
+            case ["api", "s", name, "made", number, what] if what in MADE_BY:
+                made = self._made(name, number)
+                return _news(pages.working(made, self._maker.gone_s(made), what), have)
+            case ["s", name, what] if what in MADE_BY:
+                return self._thing(name, what, query)
+            case ["s", name, ("tables" | "figures") as what, number, file]:
+                return self._file(self._made(name, number), what, file)
+        raise KeyError("/".join(words))
+
+    def _index(self) -> Page:
+        end_s = time.monotonic() + INDEX_PATIENCE_S
+        found: list[tuple[str, Snapshot | None]] = []
+        for name in self._shelf.names():
+            try:
+                found.append((name, self._shelf.look(name, max(0.0, end_s - time.monotonic()))))
+            except KeyError:
+                # It went while the others were looked at.
+                continue
+        return pages.index(self._shelf.root, found, self._clock())
+
+    def _study(self, name: str) -> Page:
+        snapshot = self._shelf.look(name, PATIENCE_S)
+        return pages.study(name, snapshot, self._cells[name], self._clock())
+
+    def _made(self, name: str, number: str) -> Made:
+        made = self._maker.find(int(number), name) if number.isascii() and number.isdigit() else None
+        if made is None:
+            raise KeyError(number)
+        return made
+
+    def _thing(self, name: str, what: str, query: Mapping[str, str]) -> Answer:
+        """Report, tables or figures: what was made, or that it is being made."""
+        base = pages.address(name)
+        snapshot = self._shelf.look(name, PATIENCE_S)
+        if "of" in query:
+            try:
+                made = self._made(name, query["of"])
+            except KeyError:
+                return _elsewhere(f"{base}/{what}")
+        elif snapshot is None:
+            return _elsewhere(base)
+        elif not snapshot.records or snapshot.study is None:
+            text = snapshot.problem or "The study has no sealed trial yet."
+            return _message(HTTPStatus.NOT_FOUND, "No report yet", text, data=False)
+        else:
+            in_progress = standing(snapshot, self._clock()).state == IN_PROGRESS
+            if in_progress and "now" not in query:
+                return _page(pages.ask(name, f"the {what}", f"{base}/{what}?now=1"))
+            made = self._maker.ask(name, MADE_BY[what], snapshot.folder, snapshot.changed)
+        if made.state != "ready":
+            return _page(pages.working(made, self._maker.gone_s(made), what), HTTPStatus.ACCEPTED)
+        return _report(made) if what == "report" else self._listed(made, what)
+
+    def _listed(self, made: Made, what: str) -> Answer:
+        base = f"{pages.address(made.name)}/{what}"
+        folder = made.folder / what
+        names = sorted(path.name for path in folder.iterdir() if path.is_file())
+
+        def href(file: str) -> str:
+            return f"{base}/{made.number}/{quote(file, safe='')}"
+
+        if what == TABLES:
+            files = [Listed(name, href(name)) for name in names if name.endswith(".csv")]
+            return _page(pages.listed(made.name, "Tables", files, base))
+        files = [
+            Listed(
+                text=name,
+                href=href(name),
+                picture=True,
+                others=tuple(
+                    (kind, href(other)) for kind in ("pdf", "png") if (other := f"{name[:-3]}{kind}") in names
+                ),
+            )
+            for name in names
+            if name.endswith(".svg")
+        ]
+        files += [Listed(name, href(name)) for name in names if name.endswith(".txt")]
+        return _page(pages.listed(made.name, "Figures", files, base))
+
+    def _file(self, made: Made, what: str, file: str) -> Answer:
+        """One file of what was made. Raises KeyError if there is none of this name."""
+        folder = made.folder / (TABLES if what == TABLES else FIGURES)
+        if made.state != "ready" or not folder.is_dir():
+            raise KeyError(file)
+        path = {one.name: one for one in folder.iterdir() if one.is_file()}[file]
+        kept = {} if path.suffix == ".svg" else {"Content-Disposition": _attached(f"{made.name}-{file}")}
+        return Answer(HTTPStatus.OK, FILE_TYPES[path.suffix], path.read_bytes(), BARE_POLICY, kept)
+
+
+def _attached(name: str) -> str:
+    plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
+
+
+def _report(made: Made) -> Answer:
+    """The page with the policy that it has of itself, which also names the hash of its script."""
+    path: Path = made.folder / PAGE
+    body = path.read_bytes()
+    found = _REPORT_POLICY.search(body[:POLICY_BYTES].decode("utf-8", errors="replace"))
+    policy = f"{found.group(1)}; frame-ancestors 'none'" if found else BARE_POLICY
+    return Answer(HTTPStatus.OK, HTML, body, policy)
+
+
+def _page(page: Page, status: HTTPStatus = HTTPStatus.OK) -> Answer:
+    return Answer(status, HTML, pages.html(page).encode("utf-8"))
+
+
+def _news(page: Page, have: frozenset[str]) -> Answer:
+    return Answer(HTTPStatus.OK, JSON, pages.news(page, have).encode("utf-8"))
+
+
+def _elsewhere(path: str) -> Answer:
+    return Answer(HTTPStatus.SEE_OTHER, HTML, b"", headers={"Location": path})
+
+
+def _message(status: HTTPStatus, heading: str, text: str, *, data: bool) -> Answer:
+    if data:
+        return Answer(status, JSON, json.dumps({"message": text}).encode("utf-8"))
+    return _page(pages.message(heading, text), status)

@@ -1,0 +1,87 @@
+"""Whether a study ended where its stopping rule says, by the trials as they stand on disk."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from steelyard.model.attempts import attempts_by_id, settled
+from steelyard.model.errors import StoreError
+from steelyard.model.sequential import decide, not_needed
+from steelyard.model.stopping import Decision, rule_of
+from steelyard.model.trial import TrialRecord
+from steelyard.store import layout
+from steelyard.store.read import Store
+from steelyard.verify.agree import Key
+from steelyard.verify.finding import Book
+
+JUDGED = "judged"
+SAME_WIDTH = 1e-9
+"""Half widths that differ by a smaller share are the same: Student's quantile is another library's last digit."""
+
+
+def stopping(folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> frozenset[str]:
+    """Every decision that the journal says, again from the trials of its blocks; and trials after the end. Gives the
+    ids of the planned trials that the rule made unnecessary. What cannot be read is found elsewhere."""
+    store = Store(folder)
+    try:
+        rule, plan = rule_of(store.study), store.plan
+    except (OSError, StoreError, ValidationError, ValueError):
+        return frozenset()
+    if rule is None or plan is None:
+        return frozenset()
+    found = [record for record, _ in records.values()]
+    for number, said in _said(folder):
+        _same(said, decide(plan, _known_then(found, said), said.rule), number, book)
+    now = decide(plan, found, rule)
+    for record, where in records.values():
+        if not now.go_on and record.block > now.blocks:
+            told = f"block {record.block}; by its rule the study ends after block {now.blocks}"
+            book.remark("until", where, "a trial after the end of the study", told)
+    return frozenset(trial.id for trial in not_needed(plan, found, now))
+
+
+def _known_then(records: Sequence[TrialRecord], said: Decision) -> list[TrialRecord]:
+    """The attempts that a decision rests on: of its blocks, of each trial up to the one that settled it. Those that came
+    later, because `limits.attempts` was raised, were not known."""
+    known: list[TrialRecord] = []
+    for attempts in attempts_by_id(one for one in records if one.block <= said.blocks).values():
+        ordered = sorted(attempts, key=lambda one: one.attempt)
+        last = next((n for n in range(1, len(ordered)) if settled(ordered[:n], said.rule.attempts)), len(ordered))
+        known += ordered[:last]
+    return known
+
+
+def _said(folder: Path) -> Iterator[tuple[int, Decision]]:
+    """Lines of the journal that tell a decision."""
+    path = folder / layout.EVENTS
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    for number, line in enumerate(lines, start=1):
+        try:
+            event: Any = json.loads(line)
+            if isinstance(event, dict) and event.get("event") == JUDGED:
+                fields = {name: event[name] for name in Decision.model_fields if name in event}
+                yield number, Decision.model_validate(fields)
+        except (ValueError, ValidationError):
+            continue
+
+
+def _same(said: Decision, again: Decision, number: int, book: Book) -> None:
+    line = f"line {number}: after block {said.blocks}"
+    treatments = [cell.treatment for cell in again.cells]
+    if [cell.treatment for cell in said.cells] != treatments or said.cap != again.cap:
+        book.skip("decisions of the stopping rule that were made on an earlier form of the plan")
+        return
+    book.equal("until", layout.EVENTS, f"{line}, the decision", said.why, again.why)
+    book.equal("until", layout.EVENTS, f"{line}, blocks that were whole", said.blocks, again.blocks)
+    for before, now in zip(said.cells, again.cells, strict=True):
+        names = ", ".join(f"{name} {level}" for name, level in before.treatment.items())
+        book.equal("until", layout.EVENTS, f"{line}, starts of {names}", before.n, now.n)
+        mine, theirs = before.half_width_percent, now.half_width_percent
+        alike = mine == theirs if mine is None or theirs is None else math.isclose(mine, theirs, rel_tol=SAME_WIDTH)
+        book.check("until", alike, layout.EVENTS, f"{line}, half width of {names}", mine, theirs)

@@ -1,0 +1,262 @@
+"""How a study stands, by its store alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.analysis.results import label
+from steelyard.model.estimate import Estimate
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.serve import cells, now, standing
+from steelyard.serve.stores import Snapshot, Watched
+from tests.unit.lab.fakes import study
+from tests.unit.serve.stores import FAULT, NOW_S, VOIDED, a_plan, a_record, write
+
+ALL = tuple(a_record(place) for place in range(8))
+BEGAN = {"event": "run-began", "todo": 8, "total": 8}
+ENDED = {"event": "run-ended", "valid": 8, "invalid": 0, "missing": 0}
+
+
+def snapshot(
+    folder: Path,
+    records: Sequence[TrialRecord] = (),
+    events: Sequence[Mapping[str, Any]] = (),
+    *,
+    live: Mapping[str, Any] | None = None,
+    of: Study | None = None,
+) -> Snapshot:
+    return Watched("s", write(folder / "s", records, events, live=live, of=of)).read()
+
+
+@pytest.mark.parametrize(
+    ("records", "events", "live", "state", "why"),
+    [
+        (ALL, [BEGAN, ENDED], None, "finished", ""),
+        (ALL, [], None, "finished", ""),
+        (ALL[:3], [BEGAN], {"t_s": NOW_S - 1}, "in progress", ""),
+        (ALL[:3], [BEGAN], {"t_s": NOW_S - 20}, "in progress", "no sign of life for 20 s"),
+        (ALL[:3], [BEGAN], {"t_s": NOW_S - 3600}, "interrupted", "no sign of life for 60 min"),
+        (ALL[:3], [BEGAN], None, "interrupted", "without a word"),
+        (ALL[:3], [BEGAN, {"event": "interrupted"}], None, "interrupted", "the same command goes on"),
+        (ALL[:3], [BEGAN, {"event": "run-ended", "missing": 5}], None, "interrupted", "asked to stop"),
+        (ALL[:3], [BEGAN, {"event": "run-failed", "message": "no port", "hint": "free it"}], None, "failed", "no port"),
+        (ALL[:3], [{"event": "interrupted"}, BEGAN], {"t_s": NOW_S}, "in progress", ""),
+        (ALL[:3], [], None, "interrupted", "does not say"),
+        (ALL[:3], [{"event": ["?"]}, {"t_s": "?", "event": 7}], {"t_s": "?"}, "interrupted", "does not say"),
+    ],
+)
+def test_the_state(
+    tmp_path: Path, records: Sequence[TrialRecord], events: Any, live: Any, state: str, why: str
+) -> None:
+    found = standing.standing(snapshot(tmp_path, records, events, live=live), NOW_S)
+    assert found.state == state
+    assert why in found.why
+    assert bool(found.why) == bool(why)
+    assert found.planned == 8
+    assert found.done == len(records)
+
+
+def test_a_store_without_a_study(tmp_path: Path) -> None:
+    assert standing.standing(Watched("s", tmp_path / "gone").read(), NOW_S).state == standing.EMPTY
+    (tmp_path / "s").mkdir()
+    assert standing.standing(Watched("s", tmp_path / "s").read(), NOW_S).state == standing.EMPTY
+    (tmp_path / "s" / "study.json").write_text("{}")
+    assert standing.standing(Watched("s", tmp_path / "s").read(), NOW_S).state == standing.UNREADABLE
+
+
+def test_trials_are_counted_once_however_often_they_were_tried(tmp_path: Path) -> None:
+    records = [a_record(0, VOIDED), a_record(0, attempt=2), a_record(1, FAULT), a_record(2, VOIDED)]
+    found = standing.standing(snapshot(tmp_path, records, [BEGAN]), NOW_S)
+    assert (found.done, found.valid, found.invalid, found.voided) == (2, 1, 1, 2)
+
+
+def test_what_became_of_attempts_that_are_not_valid(tmp_path: Path) -> None:
+    thrice = [a_record(3, VOIDED, attempt=attempt) for attempt in (1, 2, 3)]
+    records = [a_record(0, VOIDED), a_record(0, attempt=2), a_record(1, FAULT), a_record(2, VOIDED), *thrice]
+    found = {(one.trial, one.attempt): one for one in standing.lost(snapshot(tmp_path, records), "in progress")}
+    ids = [a_record(place).id for place in range(4)]
+    assert found[ids[0], 1].then == "repeated: attempt 2 is valid"
+    assert found[ids[0], 1].reasons == "lag p99 above the limit: 14.4 ms against 10 ms"
+    assert (found[ids[1], 1].then, found[ids[1], 1].blamed) == ("kept: it is a result", "the system")
+    assert found[ids[2], 1].then == "queued again"
+    assert found[ids[3], 3].then == "given up after 3 attempts"
+    assert standing.lost(snapshot(tmp_path, records), "interrupted")[-2].then == "kept: it is a result"
+
+
+def test_the_log_has_journal_and_troubles_newest_first(tmp_path: Path) -> None:
+    sealed = {"event": "trial-sealed", "trial": ALL[0].id, "attempt": 2, "outcome": "invalid", "reasons": ["LAG"]}
+    events = [BEGAN, {**sealed, "t_s": NOW_S + 2}, {"event": "of-a-later-version", "t_s": NOW_S + 3}, {"event": None}]
+    troubles = [{"t_s": NOW_S + 1, "message": "it slipped", "remedy": "again"}, "?"]
+    lines = standing.log(snapshot(tmp_path, ALL[:1], events, live={"t_s": NOW_S, "troubles": troubles}))
+    assert [line.text for line in lines] == [
+        "of a later version",
+        f"trial {ALL[0].id}, attempt 2 ({label(ALL[0].treatment)}) invalid: lag",
+        "it slipped: again",
+        "began: 8 of 8 trials to do",
+    ]
+    assert [line.trouble for line in lines] == [False, True, True, False]
+
+
+def test_a_long_journal_is_cut(tmp_path: Path) -> None:
+    events = [{"event": "interrupted", "t_s": NOW_S + place} for place in range(1000)]
+    lines = standing.log(snapshot(tmp_path, [], events))
+    assert len(lines) == standing.LINES
+    assert lines[0].t_s == NOW_S + 999
+
+
+@pytest.mark.parametrize(
+    "left", [None, {}, {"seconds": 0.0, "said_s": NOW_S}, {"seconds": "?"}, [1], {"said_s": 1e300}]
+)
+def test_no_end_by_the_clock_where_none_is_known(left: Any) -> None:
+    assert standing.end_by_the_clock({"left": left}, NOW_S) == ""
+
+
+def test_the_end_by_the_clock_has_a_range() -> None:
+    left = {"seconds": 600.0, "low_s": 300.0, "high_s": 1200.0, "said_s": NOW_S}
+    minutes = [standing.clock(NOW_S + seconds, NOW_S)[:5] for seconds in (600, 300, 1200)]
+    assert standing.end_by_the_clock({"left": left}, NOW_S) == f"about {minutes[0]} ({minutes[1]} to {minutes[2]})"
+    assert standing.end_by_the_clock({"left": left}, NOW_S + 2000).startswith("later than")
+
+
+@pytest.mark.parametrize("t_s", [1e300, float("inf"), -1e300, None])
+def test_times_of_no_clock(t_s: float | None) -> None:
+    assert standing.clock(t_s, NOW_S) == "–"
+
+
+def test_a_study_with_a_stopping_rule_counts_what_is_needed(tmp_path: Path) -> None:
+    until = {"width_percent": 50.0, "least_starts": 6}
+    of = study(design={"starts": 8, "trials": 1, "seed": 3, "until": until})
+    plan = a_plan(of)
+    records = [a_record(place, of=of) for place, trial in enumerate(plan.trials) if trial.block <= 6]
+    found = standing.standing(snapshot(tmp_path, records, [BEGAN, ENDED], of=of), NOW_S)
+    assert (found.state, found.planned, found.done, found.spared) == ("finished", 12, 12, 4)
+    assert found.rule.startswith("The study stopped after 6 of at most 8 blocks")
+    going = standing.standing(snapshot(tmp_path / "2", records[:2], [BEGAN], live={"t_s": NOW_S}, of=of), NOW_S)
+    assert (going.planned, going.at_most, going.spared) == (16, True, 0)
+
+
+def test_cells_are_estimates_of_the_analysis(tmp_path: Path) -> None:
+    found = cells.Cells().of(snapshot(tmp_path, [*ALL, a_record(0, VOIDED, attempt=2)]))
+    assert [cell.name for cell in found] == ["1 node", "3 nodes"]
+    for cell in found:
+        assert (cell.n, cell.planned, cell.starts) == (4, 4, 2)
+        assert "over start means, t interval with 1 degree" in cell.values[0].method
+        assert cell.half_percent is not None
+        assert cell.course[-1] == pytest.approx(cell.half_percent)
+        assert cells.rests_on(cell) == "2 starts"
+    assert "1 ×" in "".join(cell.left_out for cell in found)
+
+
+def test_a_cell_narrows_over_the_trials_of_one_start(tmp_path: Path) -> None:
+    of = study(design={"starts": 1, "trials": 6, "seed": 1}, factors={"nodes": [1]})
+    records = [a_record(place, of=of) for place in range(6)]
+    (cell,) = cells.Cells().of(snapshot(tmp_path, records, of=of))
+    assert len(cell.course) == 5
+    assert cell.course[-1] < cell.course[0]
+    assert cells.rests_on(cell) == "6 trials of one start"
+    assert cells.width(cell).startswith("±")
+
+
+def test_cells_without_a_trial_and_infeasible_ones(tmp_path: Path) -> None:
+    empty, *_ = cells.Cells().of(snapshot(tmp_path / "1"))
+    assert (empty.n, empty.planned, empty.half_percent, empty.values[0].known) == (0, 4, None, False)
+    of = study(design={"starts": 1, "trials": 1, "seed": 1}, factors={"nodes": [1]})
+    (cell,) = cells.Cells().of(snapshot(tmp_path / "2", [a_record(0, FAULT, of=of)], of=of))
+    assert cell.infeasible == "n1 was killed for memory"
+
+
+def test_a_cell_is_computed_again_only_with_another_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[object] = []
+    real = cells.cell_of
+    monkeypatch.setattr(cells, "cell_of", lambda *words: calls.append(words[0]) or real(*words))
+    kept = cells.Cells()
+    first = kept.of(snapshot(tmp_path, ALL[:7]))
+    assert len(calls) == 2
+    assert kept.of(snapshot(tmp_path, ALL[:7])) == first
+    assert len(calls) == 2
+    kept.of(snapshot(tmp_path, ALL))
+    assert len(calls) == 3
+
+
+def second(t_s: float, node: str = "l1", **changes: Any) -> dict[str, Any]:
+    return {
+        "t_s": t_s, "node": node, "phase": "measure", "span_s": 1.0, "rate_per_s": 100.0, "response_ms_p50": 1.0,
+        "response_ms_p99": 5.0, "lag_ms_p99": 0.5, "errors": 0, "backlog": 0, "cpu_fraction": 0.1, **changes,
+    }  # fmt: skip
+
+
+def moment(folder: Path, **said: Any) -> now.Now:
+    found = now.now(snapshot(folder, ALL[:1], [BEGAN], live={"t_s": NOW_S, **said}), NOW_S)
+    assert found is not None
+    return found
+
+
+def test_the_moment(tmp_path: Path) -> None:
+    planned = a_plan().trials[1]
+    found = moment(
+        tmp_path,
+        block=1,
+        blocks=2,
+        total=8,
+        trial={"id": planned.id, "number": 2, "attempt": 2, "treatment": planned.treatment},
+        phase={"name": "settle", "entered_s": NOW_S - 5, "timeout_s": 60.0},
+        waiting="quiet: 2 compactions",
+    )
+    assert (found.block, found.trial) == ("1 of 2", "2 of 8, attempt 2")
+    assert (found.phase, found.gone, found.waiting) == ("settle", "5 s of at most 60 s", "quiet: 2 compactions")
+    assert found.drawings == ()
+
+
+def test_seconds_of_several_load_nodes(tmp_path: Path) -> None:
+    seconds = [second(NOW_S - 10 + t + shift, node) for t in range(8) for node, shift in (("l1", 0.1), ("l2", 0.4))]
+    seconds += [second(NOW_S - 2, response_ms_p99=50.0), second(NOW_S - 1.5, span_s=0.01, rate_per_s=90_000.0)]
+    rate, response, lag = moment(tmp_path, seconds=seconds).drawings
+    assert rate.curves[0].last == "200"
+    assert rate.top == "216"
+    assert [(curve.name, curve.last) for curve in response.curves] == [("p99", "50"), ("p50", "1")]
+    assert lag.curves[0].last == "0.500"
+    assert "200" in rate.spoken
+
+
+def test_a_gap_between_trials_breaks_the_line(tmp_path: Path) -> None:
+    times = [NOW_S - 60, NOW_S - 59, NOW_S - 10, NOW_S - 9]
+    rate, *_ = moment(tmp_path, seconds=[second(t) for t in times]).drawings
+    assert rate.curves[0].path.count("M") == 2
+    assert rate.curves[0].path.count("L") == 2
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"seconds": "?"}, {"seconds": [1, None, {}]}, {"seconds": [{"t_s": "?"}, second(NOW_S - 1, rate_per_s="?")]},
+        {"nodes": []}, {"nodes": {"n1": 3}}, {"nodes": {"n1": {"values": {"node_memory_limit_hits": float("nan")}}}},
+        {"trial": 7, "phase": [], "start": "?"}, {"phase": {"entered_s": {}}}, {"seconds": [second(NOW_S + 1e9)]},
+        {"seconds": [second(NOW_S - 1, response_ms_p99=0.0, response_ms_p50=0.0, rate_per_s=0.0, lag_ms_p99=None)]},
+    ],
+)  # fmt: skip
+def test_a_live_file_of_anybody_breaks_nothing(tmp_path: Path, said: dict[str, Any]) -> None:
+    assert moment(tmp_path, **said).block == "–"
+
+
+def test_the_health_of_nodes(tmp_path: Path) -> None:
+    well = {"node_cpu_user_cores": 0.5, "node_cpu_system_cores": 0.25, "node_memory_rss_bytes": 2**30}
+    nodes = {
+        "n1": {"t_s": NOW_S - 1, "values": well},
+        "n2": {"t_s": NOW_S - 30, "values": well},
+        "n3": {"t_s": NOW_S, "values": {**well, "node_throttled_fraction": 0.4, "node_memory_limit_hits": 3}},
+    }
+    one, two, three = moment(tmp_path, nodes=nodes).nodes
+    assert (one.cpu, one.memory, one.disk, one.state) == ("0.75 cores", "1,024 MiB", "–", "ok")
+    assert (two.state, two.trouble) == ("no reading for 30 s", True)
+    assert three.state == "held back by its CPU quota in 40 % of the periods; met its memory limit 3 times"
+
+
+def test_estimates_without_an_interval_have_no_width() -> None:
+    one = Estimate(value=3.0, n=1, unit="ms", method="one")
+    assert cells._half_percent(one) is None
+    assert cells._half_percent(None) is None

@@ -1,0 +1,374 @@
+"""Routes and refusals, over a real socket of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import re
+import shutil
+import socket
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from steelyard.model.errors import SteelyardError, StudyError
+from steelyard.serve import making, routes
+from steelyard.serve.making import Maker
+from steelyard.serve.stores import Shelf
+from steelyard.serve.web import CONNECTIONS, Server, allowed_names
+from steelyard.store import layout
+from tests.unit.serve.stores import a_record, write
+
+REPORT = (
+    '<!doctype html><head><meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+    "script-src 'sha256-x'; base-uri 'none'\"></head><title>report</title>"
+)
+FAKE = """
+import pathlib, sys, time
+kind, store, into = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+if (store / "slow").exists():
+    time.sleep(60)
+if (store / "fail").exists():
+    sys.exit("it has no <sealed> trial")
+(into / "report.html").write_text(sys.argv[4])
+files = {"tables": ("trials.csv", "a b.csv", "trials.md"), "figures": ("m.svg", "m.pdf", "captions.txt")}
+for folder, names in files.items():
+    (into / folder).mkdir()
+    for name in names:
+        (into / folder / name).write_text(name)
+"""
+
+
+@dataclass
+class Served:
+    """A server, and what it serves."""
+
+    root: Path
+    server: Server
+    maker: Maker
+    complaints: list[str]
+
+    def ask(
+        self, path: str, method: str = "GET", headers: Mapping[str, str] | None = None
+    ) -> tuple[int, http.client.HTTPMessage, str]:
+        """One request on a connection of its own."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
+        try:
+            connection.request(method, path, headers=dict(headers or {}))
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read().decode("utf-8")
+        finally:
+            connection.close()
+
+    def raw(self, request: bytes) -> bytes:
+        """What comes back for these bytes until the connection is closed."""
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=30) as connection:
+            connection.sendall(request)
+            found = b""
+            while more := connection.recv(65536):
+                found += more
+            return found
+
+    def made(self, name: str, what: str) -> str:
+        """Where something is, once it is made."""
+        for _ in range(600):
+            status, _, text = self.ask(f"/s/{name}/{what}?now=1")
+            if status == 200:
+                return text
+            found = re.search(r'data-poll="(/api/s/[^"]+)"', text)
+            if found is None:
+                return text
+            threading.Event().wait(0.05)
+        raise AssertionError("it was never made")
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    """A server of the test's own."""
+    with serving(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One server for all tests that change nothing."""
+    with serving(tmp_path_factory.mktemp("served")) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def serving(tmp_path: Path) -> Iterator[Served]:
+    root = tmp_path / "root"
+    write(root / "s", [a_record(0)])
+    (tmp_path / "secret").write_text("secret")
+    write(tmp_path / "outside", [a_record(0)])
+    shelf, complaints = Shelf(root), list[str]()
+    maker = Maker(
+        lambda kind, store, into: [sys.executable, "-c", FAKE, kind, str(store), str(into), REPORT],
+        tmp_path / "scratch",
+    )
+    with Server("127.0.0.1", 0, routes.Routes(shelf, maker).answer, complaints.append) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        yield Served(root, server, maker, complaints)
+        server.shutdown()
+        thread.join(10)
+    shelf.close()
+    maker.close()
+    assert complaints == []
+
+
+def test_pages_have_every_header_that_keeps_others_out(untouched: Served) -> None:
+    for path in ("/", "/s/s", "/api/stores", "/api/s/s", "/assets/serve.js", "/nothing"):
+        _, headers, _ = untouched.ask(path)
+        policy = headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "no-referrer"
+        assert headers["Cache-Control"] == "no-store"
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert "Access-Control-Allow-Origin" not in headers
+        assert "Python" not in str(headers)
+
+
+def test_the_list_and_a_study(untouched: Served) -> None:
+    status, _, text = untouched.ask("/")
+    assert status == 200
+    assert 'href="/s/s"' in text
+    status, _, text = untouched.ask("/s/s")
+    assert status == 200
+    assert "does the laboratory work?" in text
+    assert "<script>" not in text
+    assert "style=" not in text
+    assert "//" not in re.sub(r"<!doctype html>", "", text).replace("://www.w3.org", "")
+
+
+def test_news_leave_out_what_the_page_has(served: Served) -> None:
+    news = json.loads(served.ask("/api/s/s")[2])
+    assert all(part["html"] is not None for part in news["parts"])
+    have = ".".join(part["hash"] for part in news["parts"])
+    again = json.loads(served.ask(f"/api/s/s?have={have}")[2])
+    assert [part["html"] for part in again["parts"]] == [None] * len(news["parts"])
+    write(served.root / "s", [a_record(0), a_record(1)])
+    for _ in range(100):
+        later = json.loads(served.ask(f"/api/s/s?have={have}")[2])
+        if any(part["html"] for part in later["parts"]):
+            break
+        threading.Event().wait(0.05)
+    assert {part["name"] for part in later["parts"] if part["html"]} >= {"head", "cells"}
+
+
+def test_a_head_has_no_body(untouched: Served) -> None:
+    status, headers, text = untouched.ask("/s/s", "HEAD")
+    assert (status, text) == (200, "")
+    assert int(headers["Content-Length"]) > 1000
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+def test_nothing_can_be_changed(untouched: Served, method: str) -> None:
+    status, headers, _ = untouched.ask("/s/s", method)
+    assert (status, headers["Allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", "", "[::1]",
+     "0.0.0.0:{port}", "127.0.0.1:{port}@evil.example", "127.0.0.2:{port}"],
+)  # fmt: skip
+def test_other_names_are_refused(untouched: Served, name: str) -> None:
+    status, _, text = untouched.ask("/", headers={"Host": name.format(port=untouched.server.port)})
+    assert status == 421
+    assert "evil" not in text
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1:{port}", "localhost:{port}", "LOCALHOST:{port}", "[::1]:{port}"])
+def test_own_names_are_served(untouched: Served, name: str) -> None:
+    assert untouched.ask("/", headers={"Host": name.format(port=untouched.server.port)})[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("request_text", "status"),
+    [
+        ("GET / HTTP/1.1\r\n\r\n", 421),
+        ("GET / HTTP/1.1\r\nHost: {own}\r\nHost: evil.example\r\n\r\n", 421),
+        ("GET / HTTP/1.0\r\n\r\n", 421),
+        ("GET http://{own}/ HTTP/1.1\r\nHost: {own}\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: {own}\r\nContent-Length: 5\r\n\r\nGET /", 400),
+        ("GET / HTTP/1.1\r\nHost: {own}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: {own}\r\nSec-Fetch-Site: cross-site\r\n\r\n", 403),
+        ("BREW / HTTP/1.1\r\nHost: {own}\r\n\r\n", 501),
+        ("nonsense\r\n\r\n", 400),
+        ("GET /" + "a" * 70000 + " HTTP/1.1\r\n\r\n", 414),
+    ],
+)
+def test_odd_requests_are_refused(untouched: Served, request_text: str, status: int) -> None:
+    own = f"127.0.0.1:{untouched.server.port}"
+    found = untouched.raw(request_text.format(own=own).encode() if "{own}" in request_text else request_text.encode())
+    # The last has no version that headers could go with.
+    head = found if found.startswith(b"HTTP/") else b"HTTP/1.1 400 "
+    assert head.split(b" ")[1] == str(status).encode()
+    assert b"<" not in found.split(b"\r\n\r\n", 1)[-1]
+    assert b"nosniff" in found or not found.startswith(b"HTTP/")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/s/..", "/s/../outside", "/s/%2e%2e", "/s/%2e%2e%2foutside", "/s/..%2foutside", "/s/s/..%2f..%2fsecret",
+     "/s/s/tables/1/..%2f..%2fsecret", "/s/s/tables/1/%2fetc%2fpasswd", "/assets/..%2fbase.html.j2",
+     "/assets/base.html.j2", "/assets/", "/s/", "/s/S", "/s/%00", "/s/s%00", "/s/%ff", "/api", "/api/s/no",
+     "/s/s/made/1", "/api/s/s/made/99/report", "/api/s/s/made/x/report", "/api/s/s/made/²/report",
+     "/api/s/s/made/1/other", "/s/s/study.json", "/s/s/.live.json", "/.lock", "/s/s/tables/1", "/secret"],
+)  # fmt: skip
+def test_only_what_was_found_is_served(untouched: Served, path: str) -> None:
+    answer = untouched.raw(f"GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{untouched.server.port}\r\n\r\n".encode())
+    assert answer.split(b" ")[1] in (b"404", b"303")
+    assert b"secret" not in answer.replace(path.encode(), b"")
+
+
+def test_the_report_its_tables_and_figures(served: Served) -> None:
+    assert served.made("s", "report") == REPORT
+    _, headers, _ = served.ask("/s/s/report")
+    policy = headers["Content-Security-Policy"]
+    assert policy == "default-src 'none'; script-src 'sha256-x'; base-uri 'none'; frame-ancestors 'none'"
+    text = served.made("s", "tables")
+    assert [re.sub(r"/\d+/", "/N/", href) for href in re.findall(r'href="(/s/s/tables/[^"]+)"', text)] == [
+        "/s/s/tables/N/a%20b.csv", "/s/s/tables/N/trials.csv",
+    ]  # fmt: skip
+    _, headers, text = served.ask(re.findall(r'href="(/s/s/tables/[^"]+)"', text)[0])
+    assert (headers["Content-Type"], text) == ("text/csv; charset=utf-8", "a b.csv")
+    assert headers["Content-Disposition"].startswith('attachment; filename="s-a_b.csv"')
+    text = served.made("s", "figures")
+    (picture,) = re.findall(r'<img src="([^"]+)"', text)
+    _, headers, _ = served.ask(picture)
+    assert headers["Content-Type"] == "image/svg+xml"
+    assert "sandbox" in headers["Content-Security-Policy"]
+
+
+def test_a_report_is_made_once_for_each_state_of_the_store(served: Served) -> None:
+    served.made("s", "report")
+    again = served.maker.ask("s", "report", served.root / "s", "other state")
+    assert again.number == 2
+    served.made("s", "tables")
+    served.made("s", "report")
+    assert served.maker.ask("s", "report", served.root / "s", "other state").number == 2
+    assert served.maker.ask("s", "figures", served.root / "s", "other state").number == 3
+
+
+def test_what_cannot_be_made_says_why(served: Served) -> None:
+    (served.root / "s" / "fail").touch()
+    served.ask("/s/s/report")
+    for _ in range(600):
+        news = json.loads(served.ask("/api/s/s/made/1/report")[2])
+        if news["say"] == "it could not be made":
+            break
+        threading.Event().wait(0.05)
+    assert "it has no &lt;sealed&gt; trial" in news["parts"][0]["html"]
+    assert news["go"] == ""
+    (served.root / "s" / "fail").unlink()
+    assert served.made("s", "report") == REPORT
+
+
+def test_other_requests_go_on_while_a_report_is_made_and_the_end_ends_it(served: Served) -> None:
+    (served.root / "s" / "slow").touch()
+    status, _, text = served.ask("/s/s/report")
+    assert status == 202
+    assert "Making the report" in text
+    assert served.ask("/s/s")[0] == 200
+    assert "Its turn comes" in served.ask("/s/s/figures")[2]
+    served.maker.close()
+    assert served.maker.ask("s", "report", served.root / "s", "x").state == "waiting"
+
+
+def test_too_much_that_waits_is_refused(served: Served) -> None:
+    (served.root / "s" / "slow").touch()
+    served.ask("/s/s/report")
+    for place in range(making.WAITING + 2):
+        with contextlib.suppress(OverflowError):
+            served.maker.ask("s", "report", served.root / "s", f"state {place}")
+    (served.root / "s" / layout.EVENTS).write_text('{"t_s": 1, "event": "interrupted"}\n')
+    for _ in range(100):
+        status, _, text = served.ask("/s/s/report")
+        if status == 503:
+            break
+        threading.Event().wait(0.05)
+    assert "try again" in text
+
+
+def test_of_a_study_in_progress_a_report_is_asked_for_twice(served: Served) -> None:
+    write(served.root / "t", [a_record(0)], live={"t_s": 4e9})
+    status, _, text = served.ask("/s/t/report")
+    assert status == 200
+    assert 'href="/s/t/report?now=1"' in text
+    assert served.made("t", "report") == REPORT
+
+
+def test_stores_without_a_report(served: Served) -> None:
+    write(served.root / "none")
+    (served.root / "none" / "study.json").touch()
+    write(served.root / "newer", [a_record(0)])
+    (served.root / "newer" / "study.json").write_text('{"format": 2}')
+    assert "no sealed trial yet" in served.ask("/s/none/report")[2]
+    assert "format 2" in served.ask("/s/newer/report")[2]
+    assert served.ask("/s/newer")[0] == 200
+    assert "cannot be read" in served.ask("/")[2]
+
+
+def test_a_store_that_goes_is_missed_and_one_that_comes_is_found(served: Served) -> None:
+    assert served.ask("/api/s/s")[0] == 200
+    shutil.move(served.root / "s", served.root / "odd <name> & 'more'")
+    status, _, text = served.ask("/api/s/s")
+    assert (status, json.loads(text)["message"]) == (404, "There is no store of this name here now.")
+    _, _, text = served.ask("/")
+    (href,) = re.findall(r'<h2><a href="([^"]+)"', text)
+    assert "odd <name>" not in text
+    assert served.ask(href)[0] == 200
+    shutil.rmtree(served.root)
+    assert "There is no store here: the folder is not there" in served.ask("/")[2]
+
+
+def test_texts_of_a_store_are_no_markup(served: Served) -> None:
+    study = json.loads((served.root / "s" / "study.json").read_text())
+    study["study"]["question"] = study["study"]["title"] = "<img src=x onerror=alert(1)>"
+    (served.root / "s" / "study.json").write_text(json.dumps(study))
+    live = {"format": 1, "t_s": 4e9, "waiting": "<script>1</script>", "nodes": {"<b>": {}}}
+    (served.root / "s" / layout.LIVE).write_text(json.dumps(live))
+    for path in ("/", "/s/s", "/api/s/s"):
+        text = served.ask(path)[2]
+        assert "<img" not in text
+        assert "<script>1" not in text
+        assert "<b>&" not in text
+        assert 'data-key="<b>"' not in text
+
+
+def test_a_crowd_is_turned_away(served: Served) -> None:
+    crowd = [socket.create_connection(("127.0.0.1", served.server.port)) for _ in range(CONNECTIONS + 8)]
+    try:
+        crowd[-1].settimeout(30)
+        assert crowd[-1].recv(1) == b""
+    finally:
+        for one in crowd:
+            one.close()
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.2", "localhost", "", "example.org", "127.0.0.2"])
+def test_other_addresses_are_refused_in_plain_words(address: str) -> None:
+    with pytest.raises(StudyError, match="on this machine only") as caught:
+        Server(address, 0, lambda target: routes.Answer(routes.HTTPStatus.OK, "", b""), print)
+    assert "127.0.0.1 or ::1" in caught.value.hint
+
+
+def test_a_taken_port_is_an_error_for_people(untouched: Served) -> None:
+    with pytest.raises(SteelyardError, match=f"port {untouched.server.port} of 127.0.0.1 cannot be had") as caught:
+        Server("127.0.0.1", untouched.server.port, lambda target: routes.Answer(routes.HTTPStatus.OK, "", b""), print)
+    assert "--port 0" in caught.value.hint
+
+
+def test_names_of_this_machine() -> None:
+    assert allowed_names(80) == {"127.0.0.1:80", "[::1]:80", "localhost:80"}
