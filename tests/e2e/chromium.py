@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-ANSWER_S = 60.0
+ANSWER_S = 180.0
+"""A limit for a machine that is very slow."""
 RENUMBER = """
 import fcntl, os, sys
 high = [fcntl.fcntl(int(one), fcntl.F_DUPFD, 10) for one in sys.argv[1:3]]
@@ -23,6 +24,10 @@ os.execvp(sys.argv[3], sys.argv[3:])
 """
 """The browser reads descriptor 3 and writes descriptor 4."""
 QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic")
+
+
+class Between(AssertionError):
+    """One page has gone, and the next is not there yet."""
 
 
 class Tab:
@@ -53,6 +58,8 @@ class Tab:
         while True:
             answer = self._next()
             if answer.get("id") == self._last:
+                if "context" in str(answer.get("error", "")) or "navigated" in str(answer.get("error", "")):
+                    raise Between(f"{method}: {answer['error']}")
                 assert "error" not in answer, f"{method}: {answer['error']}"
                 return dict(answer.get("result", {}))
             if answer.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
@@ -79,9 +86,15 @@ class Tab:
     def until(self, expression: str) -> None:
         """Wait until an expression is true."""
         end = time.monotonic() + ANSWER_S
-        while not self.value(expression):
+        while not self._true(expression):
             assert time.monotonic() < end, f"never true: {expression}"
             time.sleep(0.05)
+
+    def _true(self, expression: str) -> bool:
+        try:
+            return bool(self.value(expression))
+        except Between:
+            return False
 
     def key(self, name: str) -> None:
         """Press and release a key."""

@@ -129,8 +129,10 @@ def analyse(
         scaling=scaling(
             frame, response, size, is_open=study.load.is_open or "load.schedule" in frame.factors, confidence=confidence
         ),
-        overall=overall.overall(frame, response, confidence),
-        main_effects=overall.main_effects(frame, response, _fraction(frame, study), confidence),
+        overall=noise.averages(overall.overall(frame, response, confidence), frame, floors),
+        main_effects=noise.averages(
+            overall.main_effects(frame, response, _fraction(frame, study), confidence), frame, floors
+        ),
         parts=tuple(parts),
     )
     results = results.model_copy(update={"law_choices": choices(results.laws)})

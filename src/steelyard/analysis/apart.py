@@ -15,8 +15,8 @@ Kind = Literal["asked", "setting", "limit", "version", "machine", "system", "sit
 Facts = Mapping[str, Mapping[str, str]]
 """Name of a node, `system:<node>` or `machine` to its facts."""
 
-PASSING = frozenset({"address", "network", "memory_available_mb", "setting initial_token"})
-"""Facts that differ from start to start, or node to node, of the same thing."""
+PASSING = frozenset({"address", "network", "memory_available_mb", "setting initial_token", "seed", "peers"})
+"""Facts that differ from start to start, or node to node, of the same thing, or follow from the number of nodes."""
 SYSTEM = "system:"
 _LEASE = re.compile(r"/nodes/[0-9a-f]{6,}/n\d+")
 _ADDRESSES = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[,; ]+(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?)*")

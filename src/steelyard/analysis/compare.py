@@ -25,6 +25,7 @@ LESS_IS_FASTER = frozenset(
 MORE_IS_FASTER = frozenset({"throughput_per_s"})
 WORKLOADS = frozenset({"workload", "workload.name"})
 FEWEST_STARTS = 2
+NOTHING_VARIES = "nothing varies between starts"
 
 
 def baseline_of(levels: Sequence[Level]) -> Level:
@@ -140,6 +141,9 @@ def ratio_between(
 
 def _ratio(found: tuple[float, float, float], n: int, confidence: float, method: str) -> Estimate:
     centre, half, degrees = found
+    if half == 0:  # Percentiles come in steps of a histogram: few equal values are no proof that nothing varies.
+        why = f"{method}; no interval: {NOTHING_VARIES}"
+        return Estimate(value=math.exp(centre), confidence=confidence, n=n, unit="", method=why)
     shown = f"{degrees:.0f}" if degrees == round(degrees) else f"{degrees:.1f}"
     return Estimate(
         value=math.exp(centre),
@@ -198,8 +202,9 @@ def sentence(
     low, high = change.low, change.high
     if low is None or high is None:
         return (
-            f"{about}: {LABELS[response]} {signed(change.value)}% in these trials; fewer than two starts a level, so "
-            "there is neither interval nor verdict"
+            f"{about}: {LABELS[response]} {signed(change.value)}% in these trials; "
+            f"{NOTHING_VARIES if NOTHING_VARIES in change.method else 'fewer than two starts a level'}, so there is "
+            "neither interval nor verdict"
         )
     if verdict == "undecided":
         return f"{about}: undecided: [{signed(low)}, {signed(high)}]% includes 0" + (f"; {would}" if would else "")

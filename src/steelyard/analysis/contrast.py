@@ -215,9 +215,7 @@ def speedups(frame: TrialFrame, response: str, confidence: float = 0.95) -> tupl
     return tuple(found)
 
 
-def _speedup(
-    found: Samples, response: str, confidence: float, of: tuple[str, Level, Level, Treatment]
-) -> Speedup:
+def _speedup(found: Samples, response: str, confidence: float, of: tuple[str, Level, Level, Treatment]) -> Speedup:
     factor, baseline, level, others = of
     below, above = (found.baseline, found.level) if response in MORE_IS_FASTER else (found.level, found.baseline)
     n = len(below) + len(above)

@@ -190,13 +190,13 @@ LAW_CHOICE = (
 
 VARIANCE = (
     Column("together", "all treatments at once, each about its own mean", pl.Boolean),
-    *OF_RESPONSE,
+    Column("response", "response, as named in the store", pl.String),
     Column("n", "used trials", pl.Int64),
     Column("starts", "starts of a cluster", pl.Int64),
     Column("blocks", "blocks", pl.Int64),
-    Column("between_blocks", f"standard deviation between blocks, {OF_UNIT}; together: a fraction", ESTIMATE),
-    Column("between_starts", f"standard deviation between starts, {OF_UNIT}; together: a fraction", ESTIMATE),
-    Column("within_starts", f"standard deviation within starts, {OF_UNIT}; together: a fraction", ESTIMATE),
+    Column("between_blocks", "coefficient of variation between blocks, as a fraction", ESTIMATE),
+    Column("between_starts", "coefficient of variation between starts, as a fraction", ESTIMATE),
+    Column("within_starts", "coefficient of variation between the trials of a start, as a fraction", ESTIMATE),
     Column("icc", "variance between starts / (it + that within starts), without unit", ESTIMATE),
     Column("advice", "what would narrow the interval of a mean", pl.String),
     Column("note", "why a component is missing", pl.String),

@@ -292,13 +292,14 @@ class PartMean(Value):
 
 
 class VarianceComponents(Value):
-    """Where the spread of a response comes from: blocks, starts, the trials of a start. Standard deviations."""
+    """Where the spread of a response comes from: blocks, starts, the trials of a start.
+
+    Coefficients of variation (fractions), on logarithms."""
 
     treatment: dict[str, Level]
     together: bool
-    """All treatments at once, each about its own mean, as coefficients of variation (fractions)."""
+    """All treatments at once, each about its own mean."""
     response: str
-    unit: str
     n: int
     """Used trials."""
     starts: int
@@ -357,7 +358,7 @@ class NoiseFloor(Value):
     control_trials: int
     """Valid control trials of this study."""
     blocks: int
-    """Starts of identical systems with two used trials or more."""
+    """Starts of identical systems that the first source of the main response rests on."""
     cv: Estimate | None = None
     """Coefficient of variation within a start of the main response, as a fraction."""
     floors: tuple[ResponseFloor, ...] = ()

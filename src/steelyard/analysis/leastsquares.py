@@ -1,4 +1,4 @@
-"""Linear least squares to as many digits as the data deserve: several numbers at once, and polynomials.
+"""Linear least squares to as many digits as the data deserve: several numbers at once.
 
 Modified Gram and Schmidt, twice, in numpy's longest float (A. Bjorck, Numerical Methods for Least Squares Problems,
 SIAM 1996, section 2.4). statsmodels' OLS, in double precision, keeps no digit of NIST's data set Filip and ten of
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 Numbers = np.ndarray[Any, Any]
 
@@ -44,11 +43,6 @@ class Coefficients:
     vary."""
     n: int
 
-    def p(self, index: int) -> float | None:
-        """Two-sided p of coefficient = 0, t with `degrees`; None without an error."""
-        error = self.std_errors[index]
-        return float(2 * stats.t.sf(abs(self.values[index]) / error, self.degrees)) if error > 0 else None
-
 
 def least_squares(columns: Sequence[Sequence[float]], y: Sequence[float], constant: bool = True) -> Coefficients:
     """y = b0 + b1 x1 + ... ; `columns` are the x, each as long as y; the constant comes first in the result.
@@ -59,13 +53,6 @@ def least_squares(columns: Sequence[Sequence[float]], y: Sequence[float], consta
     parts = [np.ones(len(target), dtype=LONG)] if constant else []
     design = np.column_stack([*parts, *(np.asarray(one, dtype=LONG) for one in columns)])
     return _solve(design, target, constant)
-
-
-def polynomial(x: Sequence[float], y: Sequence[float], degree: int, constant: bool = True) -> Coefficients:
-    """y = b0 + b1 x + b2 x^2 + ... + b(degree) x^degree; as `least_squares`. Powers are taken in the longest float."""
-    base = np.asarray(x, dtype=LONG)
-    design = np.column_stack([base**power for power in range(0 if constant else 1, degree + 1)])
-    return _solve(design, np.asarray(y, dtype=LONG), constant)
 
 
 def _solve(design: Numbers, y: Numbers, constant: bool) -> Coefficients:

@@ -15,7 +15,7 @@ FACTORLESS = frozenset({"overall", "main_effect"})
 
 MERIT_TITLES: Mapping[str, str] = {
     "percentile": "Percentiles of response time within each trial",
-    "scaling": "Speed-up and efficiency against the smallest size, by {response}",
+    "scaling": "Speed-up and efficiency against the smallest size",
     "overall": "Each level against its baseline over all other factors: geometric means of ratios of {response}",
     "main_effect": "Effects of the factors of a fractional design on {response}, with their aliases",
     "merit": "Throughput, cost and energy of each treatment",

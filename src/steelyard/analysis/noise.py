@@ -10,7 +10,8 @@ are tried within the same starts have no s_b in their ratio. v is a linear combi
 degrees of freedom by Satterthwaite (F. E. Satterthwaite, Biometrics Bulletin 2(6), 1946); so exp(t(f) sqrt(v)) - 1 is
 the change that 95% of such comparisons stay below: a prediction interval around no change (G. J. Hahn, W. Q. Meeker,
 Statistical Intervals, 1991, section 4.8). With equal numbers as in the study of identical systems it is exact for
-normal logarithms; the tests simulate it. Where a start has more trials than in that study, and f comes out below
+normal logarithms of start means; the tests simulate it, and docs/reference/numbers.md says what is left of it where
+trials differ by more than 40%. Where a start has more trials than in that study, and f comes out below
 LEAST_DEGREES because starts hardly differ more than their trials, the floor is that of as many trials as there.
 """
 
@@ -21,16 +22,18 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import polars as pl
 from scipy import stats
 
-from steelyard.analysis import estimates, variance
-from steelyard.analysis.compare import head, ratio_between, signed
+from steelyard.analysis import decide, estimates, variance
+from steelyard.analysis.compare import head, percent, ratio_between, signed
 from steelyard.analysis.decide import number
 from steelyard.analysis.findings import FloorSource, NoiseFloor, ResponseFloor
 from steelyard.analysis.frame import RESPONSES, TrialFrame
-from steelyard.analysis.results import UNITS, Comparison
+from steelyard.analysis.merits import MainEffect, Overall
+from steelyard.analysis.results import UNITS, Comparison, Treatment
 from steelyard.analysis.summary import start_means
 from steelyard.analysis.variance import Stratum
 from steelyard.model.base import Value
@@ -39,6 +42,7 @@ from steelyard.model.noise import Circumstances, FoundFloor, KeptFloor, Spread, 
 from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Study
 from steelyard.model.trial import TrialRecord
 
+Average = TypeVar("Average", Overall, MainEffect)
 LEAST_DEGREES = 5
 """A spread that rests on fewer degrees of freedom is no floor: by t it would swallow every change."""
 ALL = tuple(name for name in RESPONSES if name not in {"operations", "errors", "not_found"})
@@ -249,16 +253,40 @@ def judged(comparisons: Sequence[Comparison], frame: TrialFrame, floors: Floors)
     return tuple(_judged(one, frame, floors) for one in comparisons)
 
 
-def _judged(one: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
+def averages(effects: Sequence[Average], frame: TrialFrame, floors: Floors) -> tuple[Average, ...]:
+    """Effects over several treatments, held against the floor of all their starts and trials: identical systems would
+    differ by no more if the treatments were balanced, as the designs make them."""
+    return tuple(_averaged(one, frame, floors) for one in effects)
+
+
+def _averaged(one: Average, frame: TrialFrame, floors: Floors) -> Average:
+    if one.ratio is None or one.verdict not in decide.DIFFERENT:
+        return one
+    floor = _floor_of(one, {}, frame, floors)
+    if floor is None or not within_noise(one.ratio, floor.percent):
+        return one
+    why = noise_words(percent(one.ratio), floor).removeprefix("undecided: ")
+    said = one.sentence.replace(f": {one.verdict}: ", ": undecided: ", 1)
+    return one.model_copy(update={"verdict": "undecided", "sentence": f"{said}; {why}"})
+
+
+def _floor_of(
+    one: Comparison | Overall | MainEffect, others: Treatment, frame: TrialFrame, floors: Floors
+) -> Floor | None:
+    """By the starts and trials of both levels; `others`: levels of other factors that they are fixed to."""
     a, b = (
-        {start: n for start, _, n in start_means(frame.values(one.response, {**one.others, one.factor: level}),
+        {start: n for start, _, n in start_means(frame.values(one.response, {**others, one.factor: level}),
                                                  one.response)}
         for level in (one.baseline, one.level)
     )  # fmt: skip
     both = [start for start in a if start in b] if one.factor not in frame.hard else []
     paired = len(both) > 1
     counts = ([a[start] for start in both], [b[start] for start in both]) if paired else (a.values(), b.values())
-    floor = floors.of(one.response, list(counts[0]), list(counts[1]), paired)
+    return floors.of(one.response, list(counts[0]), list(counts[1]), paired)
+
+
+def _judged(one: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
+    floor = _floor_of(one, one.others, frame, floors)
     if floor is None:
         return one
     known = {"floor_percent": floor.percent, "floor_source": floor.words}
@@ -279,17 +307,23 @@ def noise_floor(
     """
     same = study is not None and study.design.kind == "same"
     rows = [one for name in ALL for one in _of_response(frame, name, floors, study, same)]
-    over_starts = any(len(frame.factors[name]) > 1 for name in frame.hard)
+    varied = {name for name, levels in frame.factors.items() if len(levels) > 1}
+    ways = [paired for paired, some in ((False, varied & set(frame.hard)), (True, varied - set(frame.hard))) if some]
     mine = [one for one in rows if one.response == response]
-    speaking = [one for one in mine if (one.floor_percent if over_starts else one.floor_paired_percent) is not None]
-    main = speaking[0] if speaking else None
+    main, paired = next(
+        ((one, way) for way in ways or [True] for one in mine if _of_way(one, way) is not None), (None, False)
+    )
     controls = frame.data.filter(pl.col("used") & pl.col("control")).height
     differing = tuple(differing) if main is not None and main.source == "kept floor" else ()
     return NoiseFloor(
         source=main.source if main else "none", control_trials=controls, blocks=mine[0].starts if mine else 0,
         cv=mine[0].within_cv if mine else None, floors=tuple(rows), unlike=differing,
-        sentence=_sentence(main, mine, floors, over_starts) + _beside(differing),
+        sentence=_sentence(main, mine, floors, paired, alone=paired and False in ways) + _beside(differing),
     )  # fmt: skip
+
+
+def _of_way(one: ResponseFloor, paired: bool) -> Estimate | None:
+    return one.floor_paired_percent if paired else one.floor_percent
 
 
 def _of_response(
@@ -347,17 +381,22 @@ def _pairs(frame: TrialFrame, response: str, confidence: float) -> dict[str, obj
     }
 
 
-def _sentence(main: ResponseFloor | None, mine: Sequence[ResponseFloor], floors: Floors, over_starts: bool) -> str:
+def _sentence(
+    main: ResponseFloor | None, mine: Sequence[ResponseFloor], floors: Floors, paired: bool, *, alone: bool
+) -> str:
+    """`alone`: levels on starts of their own were compared too, and have no floor."""
     if main is None:
         why = [f"{one.source} of {one.starts} starts: too few" for one in mine if one.source != "none"]
         why += [floors.found.why] if floors.found.why else []
-        return f"Verdicts were judged against no noise floor: {'; '.join(why) or 'this response has none'}."
-    floor = main.floor_percent if over_starts else main.floor_paired_percent
-    what = "on starts of their own" if over_starts else "tried within the same starts"
+        told_why = "; ".join(why) or "this response has none"
+        return f"Verdicts on two levels were judged against no noise floor: {told_why}."
+    floor = _of_way(main, paired)
+    what = "tried within the same starts" if paired else "on starts of their own"
     where = "This study compares identical systems"
     if main.source != "this study":
         spread, source = next((one, of) for one, of in floors.spreads(main.response) if of == main.source)
-        where = f"Verdicts were judged against the noise floor of this machine ({floors.words(source, spread)})"
+        where = "Verdicts on two levels were judged against the noise floor of this machine "
+        where += f"({floors.words(source, spread)})"
     sizes = f"{main.level_starts} starts of {main.level_trials} trials a level, {what}"
     said = f"{where}: {floors.confidence:.0%} of comparisons of identical systems with {sizes}, stay below "
     said += f"{number(floor.value if floor else 0.0)}%"
@@ -365,7 +404,7 @@ def _sentence(main: ResponseFloor | None, mine: Sequence[ResponseFloor], floors:
         said += f"; trials of one start differ by a coefficient of variation of {100 * main.within_cv.value:.2g}%"
     if main.between_cv is not None:
         said += f", starts by {100 * main.between_cv.value:.2g}%"
-    return f"{said}."
+    return f"{said}." + (" Levels on starts of their own were judged against none." if alone else "")
 
 
 def _beside(differing: Sequence[str]) -> str:

@@ -53,11 +53,12 @@ def _over_the_study(results: Results) -> list[str]:
         more = f", and {len(together.changes) - 1} more" if len(together.changes) > 1 else ""
         at = f" {first.at_h:.1f} h into the study" if first.at_h is not None else ""
         return [
-            f"All treatments changed their level after start {first.after} of {together.n}{at}: {_size(first)}{more}. "
-            "Look what happened then; randomised blocks keep it out of the comparisons, but not out of the intervals."
+            f"Over all treatments together the level changed after start {first.after} of {together.n}{at}: "
+            f"{_size(first)}{more}. Look what happened then; randomised blocks keep it out of the comparisons, but "
+            "not out of the intervals."
         ]
     if together is not None and together.verdict == "drifting":
-        return [f"All treatments drifted over the study: {together.detail}."]
+        return [f"Over all treatments together the level drifted: {together.detail}."]
     moved = [one for one in results.courses if not one.together and one.changes]
     if not moved:
         return []
@@ -104,10 +105,7 @@ def _spread(components: Sequence[VarianceComponents], response: str) -> list[str
     one = next((one for one in mine if one.together), mine[0] if len(mine) == 1 else None)
     if one is None or one.between_starts is None or one.within_starts is None:
         return []
-    if one.together:
-        between, within = (f"{100 * part.value:.2g}%" for part in (one.between_starts, one.within_starts))
-    else:
-        between, within = (f"{part.value:.3g} {one.unit}" for part in (one.between_starts, one.within_starts))
+    between, within = (f"{100 * part.value:.2g}%" for part in (one.between_starts, one.within_starts))
     return [
         f"Standard deviation of {LABELS[response]}: {between} between starts, {within} between the trials of a start; "
         f"{one.advice}."

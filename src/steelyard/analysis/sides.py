@@ -124,7 +124,12 @@ def pair(a: Side, b: Side) -> Pairing:
 
 
 def _levels(side: Side) -> list[str]:
-    return [f"{name} {' '.join(str(level) for level in levels)}" for name, levels in side.frame.factors.items()]
+    """Factor and the levels that have a trial."""
+    tried = side.frame.treatments()
+    return [
+        f"{name} {' '.join(str(level) for level in levels if any(one.get(name) == level for one in tried))}"
+        for name, levels in side.frame.factors.items()
+    ]
 
 
 def _cells(side: Side, shared: Sequence[str], letter: str) -> dict[tuple[Level, ...], Treatment]:

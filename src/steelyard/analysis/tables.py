@@ -133,13 +133,16 @@ _COMPARISON = (
     Column("excluded", "trials (attempts) of both that were left out", pl.Int64),
     Column("more_starts", "where undecided: further starts a level that would decide, starts", pl.Int64),
     Column("more_s", "how long these would take by the study's pace, seconds", pl.Float64),
-    Column("p", "two-sided p that the ratio is 1, without unit", pl.Float64),
+    Column("p", "two-sided p of the test that the ratio is 1, without unit", pl.Float64),
     Column("p_holm", "the same, Holm's correction over the family, without unit", pl.Float64),
     Column("family", "comparisons of the family of Holm's correction", pl.Int64),
     Column("survives_holm", "whether a verdict of a difference survives Holm's correction", pl.Boolean),
     Column("within_noise", "the interval leaves 1 out but lies within the noise floor: undecided", pl.Boolean),
-    Column("floor_percent", "change that comparisons of identical systems, of as many starts and trials, stay below, %",
-           ESTIMATE),
+    Column(
+        "floor_percent",
+        "change that comparisons of identical systems, of as many starts and trials, stay below, %",
+        ESTIMATE,
+    ),
     Column("floor_source", "where that floor comes from", pl.String),
 )
 
@@ -157,7 +160,7 @@ _LAW = (
     Column("residual_sd", "standard deviation of residuals of the logarithm, without unit", ESTIMATE),
     Column("aicc", "corrected Akaike criterion, without unit; smaller is better", pl.Float64),
     Column("weight", "Akaike's weight among the laws of the same points, 0 to 1", pl.Float64),
-    Column("lack_of_fit_p", "p that the sizes' means lie on the law, without unit", pl.Float64),
+    Column("lack_of_fit_p", "p of the test that the sizes' means lie on the law, without unit", pl.Float64),
     Column("refusal", "why nothing was fitted", pl.String),
 )
 

@@ -25,7 +25,7 @@ from scipy import linalg, stats
 
 from steelyard.analysis.findings import VarianceComponents
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.results import UNITS, Treatment
+from steelyard.analysis.results import Treatment
 from steelyard.model.estimate import Estimate
 
 HARDLY = 0.05
@@ -268,7 +268,8 @@ def advice(found: Components, trials_a_start: float) -> str:
 def variance_components(
     frame: TrialFrame, responses: Sequence[str], confidence: float = 0.95
 ) -> tuple[VarianceComponents, ...]:
-    """Of each response: all treatments together, as coefficients of variation, then each treatment in its unit."""
+    """Of each response: all treatments together, each about its own mean, then each treatment by itself. Coefficients
+    of variation, on logarithms: in the response's unit the intervals cover 84% where trials differ by 25%."""
     return tuple(one for response in responses for one in _of_response(frame, response, confidence))
 
 
@@ -278,46 +279,32 @@ def _of_response(frame: TrialFrame, response: str, confidence: float) -> Iterato
         rows = rows.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in frame.names))
     treatments = frame.treatments()
     if len(treatments) > 1 and rows.height:
-        yield _together(frame, rows, response, confidence)
+        yield _row(rows, frame.names, response, {}, confidence)
     for treatment in treatments:
         rows = frame.values(response, treatment)
         if rows.height:
-            yield _alone(rows, response, treatment, confidence)
+            yield _row(rows, (), response, treatment, confidence)
 
 
-def _together(frame: TrialFrame, rows: pl.DataFrame, response: str, confidence: float) -> VarianceComponents:
-    """All treatments: the treatment is taken out, the rest compared on logarithms."""
-    positive = float(rows[response].cast(pl.Float64).min()) > 0  # type: ignore[arg-type]
-    if not positive:
-        starts, blocks = rows["start"].n_unique(), rows["block"].n_unique()
-        return VarianceComponents(
-            treatment={}, together=True, response=response, unit="", n=rows.height, starts=starts, blocks=blocks,
-            advice="", note="a value of 0 or less has no logarithm: no coefficients of variation",
-        )  # fmt: skip
-    labels = list(rows.select(frame.names).iter_rows())
+def _row(
+    rows: pl.DataFrame, names: Sequence[str], response: str, treatment: Treatment, confidence: float
+) -> VarianceComponents:
+    """The treatments that `names` tell apart are taken out; what is left is compared on logarithms."""
+    about: dict[str, Any] = {
+        "treatment": treatment, "together": bool(names), "response": response, "n": rows.height,
+        "starts": rows["start"].n_unique(), "blocks": rows["block"].n_unique(),
+    }  # fmt: skip
+    if float(rows[response].cast(pl.Float64).min()) <= 0:  # type: ignore[arg-type]
+        return VarianceComponents(**about, note="a value of 0 or less has no logarithm: no coefficients of variation")
     found = components(
         rows[response].cast(pl.Float64).log().to_list(), rows["start"].to_list(), blocks=rows["block"].to_list(),
-        treatments=labels, confidence=confidence,
+        treatments=list(rows.select(names).iter_rows()) if names else None, confidence=confidence,
     )  # fmt: skip
-    per_start = rows.height / max(rows.select("start", *frame.names).n_unique(), 1)
+    per_start = rows.height / max(rows.select("start", *names).n_unique(), 1)
     return VarianceComponents(
-        treatment={}, together=True, response=response, unit="", n=found.n, starts=found.starts, blocks=found.blocks,
+        **{**about, "starts": found.starts, "blocks": found.blocks},
         between_blocks=as_cv(found.between_blocks), between_starts=as_cv(found.between_starts),
         within_starts=as_cv(found.within_starts), icc=found.icc, advice=advice(found, per_start), note=_note(found),
-    )  # fmt: skip
-
-
-def _alone(rows: pl.DataFrame, response: str, treatment: Treatment, confidence: float) -> VarianceComponents:
-    unit = UNITS[response]
-    found = components(
-        rows[response].cast(pl.Float64).to_list(), rows["start"].to_list(), blocks=rows["block"].to_list(), unit=unit,
-        confidence=confidence,
-    )  # fmt: skip
-    return VarianceComponents(
-        treatment=treatment, together=False, response=response, unit=unit, n=found.n, starts=found.starts,
-        blocks=found.blocks, between_blocks=found.between_blocks, between_starts=found.between_starts,
-        within_starts=found.within_starts, icc=found.icc, advice=advice(found, found.n / found.starts),
-        note=_note(found),
     )  # fmt: skip
 
 

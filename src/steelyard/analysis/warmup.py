@@ -132,5 +132,5 @@ def steady(
     r = changes.likeness(means)
     found = changes.changes(means, r)
     verdict, detail = course.verdict_of(means, found, "second", r, each)
-    made = course.points_of(means, found, None, "seconds", confidence, each)
+    made = course.points_of(means, found, None, "seconds, counted as independent", confidence, each)
     return Steady.model_validate({**about, "verdict": verdict, "detail": detail, "likeness": r, "changes": made})

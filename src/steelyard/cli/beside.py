@@ -36,7 +36,6 @@ RICHARDSONS = (SUMMARY, "regression", "speedup")
 WORKLOAD = ("workload", "workload.name")
 PUBLISHED = {"platform": "raspberry-pi-2", "ram_gb": "1", "link": "ethernet"}
 """Which published cells to lay own ones beside, unless --b says."""
-SHARED_BY_ALL = ("version", "records", "operations", "threads", "platform")
 SHOWN = ("mean", "std", "50%")
 """Statistics of a summary on the screen; `--json` has all."""
 EXIT_AGREES, EXIT_OTHERWISE = 0, 1

@@ -88,6 +88,7 @@ def compare(asked: Asked, console: Console) -> int:
     )
     missing = [f"only {a.name} has {label(cell)}" for cell in found.only_a]
     missing += [f"only {b.name} has {label(cell)}" for cell in found.only_b]
+    missing += _in_both(first, second)
     if asked.as_json:
         print(json.dumps(_as_json(a, b, done, differ, said, missing), indent=1, ensure_ascii=False, allow_nan=False))
     else:
@@ -97,6 +98,16 @@ def compare(asked: Asked, console: Console) -> int:
     if asked.figure is not None:
         _figure(a, b, done, asked)
     return EXIT_DECIDED if all(one.verdict in DECIDED for one in done) else EXIT_UNDECIDED
+
+
+def _in_both(first: Opened, second: Opened) -> list[str]:
+    """A remark where stores were copied or merged: a trial is no second measurement of itself."""
+    if first.store.folder.resolve() == second.store.folder.resolve():
+        return []
+    of = ({(one.id, one.attempt, one.begun_s) for one in side.records} for side in (first, second))
+    same = len(next(of) & next(of))
+    what = "trial is" if same == 1 else "trials are"
+    return [f"{same} {what} in both stores and counted as independent: they cannot differ"] if same else []
 
 
 def _floors(one: Opened, side: Side, confidence: float) -> noise.Floors:

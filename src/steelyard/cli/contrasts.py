@@ -118,8 +118,13 @@ def effect(one: Contrast, *, interval: bool) -> str:
         return "-"
     ends = ""
     if interval and one.effect.low is not None and one.effect.high is not None:
-        ends = f" [{one.effect.low:+.2g}, {one.effect.high:+.2g}]"
-    return f"{one.effect.value:+.2g}{ends} {one.effect_words}"
+        ends = f" [{_plain(one.effect.low)}, {_plain(one.effect.high)}]"
+    return f"{_plain(one.effect.value)}{ends} {one.effect_words}"
+
+
+def _plain(effect: float) -> str:
+    """Two significant digits and a sign, without an exponent."""
+    return f"{effect:+.2g}" if abs(effect) < 99.5 else f"{effect:+,.0f}"
 
 
 def verdict_of(one: Contrast) -> str:
@@ -170,10 +175,10 @@ def _p_values(done: Sequence[Contrast]) -> str:
     if not known:
         return ""
     if len(known) == 1:
-        return f"p that there is no change: {_p(known[0].p)}"
+        return f"p of the test of no change: {_p(known[0].p)}"
     shown = "; ".join(f"{label(one.cell)}: {_p(one.p_holm)}" for one in known[:MOST_P])
     more = f"; {len(known) - MOST_P} more in --json" if len(known) > MOST_P else ""
-    return f"p that there is no change, Holm-corrected over these {known[0].family} comparisons: {shown}{more}"
+    return f"p of the tests of no change, Holm-corrected over these {known[0].family} comparisons: {shown}{more}"
 
 
 def _p(p: float | None) -> str:

@@ -61,8 +61,12 @@ def _said(floors: noise.Floors, study: Study, plan: Plan) -> str:
     return f"{LABELS[response]} of identical systems stays below {' and '.join(told_ways)} at {share} ({where})"
 
 
-def keep(folder: Path, console: Console) -> None:
-    """Keep what a study of identical systems found, and say so; say why not, if it is too little."""
+def keep(folder: Path, console: Console, *, scaled: bool = False) -> None:
+    """Keep what a study of identical systems found, and say so; say why not, if it is too little. One that was tried
+    with `--scale` (`scaled`) says nothing of the trials that studies have."""
+    if scaled:
+        console.print("no noise floor is kept of a study with --scale", highlight=False)
+        return
     store = Store(folder)
     records, study = store.trials(), store.study
     frame = frame_of(records, study)

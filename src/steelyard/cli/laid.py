@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from steelyard.analysis import estimates
@@ -15,6 +15,7 @@ from steelyard.analysis.resources import SAMPLED, SHARED, sampled
 from steelyard.analysis.results import UNITS, label
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
+from steelyard.model.percentile import response_of
 from steelyard.model.study import Level
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.reference.beside import Beside
@@ -77,29 +78,29 @@ def _own(ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], wanted: se
         if not records:
             continue
         name = label(treatment)
-        for response in sorted(wanted & {*RESPONSES, *SAMPLED}):
-            by_start: dict[str, list[float]] = {}
-            for one in records:
-                value = _value(ours, one, response)
-                if value is not None:
-                    by_start.setdefault(one.start, []).append(value)
-            if by_start:
-                values[name, response] = by_start
+        for one in records:
+            for response, value in _values(ours, one, wanted):
+                values.setdefault((name, response), {}).setdefault(one.start, []).append(value)
         numbers = _numbers(name, values, ours.study.analysis.confidence)
         found.append(Own(name, facets(ours, records), len(records), numbers, _shared(records)))
     return found, values
 
 
-def _value(ours: Opened, record: TrialRecord, response: str) -> float | None:
-    if response in RESPONSES:
-        value = getattr(record.responses, response)
-        return None if value is None else float(value)
+def _values(ours: Opened, record: TrialRecord, wanted: Set[str]) -> Iterator[tuple[str, float]]:
+    """Of a trial every response that is wanted and that it has; its samples are read once, and only if wanted."""
+    for response in sorted(wanted & set(RESPONSES)):
+        value = response_of(record, response)
+        if value is not None:
+            yield response, float(value)
     measured = [one for one in record.phases if one.phase == Phase.MEASURE and one.left_s is not None]
-    if not measured:
-        return None
+    if not measured or not wanted & set(SAMPLED):
+        return
     samples = ours.store.samples(record)
     nodes = [str(node) for node in samples["node"].unique() if not str(node).startswith("l")]
-    return sampled(response, samples, nodes, measured[0].entered_s, float(measured[-1].left_s or 0.0))
+    for response in sorted(wanted & set(SAMPLED)):
+        found = sampled(response, samples, nodes, measured[0].entered_s, float(measured[-1].left_s or 0.0))
+        if found is not None:
+            yield response, found
 
 
 def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, str], Estimate]:

@@ -74,7 +74,7 @@ def run(study_path: Path, *, store: Path, scale: float, plain: bool, as_json: bo
             raise
         folder = writer.folder
     if study.design.kind == "same" and not outcome.missing:
-        keep(folder, console)
+        keep(folder, console, scaled=scale != 1.0)
     rule = rule_of(study)
     decision = None if rule is None else decide(plan, Store(folder).trials(), rule)
     _say(outcome, decision, folder, interrupted=interrupted, as_json=as_json, console=console)

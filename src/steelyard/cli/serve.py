@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
 import shutil
 import signal
 import sys
@@ -17,7 +19,7 @@ from types import FrameType
 from rich.console import Console
 
 from steelyard.model.errors import StoreError
-from steelyard.serve.making import FIGURES, PAGE, TABLES, Kind, Maker
+from steelyard.serve.making import ENDS_WITH_US, FIGURES, PAGE, TABLES, Kind, Maker
 from steelyard.serve.pages import address as page_of
 from steelyard.serve.routes import Routes
 from steelyard.serve.stores import Shelf, find
@@ -26,8 +28,9 @@ from steelyard.store import layout
 
 EXIT_INTERRUPTED = 130
 POLL_S = 0.2
+SCRATCH, LOCK = "steelyard-serve-", ".lock"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-COMMAND = "from steelyard.cli.main import main; main()"
+COMMAND = f"{ENDS_WITH_US}from steelyard.cli.main import main; main()"
 
 
 @dataclass(frozen=True)
@@ -48,15 +51,18 @@ def serve(asked: Asked, console: Console) -> int:
         raise StoreError(
             f"{asked.store} is no folder", "name a study's folder, or the folder of several; `steelyard run` makes one"
         )
-    scratch = Path(tempfile.mkdtemp(prefix="steelyard-serve-"))
-    shelf = Shelf(root)
-    maker = Maker(_argv, scratch)
 
     def complain(text: str) -> None:
         console.print(text, style="red", highlight=False, markup=False, soft_wrap=True)
 
     try:
-        with _until_a_signal(), Server(asked.address, asked.port, Routes(shelf, maker).answer, complain) as server:
+        with (
+            _until_a_signal(),
+            scratch_folder() as scratch,
+            contextlib.closing(Shelf(root)) as shelf,
+            contextlib.closing(Maker(_argv, scratch)) as maker,
+            Server(asked.address, asked.port, Routes(shelf, maker).answer, complain) as server,
+        ):
             _say(server, root, console)
             if asked.open:
                 # A browser without a window would hold the terminal.
@@ -64,11 +70,24 @@ def serve(asked: Asked, console: Console) -> int:
             server.serve_forever(poll_interval=POLL_S)
     except KeyboardInterrupt:
         console.print("ended", highlight=False)
-    finally:
-        shelf.close()
-        maker.close()
-        shutil.rmtree(scratch, ignore_errors=True)
     return EXIT_INTERRUPTED
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for what is made, which nobody else can read. Those of servers that were killed are removed: a lock that
+    can be had is held by no server."""
+    for lock in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*/{LOCK}"):
+        with contextlib.suppress(OSError), lock.open("rb+") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if lock.parent.lstat().st_uid == os.getuid():
+                shutil.rmtree(lock.parent, ignore_errors=True)
+    with (
+        tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as made,
+        (Path(made) / LOCK).open("wb") as held,
+    ):
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield Path(made)
 
 
 def _url(server: Server, root: Path) -> str:
@@ -100,10 +119,12 @@ def _until_a_signal() -> Iterator[None]:
             signal.signal(one, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = {one: signal.signal(one, end) for one in SIGNALS}
+    # Under nohup the end of the terminal is none of the server.
+    wanted = [one for one in SIGNALS if one != signal.SIGHUP or signal.getsignal(one) is not signal.SIG_IGN]
+    before = {one: signal.signal(one, end) for one in wanted}
     try:
         yield
     finally:
-        if all(signal.getsignal(one) is end for one in SIGNALS):
+        if all(signal.getsignal(one) is end for one in wanted):
             for one, handler in before.items():
                 signal.signal(one, handler)

@@ -25,7 +25,7 @@ def foreseen(study: Study, plan: Plan, history: Sequence[TrialRecord]) -> tuple[
     rule = rule_of(study)
     if rule is None:
         return ()
-    cv, source = between_starts_cv(history, rule.response)
+    cv, source = between_starts_cv(history, rule.response, rule.warm_up_trials)
     cvs = CVS if source == ASSUMED or not cv else tuple(sorted({*CVS, cv}))
     cells = len({tuple(trial.treatment.items()) for trial in plan.trials if not trial.control})
     return expected(rule, cap=_cap(plan), cells=cells, cvs=cvs)

@@ -68,6 +68,7 @@ def check(store: Store, reports: Sequence[Path] = ()) -> Verification:
     agree.ids(records, book)
     agree.plan(folder, records, book, stopping.stopping(folder, records, book))
     agree.journal(folder, records, unreadable, book)
+    agree.noise_floor(folder, book)
     agree.capacities(records, book)
     _reports(store, reports, book)
     return Verification(

@@ -129,7 +129,8 @@ def decision_line(decision: Decision) -> str:
         rule = decision.rule
         hours = f", {rule.hours:g} h at most" if rule.hours else ""
         return f"until {decision.target}: from {rule.least_starts} to {decision.cap} starts{hours}"
-    widest = sorted(decision.wide or decision.cells, key=lambda cell: -(cell.half_width_percent or float("inf")))
+    known = [(cell, cell.half_width_percent) for cell in decision.wide or decision.cells]
+    widest = [cell for cell, half in sorted(known, key=lambda one: -(float("inf") if one[1] is None else one[1]))]
     told = [f"{label_of(cell.treatment)} {narrowing_words(cell)} (n {cell.n})" for cell in widest[:MOST_INTERVALS]]
     more = f", and {len(widest) - MOST_INTERVALS} more" if len(widest) > MOST_INTERVALS else ""
     return f"block {decision.blocks} is whole: {'; '.join(told)}{more}. The study {decision.sentence}"

@@ -27,6 +27,6 @@ def bring(study: Study, writer: StoreWriter, parts: Parts, records: Sequence[Tri
     if found.floor is None:
         writer.event("noise-floor", found=False, why=found.why)
     else:
-        writer.noise_floor(found.floor)
-        writer.event("noise-floor", found=True, study=found.floor.study, made_s=found.floor.made_s)
+        sha256 = writer.noise_floor(found.floor)
+        writer.event("noise-floor", found=True, study=found.floor.study, made_s=found.floor.made_s, sha256=sha256)
     return found

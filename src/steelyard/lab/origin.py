@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -22,9 +23,11 @@ def commit(checkout: Path = CHECKOUT) -> str:
 
 
 def _git(checkout: Path, *words: str) -> str:
-    argv = ["git", "-C", str(checkout), *words]
+    # Without locks: whoever commits meanwhile is not in the way. Without GIT_DIR: a hook's variables name its own.
+    argv = ["git", "--no-optional-locks", "-C", str(checkout), *words]
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=GIT_TIMEOUT_S, check=False)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=GIT_TIMEOUT_S, check=False, env=variables)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

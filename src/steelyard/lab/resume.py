@@ -23,7 +23,8 @@ def missing(plan: Plan, records: Iterable[TrialRecord], limit: int) -> list[Plan
 def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[TrialRecord]) -> None:
     """A study may be widened: more levels, starts or trials. A change that would orphan sealed trials is refused with
     the difference, and so is another stopping rule: one that is chosen after a look at the trials has no known
-    coverage. Its budgets (`design.starts`, `hours`) may change. Raises StudyError."""
+    coverage; the trials of a start belong to it. Its budgets (`design.starts`, `hours`) may change. Raises
+    StudyError."""
     _refuse_rule(before, after, records)
     seeds = {trial.id: trial.seed for trial in plan.trials}
     orphans = sorted({record.id for record in records if seeds.get(record.id) != record.seed})
@@ -41,12 +42,14 @@ def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[Tri
 def _refuse_rule(before: Study, after: Study, records: Sequence[TrialRecord]) -> None:
     """Which intervals a study is judged by, and how, is said before its first trial."""
     old, new = rule_of(before), rule_of(after)
-    if not records or old is new is None or (old is not None and old.same_question(new)):
+    as_many = before.design.trials == after.design.trials
+    if not records or old is new is None or (old is not None and old.same_question(new) and as_many):
         return
     raise StudyError(
-        f"the stopping rule is not the one that the store's {len(records)} sealed trials were made under",
-        "put [design.until] and the keys of [analysis] back as they were (design.starts and until.hours may change), "
-        "or give the study another name; the difference:\n" + _difference(before, after),
+        f"the stopping rule, or the trials of a start that it judges, is not what the store's {len(records)} sealed "
+        "trials were made under",
+        "put [design.until], design.trials and the keys of [analysis] back as they were (design.starts and until.hours "
+        "may change), or give the study another name; the difference:\n" + _difference(before, after),
         key="design.until",
     )
 

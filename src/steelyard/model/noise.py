@@ -17,6 +17,8 @@ from steelyard.model.machine import difference, identity
 STUDY = "studies/noise-floor.toml"
 """The shipped study that measures one."""
 NONE = f"no noise floor of this machine is known: `steelyard run {STUDY}` measures it"
+ALIKE = ("site", "system", "engine", "loop", "nodes")
+"""What a treatment of the study must share with a floor that holds for it."""
 MOST_TOLD = 3
 SCALARS = (str, int, float, bool)
 
@@ -110,7 +112,8 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
 def foreign(floor: KeptFloor, of: Sequence[Circumstances]) -> str:
     """Why a floor says nothing of a study that has these circumstances; empty if it does.
 
-    The machines must be the same; site, system, engine, kind of load and number of nodes must be among the study's.
+    The machines must be the same; one treatment of the study must have its site, system, engine, kind of load and
+    number of nodes.
     """
     held = floor.holds_for
     if not of:
@@ -121,10 +124,12 @@ def foreign(floor: KeptFloor, of: Sequence[Circumstances]) -> str:
             return f"it was measured on {len(held.machines)} kinds of machines, here are {len(here)}"
         differing = (difference(then, now) for then, now in zip(held.machines, here, strict=True))
         return f"it was measured on another machine: {next(one for one in differing if one)}"
-    for name in ("site", "system", "engine", "loop", "nodes"):
+    for name in ALIKE:
         was, known = getattr(held, name), sorted({getattr(one, name) for one in of})
         if was not in known:
             return f"it was measured with {name} {was}, this study has {' and '.join(str(one) for one in known)}"
+    if not any(all(getattr(one, name) == getattr(held, name) for name in ALIKE) for one in of):
+        return f"no treatment of this study has all of {', '.join(f'{name} {getattr(held, name)}' for name in ALIKE)}"
     return ""
 
 

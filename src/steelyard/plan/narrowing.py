@@ -62,17 +62,17 @@ def stopped(
     narrow = np.ones((studies, cap), dtype=bool)
     narrow[:, : rule.least_starts - 1] = False
     held = np.zeros((studies, cap), dtype=bool)
+    n = np.arange(2, cap + 1)
+    of_sd_1 = np.array([half_width(1.0, int(one), rule.confidence) for one in n])
     for cell in range(cells):
         # Deviations from the truth, which keeps the running sums exact.
         off = _deviations(rng, shape, cv, (studies, cap))
-        total, squares = off.cumsum(axis=1), (off**2).cumsum(axis=1)
-        for n in range(2, cap + 1):
-            mean = total[:, n - 1] / n
-            variance = np.maximum(squares[:, n - 1] - n * mean**2, 0.0) / (n - 1)
-            half = half_width(np.sqrt(variance), n, rule.confidence)
-            narrow[:, n - 1] &= 100 * half <= rule.width_percent * np.abs(1 + mean)
-            if cell == 0:
-                held[:, n - 1] = np.abs(mean) <= half
+        mean = off.cumsum(axis=1)[:, 1:] / n
+        variance = np.maximum((off**2).cumsum(axis=1)[:, 1:] - n * mean**2, 0.0) / (n - 1)
+        half = np.sqrt(variance) * of_sd_1
+        narrow[:, 1:] &= 100 * half <= rule.width_percent * np.abs(1 + mean)
+        if cell == 0:
+            held[:, 1:] = np.abs(mean) <= half
     reached = narrow.any(axis=1)
     last = np.where(reached, narrow.argmax(axis=1), cap - 1)
     return Stopped(blocks=last + 1, narrow=reached, held=held[np.arange(studies), last])

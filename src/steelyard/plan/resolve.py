@@ -16,13 +16,15 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from steelyard.model.base import Value
 from steelyard.model.noise import KeptFloor
+from steelyard.model.percentile import response_of
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
+from steelyard.model.used import orders_of_treatment
 from steelyard.study.settings import canonical
 
 ALPHA = 0.05
@@ -79,7 +81,7 @@ def resolution(
     this machine's noise floor; else assumed."""
     kept = max(1, study.design.trials - study.analysis.warm_up_trials)
     return tuple(
-        _resolved(study, plan, factor, kept, *_cv(history, floor, study.analysis.response, factor in plan.hard, kept))
+        _resolved(study, plan, factor, kept, *_cv(history, floor, study, factor in plan.hard, kept))
         for factor, levels in plan.factors.items()
         if len(levels) > 1
     )
@@ -101,10 +103,11 @@ def _resolved(study: Study, plan: Plan, factor: str, kept: int, cv: float, sourc
 
 
 def _cv(
-    history: Sequence[TrialRecord], floor: KeptFloor | None, response: str, hard: bool, kept: int
+    history: Sequence[TrialRecord], floor: KeptFloor | None, study: Study, hard: bool, kept: int
 ) -> tuple[float, str]:
     """Coefficient of variation of starts' means or of trials within a start, and where it comes from."""
-    found = (between_starts_cv if hard else within_starts_cv)(history, response)
+    response = study.analysis.response
+    found = (between_starts_cv if hard else within_starts_cv)(history, response, study.analysis.warm_up_trials)
     if found[1] != ASSUMED or floor is None:
         return found
     spread = next((one for one in floor.spreads if one.response == response), None)
@@ -117,25 +120,27 @@ def _cv(
     return variance**0.5, f"noise floor of this machine, {floor.pairs} pairs of starts"
 
 
-def within_starts_cv(history: Sequence[TrialRecord], response: str) -> tuple[float, str]:
-    """Median over (treatment, start) of the trials' coefficient of variation, and where it comes from."""
-    groups = _groups(history, response)
+def within_starts_cv(history: Sequence[TrialRecord], response: str, warm_up_trials: int = 0) -> tuple[float, str]:
+    """Median over (treatment, start) of the trials' coefficient of variation, and where it comes from. Trials that the
+    analysis drops as warm-up say nothing of the spread."""
+    groups = _groups(history, response, warm_up_trials)
     return _median_cv([values for starts in groups.values() for values in starts.values()], "trials")
 
 
-def between_starts_cv(history: Sequence[TrialRecord], response: str) -> tuple[float, str]:
+def between_starts_cv(history: Sequence[TrialRecord], response: str, warm_up_trials: int = 0) -> tuple[float, str]:
     """Median over treatments of the coefficient of variation of the starts' means, and where it comes from."""
-    groups = _groups(history, response)
+    groups = _groups(history, response, warm_up_trials)
     means = [[statistics.fmean(values) for values in starts.values()] for starts in groups.values()]
     return _median_cv(means, "starts")
 
 
-def _groups(history: Iterable[TrialRecord], response: str) -> dict[str, dict[str, list[float]]]:
-    """Responses of valid trials by treatment and start."""
+def _groups(history: Sequence[TrialRecord], response: str, warm_up_trials: int) -> dict[str, dict[str, list[float]]]:
+    """Responses of used trials by treatment and start."""
+    names = sorted({name for record in history for name in record.treatment})
     groups: dict[str, dict[str, list[float]]] = {}
-    for record in history:
-        value = getattr(record.responses, response)
-        if record.verdict.outcome == "valid" and value:
+    for record, order in zip(history, orders_of_treatment(history, names), strict=True):
+        value = response_of(record, response)
+        if order is not None and order > warm_up_trials and value:
             groups.setdefault(canonical(record.treatment), {}).setdefault(record.start, []).append(value)
     return groups
 

@@ -50,7 +50,11 @@ class Axis:
             return tuple(inside)
         raw = (self.high - self.low) / most or 1.0
         power = 10.0 ** math.floor(math.log10(raw))
-        step = next((mantissa * power for mantissa in (*MANTISSAS, 10.0) if mantissa * power >= raw), raw)
+        steps = [mantissa * power for mantissa in (*MANTISSAS, 10.0)]
+        step = next((step for step in steps if step >= raw), raw)
+        if step > self.high - self.low:
+            # Else 0 could stand alone, and an axis with one number has no scale.
+            step = max((one for one in steps if one <= self.high - self.low), default=step)
         first = math.ceil(self.low / step)
         return tuple(step * index for index in range(first, math.floor(self.high / step + 1e-9) + 1))
 

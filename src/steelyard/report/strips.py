@@ -37,8 +37,8 @@ def of(samples: pl.DataFrame, begun_s: float, step_s: float, windows: int) -> tu
     if cpu.is_empty():
         return ()
     place = ((pl.col("t_s") - READING_S / 2 - begun_s) / step_s).floor().cast(pl.Int64).alias("window")
-    seconds = cpu.group_by("node", "t_s").agg(pl.col("value").sum()).with_columns(place)
-    means = seconds.group_by("node", "window").agg(pl.col("value").mean())
+    seconds = cpu.group_by("node", "t_s", maintain_order=True).agg(pl.col("value").sum()).with_columns(place)
+    means = seconds.group_by("node", "window", maintain_order=True).agg(pl.col("value").mean())
     found: dict[str, list[float | None]] = {}
     for node, window, cores in means.iter_rows():
         values = found.setdefault(str(node), [None] * windows)

@@ -99,7 +99,7 @@ class Cells:
         return tuple(cell for _, cell in sorted(zip(members, found, strict=True), key=lambda pair: order[pair[0]]))
 
     def _cell(self, key: Key, records: Sequence[TrialRecord], planned: int, study: Study) -> Cell:
-        state = (planned, study.analysis, tuple((record.id, record.attempt) for record in records))
+        state = (planned, study.analysis, tuple((record.id, record.attempt, record.begun_s) for record in records))
         kept = self._kept.get(key)
         if kept is not None and kept[0] == state:
             return kept[1]

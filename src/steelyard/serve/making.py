@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
+from steelyard.model.secret import redacted_text
+
 Kind = Literal["report", "figures"]
 State = Literal["waiting", "making", "ready", "failed"]
 
@@ -33,9 +35,16 @@ WAITING: Final = 16
 """Things that may wait for their turn."""
 NICE: Final = 10
 SAID_CHARS: Final = 2000
+ENDS_WITH_US: Final = """\
+import os, threading
+threading.Thread(target=lambda: (os.read(0, 1), os._exit(3)), daemon=True).start()
+"""
+"""Python that a command begins with: its standard input ends when this process does, however that happens, and then it
+ends too."""
 
 Argv = Callable[[Kind, Path, Path], Sequence[str]]
-"""The command that makes `kind` of the store at the first path, into the folder at the second; it ends with 0 or 1."""
+"""The command that makes `kind` of the store at the first path, into the folder at the second; it ends with 0 or 1, and
+when its standard input does."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,10 @@ class Made:
     """Why it failed."""
 
 
+class Crowded(Exception):
+    """Too much waits for its turn."""
+
+
 class Maker:
     """Makes one thing after the other."""
 
@@ -75,7 +88,7 @@ class Maker:
 
     def ask(self, name: str, kind: Kind, store: Path, changed: str) -> Made:
         """What was made of this state of the store, or is being made, or begins to be made now. What failed is tried
-        again. Raises OverflowError if too much waits."""
+        again. Raises Crowded if too much waits."""
         with self._guard:
             for one in self._things.values():
                 if (one.name, one.kind, one.changed, one.store) == (name, kind, changed, store) and (
@@ -83,7 +96,7 @@ class Maker:
                 ):
                     return one
             if sum(one.state == "waiting" for one in self._things.values()) >= WAITING:
-                raise OverflowError
+                raise Crowded
             number = next(self._numbers)
             made = Made(number, name, kind, changed, store, self._scratch / str(number), "waiting", self._clock())
             self._things[number] = made
@@ -134,7 +147,7 @@ class Maker:
             with (made.folder / "said.txt").open("wb") as said:
                 process = subprocess.Popen(
                     list(self._argv(made.kind, made.store, made.folder)),
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=said,
                     cwd=made.folder,
@@ -152,12 +165,14 @@ class Maker:
                 return f"it took longer than its limit of {LIMIT_S:g} s"
             finally:
                 _end(process)
+                if process.stdin is not None:
+                    process.stdin.close()
                 with self._guard:
                     self._process = None
             if code in (0, 1) and (made.folder / PAGE).is_file():
                 return ""
             text = (made.folder / "said.txt").read_text(encoding="utf-8", errors="replace").strip()
-            return text[-SAID_CHARS:] or f"it ended with {code} and said nothing"
+            return redacted_text(text)[-SAID_CHARS:] or f"it ended with {code} and said nothing"
         except OSError as error:
             return f"it could not be made: {error}"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -80,7 +81,17 @@ class _Entry:
 
 def address(name: str) -> str:
     """Path of a store's page."""
-    return f"/s/{quote(name, safe='')}"
+    return f"/s/{quoted(name)}"
+
+
+def quoted(name: str) -> str:
+    """A file's name as a word of a path; also one that is no UTF-8."""
+    return quote(os.fsencode(name), safe="")
+
+
+def encoded(text: str) -> bytes:
+    """UTF-8, with `?` for what is no text: half a character of a file of anybody must not keep the rest from view."""
+    return text.encode("utf-8", errors="replace")
 
 
 def _links(name: str) -> tuple[tuple[str, str], ...]:
@@ -122,7 +133,7 @@ def _entry(name: str, snapshot: Snapshot | None, now_s: float) -> _Entry:
 def study(name: str, snapshot: Snapshot | None, kept: cells.Cells, now_s: float) -> Page:
     """One store: how it stands, what happens now, cells, attempts that are not valid, log."""
     base, links = address(name), _links(name)
-    poll = f"/api/s/{quote(name, safe='')}"
+    poll = f"/api{base}"
     if snapshot is None:
         head = _head(name, Standing(BEING_READ), None, now_s)
         return Page(f"{name} · Steelyard", (head, *_rest()), "", poll, next_ms=FAST_MS, links=links, here=base)
@@ -210,7 +221,7 @@ def working(made: Made, gone_s: float, what: str) -> Page:
         title=f"{'not made' if failed else 'making'} · {made.name} · Steelyard",
         parts=(part,),
         say="it could not be made" if failed else "being made",
-        poll="" if failed else f"/api/s/{quote(made.name, safe='')}/made/{made.number}/{what}",
+        poll="" if failed else f"/api{base}/made/{made.number}/{what}",
         next_ms=FAST_MS,
         go=ready if made.state == "ready" else "",
         links=_links(made.name),
@@ -274,7 +285,7 @@ def _part(part: str, template: str, /, **facts: Any) -> Part:
 
 
 def _hashed(name: str, drawn: Markup) -> Part:
-    return Part(name, drawn, hashlib.sha256(f"{name}\n{drawn}".encode()).hexdigest()[:12])
+    return Part(name, drawn, hashlib.sha256(encoded(f"{name}\n{drawn}")).hexdigest()[:12])
 
 
 @functools.cache

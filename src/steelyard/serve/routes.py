@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from steelyard.serve import pages
 from steelyard.serve.cells import Cells
-from steelyard.serve.making import FIGURES, PAGE, TABLES, Kind, Made, Maker
+from steelyard.serve.making import FIGURES, PAGE, TABLES, Crowded, Kind, Made, Maker
 from steelyard.serve.pages import Listed, Page
 from steelyard.serve.standing import IN_PROGRESS, standing
-from steelyard.serve.stores import Shelf, Snapshot
+from steelyard.serve.stores import LEAST_S, Shelf, Snapshot
 
 PATIENCE_S: Final = 1.5
 """How long a request waits for a store that is being read; after that it says so."""
@@ -37,7 +37,7 @@ OWN_POLICY: Final = (
 )
 BARE_POLICY: Final = f"default-src 'none'; style-src 'unsafe-inline'; sandbox; {_COMMON}"
 """Of files that are looked at by themselves."""
-_REPORT_POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"<>]+)">')
+_REPORT_POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"<>\x00-\x1f]+)">')
 
 HTML, JSON = "text/html; charset=utf-8", "application/json; charset=utf-8"
 FILE_TYPES: Final = {
@@ -47,7 +47,8 @@ FILE_TYPES: Final = {
     ".pdf": "application/pdf",
     ".txt": "text/plain; charset=utf-8",
 }
-MADE_BY: Final[Mapping[str, Kind]] = {"report": "report", "tables": "report", "figures": "figures"}
+REPORT: Final = "report"
+MADE_BY: Final[Mapping[str, Kind]] = {REPORT: "report", "tables": "report", "figures": "figures"}
 """What can be asked for, and which making gives it."""
 
 
@@ -70,6 +71,7 @@ class Routes:
         self._maker = maker
         self._clock = clock
         self._cells: defaultdict[str, Cells] = defaultdict(Cells)
+        self._drawn: dict[str, tuple[tuple[Snapshot | None, ...], float, Page]] = {}
 
     def answer(self, target: str) -> Answer:
         """The answer to a request target: a path with or without a query. Never raises for what it says."""
@@ -78,14 +80,14 @@ class Routes:
             query = parse_qs(split.query, max_num_fields=QUERY_FIELDS)
         except ValueError:
             return _message(HTTPStatus.BAD_REQUEST, "Not understood", "That is no address of a page.", data=False)
-        words = [unquote(word) for word in split.path.split("/")[1:]]
+        words = [unquote(word, errors="surrogateescape") for word in split.path.split("/")[1:]]
         data = words[:1] == ["api"]
         try:
             return self._answer(words, {name: values[-1] for name, values in query.items()})
         except KeyError:
             what = "no store of this name here now" if words[-2:-1] == ["s"] else "nothing at this address"
             return _message(HTTPStatus.NOT_FOUND, "Not there", f"There is {what}.", data=data)
-        except OverflowError:
+        except Crowded:
             text = "Too many reports wait for their turn; try again when one is done."
             return _message(HTTPStatus.SERVICE_UNAVAILABLE, "Too much at once", text, data=data)
 
@@ -123,11 +125,27 @@ class Routes:
             except KeyError:
                 # It went while the others were looked at.
                 continue
-        return pages.index(self._shelf.root, found, self._clock())
+        names = {f"/{name}" for name, _ in found}
+        for gone in [key for key in list(self._drawn) if key and key not in names]:
+            self._drawn.pop(gone, None)
+            self._cells.pop(gone[1:], None)
+        return self._once(
+            "", [snapshot for _, snapshot in found], lambda now_s: pages.index(self._shelf.root, found, now_s)
+        )
 
     def _study(self, name: str) -> Page:
         snapshot = self._shelf.look(name, PATIENCE_S)
-        return pages.study(name, snapshot, self._cells[name], self._clock())
+        return self._once(f"/{name}", [snapshot], lambda now_s: pages.study(name, snapshot, self._cells[name], now_s))
+
+    def _once(self, key: str, of: Sequence[Snapshot | None], draw: Callable[[float], Page]) -> Page:
+        """A page, drawn once for each look at the stores on it: twenty open pages cost hardly more than one."""
+        now_s = self._clock()
+        kept = self._drawn.get(key)
+        if kept is not None and 0 <= now_s - kept[1] < LEAST_S and list(map(id, kept[0])) == list(map(id, of)):
+            return kept[2]
+        page = draw(now_s)
+        self._drawn[key] = (tuple(of), now_s, page)
+        return page
 
     def _made(self, name: str, number: str) -> Made:
         made = self._maker.find(int(number), name) if number.isascii() and number.isdigit() else None
@@ -142,6 +160,8 @@ class Routes:
         if "of" in query:
             try:
                 made = self._made(name, query["of"])
+                if what != REPORT and made.kind != MADE_BY[what]:
+                    raise KeyError(what)
             except KeyError:
                 return _elsewhere(f"{base}/{what}")
         elif snapshot is None:
@@ -154,9 +174,16 @@ class Routes:
             if in_progress and "now" not in query:
                 return _page(pages.ask(name, f"the {what}", f"{base}/{what}?now=1"))
             made = self._maker.ask(name, MADE_BY[what], snapshot.folder, snapshot.changed)
+        return self._what_became(made, what)
+
+    def _what_became(self, made: Made, what: str) -> Answer:
         if made.state != "ready":
             return _page(pages.working(made, self._maker.gone_s(made), what), HTTPStatus.ACCEPTED)
-        return _report(made) if what == "report" else self._listed(made, what)
+        try:
+            return _report(made) if what == REPORT else self._listed(made, what)
+        except OSError:
+            # Others were made meanwhile, and this one had to go.
+            return _elsewhere(f"{pages.address(made.name)}/{what}")
 
     def _listed(self, made: Made, what: str) -> Answer:
         base = f"{pages.address(made.name)}/{what}"
@@ -164,7 +191,7 @@ class Routes:
         names = sorted(path.name for path in folder.iterdir() if path.is_file())
 
         def href(file: str) -> str:
-            return f"{base}/{made.number}/{quote(file, safe='')}"
+            return f"{base}/{made.number}/{pages.quoted(file)}"
 
         if what == TABLES:
             files = [Listed(name, href(name)) for name in names if name.endswith(".csv")]
@@ -187,16 +214,20 @@ class Routes:
     def _file(self, made: Made, what: str, file: str) -> Answer:
         """One file of what was made. Raises KeyError if there is none of this name."""
         folder = made.folder / (TABLES if what == TABLES else FIGURES)
-        if made.state != "ready" or not folder.is_dir():
+        if made.state != "ready":
             raise KeyError(file)
-        path = {one.name: one for one in folder.iterdir() if one.is_file()}[file]
+        try:
+            path = {one.name: one for one in folder.iterdir() if one.is_file()}[file]
+            body = path.read_bytes()
+        except OSError as error:
+            raise KeyError(file) from error
         kept = {} if path.suffix == ".svg" else {"Content-Disposition": _attached(f"{made.name}-{file}")}
-        return Answer(HTTPStatus.OK, FILE_TYPES[path.suffix], path.read_bytes(), BARE_POLICY, kept)
+        return Answer(HTTPStatus.OK, FILE_TYPES[path.suffix], body, BARE_POLICY, kept)
 
 
 def _attached(name: str) -> str:
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
-    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{pages.quoted(name)}"
 
 
 def _report(made: Made) -> Answer:
@@ -209,11 +240,11 @@ def _report(made: Made) -> Answer:
 
 
 def _page(page: Page, status: HTTPStatus = HTTPStatus.OK) -> Answer:
-    return Answer(status, HTML, pages.html(page).encode("utf-8"))
+    return Answer(status, HTML, pages.encoded(pages.html(page)))
 
 
 def _news(page: Page, have: frozenset[str]) -> Answer:
-    return Answer(HTTPStatus.OK, JSON, pages.news(page, have).encode("utf-8"))
+    return Answer(HTTPStatus.OK, JSON, pages.encoded(pages.news(page, have)))
 
 
 def _elsewhere(path: str) -> Answer:

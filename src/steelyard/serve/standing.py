@@ -88,7 +88,7 @@ def standing(snapshot: Snapshot, now_s: float) -> Standing:
     planned = snapshot.plan.trials if snapshot.plan else ()
     done = [found.get(trial.id, []) for trial in planned if settled(found.get(trial.id, ()), limit)]
     valid = sum(any(record.verdict.outcome == "valid" for record in attempts) for attempts in done)
-    times = [float(event["t_s"]) for event in snapshot.events if isinstance(event.get("t_s"), int | float)]
+    times = [t_s for event in snapshot.events if (t_s := number_of(event, "t_s")) is not None]
     times += [record.ended_s or record.begun_s for record in snapshot.records]
     beat_s = number_of(snapshot.live, "t_s")
     decision = snapshot.decision

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -30,6 +29,8 @@ READERS: Final = 2
 SIGNS: Final = (layout.STUDY_JSON, layout.EVENTS, layout.LOCK)
 """A folder with one of these is a store, or is about to be one."""
 PROBLEM_CHARS: Final = 400
+REMARKS: Final = 20
+"""Attempts that cannot be read are named up to so many."""
 TRIES: Final = 2
 """A study that is about to begin replaces files while they are read."""
 
@@ -86,6 +87,8 @@ class Watched:
         self._stamps: dict[str, Stamp] = {}
         self._kept: dict[str, Any] = {}
         self._records: dict[str, TrialRecord] = {}
+        self._failed: dict[str, tuple[Stamp | None, str]] = {}
+        """Attempts that could not be read, and what was said: read again when their file changes."""
         self._records_of: Stamp | None = None
         """The study's file when they were read."""
         self._decided: tuple[object, Decision] | None = None
@@ -153,7 +156,7 @@ class Watched:
         rule = rule_of(study) if study is not None else None
         if rule is None or plan is None:
             return None
-        state = (rule, self._stamps.get(layout.PLAN), frozenset(self._records))
+        state = (rule, self._stamps.get(layout.PLAN), self._records_of, frozenset(self._records))
         if self._decided is None or self._decided[0] != state:
             self._decided = state, decide(plan, records, rule)
         return self._decided[1]
@@ -193,14 +196,22 @@ class Watched:
             return ()
         of = self._stamps.get(layout.STUDY_JSON)
         if of != self._records_of:
-            self._records, self._records_of = {}, of
+            self._records, self._failed, self._records_of = {}, {}, of
         for gone in self._records.keys() - names:
             del self._records[gone]
+        self._failed = {name: kept for name, kept in self._failed.items() if name in names}
         for name in sorted(names - self._records.keys()):
+            stamp = _stamp(self.folder / layout.TRIALS / name / layout.TRIAL_JSON)
+            if stamp is not None and self._failed.get(name, (None, ""))[0] == stamp:
+                continue
             try:
                 self._records[name] = store.attempt(name)
+                self._failed.pop(name, None)
             except UNREADABLE as error:
-                remarks.append(said_of(self.folder / layout.TRIALS / name, error))
+                self._failed[name] = stamp, said_of(self.folder / layout.TRIALS / name, error)
+        remarks += [said for _, (_, said) in sorted(self._failed.items())[:REMARKS]]
+        if len(self._failed) > REMARKS:
+            remarks.append(f"{len(self._failed) - REMARKS} other attempts cannot be read either")
         named = {trial.id: trial for trial in plan.trials} if plan else {}
         found = [as_planned(record, named) for record in self._records.values()]
         return tuple(sorted(found, key=lambda record: (record.begun_s, record.id, record.attempt)))

@@ -7,8 +7,11 @@ is not a plain request of our own pages is refused before it is looked at: other
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import sys
 import threading
+import time
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,7 +23,14 @@ from steelyard.serve.routes import BARE_POLICY, Answer
 LOOPBACK: Final = ("127.0.0.1", "::1")
 """The only addresses that are served."""
 IDLE_S: Final = 20.0
-"""A connection that says nothing for so long is closed."""
+"""A connection that says nothing, or takes nothing, for so long is closed."""
+REQUEST_S: Final = 30.0
+"""From the end of one answer (or the beginning of the connection) to the end of the next request: who sends a byte now
+and then is not waited for."""
+ANSWER_S: Final = 300.0
+"""One answer, to its last byte: a report of some MB through SSH on a slow line."""
+HTTP_PORT: Final = 80
+PIECE_BYTES: Final = 64 * 1024
 CONNECTIONS: Final = 64
 """At the same time; more are refused."""
 BACKLOG: Final = 32
@@ -59,6 +69,8 @@ class Server(ThreadingHTTPServer):
         self.respond = respond
         self.complain = complain
         self._places = threading.BoundedSemaphore(CONNECTIONS)
+        self._ends: dict[socket.socket, float] = {}
+        self._guard = threading.Lock()
         try:
             super().__init__((address, port), Handler)
         except (OSError, OverflowError) as error:
@@ -105,13 +117,36 @@ class Server(ThreadingHTTPServer):
         finally:
             self._places.release()
 
+    def limit(self, connection: socket.socket, seconds: float | None) -> None:
+        """What a connection does now may take so long; None: it has ended."""
+        with self._guard:
+            if seconds is None:
+                self._ends.pop(connection, None)
+            else:
+                self._ends[connection] = time.monotonic() + seconds
+
+    def service_actions(self) -> None:
+        """Between requests, a few times a second: end what takes too long."""
+        now_s = time.monotonic()
+        with self._guard:
+            for connection in [one for one, end_s in self._ends.items() if end_s < now_s]:
+                del self._ends[connection]
+                # Its thread, which waits on it, wakes up and puts it away.
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that breaks off is no news."""
+        """A connection that breaks off is no news; anything else is a fault of ours."""
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            self.complain(f"{type(error).__name__}: {error}")
 
 
 def allowed_names(port: int) -> frozenset[str]:
     """What `Host` may say."""
-    return frozenset(f"{name}:{port}" for name in ("127.0.0.1", "[::1]", "localhost"))
+    names = ("127.0.0.1", "[::1]", "localhost")
+    # Browsers leave out the port that is everybody's.
+    return frozenset(f"{name}:{port}" for name in names) | (frozenset(names) if port == HTTP_PORT else frozenset())
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -122,6 +157,16 @@ class Handler(BaseHTTPRequestHandler):
     timeout = IDLE_S
     server_version = "steelyard"
     sys_version = ""
+
+    def handle_one_request(self) -> None:
+        """Wait for a request, and answer it."""
+        self.server.limit(self.connection, REQUEST_S)
+        super().handle_one_request()
+
+    def finish(self) -> None:
+        """The connection is done with."""
+        self.server.limit(self.connection, None)
+        super().finish()
 
     def do_GET(self) -> None:
         """Answer with a body."""
@@ -140,6 +185,7 @@ class Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_TRACE = do_CONNECT = do_other
 
     def _respond(self, *, body: bool) -> None:
+        self.server.limit(self.connection, ANSWER_S)
         try:
             self._check()
             answer = self.server.respond(self.path)
@@ -157,7 +203,10 @@ class Handler(BaseHTTPRequestHandler):
         if len(names) != 1 or names[0].strip().lower() not in self.server.names:
             text = f"Ask for {self.server.url}: other names of this machine are refused."
             raise Refused(HTTPStatus.MISDIRECTED_REQUEST, text)
-        if self.headers.get("Sec-Fetch-Site", "").strip().lower() == "cross-site":
+        # A page of another port of this machine is of the same site, and as foreign.
+        site = self.headers.get("Sec-Fetch-Site", "none").strip().lower()
+        origin = self.headers.get("Origin", names[0]).strip().lower().removeprefix("http://")
+        if site not in ("none", "same-origin") or origin not in self.server.names:
             raise Refused(HTTPStatus.FORBIDDEN, "Another site sent this. Type the address instead.")
         if self.headers.get("Transfer-Encoding") or self.headers.get("Content-Length", "0").strip() != "0":
             raise Refused(HTTPStatus.BAD_REQUEST, "A request for a page has no body.")
@@ -184,7 +233,9 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         if body:
-            self.wfile.write(answer.body)
+            # In pieces: the limit of idleness is one of each piece, not of the whole on a slow line.
+            for first in range(0, len(answer.body), PIECE_BYTES):
+                self.wfile.write(answer.body[first : first + PIECE_BYTES])
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """What the library refuses by itself, without saying back what was sent."""

@@ -203,7 +203,7 @@ def as_planned(record: TrialRecord, named: Mapping[str, PlannedTrial]) -> TrialR
 def _text_of(path: Path) -> str:
     """Text of a regular file. Raises OSError for anything else: a pipe or a device that somebody put there (a store may
     be anybody's) would be waited for, or read, without an end."""
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8") as handle:
+    with open(path, encoding="utf-8", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as handle:
         if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")
         return handle.read()

@@ -212,9 +212,12 @@ class StoreWriter:
         lines = [head, *(trial.model_dump_json() for trial in plan.trials)]
         write_atomically(self.folder / layout.PLAN, "\n".join(lines) + "\n")
 
-    def noise_floor(self, floor: KeptFloor) -> None:
-        """Lay the noise floor of this machine beside the trials, so that a reader needs nothing but the store."""
-        write_atomically(self.folder / layout.NOISE_FLOOR, floor.model_dump_json(indent=1) + "\n")
+    def noise_floor(self, floor: KeptFloor) -> str:
+        """Lay the noise floor of this machine beside the trials, so that a reader needs nothing but the store. Gives
+        the file's SHA-256."""
+        path = self.folder / layout.NOISE_FLOOR
+        write_atomically(path, floor.model_dump_json(indent=1) + "\n")
+        return sha256_of(path)
 
     def draft(self, trial_id: str, attempt: int) -> TrialDraft:
         """Begin an attempt."""

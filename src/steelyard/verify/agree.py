@@ -14,6 +14,7 @@ from steelyard.model.plan import PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
+from steelyard.store.read import Store
 from steelyard.store.write import sha256_of
 from steelyard.study.settings import settings_hash
 from steelyard.verify.finding import Book
@@ -21,6 +22,7 @@ from steelyard.verify.recompute import measured_here
 
 Key = tuple[str, int]
 SEALED = "trial-sealed"
+FLOOR = "noise-floor"
 SAME = ("settings", "seed", "block", "start_replicate", "replicate", "control")
 """What a trial has from the plan and never changes; its place and its treatment's names do when a study is widened."""
 
@@ -122,6 +124,21 @@ def journal(
     for key, (_, where) in records.items():
         if not known[key]:
             book.remark("journal", where, "a trial", "the journal does not know it: copied from another store?")
+
+
+def noise_floor(folder: Path, book: Book) -> None:
+    """The noise floor that verdicts are judged against is the one that the laboratory laid there last."""
+    path = folder / layout.NOISE_FLOOR
+    events = [event for event in Store(folder).events() if event.get("event") == FLOOR and event.get("found")]
+    if not path.is_file():
+        if events:
+            book.check("floor", False, layout.NOISE_FLOOR, "the noise floor", "no such file", "the one of the journal")
+        return
+    wanted = events[-1].get("sha256") if events else None
+    if wanted is None:
+        book.remark("floor", layout.NOISE_FLOOR, "the noise floor", "the journal does not know its SHA-256")
+        return
+    book.equal("floor", layout.NOISE_FLOOR, "SHA-256, as the journal says", sha256_of(path), wanted)
 
 
 def _event(event: Mapping[str, Any], record: TrialRecord, where: str, folder: Path, number: int, book: Book) -> None:

@@ -20,7 +20,8 @@ from steelyard.store.read import Store
 from steelyard.verify.agree import Key
 from steelyard.verify.finding import Book
 
-JUDGED = "judged"
+BEGAN, JUDGED = "run-began", "judged"
+EARLIER = "decisions of the stopping rule that were made on an earlier form of the plan"
 SAME_WIDTH = 1e-9
 """Half widths that differ by a smaller share are the same: Student's quantile is another library's last digit."""
 
@@ -36,7 +37,10 @@ def stopping(folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book:
     if rule is None or plan is None:
         return frozenset()
     found = [record for record, _ in records.values()]
-    for number, said in _said(folder):
+    for number, said, planned in _said(folder):
+        if planned not in (None, len(plan.trials)):
+            book.skip(EARLIER)
+            continue
         _same(said, decide(plan, _known_then(found, said), said.rule), number, book)
     now = decide(plan, found, rule)
     for record, where in records.values():
@@ -47,8 +51,8 @@ def stopping(folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book:
 
 
 def _known_then(records: Sequence[TrialRecord], said: Decision) -> list[TrialRecord]:
-    """The attempts that a decision rests on: of its blocks, of each trial up to the one that settled it. Those that came
-    later, because `limits.attempts` was raised, were not known."""
+    """The attempts that a decision rests on: of its blocks, of each trial up to the one that settled it. Those that
+    came later, because `limits.attempts` was raised, were not known."""
     known: list[TrialRecord] = []
     for attempts in attempts_by_id(one for one in records if one.block <= said.blocks).values():
         ordered = sorted(attempts, key=lambda one: one.attempt)
@@ -57,16 +61,19 @@ def _known_then(records: Sequence[TrialRecord], said: Decision) -> list[TrialRec
     return known
 
 
-def _said(folder: Path) -> Iterator[tuple[int, Decision]]:
-    """Lines of the journal that tell a decision."""
+def _said(folder: Path) -> Iterator[tuple[int, Decision, int | None]]:
+    """Lines of the journal that tell a decision, with how many trials the plan had then, if that is told too."""
     path = folder / layout.EVENTS
+    planned: int | None = None
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     for number, line in enumerate(lines, start=1):
         try:
             event: Any = json.loads(line)
+            if isinstance(event, dict) and event.get("event") == BEGAN:
+                planned = event.get("total")
             if isinstance(event, dict) and event.get("event") == JUDGED:
                 fields = {name: event[name] for name in Decision.model_fields if name in event}
-                yield number, Decision.model_validate(fields)
+                yield number, Decision.model_validate(fields), planned
         except (ValueError, ValidationError):
             continue
 
@@ -75,7 +82,7 @@ def _same(said: Decision, again: Decision, number: int, book: Book) -> None:
     line = f"line {number}: after block {said.blocks}"
     treatments = [cell.treatment for cell in again.cells]
     if [cell.treatment for cell in said.cells] != treatments or said.cap != again.cap:
-        book.skip("decisions of the stopping rule that were made on an earlier form of the plan")
+        book.skip(EARLIER)
         return
     book.equal("until", layout.EVENTS, f"{line}, the decision", said.why, again.why)
     book.equal("until", layout.EVENTS, f"{line}, blocks that were whole", said.blocks, again.blocks)

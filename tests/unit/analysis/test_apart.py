@@ -15,8 +15,8 @@ def one(settings=None, begun_s=1000.0, **versions):
 
 
 def test_equal_sides_do_not_differ():
-    facts = [{"n1": {"cores": "2", "address": "10.0.0.1"}}]
-    other = [{"n1": {"cores": "2", "address": "10.0.0.9"}}]
+    facts = [{"n1": {"cores": "2", "address": "10.0.0.1"}, "system:n1": {"seed": "5"}}]
+    other = [{"n1": {"cores": "2", "address": "10.0.0.9"}, "system:n1": {"seed": "6", "peers": "10.0.0.1"}}]
     assert apart([one()], [one(begun_s=1001.0)], facts, other, ()) == ()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from steelyard.analysis.leastsquares import Dependent, least_squares, polynomial
+from steelyard.analysis.leastsquares import Coefficients, Dependent, least_squares
 
 SETS = json.loads(
     (Path(__file__).resolve().parents[2] / "fixtures" / "nist" / "regression.json").read_text(encoding="ascii")
@@ -31,6 +31,12 @@ def digits(found: float, certified: str) -> float:
     truth = float(certified)
     off = abs(found - truth) / (abs(truth) or 1.0)
     return 15.0 if off == 0 else min(15.0, -math.log10(off))
+
+
+def polynomial(x: list[float], y: list[float], degree: int, constant: bool = True) -> Coefficients:
+    """y over the powers of x, which are taken in the longest float: those of Filip and Wampler need it."""
+    base = np.asarray(x, dtype=np.longdouble)
+    return least_squares([base**power for power in range(1, degree + 1)], y, constant)
 
 
 @pytest.mark.parametrize("name", list(SETS))
@@ -59,7 +65,6 @@ def test_as_statsmodels_has_it():
     found = least_squares([list(x), list(z)], list(y))
     assert found.values == pytest.approx(tuple(oracle.params))
     assert found.std_errors == pytest.approx(tuple(oracle.bse))
-    assert [found.p(place) for place in range(3)] == pytest.approx(list(oracle.pvalues))
     assert (found.r_squared, found.degrees) == (pytest.approx(oracle.rsquared), 27)
 
 
@@ -75,4 +80,4 @@ def test_what_cannot_be_told_apart_is_refused():
 def test_a_constant_response_has_no_share_explained():
     found = least_squares([[1, 2, 3, 4]], [5, 5, 5, 5])
     assert found.values == pytest.approx((5, 0))
-    assert (found.r_squared, found.p(1)) == (None, None)
+    assert (found.r_squared, found.std_errors[1]) == (None, 0.0)

@@ -10,6 +10,7 @@ from scipy import stats
 
 from steelyard.analysis import analyse, noise
 from steelyard.analysis.compare import comparisons
+from steelyard.analysis.overall import overall
 from steelyard.analysis.tables import tables
 from steelyard.model.estimate import Estimate
 from steelyard.model.noise import Circumstances, FoundFloor, KeptFloor, Spread, foreign, told, unlike
@@ -212,6 +213,27 @@ def test_a_change_within_the_noise_of_the_machine_is_undecided_and_says_so():
     assert quiet.floor_percent.value < 1
 
 
+def test_an_effect_over_several_treatments_is_held_against_the_floor_too():
+    rng = np.random.default_rng(6)
+    records = [
+        record(1000 * (1.03 if nodes == 3 else 1) * (2 if workload == "C" else 1) * math.exp(rng.normal(0, 0.001)),
+               nodes=nodes, workload=workload, start=start, order=order, replicate=order)
+        for start in range(1, 4) for nodes in (1, 3) for order, workload in enumerate("AACC", start=1)
+    ]  # fmt: skip
+    rows = frame(records).build(records, {"nodes": [1, 3], "workload": ["A", "C"]}, ("nodes",), 0)
+    (plain,) = overall(rows, TIME)
+    assert (plain.factor, plain.verdict) == ("nodes", "slower")
+    (held,) = noise.averages([plain], rows, noise.floors_of(rows, found(spread(0.05, 0.02))))
+    assert held.verdict == "undecided"
+    assert ": undecided: " in held.sentence
+    assert "within the noise of this machine" in held.sentence
+    assert "slower" not in held.sentence
+    assert held.ratio == plain.ratio
+    quiet = noise.averages([plain], rows, noise.floors_of(rows, found(spread(0.001, 0.001))))
+    assert quiet == (plain,)
+    assert noise.averages([plain], rows, noise.floors_of(rows)) == (plain,)
+
+
 def test_levels_within_a_start_are_held_against_what_trials_differ_only():
     records = [*cell([[1000.0], [1001.0]], workload="A"), *cell([[1030.0], [1031.5]], workload="C")]
     rows = frame(records)
@@ -269,6 +291,27 @@ def test_the_floor_of_control_trials_is_told_also_where_it_is_too_little():
     assert "control cells of 3 starts: too few" in result.sentence
 
 
+def test_a_floor_of_levels_within_starts_only_is_told_as_that():
+    """Two factors, one over starts and one within; three starts of control trials suffice for the second only."""
+    rng = np.random.default_rng(9)
+    records = [
+        record(1000 * math.exp(rng.normal(0, 0.01)), nodes=nodes, workload=workload, start=start, order=order,
+               replicate=order, control=control)
+        for start in range(1, 4) for nodes in (1, 3)
+        for order, (workload, control) in enumerate([("A", False), ("C", False), ("A", False), ("C", False),
+                                                     *([("A", True)] * 2 if nodes == 1 else [])], start=1)
+    ]  # fmt: skip
+    rows = frame(records)
+    rows = rows.build(records, {"nodes": [1, 3], "workload": ["A", "C"]}, ("nodes",), 0)
+    floors = noise.floors_of(rows)
+    result = noise.noise_floor(rows, TIME, floors)
+    assert result.source == "control cells"
+    assert "tried within the same starts" in result.sentence
+    assert "Levels on starts of their own were judged against none." in result.sentence
+    within = [one for one in noise.judged(comparisons(rows, TIME), rows, floors) if one.floor_percent is not None]
+    assert not within or {one.factor for one in within} == {"workload"}
+
+
 def test_values_that_have_no_logarithm_have_no_floor():
     assert noise.spread_of(frame(cell([[5.0, -1.0], [4.0, 3.0]])).data, TIME) is None
     assert noise.spread_of(frame(cell([[None, None]])).data, TIME) is None
@@ -323,6 +366,8 @@ def test_a_floor_of_something_else_is_foreign_and_says_why():
     several = [HELD.model_copy(update={"nodes": nodes}) for nodes in (3, 6)]
     assert "nodes 1, this study has 3 and 6" in foreign(floor, several)
     assert foreign(floor, [HELD, *several]) == ""
+    apart = [HELD.model_copy(update={"loop": "open"}), HELD.model_copy(update={"nodes": 3})]
+    assert "no treatment of this study has all of site local, system cassandra" in foreign(floor, apart)
     assert foreign(floor, [])
     other = HELD.model_copy(update={"settings": {**HELD.settings, "load.threads": "8", "workload.name": "ycsb-c"}})
     assert unlike(floor, [other]) == ("load.threads 1", "workload.name ycsb-a")

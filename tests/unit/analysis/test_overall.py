@@ -159,4 +159,5 @@ def test_no_speedup_of_an_open_loop_nor_over_what_is_no_size() -> None:
     assert "fewer than two starts" in one_start.sentence
     assert "share one processor" in one_start.sentence
     assert scaling(frame(records), RESPONSE, None) == ()
+    assert scaling(frame([*cell([[400.0]], nodes=0), *cell([[200.0]], nodes=4)]), RESPONSE, "nodes") == ()
     assert scaling(frame(records), RESPONSE, "heap") == ()

@@ -55,7 +55,7 @@ def test_a_change_of_all_treatments_is_said_with_its_hour_and_size():
         for one in records
     ]
     said = told(slow)
-    assert "All treatments changed their level after start 10 of 20 1.4 h into the study: +" in said
+    assert "Over all treatments together the level changed after start 10 of 20 1.4 h into the study: +" in said
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from steelyard.analysis.compare import compare
+from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.noise import Floors
 from steelyard.analysis.sides import Side, contrasts, limits_percent, pair
 from steelyard.model.errors import StudyError
@@ -154,6 +155,14 @@ def test_several_treatments_on_a_side_are_refused_with_the_option():
     with pytest.raises(StudyError, match="several treatments") as caught:
         within(records, {"nodes": 1}, {"workload": "C"})
     assert "--" in caught.value.hint
+
+
+def test_a_level_without_a_trial_is_refused_with_those_that_have_one():
+    planned = {"nodes": (1, 3, 6), "workload": ("A",)}
+    tried = TrialFrame.build([*cell([[100.0]]), *cell([[90.0]], nodes=6)], planned, ("nodes",), 0)
+    with pytest.raises(StudyError, match="has no trial of 3 nodes") as caught:
+        pair(Side("a", tried, {"nodes": 1}), Side("b", tried, {"nodes": 3}))
+    assert caught.value.hint == "it has nodes 1 6, workload A"
 
 
 def test_cells_of_one_side_only_are_named():

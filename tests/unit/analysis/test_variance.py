@@ -104,7 +104,8 @@ def test_a_store_gives_a_row_for_all_together_and_one_for_each_treatment():
     assert together.between_starts is not None
     assert together.between_starts.low < 0.04 < together.between_starts.high
     assert "coefficient of variation" in together.between_starts.method
-    assert three.unit == "ms"
+    assert three.within_starts is not None
+    assert "coefficient of variation" in three.within_starts.method
     assert "each block has one start" in three.note
     assert together.between_blocks is not None
 

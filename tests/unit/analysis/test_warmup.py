@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from steelyard.analysis.mser import mser5
-from steelyard.analysis.warmup import judge, warm_up
+from steelyard.analysis.warmup import judge, steady, warm_up
 
 from .made import cell, frame
 
@@ -69,3 +69,14 @@ def test_the_fixed_count_stands_beside_the_detected_one():
     assert found.mean_detected.value == pytest.approx(10.0)
     assert found.mean_fixed.value == pytest.approx((20 + 200) / 21)
     assert found.change_detected == pytest.approx((10 - 400 / 30) / (400 / 30))
+
+
+def test_seconds_of_a_changed_level_are_said_to_be_taken_as_independent():
+    series = [20.0 + 0.1 * (at % 3) for at in range(10)] + [10.0 + 0.1 * (at % 3) for at in range(30)]
+    found = steady(series, trial_id="t", attempt=1, treatment={}, response="response_ms_mean", confidence=0.9)
+    assert found is not None
+    (change,) = found.changes
+    assert change.after == 10
+    assert change.change_percent is not None
+    assert change.change_percent.confidence == 0.9
+    assert "seconds, counted as independent" in change.change_percent.method

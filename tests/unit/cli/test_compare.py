@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from steelyard.cli.compare import EXIT_DECIDED, EXIT_UNDECIDED, Asked, compare
+from steelyard.cli.contrasts import effect
 from steelyard.cli.grid import CELLS, forest_line, forest_span
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
@@ -40,6 +42,7 @@ def test_two_stores(stores: tuple[Path, Path]) -> None:
     assert "system.service_us: 1000.0 -> 500.0" in text
     assert "cores: 2 -> 4" in text
     assert "all of side a came before side b" in text
+    assert "in both stores" not in text
 
 
 def test_two_treatments(stores: tuple[Path, Path]) -> None:
@@ -54,6 +57,8 @@ def test_a_store_with_itself_is_equivalent_or_undecided(stores: tuple[Path, Path
     copy = made.store(tmp_path)
     code, text = told(Asked(str(stores[0]), str(copy), margin_percent=5.0))
     assert (code, text.count("equivalent within 5.0%")) == (EXIT_DECIDED, 2)
+    assert "p of the tests of no change, Holm-corrected over these 2 comparisons" in text
+    assert "trials are in both stores and counted as independent: they cannot differ" in text
     assert told(Asked(str(stores[0]), str(copy)))[0] == EXIT_UNDECIDED
 
 
@@ -186,6 +191,12 @@ def test_no_line_of_the_table_is_wider_than_the_terminal(stores: tuple[Path, Pat
     assert max(map(len, lines)) <= width or width == 60
     assert any("undecided; " in line for line in lines)
     assert "…" not in "".join(lines)
+
+
+def test_a_huge_effect_is_written_out() -> None:
+    g = Estimate(value=-51.2, low=-204.6, high=-2.84, n=4, unit="", method="made up")
+    one = SimpleNamespace(effect=g, effect_words="large")
+    assert effect(one, interval=True) == "-51 [-205, -2.8] large"  # type: ignore[arg-type]
 
 
 def test_an_interval_is_drawn_where_it_is() -> None:

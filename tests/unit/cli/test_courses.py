@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import polars as pl
@@ -63,6 +64,19 @@ def test_load_nodes_are_added_up_and_only_answers_of_the_measured_phase_count(st
     assert first["response_ms_mean"].to_list() == pytest.approx([15.0] * 24)
     assert second["response_ms_mean"].to_list() == pytest.approx([17.0] * 24)
     assert first["throughput_per_s"].to_list() == pytest.approx([6.0] * 24)
+
+
+def test_sums_do_not_depend_on_the_order_in_which_threads_add_up(tmp_path: Path) -> None:
+    records = cell([[100.0]])
+    made, rng = Folder(tmp_path, records), random.Random(1)
+    folder = made.folder_of(records[0]) / layout.INTERVALS
+    folder.mkdir(parents=True)
+    counts = [(rng.randrange(10**5, 10**9), rng.randrange(1, 999)) for _ in range(500)]
+    rows = [("measure", 0.0, 1.0, "read", "ok", "response", low, low + 77, count) for low, count in counts]
+    pl.DataFrame(rows, schema=layout.INTERVAL_SCHEMA, orient="row").write_parquet(folder / "l1.parquet")
+    (one,) = series(made, records)
+    twice_ns, operations = sum((2 * low + 77) * count for low, count in counts), sum(count for _, count in counts)
+    assert one["response_ms_mean"].to_list() == [twice_ns / operations / 2e6]
 
 
 def test_the_results_hold_parts_and_steady_states(store: Folder) -> None:

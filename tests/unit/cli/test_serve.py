@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from steelyard.cli.serve import Asked, serve
+from steelyard.cli.serve import Asked, scratch_folder, serve
 from steelyard.model.errors import SteelyardError, StoreError, StudyError
 from tests.unit.serve.stores import a_record, write
 
@@ -77,3 +77,45 @@ def test_a_taken_port_is_told(tmp_path: Path) -> None:
         with pytest.raises(SteelyardError, match=r"cannot be had: Address already in use") as caught:
             serve(Asked(store=tmp_path, address="127.0.0.1", port=port, open=False), Console(stderr=True))
     assert "--port 0" in caught.value.hint
+
+
+KILLED = """
+import os, signal
+from steelyard.cli.serve import scratch_folder
+held = scratch_folder()
+held.__enter__()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_server_left_is_removed_by_the_next_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "steelyard-serve-no-lock").mkdir()
+    subprocess.run(
+        [sys.executable, "-c", KILLED], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False, timeout=120
+    )
+    assert len(list(tmp_path.iterdir())) == 2
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with scratch_folder() as first, scratch_folder() as second:
+        assert first.stat().st_mode & 0o077 == 0
+        assert {one.name for one in tmp_path.iterdir()} == {first.name, second.name, "steelyard-serve-no-lock"}
+    assert [one.name for one in tmp_path.iterdir()] == ["steelyard-serve-no-lock"]
+
+
+def test_under_nohup_it_does_not_end_with_the_terminal(tmp_path: Path) -> None:
+    write(tmp_path / "root" / "s", [a_record(0)])
+    (tmp_path / "scratch").mkdir()
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = start(tmp_path / "root", "--port", "0", scratch=tmp_path / "scratch")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert process.stdout is not None
+    url = process.stdout.readline().strip()
+    process.send_signal(signal.SIGHUP)
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        assert answer.status == 200
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130

@@ -9,11 +9,11 @@ from typing import Any
 from rich.console import Console
 
 from steelyard.cli.board import Board, clock_span, label_of, spark
-from steelyard.cli.views import LiveView, PlainView
+from steelyard.cli.views import LiveView, PlainView, decision_line
 from steelyard.lab import progress
 from steelyard.model.sample import Sample
 from steelyard.model.sequential import decide
-from steelyard.model.stopping import rule_of
+from steelyard.model.stopping import Decision, Narrowing, Rule, rule_of
 from steelyard.model.trial import Phase, Responses
 from tests.unit.lab.fakes import plan_of, records_of, study
 from tests.unit.lab.test_resume import record
@@ -133,3 +133,16 @@ def test_the_stopping_rule_is_said_before_the_first_block_and_after_each() -> No
     screen = out.file.getvalue()  # type: ignore[attr-defined]
     assert "until ±5%" in screen
     assert "%, narrowing" in screen
+
+
+def test_an_interval_without_width_is_the_narrowest_of_a_decision() -> None:
+    rule = Rule(
+        response="execution_time_ms", width_percent=7, least_starts=6, confidence=0.95, warm_up_trials=0, attempts=3
+    )
+    cells = tuple(
+        Narrowing(treatment={"nodes": nodes}, n=6, mean=1.0, half_width_percent=half, state="narrow enough")
+        for nodes, half in enumerate((0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0), start=1)
+    )
+    decision = Decision(rule=rule, go_on=False, why="narrow", blocks=6, cap=9, needed=6, hours=1.0, cells=cells)
+    assert "7 nodes ±6.00%" in decision_line(decision)
+    assert "1 node ±0.00%" not in decision_line(decision)

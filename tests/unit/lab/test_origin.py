@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from steelyard.lab import origin
 
 
@@ -13,7 +15,7 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True)
 
 
-def test_a_checkout_has_a_commit_and_says_that_files_differ(tmp_path: Path) -> None:
+def test_a_checkout_has_a_commit_and_says_that_files_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert origin.commit(tmp_path) == ""
     git(tmp_path, "init", "-q")
     assert origin.commit(tmp_path) == "", "no commit yet"
@@ -25,6 +27,8 @@ def test_a_checkout_has_a_commit_and_says_that_files_differ(tmp_path: Path) -> N
     assert len(found) == 40
     (tmp_path / "src" / "a").write_text("2")
     assert origin.commit(tmp_path) == f"{found}-changed"
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    assert origin.commit(tmp_path) == f"{found}-changed", "variables of a hook name another checkout"
 
 
 def test_what_the_journal_is_told() -> None:

@@ -74,6 +74,7 @@ def test_another_stopping_rule_is_refused_once_there_are_trials_its_budgets_are_
         study(design=until(response="throughput_per_s")),
         study(design=until(), analysis={"confidence": 0.9}),
         study(design=fixed),
+        study(design={**until(), "trials": 2}),
     ):
         refuse_change(before, after, plan, [])
         with pytest.raises(StudyError, match="stopping rule") as caught:

@@ -16,7 +16,7 @@ from steelyard.plan import Machine, expand, refusals, resolution
 from steelyard.plan.estimate import estimate
 from steelyard.plan.machine import available_memory_mb
 from steelyard.plan.rates import Shape, Shapes, corrections, start_phases
-from steelyard.plan.resolve import detectable_effect
+from steelyard.plan.resolve import detectable_effect, within_starts_cv
 from tests.unit.study.paper import study
 
 LARGE = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12)
@@ -230,6 +230,21 @@ def test_resolution_takes_its_spread_from_the_history() -> None:
     assert hard.cv == 0
     assert easy.cv == pytest.approx(0.0558, abs=0.001)
     assert easy.cv_source == "24 trials of this store"
+
+
+def test_the_history_s_spread_is_of_the_trials_that_the_analysis_uses() -> None:
+    asked, plan = planned("[analysis]\nwarm_up_trials = 1\n" + FACTORS)
+    history = [
+        record(trial, 40.0 if trial.replicate == 1 else 10.0 + trial.replicate % 2).model_copy(
+            update={"order_in_start": trial.replicate}
+        )
+        for trial in plan.trials
+    ]
+    _, easy = resolution(asked, plan, history)
+    assert (easy.cv, easy.cv_source) == (pytest.approx(math.sqrt(0.5) / 10.5, abs=1e-6), "16 trials of this store")
+    few = Responses(operations=999, response_ms_p99=5.0)
+    without = [one.model_copy(update={"responses": few}) for one in history]
+    assert within_starts_cv(without, "response_ms_p99") == (0.05, "assumed"), "too few operations for a p99"
 
 
 def test_meminfo() -> None:

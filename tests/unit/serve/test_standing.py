@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.serve import cells, now, standing
 from steelyard.serve.stores import Snapshot, Watched
+from steelyard.store import layout
 from tests.unit.lab.fakes import study
 from tests.unit.serve.stores import FAULT, NOW_S, VOIDED, a_plan, a_record, write
 
@@ -102,6 +104,25 @@ def test_the_log_has_journal_and_troubles_newest_first(tmp_path: Path) -> None:
     assert [line.trouble for line in lines] == [False, True, True, False]
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        [], "x", 3, None, {"event": "trial-sealed", "reasons": 5},
+        {"event": "trial-sealed", "reasons": [[1]], "trial": {}},
+        {"event": "interrupted", "t_s": 10**400},
+        {"event": "run-failed", "message": [1], "hint": {}},
+        {"event": "judged", "blocks": {}}, {"event": "noise-floor", "why": [1]}, {"event": "x", "t_s": 1e308},
+    ],
+)  # fmt: skip
+def test_a_journal_of_anybody_breaks_nothing(tmp_path: Path, event: Any) -> None:
+    folder = write(tmp_path / "s", ALL[:1], [BEGAN])
+    with (folder / layout.EVENTS).open("a") as journal:
+        journal.write(json.dumps({"t_s": NOW_S, **event} if isinstance(event, dict) else event) + "\n")
+    found = Watched("s", folder).read()
+    assert any(line.text.startswith("began") for line in standing.log(found))
+    assert standing.standing(found, NOW_S).done == 1
+
+
 def test_a_long_journal_is_cut(tmp_path: Path) -> None:
     events = [{"event": "interrupted", "t_s": NOW_S + place} for place in range(1000)]
     lines = standing.log(snapshot(tmp_path, [], events))
@@ -181,6 +202,9 @@ def test_a_cell_is_computed_again_only_with_another_trial(tmp_path: Path, monkey
     assert len(calls) == 2
     kept.of(snapshot(tmp_path, ALL))
     assert len(calls) == 3
+    anew = [record.model_copy(update={"begun_s": record.begun_s + 500}) for record in ALL]
+    kept.of(snapshot(tmp_path, anew))
+    assert len(calls) == 5
 
 
 def second(t_s: float, node: str = "l1", **changes: Any) -> dict[str, Any]:
@@ -235,6 +259,7 @@ def test_a_gap_between_trials_breaks_the_line(tmp_path: Path) -> None:
     [
         {"seconds": "?"}, {"seconds": [1, None, {}]}, {"seconds": [{"t_s": "?"}, second(NOW_S - 1, rate_per_s="?")]},
         {"nodes": []}, {"nodes": {"n1": 3}}, {"nodes": {"n1": {"values": {"node_memory_limit_hits": float("nan")}}}},
+        {"seconds": [{**second(NOW_S - 1), "t_s": 10**400, "rate_per_s": 10**400}], "phase": {"entered_s": 10**400}},
         {"trial": 7, "phase": [], "start": "?"}, {"phase": {"entered_s": {}}}, {"seconds": [second(NOW_S + 1e9)]},
         {"seconds": [second(NOW_S - 1, response_ms_p99=0.0, response_ms_p50=0.0, rate_per_s=0.0, lag_ms_p99=None)]},
     ],

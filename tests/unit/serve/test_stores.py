@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.model.trial import TrialRecord
+from steelyard.model.verdict import Reason, ReasonKind, Verdict
 from steelyard.serve.stores import Shelf, Watched, find
-from steelyard.store import layout
+from steelyard.store import Store, layout
 from tests.unit.serve.stores import a_record, write
 
 
@@ -162,3 +165,121 @@ def test_names_are_compared_and_never_joined(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         shelf.look("s", 1.0)
     shelf.close()
+
+
+DEEP = "[" * 200_000
+"""More than a reader of JSON goes down."""
+
+
+@pytest.mark.parametrize("name", [layout.STUDY_JSON, layout.PLAN, layout.EVENTS, layout.LIVE, "trial", "nested"])
+@pytest.mark.parametrize("text", [DEEP, '{"a":' * 900 + "1" + "}" * 900, "9" * 5000, "\ud800"])
+def test_files_of_anybody_are_remarks_and_no_errors(tmp_path: Path, name: str, text: str) -> None:
+    folder = write(tmp_path / "s", [a_record(0), a_record(1)])
+    if name in ("trial", "nested"):
+        path = folder / layout.TRIALS / a_record(1).id / layout.TRIAL_JSON
+        record = json.loads(path.read_text())
+        text = (
+            json.dumps(record).replace('"settings": {', f'"settings": {{"x": {text or 1},')
+            if name == "nested"
+            else text
+        )
+    else:
+        path = folder / name
+    path.write_text(text, encoding="utf-8", errors="surrogatepass")
+    found = Watched("s", folder).read()
+    assert found.live is None
+    assert a_record(0) in found.records
+    assert len(found.records) == (1 if name in ("trial", "nested") else 2)
+    assert all(len(remark) < 700 for remark in found.remarks)
+
+
+@pytest.mark.parametrize("what", ["pipe", "device", "folder", "loop", "outside"])
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path, what: str) -> None:
+    folder = write(tmp_path / "s", [a_record(0), a_record(1)])
+    (tmp_path / "outside").write_text("root:x:0:0:of somebody else\n")
+    for path in (folder / layout.TRIALS / a_record(1).id / layout.TRIAL_JSON, folder / layout.LIVE):
+        path.unlink(missing_ok=True)
+        match what:
+            case "pipe":
+                os.mkfifo(path)
+            case "device":
+                path.symlink_to("/dev/zero")
+            case "folder":
+                path.mkdir()
+            case "loop":
+                path.symlink_to(path)
+            case _:
+                path.symlink_to(tmp_path / "outside")
+    found = Watched("s", folder).read()
+    assert (found.records, len(found.remarks), found.live) == ((a_record(0),), 1, None)
+    assert "somebody" not in repr(found)
+
+
+def test_a_study_that_was_run_anew_in_the_same_folder_is_read_anew(tmp_path: Path) -> None:
+    folder = write(tmp_path / "s", [a_record(0)])
+    watched = Watched("s", folder)
+    assert watched.read().records == (a_record(0),)
+    shutil.rmtree(folder)
+    later = a_record(0).model_copy(update={"begun_s": a_record(0).begun_s + 500})
+    write(folder, [later])
+    (folder / layout.STUDY_JSON).touch()
+    assert watched.read().records == (later,)
+
+
+def test_secrets_in_reasons_are_not_shown(tmp_path: Path) -> None:
+    detail = "the node said: password=geheim123"
+    reason = Reason(kind=ReasonKind.SYSTEM_FAULT, detail=detail)
+    folder = write(tmp_path / "s", [a_record(0, Verdict(outcome="invalid", reasons=(reason,)))])
+    assert "geheim123" not in repr(Watched("s", folder).read())
+
+
+def test_a_look_that_nobody_waited_for_is_no_news_later(tmp_path: Path) -> None:
+    folder = write(tmp_path / "s", [a_record(0)])
+    now_s = [0.0]
+    watched = Watched("s", folder, clock=lambda: now_s[0])
+    with ThreadPoolExecutor(1) as readers:
+        go_on = threading.Event()
+        readers.submit(go_on.wait, 60.0)
+        assert watched.look(readers, 0.0) is None
+        go_on.set()
+        # Behind the look in the same queue.
+        readers.submit(int).result(60.0)
+        now_s[0] = 3600.0
+        write(folder, [a_record(0), a_record(1)])
+        found = watched.look(readers, 60.0)
+    assert found is not None
+    assert len(found.records) == 2
+    assert watched.look(readers, 60.0) is found
+    now_s[0] = 7200.0
+    # The server has ended.
+    assert watched.look(readers, 60.0) is found
+
+
+def test_attempts_that_cannot_be_read_are_tried_again_only_when_they_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(tmp_path / "s", [a_record(0)])
+    for place in range(50):
+        torn = folder / layout.TRIALS / f"torn{place:02}"
+        torn.mkdir()
+        (torn / layout.TRIAL_JSON).write_text('{"format": 99}')
+    watched = Watched("s", folder)
+    first = watched.read()
+    assert len(first.remarks) == 21
+    assert first.remarks[-1] == "30 other attempts cannot be read either"
+    tried: list[str] = []
+    real = Store.attempt
+
+    def attempt(store: Store, name: str) -> TrialRecord:
+        tried.append(name)
+        return real(store, name)
+
+    monkeypatch.setattr(Store, "attempt", attempt)
+    assert watched.read().remarks == first.remarks
+    assert tried == []
+    (folder / layout.TRIALS / "torn07" / layout.TRIAL_JSON).write_text(a_record(1).model_dump_json())
+    shutil.rmtree(folder / layout.TRIALS / "torn08")
+    found = watched.read()
+    assert tried == ["torn07"]
+    assert len(found.records) == 2
+    assert found.remarks[-1] == "28 other attempts cannot be read either"

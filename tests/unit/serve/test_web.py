@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
 import re
+import select
 import shutil
+import signal
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -17,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.model.errors import SteelyardError, StudyError
-from steelyard.serve import making, routes
+from steelyard.serve import making, routes, web
 from steelyard.serve.making import Maker
 from steelyard.serve.stores import Shelf
 from steelyard.serve.web import CONNECTIONS, Server, allowed_names
@@ -203,6 +207,9 @@ def test_own_names_are_served(untouched: Served, name: str) -> None:
         ("GET / HTTP/1.1\r\nHost: {own}\r\nContent-Length: 5\r\n\r\nGET /", 400),
         ("GET / HTTP/1.1\r\nHost: {own}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
         ("GET / HTTP/1.1\r\nHost: {own}\r\nSec-Fetch-Site: cross-site\r\n\r\n", 403),
+        ("GET / HTTP/1.1\r\nHost: {own}\r\nSec-Fetch-Site: same-site\r\n\r\n", 403),
+        ("GET / HTTP/1.1\r\nHost: {own}\r\nOrigin: http://127.0.0.1:1\r\n\r\n", 403),
+        ("GET / HTTP/1.1\r\nHost: {own}\r\nOrigin: null\r\n\r\n", 403),
         ("BREW / HTTP/1.1\r\nHost: {own}\r\n\r\n", 501),
         ("nonsense\r\n\r\n", 400),
         ("GET /" + "a" * 70000 + " HTTP/1.1\r\n\r\n", 414),
@@ -290,7 +297,7 @@ def test_too_much_that_waits_is_refused(served: Served) -> None:
     (served.root / "s" / "slow").touch()
     served.ask("/s/s/report")
     for place in range(making.WAITING + 2):
-        with contextlib.suppress(OverflowError):
+        with contextlib.suppress(making.Crowded):
             served.maker.ask("s", "report", served.root / "s", f"state {place}")
     (served.root / "s" / layout.EVENTS).write_text('{"t_s": 1, "event": "interrupted"}\n')
     for _ in range(100):
@@ -347,6 +354,112 @@ def test_texts_of_a_store_are_no_markup(served: Served) -> None:
         assert 'data-key="<b>"' not in text
 
 
+def test_who_sends_a_byte_now_and_then_is_not_waited_for(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "REQUEST_S", 0.3)
+    with socket.create_connection(("127.0.0.1", served.server.port), timeout=30) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\n")
+        with contextlib.suppress(ConnectionError):
+            for _ in range(600):
+                connection.sendall(b"X")
+                if select.select([connection], [], [], 0.05)[0]:
+                    break
+            assert connection.recv(1) == b""
+    assert served.ask("/")[0] == 200
+
+
+def test_who_takes_nothing_does_not_hold_a_place_for_ever(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "ANSWER_S", 0.3)
+    served.server.respond = lambda target: routes.Answer(routes.HTTPStatus.OK, "", b"x" * 50_000_000)
+    own = f"127.0.0.1:{served.server.port}"
+    with socket.create_connection(("127.0.0.1", served.server.port), timeout=30) as connection:
+        connection.sendall(f"GET / HTTP/1.1\r\nHost: {own}\r\n\r\n".encode())
+        for _ in range(600):
+            if not served.server._ends:
+                break
+            threading.Event().wait(0.05)
+        assert not served.server._ends
+
+
+def test_a_big_answer_comes_whole(served: Served) -> None:
+    body = bytes(range(256)) * 4000
+    served.server.respond = lambda target: routes.Answer(routes.HTTPStatus.OK, "", body)
+    own = f"127.0.0.1:{served.server.port}"
+    found = served.raw(f"GET / HTTP/1.0\r\nHost: {own}\r\n\r\n".encode())
+    assert found.partition(b"\r\n\r\n")[2] == body
+
+
+def test_faults_of_our_own_are_told(served: Served) -> None:
+    served.server.respond = lambda target: routes.Answer(routes.HTTPStatus.OK, "\u2026", b"")
+    assert served.raw(f"GET / HTTP/1.0\r\nHost: 127.0.0.1:{served.server.port}\r\n\r\n".encode()) == b""
+    assert "UnicodeEncodeError" in served.complaints.pop()
+
+
+def test_a_page_is_drawn_once_for_all_who_ask_at_the_same_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    real = routes.pages.study
+    monkeypatch.setattr(routes.pages, "study", lambda name, *facts: drawn.append(name) or real(name, *facts))
+    now_s = [1_800_000_000.0]
+    shelf = Shelf(served.root)
+    answering = routes.Routes(shelf, served.maker, lambda: now_s[0])
+    with contextlib.closing(shelf):
+        snapshot = shelf.look("s", 60.0)
+        monkeypatch.setattr(shelf, "look", lambda name, patience_s: snapshot)
+        for _ in range(20):
+            answering.answer("/api/s/s")
+        assert drawn == ["s"]
+        now_s[0] += 1.0
+        answering.answer("/s/s")
+        assert drawn == ["s", "s"]
+
+
+def test_names_and_texts_that_are_no_text(served: Served) -> None:
+    name = os.fsdecode(b"half\xff")
+    write(served.root / name, [a_record(0)])
+    live = {"format": 1, "t_s": 4e9, "waiting": "\ud800!", "nodes": {"\udfff": {}}}
+    (served.root / name / layout.LIVE).write_text(json.dumps(live))
+    assert 'href="/s/half%FF"' in served.ask("/")[2]
+    text = served.ask("/s/half%FF")[2]
+    assert "Waits for: ?!" in text
+    assert 'data-poll="/api/s/half%FF"' in text
+    assert served.ask("/api/s/half%FF")[0] == 200
+    assert served.made("half%FF", "report") == REPORT
+
+
+def test_numbers_of_what_was_made_are_of_their_own_kind(served: Served) -> None:
+    served.made("s", "report")
+    status, headers, _ = served.ask("/s/s/figures?of=1")
+    assert (status, headers["Location"]) == (303, "/s/s/figures")
+    shutil.rmtree(served.maker.find(1, "s").folder)  # type: ignore[union-attr]
+    for what in ("report", "tables"):
+        status, headers, _ = served.ask(f"/s/s/{what}?of=1")
+        assert (status, headers["Location"]) == (303, f"/s/s/{what}")
+    assert served.ask("/s/s/tables/1/trials.csv")[0] == 404
+
+
+KILLED = """
+import os, pathlib, signal, sys, threading
+from steelyard.serve.making import ENDS_WITH_US, Maker
+child = f"{ENDS_WITH_US}import pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(600)"
+maker = Maker(lambda kind, store, into: [sys.executable, "-c", child], pathlib.Path(sys.argv[1]))
+made = maker.ask("s", "report", pathlib.Path(), "")
+while not (made.folder / "pid").is_file() or not (made.folder / "pid").read_text():
+    threading.Event().wait(0.05)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_is_being_made_does_not_outlive_a_server_that_is_killed(tmp_path: Path) -> None:
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False, timeout=120)
+    assert ended.returncode == -signal.SIGKILL
+    status = Path("/proc") / (tmp_path / "1" / "pid").read_text() / "status"
+    for _ in range(600):
+        # Nobody may be there to bury it.
+        if not status.is_file() or "State:\tZ" in status.read_text():
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("it lives on")
+
+
 def test_a_crowd_is_turned_away(served: Served) -> None:
     crowd = [socket.create_connection(("127.0.0.1", served.server.port)) for _ in range(CONNECTIONS + 8)]
     try:
@@ -371,4 +484,5 @@ def test_a_taken_port_is_an_error_for_people(untouched: Served) -> None:
 
 
 def test_names_of_this_machine() -> None:
-    assert allowed_names(80) == {"127.0.0.1:80", "[::1]:80", "localhost:80"}
+    assert allowed_names(8765) == {"127.0.0.1:8765", "[::1]:8765", "localhost:8765"}
+    assert allowed_names(80) == {"127.0.0.1:80", "[::1]:80", "localhost:80", "127.0.0.1", "[::1]", "localhost"}

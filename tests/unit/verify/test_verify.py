@@ -16,13 +16,14 @@ from rich.console import Console
 from steelyard.cli.report import report
 from steelyard.cli.verify import EXIT_DIFFERENCE, EXIT_SOUND, check, verify
 from steelyard.model.errors import StoreError
+from steelyard.model.noise import KeptFloor
 from steelyard.model.sequential import decide
 from steelyard.model.stopping import rule_of
 from steelyard.model.trial import Responses
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
 from steelyard.report import packed
 from steelyard.store.read import Store
-from steelyard.store.write import sha256_of
+from steelyard.store.write import StoreWriter, sha256_of
 from steelyard.verify.finding import Book, Finding
 from steelyard.verify.stopping import stopping
 from tests.unit.verify import made
@@ -321,6 +322,43 @@ def test_a_decision_is_judged_by_the_attempts_that_it_knew(tmp_path: Path) -> No
     stopping(folder, {(record.id, record.attempt): (record, "trial") for record in now}, book)
     assert book.made["until"]
     assert not book.findings
+
+
+def test_a_decision_on_a_narrower_plan_is_not_compared(tmp_path: Path) -> None:
+    folder = made.store(tmp_path, text=UNTIL)
+    opened = Store(folder)
+    rule, plan = rule_of(opened.study), opened.plan
+    assert rule is not None
+    assert plan is not None
+    records = [record for record in opened.trials() if record.block <= 6]
+    said = decide(plan, records, rule).model_dump(mode="json") | {"why": "width"}
+    path = folder / "events.jsonl"
+    journal = path.read_text()
+    for total, sound in ((len(plan.trials), False), (len(plan.trials) - 8, True)):
+        began = json.dumps({"t_s": 1.0, "event": "run-began", "todo": 1, "total": total}) + "\n"
+        path.write_text(journal + began + json.dumps({"t_s": 1.0, "event": "judged", **said}) + "\n")
+        found = check(Store(folder))
+        assert found.sound is sound
+        assert (
+            "decisions of the stopping rule that were made on an earlier form of the plan" in found.not_checked
+        ) is sound
+
+
+def test_an_edited_noise_floor(store: Path) -> None:
+    (store / "report.html").unlink()
+    held = Store(store).circumstances(Store(store).trials())[0]
+    with StoreWriter(store.parent, store.name) as writer:
+        sha256 = writer.noise_floor(KeptFloor(study="floor", made_s=1.0, pairs=6, holds_for=held, spreads=()))
+        path = store / "noise-floor.json"
+        assert [one.weight for one in check(Store(store)).findings if one.kind == "floor"] == ["remark"]
+        writer.event("noise-floor", found=True, study="floor", made_s=1.0, sha256=sha256)
+    assert not [one for one in check(Store(store)).findings if one.kind == "floor"]
+    path.write_text(path.read_text().replace('"pairs": 6', '"pairs": 60'))
+    (one,) = [one for one in check(Store(store)).findings if one.weight == "difference"]
+    assert (one.kind, one.file) == ("floor", "noise-floor.json")
+    path.unlink()
+    (one,) = [one for one in check(Store(store)).findings if one.weight == "difference"]
+    assert one.read == "no such file"
 
 
 def test_a_width_that_differs_in_the_last_digit_is_the_same(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from scipy import special
 
 from steelyard.analysis import estimates, variance
 from steelyard.selftest.coverage.planted import MEAN_MS, Kind, Numbers, Plot, sample
-from steelyard.selftest.coverage.tally import CONFIDENCE, Case, Draw, Outcome, each, held
+from steelyard.selftest.coverage.tally import CONFIDENCE, Case, Draw, Outcome, Use, each, held
 
 MEANS = "Mean"
 MEDIANS = "Median"
@@ -135,9 +135,10 @@ def _spreads() -> Iterator[Case]:
             plot = Plot(kind, start_cv, trial_cv, trials)
             for logs, of in ((True, "logarithms"), (False, "ms")):
                 first, *others = (f"{which}, of {of}" for which in WHICH)
+                use: Use = "ours" if logs else "not used"
                 yield Case(
                     SPREADS, first, plot.words, f"{starts} x {trials}", _components(plot, starts, logs), share=0.15,
-                    beside=tuple((other, "ours") for other in others),
+                    use=use, beside=tuple((other, use) for other in others),
                 )  # fmt: skip
 
 
