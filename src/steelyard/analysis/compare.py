@@ -120,14 +120,17 @@ def ratio_between(
     positive = min(*a.values(), *b.values()) > 0
     both = paired_starts(a, b, same_starts)
     if positive and both:
+        gaps = [math.log(b[start] / a[start]) for start in both]
         return _ratio(
-            paired([math.log(b[start] / a[start]) for start in both], confidence),
+            paired(gaps, confidence) if decide.varies(gaps) else (math.fsum(gaps) / len(gaps), 0.0, len(gaps) - 1.0),
             len(both), confidence, "ratio of geometric means, t on logarithms of start means paired by start",
         )  # fmt: skip
     if positive and min(len(a), len(b)) >= FEWEST_STARTS and not both:
         logs_a, logs_b = ([math.log(mean) for mean in by.values()] for by in (a, b))
+        gap = math.fsum(logs_b) / len(logs_b) - math.fsum(logs_a) / len(logs_a)
         return _ratio(
-            welch(logs_a, logs_b, confidence), len(a) + len(b), confidence,
+            welch(logs_a, logs_b, confidence) if decide.varies(logs_a, logs_b) else (gap, 0.0, 0.0),
+            len(a) + len(b), confidence,
             "ratio of geometric means, Welch's t on logarithms of start means",
         )  # fmt: skip
     base = math.fsum(a.values()) / len(a)

@@ -23,6 +23,8 @@ POWER = 0.8
 """Chance of deciding that a number of starts is asked for; the one that `steelyard check` plans with."""
 MOST_STARTS = 1000
 """So many starts more a side are no advice; the search ends there."""
+ROUNDING = 1e-12
+"""Logarithms that differ by less are of equal values."""
 FAR = 8.0
 """Standard errors beyond which noncentral t has no tail worth computing."""
 
@@ -72,18 +74,19 @@ def p_of_change(a: Sequence[float], b: Sequence[float], paired: bool) -> float |
     """Two-sided p that the ratio of geometric means is 1: t of pairs, else Welch's, on logarithms.
 
     The test whose interval `compare.ratio_between` gives: p is below 1 - confidence where that leaves 1 out. None below
-    two units a side or where a value is not above 0; where nothing varies 0, or 1 for equal sides.
+    two units a side, where a value is not above 0, or where nothing varies.
     """
     if min(len(a), len(b)) < 2 or min(*a, *b) <= 0:
         return None
     logs = np.log(a), np.log(b)
-    if _spread(*logs, paired=paired) == 0:
-        return 1.0 if float(logs[0].mean()) == float(logs[1].mean()) else 0.0
+    if not varies(*([logs[1] - logs[0]] if paired else logs)):
+        return None
     return effects.p_of_difference([float(one) for one in logs[0]], [float(one) for one in logs[1]], paired)
 
 
-def _spread(a: np.ndarray, b: np.ndarray, paired: bool) -> float:
-    return float(np.ptp(b - a)) if paired else float(np.ptp(a)) + float(np.ptp(b))
+def varies(*logs: Sequence[float] | np.ndarray) -> bool:
+    """Whether any of the samples of logarithms varies by more than their rounding."""
+    return any(float(np.ptp(one)) > ROUNDING for one in logs)
 
 
 def more_starts(

@@ -20,7 +20,16 @@ from dataclasses import dataclass
 import polars as pl
 
 from steelyard.analysis import estimates
-from steelyard.analysis.compare import FEWEST_STARTS, WORKLOADS, baseline_of, judge, percent, signed
+from steelyard.analysis.compare import (
+    FEWEST_STARTS,
+    NOTHING_VARIES,
+    WORKLOADS,
+    baseline_of,
+    judge,
+    percent,
+    signed,
+)
+from steelyard.analysis.decide import varies
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.merits import MainEffect, Overall
 from steelyard.analysis.results import LABELS, Treatment, label, part
@@ -87,14 +96,25 @@ def contrast(found: Logs, weights: Mapping[Key, float], confidence: float) -> Es
     centre = math.fsum(math.fsum(one) / len(one) for one in parts)
     errors = [estimates.deviation(one) ** 2 / len(one) for one in parts]
     error = math.fsum(errors)
-    free = math.fsum(one**2 / (len(mine) - 1) for one, mine in zip(errors, parts, strict=True))
-    degrees = error**2 / free if free > 0 else float(starts - len(parts))
+    if not any(varies(one) for one in parts):
+        method = f"ratio of geometric means; no interval: {NOTHING_VARIES}"
+        return Estimate(value=math.exp(centre), confidence=confidence, n=starts, unit="", method=method)
+    degrees = _degrees(errors, [len(one) for one in parts])
     half = estimates.t_quantile(confidence, degrees) * math.sqrt(error)
     return Estimate(
         value=math.exp(centre), low=math.exp(max(centre - half, -600.0)), high=math.exp(min(centre + half, 600.0)),
         confidence=confidence, n=starts, unit="",
         method=f"ratio of geometric means, t on contrasts of {starts} starts, {degrees:.1f} degrees of freedom",
     )  # fmt: skip
+
+
+def _degrees(errors: Sequence[float], sizes: Sequence[int]) -> float:
+    """Satterthwaite's, but for unequal numbers not above those of equal spreads; see `estimates.welch_degrees`."""
+    found = math.fsum(errors) ** 2 / math.fsum(one**2 / (n - 1) for one, n in zip(errors, sizes, strict=True))
+    if len(set(sizes)) == 1:
+        return found
+    alike = math.fsum(1 / n for n in sizes) ** 2 / math.fsum(1 / (n**2 * (n - 1)) for n in sizes)
+    return min(found, alike)
 
 
 def _key(frame: TrialFrame, treatment: Treatment) -> Key:
@@ -157,7 +177,8 @@ def said(head: str, response: str, ratio: Estimate) -> str:
     """A ratio in words, as comparisons say it."""
     change, verdict = percent(ratio), judge(response, ratio)
     if change.low is None or change.high is None:
-        return f"{head}: {LABELS[response]} {signed(change.value)}%, from too few starts for an interval"
+        why = f"{NOTHING_VARIES}, so" if NOTHING_VARIES in ratio.method else "from too few starts for an interval:"
+        return f"{head}: {LABELS[response]} {signed(change.value)}%, {why} there is no verdict"
     ends = f"[{signed(change.low)}, {signed(change.high)}]%"
     if verdict == "undecided":
         return f"{head}: undecided: {LABELS[response]} {signed(change.value)}%, {ends} includes 0"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.analysis.compare import MORE_IS_FASTER, ratio_between
+from steelyard.analysis.compare import MORE_IS_FASTER, NOTHING_VARIES, ratio_between
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.merits import Scaling
 from steelyard.analysis.results import NODES, Treatment, label, part
@@ -92,7 +92,8 @@ def _sentence(
         f"of {100 * efficiency.value:.0f}%{_ends(efficiency, 100, '.0f')}"
     )
     if speedup.low is None:
-        told += "; fewer than two starts a size: no interval"
+        why = NOTHING_VARIES if NOTHING_VARIES in speedup.method else "fewer than two starts a size"
+        told += f"; {why}: no interval"
     return told + ("; the nodes share one processor: nothing is said of separate machines" if shared else "")
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from steelyard.analysis import decide, estimates, noise
-from steelyard.analysis.compare import judge, paired_starts, percent, ratio_between, signed, units
+from steelyard.analysis.compare import NOTHING_VARIES, judge, paired_starts, percent, ratio_between, signed, units
 from steelyard.analysis.contrast import Samples, equivalence
 from steelyard.analysis.decide import number
 from steelyard.analysis.effects import cliffs_delta, hedges_g
@@ -290,6 +290,8 @@ def _why(
     if verdict == "descriptive":
         if min(starts) < 2:
             return "fewer than two starts a side, so there is neither interval nor verdict"
+        if NOTHING_VARIES in change.method:
+            return f"{NOTHING_VARIES}, so there is neither interval nor verdict"
         return "values that are not above 0 have no ratio with an interval"
     if verdict != "undecided":
         return ""

@@ -51,6 +51,7 @@ def medians(this: View) -> Figure | None:
     else:
         caption += f"Vertical lines are {kind}"
         caption += f"; {count(bare, 'point has', 'points have')} fewer than 6 trials and so none." if bare else "."
+        caption += " They speak for the starts at hand; the verdicts on sizes rest on the means of starts."
     caption += " The axis starts at 0."
     missing = [label(summary.treatment) for summary in this.results.summaries if summary.n == 0]
     if missing:

@@ -99,14 +99,17 @@ def test_p_is_below_alpha_where_the_interval_leaves_no_change_out(one: list[floa
     ratio = ratio_between(a, b, False, 0.95)
     p = p_of_change(tuple(a.values()), tuple(b.values()), False)
     assert ratio is not None
-    assert p is not None
+    assert (p is None) == (ratio.low is None)
+    if p is None:
+        return
     if ratio.low is not None and ratio.high is not None and abs(p - 0.05) > 1e-6 and np.ptp(one) + np.ptp(other) > 1e-9:
         assert (p < 0.05) == (not ratio.low <= 1 <= ratio.high)
 
 
 def test_p_of_sides_that_do_not_vary() -> None:
-    assert p_of_change((2.0, 2.0), (2.0, 2.0), False) == 1.0
-    assert p_of_change((2.0, 2.0), (3.0, 3.0), False) == 0.0
+    assert p_of_change((2.0, 2.0), (2.0, 2.0), False) is None
+    assert p_of_change((0.1, 0.1, 0.1), (3.0, 3.0), False) is None
+    assert p_of_change((2.0, 4.0), (3.0, 6.0), True) is None
     assert p_of_change((2.0, 2.0), (-3.0, 3.0), False) is None
 
 

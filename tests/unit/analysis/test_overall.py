@@ -63,6 +63,27 @@ def test_one_cell_has_no_overall_ratio_and_one_start_no_interval() -> None:
     assert "too few starts" in found.sentence
 
 
+def test_where_starts_do_not_vary_there_is_no_verdict() -> None:
+    records = [
+        *cell([[100.0]] * 3, nodes=1, workload="A"), *cell([[102.0]] * 3, nodes=2, workload="A"),
+        *cell([[10.0]] * 3, nodes=1, workload="C"), *cell([[11.0]] * 3, nodes=2, workload="C"),
+    ]  # fmt: skip
+    (found,) = overall(frame(records), RESPONSE)
+    assert (found.ratio.low, found.verdict) == (None, "descriptive")
+    assert "nothing varies between starts, so there is no verdict" in found.sentence
+
+
+def test_a_small_side_that_is_calm_by_chance_gives_no_more_degrees_than_equal_spreads_would() -> None:
+    records = [
+        *cell([[100.0], [100.1]], nodes=1, workload="A"), *cell([[10.0], [10.01]], nodes=1, workload="C"),
+        *cell([[90.0], [115.0], [100.0], [108.0], [97.0]], nodes=2, workload="A"),
+        *cell([[9.0], [11.0], [10.0], [10.8], [9.9]], nodes=2, workload="C"),
+    ]  # fmt: skip
+    (found,) = overall(frame(records), RESPONSE)
+    degrees = (1 / 2 + 1 / 5) ** 2 / (1 / (4 * 1) + 1 / (25 * 4))
+    assert f"{degrees:.1f} degrees of freedom" in found.ratio.method
+
+
 def test_a_cell_without_one_of_the_levels_is_counted_as_left_out() -> None:
     more = [*two_workloads(), *cell([[5.0], [6.0]], nodes=1, workload="E")]
     (found,) = overall(frame(more), RESPONSE)

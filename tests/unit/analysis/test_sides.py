@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from steelyard.analysis.compare import compare
+from steelyard.analysis.compare import compare, comparisons
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.noise import Floors
 from steelyard.analysis.sides import Side, contrasts, limits_percent, pair
@@ -155,6 +155,15 @@ def test_several_treatments_on_a_side_are_refused_with_the_option():
     with pytest.raises(StudyError, match="several treatments") as caught:
         within(records, {"nodes": 1}, {"workload": "C"})
     assert "--" in caught.value.hint
+
+
+def test_a_few_equal_values_are_no_proof_that_nothing_varies():
+    (one,) = against(cell([[100.0], [100.0]]), cell([[101.6], [101.6]]), margin=5.0)
+    assert (one.ratio.low, one.p, one.verdict) == (None, None, "descriptive")
+    assert one.why == "nothing varies between starts, so there is neither interval nor verdict"
+    (reported,) = comparisons(frame([*cell([[100.0], [100.0]]), *cell([[101.6], [101.6]], nodes=3)]), TIME)
+    assert (reported.ratio.low, reported.p, reported.verdict) == (None, None, "descriptive")
+    assert "nothing varies between starts" in reported.sentence
 
 
 def test_a_level_without_a_trial_is_refused_with_those_that_have_one():
