@@ -60,6 +60,7 @@ bench: setup
 	$(BIN)/steelyard setup latte
 	$(BIN)/python benchmarks/instrument.py
 	$(BIN)/python benchmarks/side_by_side.py
+	$(BIN)/python benchmarks/large_report.py
 
 wheels: $(VENV)/.locked
 	$(BIN)/python -m build --no-isolation --wheel --outdir dist .

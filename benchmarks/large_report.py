@@ -48,7 +48,7 @@ def study(trials: int) -> Study:
             "system": {"name": "simulated"},
             "workload": {"name": "A", "records": 1000},
             "load": {"schedule": "constant", "rate_per_s": RATE_PER_S, "duration_s": SECONDS, "threads": 64},
-            "design": {"starts": 4, "trials": max(1, trials // (len(SIZES) * len(WORKLOADS) * 4)), "seed": 7},
+            "design": {"starts": 4, "trials": max(1, -(-trials // (len(SIZES) * len(WORKLOADS) * 4))), "seed": 7},
             "factors": {"nodes": SIZES, "workload": WORKLOADS},
         }
     )

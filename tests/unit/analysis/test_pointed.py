@@ -34,6 +34,12 @@ def test_two_modes_are_said():
     assert "more starts help, more trials do not" in said
 
 
+def test_start_means_that_vary_too_much_for_their_intervals_are_said():
+    assert "Start means" not in told(cell([[100.0, 101.0], [130.0, 131.0], [90.0, 91.0]]))
+    said = told(cell([[100.0, 101.0], [300.0, 310.0], [90.0, 91.0]]))
+    assert "Start means of workload A, 1 node vary by more than 30%" in said
+
+
 def test_a_level_study_of_normal_trials_warns_of_nothing_but_says_where_the_spread_is():
     records = drawn(np.random.default_rng(3), {1: 4000.0, 3: 6000.0}, starts=4, trials=4, start_cv=0.02, trial_cv=0.02)
     *others, said = sentences(analyse(records, study(), seed=1))
