@@ -66,6 +66,11 @@ EFFECT = (
     Column("more_starts", "further starts a level that would decide, starts", pl.Int64),
 )
 
+_STRATUM = (
+    Column("form", "honest: the error of the level that was randomised; published: over trials", pl.String),
+    Column("stratum", "where the error comes from: starts, within starts, trials", pl.String),
+)
+
 EFFECT_LINE = (
     *_LEVELS,
     *OF_RESPONSE,
@@ -104,8 +109,7 @@ SPEEDUP = (
 )
 
 ANOVA = (
-    Column("form", "honest: the error of the level that was randomised; published: over trials", pl.String),
-    Column("stratum", "where the error comes from: starts, within starts, trials", pl.String),
+    *_STRATUM,
     Column("term", "factors of the term, block, or error", pl.String),
     *OF_RESPONSE,
     Column("n", "values: start means, means of a treatment in a start, or trials", pl.Int64),
@@ -165,8 +169,7 @@ SHAPE = (
 )
 
 COEFFICIENT = (
-    Column("form", "honest: the error of the level that was randomised; published: over trials", pl.String),
-    Column("stratum", "where the error comes from: starts, within starts, trials", pl.String),
+    *_STRATUM,
     Column("term", "intercept, a numeric factor, or a level against the first of its factor", pl.String),
     *OF_RESPONSE,
     Column("n", "values fitted: start means, means of a treatment in a start, or trials", pl.Int64),

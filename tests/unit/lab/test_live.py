@@ -103,13 +103,19 @@ def test_what_is_kept_has_an_end(writer: StoreWriter) -> None:
 
 
 def test_a_disk_that_takes_no_more_stops_nothing(writer: StoreWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = 0
+
     def full(*_: Any) -> None:
+        nonlocal tried
+        tried += 1
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(StoreWriter, "live", full)
     monkeypatch.setattr(StoreWriter, "live_ended", full)
     with Live(writer, lambda: 100.0) as live:
         live.beat()
+    # The beat, and the end.
+    assert tried == 2
 
 
 def test_one_watcher_that_fails_takes_nothing_from_the_other() -> None:
