@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from steelyard.lab.responses import merged
+from steelyard.judging.responses import merged
 from steelyard.model import histogram
 from steelyard.node import agent
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from steelyard.engine import _stress_tool as stress_tool
 from steelyard.engine import latte as latte_engine
-from steelyard.lab.responses import merged
+from steelyard.judging.responses import merged
 from steelyard.model import histogram
 from steelyard.model.errors import EngineError
 from steelyard.node import agent

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from steelyard.analysis import analyse
-from steelyard.model.noise import KeptFloor
+from steelyard.judging.noise_floor import KeptFloor
 from steelyard.store import Store
 from tests.e2e.laboratory import Laboratory
 

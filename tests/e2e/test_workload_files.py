@@ -13,7 +13,7 @@ import pytest
 
 from steelyard import plugin
 from steelyard.dropin import driving
-from steelyard.model.schema import Schema
+from steelyard.model.data_model import Schema
 from steelyard.node.folders import cache_folder
 from steelyard.store import Store
 from steelyard.system.cassandra import Cassandra, Settings

@@ -24,11 +24,11 @@ from steelyard.analysis.shape import shapes
 from steelyard.analysis.summary import boxes, exclusions, points, size_lines, summaries
 from steelyard.analysis.variance import variance_components
 from steelyard.analysis.warmup import warm_ups
-from steelyard.model import fraction
-from steelyard.model.noise import FoundFloor
+from steelyard.judging import fractional_design
+from steelyard.judging.noise_floor import FoundFloor
+from steelyard.judging.stopping import decide
+from steelyard.judging.stopping_rule import rule_of
 from steelyard.model.plan import Plan
-from steelyard.model.sequential import decide
-from steelyard.model.stopping import rule_of
 from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
 from steelyard.model.trial import TrialRecord
 
@@ -140,13 +140,13 @@ def analyse(
     return results.model_copy(update={"answer": answer, "caveats": tuple(words.caveats(study, results))})
 
 
-def _fraction(frame: TrialFrame, study: Study) -> fraction.Fraction | None:
+def _fraction(frame: TrialFrame, study: Study) -> fractional_design.Fraction | None:
     """The fraction of a fractional design, as the plan made it."""
     design = study.design
     if design.kind != "fractional":
         return None
     levels = {name: len(levels) for name, levels in study.factors.items()}
-    return fraction.of_design(levels, set(frame.hard), design.generators, design.resolution)
+    return fractional_design.of_design(levels, set(frame.hard), design.generators, design.resolution)
 
 
 def _laws(frame: TrialFrame, study: Study, size: str | None, rng: np.random.Generator) -> tuple[LawFit, ...]:

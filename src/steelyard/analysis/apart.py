@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from steelyard.model.base import Value
 from steelyard.model.trial import TrialRecord
+from steelyard.model.value import Value
 
 Kind = Literal["asked", "setting", "limit", "version", "machine", "system", "site", "time"]
 Facts = Mapping[str, Mapping[str, str]]

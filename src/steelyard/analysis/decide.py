@@ -17,7 +17,7 @@ from scipy import stats
 
 from steelyard.analysis import effects, estimates
 from steelyard.analysis.frame import TrialFrame
-from steelyard.model.base import Value
+from steelyard.model.value import Value
 
 POWER = 0.8
 """Chance of deciding that a number of starts is asked for; the one that `steelyard check` plans with."""

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
+from steelyard.judging.t_interval import deviation as deviation  # noqa: PLC0414 - part of this module
+from steelyard.judging.t_interval import half_width
+from steelyard.judging.t_interval import t_quantile as t_quantile  # noqa: PLC0414 - part of this module
 from steelyard.model.estimate import Estimate
-from steelyard.model.interval import deviation as deviation  # noqa: PLC0414 - part of this module
-from steelyard.model.interval import half_width
-from steelyard.model.interval import t_quantile as t_quantile  # noqa: PLC0414 - part of this module
 
 FEWEST_FOR_MEDIAN = 6
 """Below six values no pair of order statistics covers the median with 95%: 2 x 0.5^5 = 6.25% is left out."""

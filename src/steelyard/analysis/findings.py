@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from steelyard.model.base import Value
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
+from steelyard.model.value import Value
 
 Over = Literal["start means", "trials"]
 """What was counted as one unit. Start means: the level at which a hard-to-change factor was randomised. Trials: as the

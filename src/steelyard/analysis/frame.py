@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from steelyard.model.percentile import PERCENTILES, response_of
+from steelyard.judging.percentile_support import PERCENTILES, response_of
+from steelyard.judging.warm_up_cut import orders_of_treatment
 from steelyard.model.study import Level
 from steelyard.model.trial import Responses, TrialRecord
-from steelyard.model.used import orders_of_treatment
 
 RESPONSES: tuple[str, ...] = tuple(Responses.model_fields)
 """Every response that a trial can have, in the order of the model."""

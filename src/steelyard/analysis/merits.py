@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from steelyard.model.base import Value
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
+from steelyard.model.value import Value
 
 Basis = Literal["measured", "declared", "none"]
 

@@ -36,11 +36,11 @@ from steelyard.analysis.merits import MainEffect, Overall
 from steelyard.analysis.results import UNITS, Comparison, Treatment
 from steelyard.analysis.summary import start_means
 from steelyard.analysis.variance import Stratum
-from steelyard.model.base import Value
+from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, circumstances, told, unlike
 from steelyard.model.estimate import Estimate
-from steelyard.model.noise import Circumstances, FoundFloor, KeptFloor, Spread, circumstances, told, unlike
 from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Study
 from steelyard.model.trial import TrialRecord
+from steelyard.model.value import Value
 
 Average = TypeVar("Average", Overall, MainEffect)
 LEAST_DEGREES = 5

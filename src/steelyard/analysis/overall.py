@@ -33,8 +33,8 @@ from steelyard.analysis.decide import varies
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.merits import MainEffect, Overall
 from steelyard.analysis.results import LABELS, Treatment, label, part
+from steelyard.judging.fractional_design import Fraction
 from steelyard.model.estimate import Estimate
-from steelyard.model.fraction import Fraction
 from steelyard.model.study import Level
 
 FEWEST_CELLS = 2

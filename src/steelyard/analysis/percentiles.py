@@ -20,13 +20,13 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
+from steelyard.judging.percentile_support import BEYOND as BEYOND  # noqa: PLC0414 - part of this module
+from steelyard.judging.percentile_support import PERCENTILES as PERCENTILES  # noqa: PLC0414 - part of this module
+from steelyard.judging.percentile_support import needed as needed  # noqa: PLC0414 - part of this module
+from steelyard.judging.percentile_support import supported as supported  # noqa: PLC0414 - part of this module
 from steelyard.model import histogram
 from steelyard.model.estimate import Estimate
 from steelyard.model.histogram import Bucket
-from steelyard.model.percentile import BEYOND as BEYOND  # noqa: PLC0414 - part of this module
-from steelyard.model.percentile import PERCENTILES as PERCENTILES  # noqa: PLC0414 - part of this module
-from steelyard.model.percentile import needed as needed  # noqa: PLC0414 - part of this module
-from steelyard.model.percentile import supported as supported  # noqa: PLC0414 - part of this module
 
 PARTS = 20
 """Parts of time into which a trial is cut: of more, neighbours are more alike; of fewer, the spread is less known."""

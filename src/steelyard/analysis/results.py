@@ -27,10 +27,10 @@ from steelyard.analysis.findings import (
     VarianceComponents,
 )
 from steelyard.analysis.merits import MainEffect, Merit, Overall, Scaling, TrialPercentile
-from steelyard.model.base import Value
+from steelyard.judging.stopping_rule import Decision
 from steelyard.model.estimate import Estimate
-from steelyard.model.stopping import Decision
 from steelyard.model.study import Level
+from steelyard.model.value import Value
 
 UNITS: dict[str, str] = {
     "execution_time_ms": "ms",

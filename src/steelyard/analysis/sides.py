@@ -19,10 +19,10 @@ from steelyard.analysis.effects import cliffs_delta, hedges_g
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.results import LABELS, UNITS, Treatment, label
 from steelyard.analysis.summary import exclusions, start_means
-from steelyard.model.base import Value
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
+from steelyard.model.value import Value
 
 SideVerdict = Literal["slower", "faster", "higher", "lower", "equivalent", "undecided", "descriptive"]
 DECIDED = frozenset({"slower", "faster", "higher", "lower", "equivalent"})

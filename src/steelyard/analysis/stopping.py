@@ -9,7 +9,7 @@ import polars as pl
 
 from steelyard.analysis.columns import Column
 from steelyard.analysis.results import LABELS, label
-from steelyard.model.stopping import SIMULATED_CONFIDENCE, Decision, Narrowing, coverage_percent, plus_minus
+from steelyard.judging.stopping_rule import SIMULATED_CONFIDENCE, Decision, Narrowing, coverage_percent, plus_minus
 
 TITLE = "How narrow the intervals were when the stopping rule was asked last"
 MOST_NAMED = 4

@@ -16,7 +16,7 @@ from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.study import Load
 from steelyard.node import agent
-from steelyard.plan.rates import plugin_of
+from steelyard.plan.phase_times import plugin_of
 from steelyard.study.settings import canonical
 from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload

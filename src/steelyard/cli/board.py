@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from steelyard.judging.stopping_rule import Decision, Narrowing, plus_minus
 from steelyard.lab import progress
 from steelyard.lab.progress import TimeLeft
 from steelyard.model.sample import Sample
-from steelyard.model.stopping import Decision, Narrowing, plus_minus
 from steelyard.model.trial import Phase, TrialRecord
 
 SPARK = "▁▂▃▄▅▆▇█"

@@ -17,10 +17,10 @@ from rich.table import Table
 from steelyard import study as studies
 from steelyard.cli import untils
 from steelyard.cli.asked_agent import refused_by_agent
-from steelyard.cli.floors import foreseen
-from steelyard.cli.loadlines import explanation_sentence, explanation_table
+from steelyard.cli.noise_floor import foreseen
+from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
+from steelyard.judging.noise_floor import FoundFloor
 from steelyard.model.errors import StudyError
-from steelyard.model.noise import FoundFloor
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
@@ -31,15 +31,15 @@ from steelyard.plan import (
     PlanEstimate,
     Resolution,
     expand,
-    offered,
+    load_feasibility,
     read_machine,
     refusals,
     resolution,
     warnings,
 )
 from steelyard.plan.estimate import estimate
-from steelyard.plan.narrowing import Expected
-from steelyard.plan.rates import plugin_of
+from steelyard.plan.phase_times import plugin_of
+from steelyard.plan.stopping_simulation import Expected
 from steelyard.store import Store, layout
 from steelyard.study.treatments import fraction_of, treatments_of
 from steelyard.workload.base import Explains, Explanation
@@ -115,7 +115,7 @@ def examine(study_path: Path, store: Path | None, scale: float) -> Check:
         resolutions=resolution(study, plan, history, floor.floor),
         warnings=(
             *warnings(study, plan),
-            *offered.notes(plan, history, machine.cores),
+            *load_feasibility.notes(plan, history, machine.cores),
             *untils.notes(study, plan, cost),
         ),
         refusals=(

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from steelyard import plugin
-from steelyard.model.base import Value
 from steelyard.model.errors import SiteError, SteelyardError
+from steelyard.model.value import Value
 from steelyard.node.folders import STATE_VARIABLE, state_folder
 from steelyard.site import _lease, _registry
 from steelyard.site.base import Lease, Site

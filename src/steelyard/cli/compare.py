@@ -18,11 +18,11 @@ from steelyard.analysis.apart import Difference
 from steelyard.analysis.frame import RESPONSES
 from steelyard.analysis.results import LABELS, UNITS, label
 from steelyard.analysis.sides import DECIDED, Contrast, Side, contrasts, limits_percent, pair
-from steelyard.cli.contrasts import draw, footer
+from steelyard.cli.terminal.comparison_table import draw, footer
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
-from steelyard.report import forest
+from steelyard.report.figures import forest
 from steelyard.store.read import Store, open_store
 
 EXIT_DECIDED, EXIT_UNDECIDED = 0, 1
@@ -61,7 +61,7 @@ def compare(asked: Asked, console: Console) -> int:
     Raises StudyError for what cannot be compared, StoreError for what cannot be read.
     """
     if asked.b is not None and not _is_store(asked.b):
-        from steelyard.cli.beside import beside
+        from steelyard.cli.compare_published import beside
 
         return beside(asked, opened(asked.a), console)
     if asked.figure is not None:

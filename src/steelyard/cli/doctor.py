@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.text import Text
 
 from steelyard.cli.calibrate import doubts
-from steelyard.model.base import Value
 from steelyard.model.errors import SteelyardError
+from steelyard.model.value import Value
 from steelyard.node import agent, calibration
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder, state_folder

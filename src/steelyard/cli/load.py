@@ -20,11 +20,11 @@ from pydantic import BaseModel, ValidationError
 from rich.console import Console
 
 from steelyard import plugin
-from steelyard.cli import loadlines
+from steelyard.cli.terminal import load_output
 from steelyard.dropin import driving
 from steelyard.lab import order as orders
+from steelyard.model.data_model import Schema
 from steelyard.model.errors import EngineError, StudyError
-from steelyard.model.schema import Schema
 from steelyard.model.study import Load
 from steelyard.node import agent
 from steelyard.study.problems import from_validation, problem
@@ -88,7 +88,7 @@ def load(asked: Asked, console: Console) -> int:
     if asked.show is not None:
         return show(order, asked.show, asked.as_json)
     if isinstance(workload, Explains):
-        loadlines.explained(workload.name, workload.explain(), console)
+        load_output.explained(workload.name, workload.explain(), console)
     threads = given.threads if "threads" in fields else POPULATE_THREADS
     filling = {**orders.populate(endpoint, schema, workload, threads), **orders.connections(given, endpoint)}
     return asyncio.run(_all(asked, schema, filling, order if drives else None, console))
@@ -118,7 +118,7 @@ async def _create(
     await driving.cql(contacts, statements, tls=tls)
 
 
-Driven = tuple[driving.Outcome, loadlines.Courses]
+Driven = tuple[driving.Outcome, load_output.Courses]
 """What an order came to, and the course of each of its phases."""
 
 
@@ -126,7 +126,7 @@ async def _driven(order: Mapping[str, Any], asked: Asked, console: Console) -> D
     schedule = order["schedule"]
     places = int(schedule.get("threads") or schedule.get("in_flight") or 1)
     workers = asked.workers or driving.workers_for(places, schedule.get("rate_per_s"))
-    lines = loadlines.Lines(console)
+    lines = load_output.Lines(console)
     try:
         outcome = await driving.drive(order, workers=workers, on_connected=lines.connected, on_interval=lines.interval)
         return outcome, lines.courses
@@ -138,11 +138,11 @@ async def _driven(order: Mapping[str, Any], asked: Asked, console: Console) -> D
 
 def _end(outcomes: Sequence[Driven], asked: Asked, console: Console) -> int:
     if asked.as_json:
-        json.dump([loadlines.as_data(*outcome) for outcome in outcomes], sys.stdout, indent=1)
+        json.dump([load_output.as_data(*outcome) for outcome in outcomes], sys.stdout, indent=1)
         sys.stdout.write("\n")
     else:
         for outcome, courses in outcomes:
-            loadlines.told(outcome, loadlines.paper(), courses)
+            load_output.told(outcome, load_output.paper(), courses)
     if any(outcome.interrupted for outcome, _ in outcomes):
         return EXIT_INTERRUPTED
     failed = any(phase.totals.errors for outcome, _ in outcomes for phase in outcome.phases.values())
@@ -288,7 +288,7 @@ def show(order: Mapping[str, Any], count: int, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(done.stdout)
         return EXIT_DONE
-    loadlines.operations([json.loads(line) for line in done.stdout.splitlines()], order, loadlines.paper())
+    load_output.operations([json.loads(line) for line in done.stdout.splitlines()], order, load_output.paper())
     return EXIT_DONE
 
 

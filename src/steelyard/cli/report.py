@@ -10,16 +10,20 @@ from rich.console import Console
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.tables import columns, tables
-from steelyard.cli.courses import within_trials
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
-from steelyard.report import analysed, export, figures, timelines, traces, within
-from steelyard.report.methods import paragraph
+from steelyard.reading import time_courses
+from steelyard.reading.seconds import within_trials
+from steelyard.reading.time_courses import Curve, Timeline
+from steelyard.report import export
+from steelyard.report.data import traces
+from steelyard.report.data.presentation import Figure, view
+from steelyard.report.data.traces import Trace
+from steelyard.report.figures import catalogue, timelines
 from steelyard.report.page import PageInput, build
-from steelyard.report.traces import Trace
-from steelyard.report.view import Figure, view
-from steelyard.report.within import Curve, Timeline
+from steelyard.report.prose.methods_paragraph import paragraph
+from steelyard.report.tables import analysed
 from steelyard.store.read import Store, open_store
 
 EXIT_DONE, EXIT_SOME_INVALID = 0, 1
@@ -115,9 +119,9 @@ def _timelines(
     journal = store.events()
     found: list[Timeline] = []
     short: list[Attempt] = []
-    for record in within.picked(records, used, most=MOST_TIMELINES):
+    for record in time_courses.picked(records, used, most=MOST_TIMELINES):
         key = (record.id, record.attempt)
-        course = within.timeline(
+        course = time_courses.timeline(
             record,
             store.intervals(record),
             journal=journal,
@@ -140,10 +144,10 @@ def _curves(store: Store, records: Sequence[TrialRecord], used: Mapping[Attempt,
             groups.setdefault(tuple(sorted(record.treatment.items())), []).append(record)
     found = []
     for treatment, group in groups.items():
-        merged = store.histograms(group, within.measured(group[0]))
+        merged = store.histograms(group, time_courses.measured(group[0]))
         for measure in ("response", "service"):
             histogram = merged.filter(merged["measure"] == measure)
-            found.append(within.curve(dict(treatment), measure, histogram, trials=len(group)))
+            found.append(time_courses.curve(dict(treatment), measure, histogram, trials=len(group)))
     return tuple(one for one in found if one is not None)
 
 
@@ -153,7 +157,7 @@ def _databases(facts: dict[str, dict[str, str]]) -> tuple[str, ...]:
 
 
 def _figures(page_input: PageInput) -> dict[str, Figure]:
-    found = figures.of_results(page_input.results, page_input.records)
+    found = catalogue.of_results(page_input.results, page_input.records)
     for trace in page_input.traces:
         figure = traces.figure(trace)
         if figure is not None:

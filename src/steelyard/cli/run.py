@@ -20,24 +20,24 @@ from rich.console import Console
 from steelyard import study as studies
 from steelyard.cli.asked_agent import refused_by_agent
 from steelyard.cli.clean import reclaim
-from steelyard.cli.floors import keep
+from steelyard.cli.noise_floor import keep
 from steelyard.cli.views import LiveView, PlainView
+from steelyard.judging.stopping import SECONDS_PER_HOUR, decide
+from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.lab.live import Both, Live
-from steelyard.lab.parts import Parts
+from steelyard.lab.plugin_factory import Parts
 from steelyard.lab.progress import Guarded, TimeLeft
 from steelyard.lab.resume import missing, refuse_change
 from steelyard.model.errors import SteelyardError
 from steelyard.model.plan import Plan, PlannedTrial
-from steelyard.model.sequential import SECONDS_PER_HOUR, decide
-from steelyard.model.stopping import Decision, rule_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.node import secrets
 from steelyard.node.folders import cache_folder, state_folder
-from steelyard.plan import estimate, expand, offered
+from steelyard.plan import estimate, expand, load_feasibility
 from steelyard.plan.machine import read_machine
-from steelyard.plan.narrowing import likely_blocks
+from steelyard.plan.stopping_simulation import likely_blocks
 from steelyard.store import Store, StoreWriter, layout
 
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
@@ -61,7 +61,7 @@ def run(study_path: Path, *, store: Path, scale: float, plain: bool, as_json: bo
         refused = (*estimate.refusals(study, plan, machine, history), *refused_by_agent(plan))
         if refused:
             raise refused[0]
-        for note in offered.notes(plan, history, machine.cores):
+        for note in load_feasibility.notes(plan, history, machine.cores):
             console.print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
         _go_on(study, plan, writer)
         writer.intend(study, _text(study_path, scale), plan)

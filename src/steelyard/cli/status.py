@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 from steelyard.cli.board import label_of, narrowing_words
+from steelyard.judging.stopping import decide, not_needed
+from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.resume import attempts_by_id, settled
-from steelyard.model.sequential import decide, not_needed
-from steelyard.model.stopping import Decision, rule_of
 from steelyard.model.trial import TrialRecord
 from steelyard.store.read import open_store
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from steelyard.judging.stopping_rule import LEAST_WITHOUT_NOTE, Rule, coverage_percent, rule_of
 from steelyard.model.plan import Plan
-from steelyard.model.stopping import LEAST_WITHOUT_NOTE, Rule, coverage_percent, rule_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
+from steelyard.plan.detectable_difference import between_starts_cv
 from steelyard.plan.estimate import PlanEstimate
-from steelyard.plan.narrowing import CVS, Expected, expected
-from steelyard.plan.resolve import between_starts_cv
+from steelyard.plan.stopping_simulation import CVS, Expected, expected
 
 SECONDS_PER_HOUR = 3600
 ASSUMED = "assumed"

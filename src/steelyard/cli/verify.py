@@ -15,8 +15,8 @@ from steelyard.model.errors import SteelyardError, StoreError
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
 from steelyard.store.read import Store, open_store
-from steelyard.verify import agree, files, page, recompute, stopping
-from steelyard.verify.finding import CHECKS, Book, Verification
+from steelyard.verify import files, journal_and_plan, page, recompute, stopping
+from steelyard.verify.checklist import CHECKS, Book, Verification
 
 EXIT_SOUND, EXIT_DIFFERENCE = 0, 1
 MOST_FINDINGS = 50
@@ -45,8 +45,8 @@ def verify(store: Path, *, reports: Sequence[Path], as_json: bool, console: Cons
 def check(store: Store, reports: Sequence[Path] = ()) -> Verification:
     """Everything that can be checked; nothing is written."""
     book, folder = Book(), store.folder
-    agree.study(folder, book)
-    records: dict[agree.Key, tuple[TrialRecord, str]] = {}
+    journal_and_plan.study(folder, book)
+    records: dict[journal_and_plan.Key, tuple[TrialRecord, str]] = {}
     unreadable = []
     folders = files.sealed_folders(folder)
     for one in folders:
@@ -65,11 +65,11 @@ def check(store: Store, reports: Sequence[Path] = ()) -> Verification:
         intervals = files.frames(folder, one, layout.INTERVALS, book)
         if intervals is not None:
             recompute.trial(record, intervals, where, book)
-    agree.ids(records, book)
-    agree.plan(folder, records, book, stopping.stopping(folder, records, book))
-    agree.journal(folder, records, unreadable, book)
-    agree.noise_floor(folder, book)
-    agree.capacities(records, book)
+    journal_and_plan.ids(records, book)
+    journal_and_plan.plan(folder, records, book, stopping.stopping(folder, records, book))
+    journal_and_plan.journal(folder, records, unreadable, book)
+    journal_and_plan.noise_floor(folder, book)
+    journal_and_plan.capacities(records, book)
     _reports(store, reports, book)
     return Verification(
         store=str(folder),

@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.cli.board import Board, NodeState, clock_span, label_of, narrowing_words, spark
+from steelyard.judging.stopping_rule import Decision
 from steelyard.lab import progress
-from steelyard.model.stopping import Decision
 from steelyard.model.trial import Phase
 
 QUIET_LIMIT_S = 5.0

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steelyard.lab.responses import responses
+from steelyard.judging.responses import responses
 from steelyard.model.errors import SystemFault
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, WARM_UP, Load, Offered
 from steelyard.model.study import Limits

@@ -12,11 +12,11 @@ from typing import Any
 
 from steelyard.engine.base import Engine
 from steelyard.lab.bracket import PhaseLog
-from steelyard.lab.evidence import in_a_thread, tails
-from steelyard.lab.instruments import Readings, watching
-from steelyard.lab.parts import Known, Parts
+from steelyard.lab.data_state import DataState
+from steelyard.lab.node_logs import in_a_thread, tails
+from steelyard.lab.plugin_factory import Known, Parts
+from steelyard.lab.probe_processes import Readings, watching
 from steelyard.lab.progress import Waiting, Watcher
-from steelyard.lab.state import DataState
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import NodeError, SiteError, SteelyardError, SystemFault
 from steelyard.model.plan import PlannedTrial

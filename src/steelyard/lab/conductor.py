@@ -11,10 +11,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from steelyard.lab import noise, origin
+from steelyard.judging.stopping import decide, needed_trials, not_needed
+from steelyard.judging.stopping_rule import Decision, rule_of
+from steelyard.lab import noise_floor, provenance
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster, started
-from steelyard.lab.parts import Parts
+from steelyard.lab.plugin_factory import Parts
 from steelyard.lab.progress import (
     Guarded,
     Judged,
@@ -30,8 +32,6 @@ from steelyard.lab.resume import attempts_by_id, missing, settled
 from steelyard.lab.trial import TrialRunner
 from steelyard.model.errors import SteelyardError, StoreError, StudyError, SystemFault
 from steelyard.model.plan import Plan, PlannedTrial
-from steelyard.model.sequential import decide, needed_trials, not_needed
-from steelyard.model.stopping import Decision, rule_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
@@ -97,7 +97,7 @@ class Conductor:
                 at_most=self._rule is not None,
             )
         )
-        self.writer.event("run-began", todo=len(todo), total=len(self.plan.trials), **origin.told())
+        self.writer.event("run-began", todo=len(todo), total=len(self.plan.trials), **provenance.told())
         self._tell_decision()
         self._seek_floor()
         while todo and not self.finishing:
@@ -199,7 +199,7 @@ class Conductor:
     def _seek_floor(self) -> None:
         """The noise floor of this machine, once: as soon as a trial says which machine it is."""
         if self._records and not self._floor_sought:
-            self._floor_sought = noise.bring(self.study, self.writer, self.parts, self._records) is not None
+            self._floor_sought = noise_floor.bring(self.study, self.writer, self.parts, self._records) is not None
 
     def _sealed(self, record: TrialRecord, number: int) -> None:
         self._records.append(record)

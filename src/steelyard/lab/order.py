@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from steelyard import plugin
+from steelyard.model.data_model import Schema
 from steelyard.model.load import BACKLOG_LIMIT, Load, LoadPhase, Offered
-from steelyard.model.schema import Schema
 from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from steelyard.judging.stopping_rule import Decision
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.sample import Sample
 from steelyard.model.secret import Concealer
-from steelyard.model.stopping import Decision
 from steelyard.model.trial import Phase, TrialRecord
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
-from steelyard.model.attempts import attempts_by_id as attempts_by_id  # noqa: PLC0414 - part of this module
-from steelyard.model.attempts import settled as settled  # noqa: PLC0414 - part of this module
+from steelyard.judging.attempts import attempts_by_id as attempts_by_id  # noqa: PLC0414 - part of this module
+from steelyard.judging.attempts import settled as settled  # noqa: PLC0414 - part of this module
+from steelyard.judging.stopping_rule import rule_of
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
-from steelyard.model.stopping import rule_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 

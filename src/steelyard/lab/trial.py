@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import __version__, plugin
+from steelyard.judging.background_load import Machines, OwnTime
+from steelyard.judging.responses import joined, responses
+from steelyard.judging.verdict import Evidence, judge
 from steelyard.lab import capacity, order
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
-from steelyard.lab.evidence import in_a_thread, since, size
-from steelyard.lab.instruments import INTERVAL_S as PROBE_INTERVAL_S
-from steelyard.lab.parts import Parts
+from steelyard.lab.node_logs import in_a_thread, since, size
+from steelyard.lab.plugin_factory import Parts
+from steelyard.lab.probe_processes import INTERVAL_S as PROBE_INTERVAL_S
 from steelyard.lab.progress import PhaseEntered, Ticked, Trouble, Waiting, Watcher
-from steelyard.lab.responses import joined, responses
-from steelyard.lab.surroundings import Machines, OwnTime
-from steelyard.lab.verdict import Evidence, judge
 from steelyard.model.errors import NodeError, ProbeError, SteelyardError, SystemFault
 from steelyard.model.load import MEASURE, WARM_UP, Load
 from steelyard.model.plan import PlannedTrial

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from steelyard.model.base import Value
+from steelyard.model.value import Value
 
 Kind = Literal["read", "write"]
 KINDS_OF: Mapping[str, tuple[Kind, ...]] = {

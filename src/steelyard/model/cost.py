@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from steelyard.model.base import Value
+from steelyard.model.value import Value
 
 
 class Cost(Value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.model.base import Value
+from steelyard.model.value import Value
 
 
 class Estimate(Value):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from steelyard.model.base import Value
 from steelyard.model.study import Level
+from steelyard.model.value import Value
 
 
 class PlannedTrial(Value):

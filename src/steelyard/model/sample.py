@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from steelyard.model.base import Value
+from steelyard.model.value import Value
 
 
 class Metric(Value):

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
-from steelyard.model.base import Value
 from steelyard.model.cost import Cost as Cost  # noqa: PLC0414 - part of this module
 from steelyard.model.load import Consistency as Consistency  # noqa: PLC0414 - part of this module
 from steelyard.model.load import Load as Load  # noqa: PLC0414 - part of this module
 from steelyard.model.load import LoadPhase as LoadPhase  # noqa: PLC0414 - part of this module
+from steelyard.model.value import Value
 
 Level = str | int | float | bool
 """One value that a factor takes."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import Field
 
-from steelyard.model.base import Value
 from steelyard.model.study import Level, Limits
+from steelyard.model.value import Value
 from steelyard.model.verdict import Verdict
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from steelyard.model.base import Value
+from steelyard.model.value import Value
 
 
 class ReasonKind(StrEnum):

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from steelyard.model.calibration import Calibration
 from steelyard.model.errors import SteelyardError
-from steelyard.model.machine import difference
+from steelyard.model.machine_identity import difference
 
 FILE = "calibration.json"
 FINGERPRINT_DIGITS = 12

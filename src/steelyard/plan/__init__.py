@@ -4,11 +4,11 @@
 """
 
 from steelyard.plan import estimate
+from steelyard.plan.detectable_difference import Resolution, resolution
 from steelyard.plan.estimate import PlanEstimate, refusals
 from steelyard.plan.expand import expand
 from steelyard.plan.machine import Machine, read_machine
-from steelyard.plan.resolve import Resolution, resolution
-from steelyard.plan.warn import warnings
+from steelyard.plan.notes import warnings
 
 __all__ = [
     "Machine",

@@ -10,7 +10,7 @@ from steelyard.lab import order
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.load import Load
 from steelyard.model.plan import Plan
-from steelyard.plan.rates import plugin_of
+from steelyard.plan.phase_times import plugin_of
 from steelyard.study.settings import canonical
 from steelyard.system.base import Endpoint
 

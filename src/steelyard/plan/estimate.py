@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from steelyard.model.base import Value
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
+from steelyard.model.value import Value
 from steelyard.node.folders import cache_folder, state_folder
-from steelyard.plan import engines, offered
+from steelyard.plan import engines, load_feasibility
 from steelyard.plan.machine import Machine
-from steelyard.plan.needs import disk_bytes, golden_state, impossible, memory_mb_of_plan
-from steelyard.plan.rates import (
+from steelyard.plan.phase_times import (
     Corrections,
     Shapes,
     capacity_key,
@@ -24,6 +23,7 @@ from steelyard.plan.rates import (
     treatment_hash,
     trial_phases,
 )
+from steelyard.plan.requirements import disk_bytes, golden_state, impossible, memory_mb_of_plan
 
 DEFAULT_SPREAD = 2.5
 """The rules of thumb may be wrong by this factor, either way."""
@@ -125,7 +125,7 @@ def refusals(study: Study, plan: Plan, machine: Machine, history: Sequence[Trial
     cost = estimate(plan, study, history, cores=machine.cores)
     found = [
         *impossible(plan, machine, state=state_folder(), cache=cache_folder()),
-        *offered.refusals(study, plan, history),
+        *load_feasibility.refusals(study, plan, history),
         *engines.refused(plan),
         *_over(study, machine, cost),
     ]

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from steelyard.model.base import Value
+from steelyard.model.value import Value
 
 KIB_PER_MIB = 1024
 

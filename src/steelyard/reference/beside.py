@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from steelyard.model.base import Value
 from steelyard.model.estimate import Estimate
+from steelyard.model.value import Value
 from steelyard.reference.interval import Interval
 from steelyard.reference.printed import Printed
 from steelyard.reference.richardson import OVERALL, CellKey, compared, fitted_to, key_of

@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from typing import Literal
 
-from steelyard.model.base import Value
+from steelyard.model.value import Value
 from steelyard.reference.interval import Interval
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")

@@ -12,8 +12,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from steelyard.model.base import Value
 from steelyard.model.errors import StudyError
+from steelyard.model.value import Value
 from steelyard.reference.printed import Printed, Rounding, parse
 
 INDEX = "tables.toml"

@@ -10,11 +10,12 @@ from typing import Any
 import polars as pl
 import vl_convert
 
-from steelyard.report import latex, svg
-from steelyard.report.grids import Table
+from steelyard.report.data.presentation import Figure
+from steelyard.report.draw import svg
+from steelyard.report.draw.svg import ON_PAPER, PNG_SCALE
 from steelyard.report.page import raw
-from steelyard.report.svg import ON_PAPER, PNG_SCALE
-from steelyard.report.view import Figure
+from steelyard.report.tables import latex
+from steelyard.report.tables.generic import Table
 
 
 def tables(found: Mapping[str, pl.DataFrame], shown: Mapping[str, Table], folder: Path) -> tuple[Path, ...]:

@@ -23,27 +23,20 @@ from steelyard.analysis.results import LABELS, Results, label
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.report import (
-    analysed,
-    figures,
-    grids,
-    packed,
-    svg,
-    timelines,
-    tips,
-    traces,
-    validity_grids,
-    within_grids,
-    words,
-)
-from steelyard.report.crimes import crimes
-from steelyard.report.definitions import DEFINITIONS
-from steelyard.report.format import count, moment
-from steelyard.report.grids import Table
-from steelyard.report.theme import SERIES, SERIES_DARK, VARIABLES
-from steelyard.report.traces import Trace
-from steelyard.report.view import Figure, View, view
-from steelyard.report.within import Curve, Timeline
+from steelyard.reading.time_courses import Curve, Timeline
+from steelyard.report.basics import embedded_data, hover_text
+from steelyard.report.basics.definitions import DEFINITIONS
+from steelyard.report.basics.format import count, moment
+from steelyard.report.basics.theme import SERIES, SERIES_DARK, VARIABLES
+from steelyard.report.data import traces
+from steelyard.report.data.presentation import Figure, View, view
+from steelyard.report.data.traces import Trace
+from steelyard.report.draw import svg
+from steelyard.report.figures import catalogue, timelines
+from steelyard.report.prose import method_and_facts
+from steelyard.report.prose.benchmarking_crimes.commission import crimes
+from steelyard.report.tables import analysed, generic, time_courses, validity
+from steelyard.report.tables.generic import Table
 
 SOURCE_FOLDER: Final = "templates"
 TOO_SHORT: Final = "too short to have a course"
@@ -209,19 +202,19 @@ def _not_drawn(page_input: PageInput, fitting: Sequence[Timeline]) -> tuple[NotD
 def build(page_input: PageInput) -> str:
     """The whole page as HTML."""
     this = view(page_input.results)
-    found = figures.of_results(page_input.results, page_input.records)
+    found = catalogue.of_results(page_input.results, page_input.records)
     numbers = _Numbers()
     sections = analysed.grids(this)
     context = {**_head(page_input), **_answers(page_input, this, found, sections, numbers)}
     context |= _within(page_input, this, found, sections, numbers)
     context |= _validity(page_input, this, found, sections, numbers)
     context["sections"] = _sections(context)
-    return tips.interned(_environment().get_template("page.html.j2").render(context))
+    return hover_text.interned(_environment().get_template("page.html.j2").render(context))
 
 
 def _head(page_input: PageInput) -> dict[str, Any]:
     """What needs no numbering: texts, style, script and data."""
-    node_facts = words.grouped(page_input.facts, system=False)
+    node_facts = method_and_facts.grouped(page_input.facts, system=False)
     script, style = _source("zoom.js") + _source("page.js"), _style()
     return {
         "study": page_input.study,
@@ -234,18 +227,18 @@ def _head(page_input: PageInput) -> dict[str, Any]:
         "script_hash": _hash(script),
         "count": count,
         "law_refusals": sorted({law.refusal for law in page_input.results.laws if law.refusal}),
-        "shared": words.shared(page_input.records),
+        "shared": method_and_facts.shared(page_input.records),
         "machine_facts": (
-            *(words.Fact(name, value) for name, value in page_input.facts.get("machine", {}).items()),
+            *(method_and_facts.Fact(name, value) for name, value in page_input.facts.get("machine", {}).items()),
             *(fact for fact in node_facts if not fact.nodes),
         ),
         "node_facts": tuple(fact for fact in node_facts if fact.nodes),
-        "system_facts": words.grouped(page_input.facts, system=True),
-        "asked": words.asked(page_input.study),
-        "method": words.method(page_input.study, page_input.plan, page_input.records, page_input.results),
+        "system_facts": method_and_facts.grouped(page_input.facts, system=True),
+        "asked": method_and_facts.asked(page_input.study),
+        "method": method_and_facts.method(page_input.study, page_input.plan, page_input.records, page_input.results),
         "definitions": {LABELS.get(term, term): text for term, text in DEFINITIONS.items()},
         "raw_tables": {name: frame.height for name, frame in page_input.tables.items()},
-        "data": packed.pack(raw(page_input.tables)),
+        "data": embedded_data.pack(raw(page_input.tables)),
     }
 
 
@@ -255,13 +248,13 @@ def _answers(
     """Figures and tables of the answer, in the order of the page: main chart, size, interactions, spread, cells."""
     return {
         "main_figure": numbers.figure(found.get("medians")),
-        "comparisons": numbers.table(grids.comparisons(this)),
+        "comparisons": numbers.table(generic.comparisons(this)),
         "forest_figure": numbers.figure(found.get("forest")),
         "more_answer": numbers.tables_of(more, "answer"),
         "regression_figure": numbers.figure(found.get("regression")),
-        "regression_table": numbers.table(grids.regressions(this)),
+        "regression_table": numbers.table(generic.regressions(this)),
         "laws_figure": numbers.figure(found.get("laws")),
-        "laws_table": numbers.table(grids.laws(this)),
+        "laws_table": numbers.table(generic.laws(this)),
         "more_size": numbers.tables_of(more, "size"),
         "profiles_figure": numbers.figure(found.get("profiles")),
         "interaction_words": pointed.interactions(page_input.results.anova),
@@ -269,7 +262,7 @@ def _answers(
         "boxes_figure": numbers.figure(found.get("boxes")),
         "deviations_figure": numbers.figure(found.get("deviations")),
         "more_spread": numbers.tables_of(more, "spread"),
-        "cells_table": numbers.table(grids.cells(this)),
+        "cells_table": numbers.table(generic.cells(this)),
     }
 
 
@@ -280,17 +273,17 @@ def _within(
     context: dict[str, Any] = {
         "percentiles_figure": numbers.figure(found.get("percentiles")),
         "curves_figure": numbers.figure(timelines.curves(this, page_input.curves)),
-        "curves_table": numbers.table(within_grids.curves(page_input.curves)),
-        "responses_table": numbers.table(grids.responses(this)),
+        "curves_table": numbers.table(time_courses.curves(page_input.curves)),
+        "responses_table": numbers.table(generic.responses(this)),
         "more_response_time": numbers.tables_of(more, "response-time"),
     }
     context |= _chosen(page_input, this, numbers)
-    context["parts_table"] = numbers.table(within_grids.parts(this))
+    context["parts_table"] = numbers.table(time_courses.parts(this))
     shown = _in_order(page_input.traces, page_input.results)
     most = traces.most_seconds(page_input.traces)
     drawn = (numbers.figure(traces.figure(trace, most=most)) for trace in shown)
     context["trace_figures"] = [numbered for numbered in drawn if numbered is not None]
-    context["node_table"] = numbers.table(within_grids.nodes(shown))
+    context["node_table"] = numbers.table(time_courses.nodes(shown))
     context["energy_figure"] = numbers.figure(found.get("energy"))
     context["more_energy"] = numbers.tables_of(more, "energy")
     return context
@@ -304,15 +297,15 @@ def _validity(
     suspicions = crimes(page_input.study, results, records, page_input.facts, found)
     return {
         "order_figure": numbers.figure(found.get("order")),
-        "exclusions_table": numbers.table(validity_grids.exclusions(records)),
+        "exclusions_table": numbers.table(validity.exclusions(records)),
         "warm_up_figure": numbers.figure(found.get("warm-up")),
-        "warm_up_table": numbers.table(grids.warm_ups(this)),
-        "steady_table": numbers.table(within_grids.steady(this)),
-        "generator_table": numbers.table(validity_grids.generator(records)),
+        "warm_up_table": numbers.table(generic.warm_ups(this)),
+        "steady_table": numbers.table(time_courses.steady(this)),
+        "generator_table": numbers.table(validity.generator(records)),
         "more_validity": numbers.tables_of(more, "validity"),
-        "crimes_table": numbers.table(validity_grids.crimes(suspicions)),
+        "crimes_table": numbers.table(validity.crimes(suspicions)),
         "more_last": numbers.tables_of(more, analysed.LAST),
-        "trials_table": numbers.table(grids.trials(this, records)),
+        "trials_table": numbers.table(generic.trials(this, records)),
     }
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.lab.responses import merged, quantile_ms
+from steelyard.judging.responses import merged, quantile_ms
 from steelyard.model.calibration import Calibration, Ceiling, Kind, Slip
 from steelyard.model.errors import EngineError
-from steelyard.model.machine import identity
+from steelyard.model.machine_identity import identity
 from steelyard.node import agent, processor
 from steelyard.node.calibration import fingerprint
 from steelyard.selftest.bench import BenchServer, Driven, drive, order, serving

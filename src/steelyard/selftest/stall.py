@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.engine.base import Record
-from steelyard.lab.responses import merged, quantile_ms
-from steelyard.model.base import Value
+from steelyard.judging.responses import merged, quantile_ms
 from steelyard.model.errors import EngineError, StudyError
+from steelyard.model.value import Value
 from steelyard.node.tasks import together
 from steelyard.selftest.bench import BenchServer, Driven, drive, order, serving
 

@@ -18,7 +18,7 @@ from steelyard.analysis.summary import summarise
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
-from steelyard.report.format import count, number, scale_for, with_interval
+from steelyard.report.basics.format import count, number, scale_for, with_interval
 from steelyard.serve.stores import Snapshot
 
 BESIDE: Final = ("throughput_per_s", "response_ms_p99")

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from steelyard.analysis.results import label
 from steelyard.model.trial import Phase
-from steelyard.report.format import count, duration, number
+from steelyard.report.basics.format import count, duration, number
 from steelyard.serve.standing import listed_in, number_of
 from steelyard.serve.stores import Snapshot
 

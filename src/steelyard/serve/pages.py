@@ -20,7 +20,7 @@ import jinja2
 from markupsafe import Markup
 
 import steelyard
-from steelyard.report.format import count, duration, number
+from steelyard.report.basics.format import count, duration, number
 from steelyard.serve import cells, now, standing
 from steelyard.serve.making import Made
 from steelyard.serve.standing import BEING_READ, IN_PROGRESS, Standing

@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from steelyard.analysis.results import label
-from steelyard.model.attempts import attempts_by_id, settled
-from steelyard.model.sequential import not_needed
+from steelyard.judging.attempts import attempts_by_id, settled
+from steelyard.judging.stopping import not_needed
 from steelyard.model.trial import TrialRecord
-from steelyard.report.format import count, duration
-from steelyard.report.validity_grids import reason_text
+from steelyard.report.basics.format import count, duration
+from steelyard.report.tables.validity import reason_text
 from steelyard.serve.stores import Snapshot
 
 IN_PROGRESS, FINISHED, INTERRUPTED, FAILED = "in progress", "finished", "interrupted", "failed"

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from steelyard.judging.stopping import decide
+from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.model.errors import StoreError
 from steelyard.model.plan import Plan
 from steelyard.model.secret import redacted, redacted_text
-from steelyard.model.sequential import decide
-from steelyard.model.stopping import Decision, rule_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import Store, layout

@@ -21,8 +21,8 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from steelyard.model.base import Value
 from steelyard.model.errors import SiteError
+from steelyard.model.value import Value
 from steelyard.node.base import Node
 from steelyard.node.process import Server, start_ticks
 from steelyard.site.base import Lease

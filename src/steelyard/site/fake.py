@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from steelyard.model.base import Value
 from steelyard.model.errors import SiteError
+from steelyard.model.value import Value
 from steelyard.node.base import Node, Role
 from steelyard.site import _lease
 from steelyard.site.base import Lease, Request

@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from steelyard.model.base import Value
 from steelyard.model.errors import CommandFailed, EngineError, SiteError
+from steelyard.model.value import Value
 from steelyard.node import agent
 from steelyard.node.base import Node, Role
 from steelyard.site import _cgroup, _kernel, _lease, _machine, _network, _registry

@@ -16,8 +16,8 @@ from typing import Any
 import polars as pl
 from pydantic import ValidationError
 
+from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, circumstances, foreign
 from steelyard.model.errors import StoreError
-from steelyard.model.noise import Circumstances, FoundFloor, KeptFloor, circumstances, foreign
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.secret import redacted
 from steelyard.model.study import Study

@@ -20,8 +20,8 @@ from typing import Any
 
 import polars as pl
 
+from steelyard.judging.noise_floor import KeptFloor
 from steelyard.model.errors import StoreError
-from steelyard.model.noise import KeptFloor
 from steelyard.model.plan import Plan
 from steelyard.model.sample import Sample
 from steelyard.model.secret import Concealer

@@ -6,9 +6,9 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
-from steelyard.model import fraction
+from steelyard.judging import fractional_design
+from steelyard.judging.fractional_design import Fraction
 from steelyard.model.errors import StudyError
-from steelyard.model.fraction import Fraction
 from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
 from steelyard.study.problems import Missing, problem
 from steelyard.study.settings import is_hard
@@ -64,7 +64,7 @@ def fraction_of(study: Study) -> Fraction | None:
         return None
     levels = {factor: len(levels) for factor, levels in factors_of(study).items()}
     hard = {factor for factor in levels if is_hard(study, factor)}
-    return fraction.of_design(levels, hard, design.generators, design.resolution)
+    return fractional_design.of_design(levels, hard, design.generators, design.resolution)
 
 
 def _fractional(study: Study, factors: Mapping[str, Sequence[Level]]) -> tuple[Treatment, ...]:
@@ -86,8 +86,8 @@ def _fraction_problems(study: Study) -> list[StudyError]:
     """What is wrong with a fractional design."""
     design, factors = study.design, factors_of(study)
     two = [factor for factor, levels in factors.items() if len(levels) == 2]
-    if len(two) > fraction.MOST_FACTORS:
-        what = f"{len(two)} factors of two levels; a fraction takes at most {fraction.MOST_FACTORS}"
+    if len(two) > fractional_design.MOST_FACTORS:
+        what = f"{len(two)} factors of two levels; a fraction takes at most {fractional_design.MOST_FACTORS}"
         return [problem("factors", Missing(), what)]
     if bool(design.generators) == (design.resolution is not None):
         what = "a fractional design needs generators or a resolution, not both"
@@ -99,7 +99,7 @@ def _fraction_problems(study: Study) -> list[StudyError]:
     if found is None:
         what = f"no half of {len(two)} factors of two levels has this resolution; a whole factorial of them is needed"
         return [problem("design.resolution", design.resolution, what)]
-    if (found.resolution or 0) < fraction.LEAST_RESOLUTION:
+    if (found.resolution or 0) < fractional_design.LEAST_RESOLUTION:
         word = min(found.words(), key=len)
         told = " and ".join(sorted(word, key=two.index))
         what = f"confounded: {told} would {'never vary' if len(word) == 1 else 'always move together'}"

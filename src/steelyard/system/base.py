@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
-from steelyard.model.schema import Schema
+from steelyard.model.data_model import Schema
 from steelyard.node.base import Node
 
 

@@ -19,9 +19,9 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from steelyard.model.base import Value
+from steelyard.model.data_model import Schema
 from steelyard.model.errors import CommandFailed, SystemFault
-from steelyard.model.schema import Schema
+from steelyard.model.value import Value
 from steelyard.node import agent
 from steelyard.node.base import START, Node
 from steelyard.node.command import run, spawn

@@ -25,8 +25,8 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard import plugin
+from steelyard.model.data_model import Schema
 from steelyard.model.errors import SystemFault
-from steelyard.model.schema import Schema
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import run

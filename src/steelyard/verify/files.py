@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
 from steelyard.store.write import sha256_of
-from steelyard.verify.finding import Book
+from steelyard.verify.checklist import Book
 
 LONGEST_ERROR = 200
 

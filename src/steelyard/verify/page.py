@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from steelyard.report import packed
-from steelyard.verify.finding import Book
+from steelyard.report.basics import embedded_data
+from steelyard.verify.checklist import Book
 
 DATA_ID = "data"
 """Id of the script element that carries the tables."""
@@ -60,7 +60,7 @@ def read(path: Path, where: str, book: Book) -> tuple[Tables | None, list[str]]:
             page = _Page()
             page.feed(text)
             lines = page.lines
-            found = packed.unpack("".join(page.data))
+            found = embedded_data.unpack("".join(page.data))
     except (OSError, ValueError) as error:
         book.check("format", False, where, "the report's tables cannot be read", f"{type(error).__name__}: {error}")
         return None, lines

@@ -12,13 +12,13 @@ from typing import Any
 
 import polars as pl
 
-from steelyard.lab.responses import ANSWERED, NS_PER_MS, NS_PER_S, responses
-from steelyard.lab.verdict import SAID, Evidence, judge
+from steelyard.judging.responses import ANSWERED, NS_PER_MS, NS_PER_S, responses
+from steelyard.judging.verdict import SAID, Evidence, judge
 from steelyard.model.load import CAPACITY, Load
 from steelyard.model.study import Limits
 from steelyard.model.trial import Responses, TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind
-from steelyard.verify.finding import Book
+from steelyard.verify.checklist import Book
 
 EXACT = (
     "response_ms_mean", "response_ms_p50", "response_ms_p95", "response_ms_p99", "response_ms_max",

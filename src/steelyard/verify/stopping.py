@@ -10,15 +10,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from steelyard.model.attempts import attempts_by_id, settled
+from steelyard.judging.attempts import attempts_by_id, settled
+from steelyard.judging.stopping import decide, not_needed
+from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.model.errors import StoreError
-from steelyard.model.sequential import decide, not_needed
-from steelyard.model.stopping import Decision, rule_of
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
 from steelyard.store.read import Store
-from steelyard.verify.agree import Key
-from steelyard.verify.finding import Book
+from steelyard.verify.checklist import Book
+from steelyard.verify.journal_and_plan import Key
 
 BEGAN, JUDGED = "run-began", "judged"
 EARLIER = "decisions of the stopping rule that were made on an earlier form of the plan"

@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from steelyard.model.data_model import Schema, quoted
 from steelyard.model.errors import StudyError
-from steelyard.model.schema import Schema, quoted
 from steelyard.study.problems import Missing, problem
 from steelyard.workload import _cql, _models, _tables, _types
 from steelyard.workload._distributions import bounds, distribution, mean, said

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from steelyard.model.schema import quoted
+from steelyard.model.data_model import quoted
 
 TOKEN = re.compile(
     r"""(?P<blank>\s+|--[^\n]*|//[^\n]*|/\*.*?\*/)

@@ -21,10 +21,10 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
-from steelyard.model.base import Value
+from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError
-from steelyard.model.schema import Schema
 from steelyard.model.study import Level
+from steelyard.model.value import Value
 from steelyard.study.lines import key_lines, line_of
 from steelyard.study.problems import from_validation, problem, raise_all
 from steelyard.workload._compile import Compiled, compiled

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from steelyard.model.base import Value
 from steelyard.model.load import Consistency
 from steelyard.model.study import Level
+from steelyard.model.value import Value
 from steelyard.workload._distributions import distribution
 
 MOST_RECORDS = 2**40

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from steelyard.model import schema as model
+from steelyard.model import data_model as model
 from steelyard.model.errors import StudyError
 from steelyard.study.problems import Missing, problem
 from steelyard.workload import _cql, _models, _types

@@ -10,8 +10,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
-from steelyard.model.base import Value
-from steelyard.model.schema import Schema
+from steelyard.model.data_model import Schema
+from steelyard.model.value import Value
 
 KEYSPACE = "ycsb"
 TABLE = "usertable"

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
-from steelyard.model.schema import Schema
+from steelyard.model.data_model import Schema
 
 
 class Workload(Protocol):

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from steelyard.model.base import Value
-from steelyard.model.schema import Schema, Table, quoted
+from steelyard.model.data_model import Schema, Table, quoted
+from steelyard.model.value import Value
 from steelyard.workload._distributions import bounds, distribution, mean, said
 from steelyard.workload.base import Explanation, OperationShape
 

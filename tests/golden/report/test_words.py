@@ -9,9 +9,11 @@ import os
 from pathlib import Path
 
 from steelyard.analysis.analyse import analyse
-from steelyard.report import figures, grids, validity_grids, words
-from steelyard.report.grids import Table
-from steelyard.report.view import view
+from steelyard.report.data.presentation import view
+from steelyard.report.figures import catalogue
+from steelyard.report.prose import method_and_facts
+from steelyard.report.tables import generic, validity
+from steelyard.report.tables.generic import Table
 from tests.unit.report import synthetic
 
 GOLDEN = Path(__file__).parent / "words.txt"
@@ -28,11 +30,11 @@ def test_words() -> None:
     records = synthetic.records(study)
     results = analyse(records, study, seed=1)
     this = view(results)
-    lines = ["method", *words.method(study, None, records, results), ""]
-    lines += ["settings", *(f"{fact.name} = {fact.value}" for fact in words.asked(study)), ""]
-    for name, figure in figures.of_results(results, records).items():
+    lines = ["method", *method_and_facts.method(study, None, records, results), ""]
+    lines += ["settings", *(f"{fact.name} = {fact.value}" for fact in method_and_facts.asked(study)), ""]
+    for name, figure in catalogue.of_results(results, records).items():
         lines += [f"figure {name}: {figure.title}", figure.caption, *(f"key {key.text}" for key in figure.keys), ""]
-    found = (grids.comparisons(this), grids.regressions(this), grids.cells(this), validity_grids.exclusions(records))
+    found = (generic.comparisons(this), generic.regressions(this), generic.cells(this), validity.exclusions(records))
     lines += [line for table in found if table is not None for line in _table(table)]
     text = "\n".join(lines).rstrip() + "\n"
     if os.environ.get("STEELYARD_REWRITE_GOLDEN"):

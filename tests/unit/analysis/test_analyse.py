@@ -13,7 +13,7 @@ from steelyard.analysis.analyse import analyse, frame_of, size_factor
 from steelyard.analysis.results import LABELS, UNITS, Results
 from steelyard.analysis.tables import columns, tables, titles
 from steelyard.model.trial import Responses
-from steelyard.report.definitions import DEFINITIONS
+from steelyard.report.basics.definitions import DEFINITIONS
 
 from .made import FAULT, VOIDED, cell, drawn, record, study
 

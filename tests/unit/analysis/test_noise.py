@@ -12,8 +12,8 @@ from steelyard.analysis import analyse, noise
 from steelyard.analysis.compare import comparisons
 from steelyard.analysis.overall import overall
 from steelyard.analysis.tables import tables
+from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, foreign, told, unlike
 from steelyard.model.estimate import Estimate
-from steelyard.model.noise import Circumstances, FoundFloor, KeptFloor, Spread, foreign, told, unlike
 from steelyard.model.study import SAME_LABELS, Study
 
 from .made import VOIDED, cell, frame, record, study

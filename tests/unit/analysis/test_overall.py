@@ -12,7 +12,7 @@ from scipy import stats
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.overall import main_effects, overall
 from steelyard.analysis.scaling import scaling
-from steelyard.model.fraction import Fraction, parsed
+from steelyard.judging.fractional_design import Fraction, parsed
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 

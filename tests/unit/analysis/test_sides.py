@@ -9,8 +9,8 @@ from steelyard.analysis.compare import compare, comparisons
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.noise import Floors
 from steelyard.analysis.sides import Side, contrasts, limits_percent, pair
+from steelyard.judging.noise_floor import Spread
 from steelyard.model.errors import StudyError
-from steelyard.model.noise import Spread
 
 from .made import cell, drawn, frame, record
 

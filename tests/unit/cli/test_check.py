@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from steelyard.cli.check import check, duration
-from steelyard.model.noise import KeptFloor, Spread, circumstances
-from steelyard.node import noise
+from steelyard.judging.noise_floor import KeptFloor, Spread, circumstances
+from steelyard.node import noise_floor
 from steelyard.plan import expand
 from steelyard.site import _machine
 from steelyard.study import read
@@ -134,15 +134,15 @@ def test_it_says_which_noise_floor_the_study_will_be_judged_against(
         within_mean_square=0.0004, within_degrees=24, trials_a_start=3.0,
     )  # fmt: skip
     floor = KeptFloor(study="noise-floor", made_s=1.79e9, pairs=6, holds_for=of, spreads=(spread,))
-    noise.write(tmp_path / "state", floor)
+    noise_floor.write(tmp_path / "state", floor)
     text = checked(tmp_path, REST)[1]
     assert "execution time of identical systems stays below 7.3% over starts and 2.4% within starts at 95%" in text
     assert "(study noise-floor of 2026-09-21, 12 starts, 36 trials)" in text
     assert "if its nodes are like this machine" in text, "the site is not this machine"
     checked(tmp_path, REST, as_json=True)
     assert json.loads(capsys.readouterr().out)["noise_floor"]["floor"]["study"] == "noise-floor"
-    noise.write(tmp_path / "state", floor.model_copy(update={"holds_for": of.model_copy(update={"nodes": 9})}))
-    for path in (tmp_path / "state" / noise.FOLDER).glob("*.json"):
+    noise_floor.write(tmp_path / "state", floor.model_copy(update={"holds_for": of.model_copy(update={"nodes": 9})}))
+    for path in (tmp_path / "state" / noise_floor.FOLDER).glob("*.json"):
         if '"nodes": 9' not in path.read_text():
             path.unlink()
     assert "it was measured with nodes 9, this study has 1 and 3" in checked(tmp_path, REST)[1]

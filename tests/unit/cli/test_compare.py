@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 
 from steelyard.cli.compare import EXIT_DECIDED, EXIT_UNDECIDED, Asked, compare
-from steelyard.cli.contrasts import effect
-from steelyard.cli.grid import CELLS, forest_line, forest_span
+from steelyard.cli.terminal.comparison_table import effect
+from steelyard.cli.terminal.wide_table import CELLS, forest_line, forest_span
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
-from steelyard.report.forest import ticks
+from steelyard.report.figures.forest import ticks
 from tests.unit.verify import made
 
 

@@ -11,8 +11,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from steelyard.cli import load as command
-from steelyard.cli import loadlines
 from steelyard.cli.main import app
+from steelyard.cli.terminal import load_output
 from steelyard.dropin.driving import Interval, Outcome, PhaseOutcome, Tables, Totals
 from steelyard.model.errors import StudyError
 from steelyard.node import agent
@@ -137,7 +137,7 @@ def phase(**totals: Any) -> PhaseOutcome:
 
 def test_the_end_says_what_was_sent_done_and_wrong() -> None:
     end = phase(not_found=5, reconnections=1, dropped=3, error_texts={"server": ["too large (0x2200)"]})
-    said = " ".join(loadlines.sentences(end))
+    said = " ".join(load_output.sentences(end))
     for words in (
         "100 operations in 2.0 s: 98 done (49 per s), 2 errors (2 invalid).",
         "3 light-weight transactions were not applied",
@@ -149,42 +149,42 @@ def test_the_end_says_what_was_sent_done_and_wrong() -> None:
         "3 records could not be written",
     ):
         assert words in said
-    assert "0 errors." in loadlines.sentences(phase(errors=0))[0]
+    assert "0 errors." in load_output.sentences(phase(errors=0))[0]
 
 
 def test_figures_as_data() -> None:
     outcome = Outcome({"nodes": ["n1"]}, {"measure": phase()}, False)
-    found = loadlines.as_data(outcome)["phases"]["measure"]
+    found = load_output.as_data(outcome)["phases"]["measure"]
     assert found["by_operation"]["get"]["outcomes"] == {"ok": 90, "not-found": 5, "invalid": 2}
     assert found["by_operation"]["get"]["response_ms_p50"] == pytest.approx(1.0)
     assert found["by_operation"]["put"]["response_ms_p99"] is None, "of three operations there is none"
     assert found["lag_ms_p99"] is None
     assert found["response_ms"]["p50"]["value"] == pytest.approx(1.0)
     assert found["response_ms"]["p99"] is None
-    json.dumps(loadlines.as_data(outcome))
+    json.dumps(load_output.as_data(outcome))
 
 
 def test_percentiles_with_their_intervals_and_those_that_few_operations_do_not_support() -> None:
-    said = loadlines.percentile_sentences(phase(), None)
+    said = load_output.percentile_sentences(phase(), None)
     assert said[0].startswith("Response ms of all operations, with 95% intervals: p50 1.00 [1.00, 1.00]")
     assert "taken as independent" in said[1]
     assert said[-1] == "98 operations are too few for p95 (200), p99 (1,000), p99.9 (10,000): 10 must lie beyond."
-    assert not loadlines.percentile_sentences(PhaseOutcome(Totals(), Tables()), None)
+    assert not load_output.percentile_sentences(PhaseOutcome(Totals(), Tables()), None)
 
 
 def test_a_line_a_second() -> None:
     interval = Interval("measure", 100.0, 1.0, 120, 97, 2, 21, 0.1, phase().tables)
-    words = loadlines.line(interval, 100.0).split()
+    words = load_output.line(interval, 100.0).split()
     assert words == ["1.0", "120", "97", "2", "1.00", "-", "-", "-", "-", "-", "21"]
-    header = loadlines.HEADER.splitlines()[1]
-    assert len(loadlines.line(interval, 100.0)) == len(header)
+    header = load_output.HEADER.splitlines()[1]
+    assert len(load_output.line(interval, 100.0)) == len(header)
 
 
 @pytest.mark.parametrize(("number", "text"), [(1234.5, "1,234"), (12.34, "12.3"), (1.234, "1.23"), (0.0123, "0.012")])
 def test_three_digits(number: float, text: str) -> None:
-    assert loadlines.digits(number) == text
+    assert load_output.digits(number) == text
 
 
 def test_values_stand_in_place_of_markers() -> None:
     cql = "UPDATE k.t SET a = ?, b = '?' WHERE k = ?"
-    assert loadlines.filled_in(cql, [1, "x" * 100]) == f"UPDATE k.t SET a = 1, b = '?' WHERE k = '{'x' * 47}..."
+    assert load_output.filled_in(cql, [1, "x" * 100]) == f"UPDATE k.t SET a = 1, b = '?' WHERE k = '{'x' * 47}..."

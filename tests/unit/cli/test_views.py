@@ -10,15 +10,15 @@ from rich.console import Console
 
 from steelyard.cli.board import Board, clock_span, label_of, spark
 from steelyard.cli.views import LiveView, PlainView, decision_line
+from steelyard.judging.stopping import decide
+from steelyard.judging.stopping_rule import Decision, Narrowing, Rule, rule_of
 from steelyard.lab import progress
 from steelyard.model.sample import Sample
-from steelyard.model.sequential import decide
-from steelyard.model.stopping import Decision, Narrowing, Rule, rule_of
 from steelyard.model.trial import Phase, Responses
+from tests.unit.judging.test_stopping import sealed, spread
+from tests.unit.judging.test_stopping import study as sequential_study
 from tests.unit.lab.fakes import plan_of, records_of, study
 from tests.unit.lab.test_resume import record
-from tests.unit.model.test_sequential import sealed, spread
-from tests.unit.model.test_sequential import study as sequential_study
 
 PLAN = plan_of(study())
 

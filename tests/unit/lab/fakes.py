@@ -9,10 +9,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from steelyard.judging.noise_floor import Circumstances, FoundFloor
 from steelyard.lab import cluster as cluster_module
-from steelyard.lab.parts import Known
-from steelyard.model.noise import Circumstances, FoundFloor
-from steelyard.model.schema import Schema
+from steelyard.lab.plugin_factory import Known
+from steelyard.model.data_model import Schema
 from steelyard.model.study import Study
 from steelyard.node.base import Node
 from steelyard.plan import expand

@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from steelyard.judging.responses import joined, responses
 from steelyard.lab.progress import Silent
-from steelyard.lab.responses import joined, responses
 from tests.unit.lab.fakes import CAPACITY_PER_S, Script, records_of, study, without_waiting
 from tests.unit.lab.test_conductor import conduct, stored
 

@@ -7,16 +7,16 @@ import pytest
 from scipy import stats
 from statsmodels.stats.power import TTestIndPower, TTestPower
 
-from steelyard.model.noise import Circumstances, KeptFloor, Spread
+from steelyard.judging.noise_floor import Circumstances, KeptFloor, Spread
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
 from steelyard.model.verdict import Verdict
 from steelyard.plan import Machine, expand, refusals, resolution
+from steelyard.plan.detectable_difference import detectable_effect, within_starts_cv
 from steelyard.plan.estimate import estimate
 from steelyard.plan.machine import available_memory_mb
-from steelyard.plan.rates import Shape, Shapes, corrections, start_phases
-from steelyard.plan.resolve import detectable_effect, within_starts_cv
+from steelyard.plan.phase_times import Shape, Shapes, corrections, start_phases
 from tests.unit.study.paper import study
 
 LARGE = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12)

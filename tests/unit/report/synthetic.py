@@ -11,7 +11,7 @@ import polars as pl
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
-from steelyard.report import within
+from steelyard.reading import time_courses
 
 BEGUN_S = 1_790_000_000.0
 MILLISECONDS_BY_WORKLOAD = {"A": 1450.0, "B": 1300.0, "C": 1210.0, "D": 1260.0, "E": 5200.0, "F": 1900.0, "I": 980.0}
@@ -206,10 +206,10 @@ def interval_records(record: TrialRecord) -> list[dict[str, Any]]:
     return [{"phase": "measure", "t_s": begun_s + at, "seconds": 1.0, "counts": counts} for at in range(15)]
 
 
-def curves(shown: Sequence[TrialRecord]) -> list[within.Curve]:
+def curves(shown: Sequence[TrialRecord]) -> list[time_courses.Curve]:
     """Percentile curves of response and service time, each from one trial's intervals."""
     found = [
-        within.curve(record.treatment, measure, intervals(record), trials=1)
+        time_courses.curve(record.treatment, measure, intervals(record), trials=1)
         for record in shown
         for measure in ("response", "service")
     ]

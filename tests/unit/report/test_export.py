@@ -11,9 +11,11 @@ import pytest
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.tables import columns, tables
-from steelyard.report import analysed, export, figures
-from steelyard.report import latex as exported
-from steelyard.report.grids import Cell, Column, Table
+from steelyard.report import export
+from steelyard.report.figures import catalogue
+from steelyard.report.tables import analysed
+from steelyard.report.tables import latex as exported
+from steelyard.report.tables.generic import Cell, Column, Table
 from tests.unit.report import latex, synthetic
 
 HOSTILE = "50% & more_of_it {#1} $x^2$ ~\\\\ <b> | é Ω \u200b → − 5"
@@ -117,7 +119,7 @@ def test_json_has_all_tables_and_what_columns_mean() -> None:
 def test_figures_are_written_in_three_formats_with_captions(tmp_path: Path) -> None:
     study = synthetic.study(workloads=("A",))
     records = synthetic.records(study)
-    made = figures.of_results(analyse(records, study, seed=1), records)
+    made = catalogue.of_results(analyse(records, study, seed=1), records)
     export.figures({"medians": made["medians"]}, tmp_path)
     assert (tmp_path / "medians.svg").read_text().startswith("<svg")
     assert (tmp_path / "medians.png").read_bytes()[:4] == b"\x89PNG"

@@ -14,9 +14,12 @@ import pytest
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.tables import tables
 from steelyard.model.study import Study
-from steelyard.report import analysed, packed, tips, traces, within
+from steelyard.reading import time_courses
+from steelyard.report.basics import embedded_data, hover_text
+from steelyard.report.data import traces
+from steelyard.report.data.presentation import view
 from steelyard.report.page import PageInput, build
-from steelyard.report.view import view
+from steelyard.report.tables import analysed
 from tests.unit.report import synthetic
 
 HOSTILE = '</script><script>alert("x")</script><img src=x onerror=alert(1)>'
@@ -29,13 +32,13 @@ def page_input(study: Study, *, faults: bool = True) -> PageInput:
     shown = traces.chosen(records, used)
     middle = {(record.id, record.attempt) for record in shown}
     courses = [
-        within.timeline(
+        time_courses.timeline(
             record,
             synthetic.intervals(record),
             value=used.get((record.id, record.attempt)),
             middle=(record.id, record.attempt) in middle,
         )
-        for record in within.picked(records, used, most=60)
+        for record in time_courses.picked(records, used, most=60)
     ]
     return PageInput(
         study=study,
@@ -126,7 +129,7 @@ def test_the_policy_allows_the_own_script_only(page: str) -> None:
 
 
 def test_every_column_head_has_a_definition_and_the_data_are_inside(page: str) -> None:
-    data = packed.unpack(page.partition('id="data">')[2].partition("</script>")[0])
+    data = embedded_data.unpack(page.partition('id="data">')[2].partition("</script>")[0])
     assert len(data["trials"]["rows"]) >= 40
     assert set(data["trials"]) == {"columns", "rows"}
     heads = re.findall(r'<th scope="col"([^>]*)>([^<]*)', page)
@@ -236,15 +239,15 @@ def test_what_is_said_of_a_mark_is_kept_once(page: str) -> None:
 
 
 def test_hostile_words_under_the_pointer_stay_words() -> None:
-    page = tips.interned(f'<p data-tip="&lt;/script&gt;&amp;&#34;">{tips.PLACE}')
+    page = hover_text.interned(f'<p data-tip="&lt;/script&gt;&amp;&#34;">{hover_text.PLACE}')
     assert page.count("</script>") == 1
     assert json.loads(page.partition('id="tips">')[2].partition("</script>")[0]) == ['</script>&"']
 
 
 def test_packed_tables_come_back_and_broken_ones_are_refused() -> None:
     tables_ = {"a": {"columns": ["x"], "rows": [[1.5], [None], ["é"]]}}
-    assert packed.unpack(packed.pack(tables_)) == tables_
-    assert packed.unpack(json.dumps(tables_)) == tables_
-    for broken in ("", "no base 64 !", packed.pack(tables_)[:-8] + "AAAAAAA=", packed.pack(tables_)[:24]):
+    assert embedded_data.unpack(embedded_data.pack(tables_)) == tables_
+    assert embedded_data.unpack(json.dumps(tables_)) == tables_
+    for broken in ("", "no base 64 !", embedded_data.pack(tables_)[:-8] + "AAAAAAA=", embedded_data.pack(tables_)[:24]):
         with pytest.raises(ValueError):
-            packed.unpack(broken)
+            embedded_data.unpack(broken)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.model.data_model import Schema, Table
 from steelyard.model.errors import StoreError, SystemFault
-from steelyard.model.schema import Schema, Table
 from steelyard.node.base import Node
 from steelyard.system.cassandra import Settings, _golden
 

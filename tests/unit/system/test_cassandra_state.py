@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.model.schema import Schema, Table
+from steelyard.model.data_model import Schema, Table
 from steelyard.node.base import Node
 from steelyard.system.cassandra import Settings, _facts, _process, _state
 from steelyard.system.cassandra._config import Folders

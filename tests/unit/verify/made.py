@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from steelyard.lab.responses import responses
+from steelyard.judging.responses import responses
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict import Verdict

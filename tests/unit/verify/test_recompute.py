@@ -5,15 +5,15 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from steelyard.judging.responses import joined, responses
 from steelyard.lab.capacity import capacity_of
-from steelyard.lab.responses import joined, responses
 from steelyard.model.load import Load
 from steelyard.model.study import Limits
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
 from steelyard.store import layout
-from steelyard.verify import agree, recompute
-from steelyard.verify.finding import Book
+from steelyard.verify import journal_and_plan, recompute
+from steelyard.verify.checklist import Book
 from tests.unit.verify import made
 
 PHASES = [
@@ -65,7 +65,7 @@ def trial() -> tuple[TrialRecord, pl.DataFrame]:
 def found(record: TrialRecord, intervals: pl.DataFrame) -> list[str]:
     book = Book()
     recompute.trial(record, intervals, "trial.json", book)
-    agree.capacities({(record.id, record.attempt): (record, "trial.json")}, book)
+    journal_and_plan.capacities({(record.id, record.attempt): (record, "trial.json")}, book)
     return [one.what for one in book.findings]
 
 
@@ -96,7 +96,7 @@ def test_a_later_attempt_has_the_capacity_of_the_first(trial: tuple[TrialRecord,
     book = Book()
     recompute.trial(later, intervals.filter(pl.col("phase") != "capacity"), "2", book)
     both = {(record.id, 1): (record, "1"), (later.id, 2): (later, "2")}
-    agree.capacities(both, book)
+    journal_and_plan.capacities(both, book)
     assert book.findings == []
     assert book.made["capacity"] == 1
 

@@ -15,16 +15,16 @@ from rich.console import Console
 
 from steelyard.cli.report import report
 from steelyard.cli.verify import EXIT_DIFFERENCE, EXIT_SOUND, check, verify
+from steelyard.judging.noise_floor import KeptFloor
+from steelyard.judging.stopping import decide
+from steelyard.judging.stopping_rule import rule_of
 from steelyard.model.errors import StoreError
-from steelyard.model.noise import KeptFloor
-from steelyard.model.sequential import decide
-from steelyard.model.stopping import rule_of
 from steelyard.model.trial import Responses
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
-from steelyard.report import packed
+from steelyard.report.basics import embedded_data
 from steelyard.store.read import Store
 from steelyard.store.write import StoreWriter, sha256_of
-from steelyard.verify.finding import Book, Finding
+from steelyard.verify.checklist import Book, Finding
 from steelyard.verify.stopping import stopping
 from tests.unit.verify import made
 
@@ -208,9 +208,9 @@ def test_an_edited_page(store: Path) -> None:
     value = json.loads((first(store) / "trial.json").read_text())["responses"]["execution_time_ms"]
     head, mark, rest = page.partition('id="data">')
     inside, end, tail = rest.partition("</script>")
-    told = json.dumps(packed.unpack(inside))
+    told = json.dumps(embedded_data.unpack(inside))
     assert str(value) in told
-    edited = packed.pack(json.loads(told.replace(str(value), str(value + 1))))
+    edited = embedded_data.pack(json.loads(told.replace(str(value), str(value + 1))))
     path.write_text("".join((head, mark, edited, end, tail)))
     found = differences(store, page=True)
     assert kinds(found) == {"report"}

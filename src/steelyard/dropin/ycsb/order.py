@@ -18,9 +18,9 @@ from steelyard.dropin.ycsb import known
 from steelyard.dropin.ycsb.command import Command
 from steelyard.dropin.ycsb.values import MOST, Values, wrong
 from steelyard.lab import order as orders
+from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError
 from steelyard.model.load import MOST_PER_S, Consistency, Load
-from steelyard.model.schema import Schema
 from steelyard.system.base import Endpoint
 from steelyard.workload import _ycsb
 

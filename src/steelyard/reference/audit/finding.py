@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from steelyard.model.base import Value
+from steelyard.model.value import Value
 from steelyard.reference.interval import Interval
 from steelyard.reference.printed import Printed
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 
-from steelyard.report.plot import Axis, Drawing
-from steelyard.report.theme import ALERT, BAND, DASHES, INK, PAPER, SERIES
+from steelyard.report.basics.theme import ALERT, BAND, DASHES, INK, PAPER, SERIES
+from steelyard.report.draw.plot import Axis, Drawing
 from steelyard.selftest.coverage import sides
 from steelyard.selftest.coverage.tally import CONFIDENCE, TOLERANCE, Line
 

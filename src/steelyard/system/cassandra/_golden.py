@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from steelyard.model.data_model import Schema
 from steelyard.model.errors import StoreError, SystemFault
-from steelyard.model.schema import Schema
 from steelyard.node.base import Node
 from steelyard.system.cassandra._config import Folders
 from steelyard.system.cassandra._settings import Settings

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
-from steelyard.model.base import Value
+from steelyard.model.value import Value
 
 DEFAULT_VERSION = "5.0.5"
 

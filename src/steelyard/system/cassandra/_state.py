@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steelyard.model.schema import Schema, Table
+from steelyard.model.data_model import Schema, Table
 from steelyard.system.cassandra._golden import table_id
 from steelyard.system.cassandra._settings import COMPACTIONS, COMPRESSORS, Settings
 

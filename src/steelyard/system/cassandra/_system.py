@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from steelyard.model.data_model import Schema
 from steelyard.model.errors import SystemFault
-from steelyard.model.schema import Schema
 from steelyard.node.base import Node
 from steelyard.node.command import spawn
 from steelyard.node.process import KILL_TIMEOUT_S, stop, write_record

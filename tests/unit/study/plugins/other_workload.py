@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from steelyard.model.base import Value
-from steelyard.model.schema import Schema
+from steelyard.model.data_model import Schema
+from steelyard.model.value import Value
 
 
 class Settings(Value):

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from steelyard.model.base import Value
+from steelyard.model.value import Value
 from steelyard.site.base import Request
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from steelyard.model.base import Value
+from steelyard.model.value import Value
 
 
 class Settings(Value):

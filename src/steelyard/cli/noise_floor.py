@@ -1,0 +1,83 @@
+"""The noise floor of this machine at the command line: which one a study will be judged against, and keeping one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from steelyard.analysis import noise
+from steelyard.analysis.analyse import frame_of
+from steelyard.analysis.decide import number
+from steelyard.analysis.results import LABELS
+from steelyard.judging.noise_floor import FoundFloor, circumstances, told, unlike
+from steelyard.model.plan import Plan
+from steelyard.model.study import Study
+from steelyard.node import noise_floor as kept
+from steelyard.node.folders import state_folder
+from steelyard.site import _machine
+from steelyard.store import Store
+
+LOCAL = "local"
+"""The site whose nodes are made of this machine."""
+
+
+def foreseen(study: Study, plan: Plan) -> tuple[FoundFloor, str]:
+    """The kept floor that a study on this machine would get, and in a sentence what its verdicts will be judged
+    against."""
+    if study.design.kind == "same":
+        return FoundFloor(why=""), "this study measures it: it is kept for later studies on this machine"
+    treatments = {trial.id.partition("-")[0]: trial.settings for trial in plan.trials}
+    of = [circumstances(one, [_machine.facts()]) for one in treatments.values()]
+    found = kept.find(state_folder(), of)
+    said = []
+    if study.design.control is not None:
+        said.append("the study's own control cells, where they suffice")
+    if found.floor is not None:
+        floor = noise.Floors(found=found, confidence=study.analysis.confidence)
+        said.append(_said(floor, study, plan))
+        if differing := unlike(found.floor, of):
+            said.append(f"measured with {told(differing)}, which this study has nowhere")
+    else:
+        said.append(f"none: {found.why}")
+    if any(one.site != LOCAL for one in of):
+        said.append("if its nodes are like this machine")
+    return found, "; ".join(said)
+
+
+def _said(floors: noise.Floors, study: Study, plan: Plan) -> str:
+    """`±4.2% (study noise-floor of ...)`, for this study's numbers of starts and trials."""
+    response = study.analysis.response
+    level = [max(1, study.design.trials - study.analysis.warm_up_trials)] * study.design.starts
+    varied = {factor for factor, levels in plan.factors.items() if len(levels) > 1}
+    ways = [(False, "over starts")] if varied & set(plan.hard) else []
+    ways += [(True, "within starts")] if varied - set(plan.hard) else []
+    found = [(floors.of(response, level, level, paired), what) for paired, what in ways]
+    told_ways = [f"{number(one.percent.value)}% {what}" for one, what in found if one is not None]
+    where = next((one.words for one, _ in found if one is not None), "")
+    if not told_ways:
+        return "none: the kept one has no such response, or no factor varies"
+    share = f"{study.analysis.confidence:.0%}"
+    return f"{LABELS[response]} of identical systems stays below {' and '.join(told_ways)} at {share} ({where})"
+
+
+def keep(folder: Path, console: Console, *, scaled: bool = False) -> None:
+    """Keep what a study of identical systems found, and say so; say why not, if it is too little. One that was tried
+    with `--scale` (`scaled`) says nothing of the trials that studies have."""
+    if scaled:
+        console.print("no noise floor is kept of a study with --scale", highlight=False)
+        return
+    store = Store(folder)
+    records, study = store.trials(), store.study
+    frame = frame_of(records, study)
+    of = store.circumstances(records)
+    found = noise.measured(frame, study.study.name, of[0]) if of else None
+    if found is None:
+        least = noise.LEAST_DEGREES
+        words = f"no noise floor is kept: it needs {least + 1} starts or more with two used trials or more in some"
+    else:
+        where = kept.write(state_folder(), found)
+        floors = noise.floors_of(frame, None, study.analysis.confidence, study)
+        words = noise.noise_floor(frame, study.analysis.response, floors, study).sentence
+        words += f"\nkept in {where}: later studies here are judged against it"
+    console.print(words, highlight=False, markup=False, soft_wrap=True)

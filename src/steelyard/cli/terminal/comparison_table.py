@@ -1,0 +1,185 @@
+"""Comparisons as lines of a terminal: as much as its width has room for, never a number cut in two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from steelyard.analysis import decide, noise
+from steelyard.analysis.compare import signed
+from steelyard.analysis.results import LABELS, label
+from steelyard.analysis.sides import Contrast, Side
+from steelyard.analysis.words import quantity
+from steelyard.cli.terminal.wide_table import MOST_COLUMNS, forest_line, forest_span, uncut
+
+STYLES: Final = {"faster": "green", "slower": "red", "equivalent": "cyan", "undecided": "yellow"}
+LONGEST_HEAD: Final = 24
+"""With longer names of the sides the column is headed `a -> b`."""
+MOST_P: Final = 12
+"""P-values on the screen; `--json` has all."""
+
+Cell = Callable[[Contrast], Text | str]
+
+
+def draw(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
+    """The table, a sentence a comparison, and what holds for all of them."""
+    first = done[0]
+    console.print(Text(f"{LABELS[first.response]}: {a.name} -> {b.name}", style="bold"), soft_wrap=True)
+    _grid(a, b, done, console)
+    console.print()
+    for one in done:
+        console.print(Text(one.sentence), soft_wrap=True)
+    console.print(Text(_told(done), style="dim"), soft_wrap=True)
+    corrected = _p_values(done)
+    if corrected:
+        console.print(Text(corrected, style="dim"), soft_wrap=True)
+
+
+def _grid(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
+    """The richest of the tables that fit."""
+    ends = forest_span([one.change_percent for one in done])
+    axis = f"{signed(ends[0])}% to {signed(ends[1])}%"
+    head = f"{a.name} -> {b.name}"
+    head = head if len(head) <= LONGEST_HEAD else "a -> b"
+
+    def drawn(one: Contrast) -> Text:
+        return forest_line(one.change_percent, *ends)
+
+    base: list[tuple[str, bool, Cell]] = [(head, True, _values), ("change", True, changed)]
+    counts: list[tuple[str, bool, Cell]] = [] if _all_alike(done) else [("n (starts)", True, _counts)]
+    full: tuple[str, bool, Cell] = ("effect", False, lambda one: effect(one, interval=True))
+    short: tuple[str, bool, Cell] = ("effect", False, lambda one: effect(one, interval=False))
+    columns = ([*base, (axis, False, drawn), full, *counts], [*base, full, *counts], [*base, short, *counts])
+    for wanted in columns:
+        grid = _table(done, [*wanted, ("verdict", False, _verdict)])
+        if _width(grid, console) <= console.width:
+            uncut(grid, console)
+            return
+    _stacked(done, _table(done, columns[-1]), console)
+
+
+def _stacked(done: Sequence[Contrast], grid: Table, console: Console) -> None:
+    """Where even the narrowest table is too wide: the verdict below its line."""
+    options = console.options.update(max_width=_width(grid, console))
+    heading, *lines = (
+        Text.assemble(*((part.text, part.style or "") for part in line)) for line in console.render_lines(grid, options)
+    )
+    console.print(heading, soft_wrap=True)
+    for line, one in zip(lines, done, strict=True):
+        console.print(line, soft_wrap=True)
+        console.print(Text("   ").append_text(_verdict(one)), soft_wrap=True)
+
+
+def _table(done: Sequence[Contrast], columns: Sequence[tuple[str, bool, Cell]]) -> Table:
+    grid = Table(box=None, padding=(0, 2, 0, 1), header_style="dim")
+    for name in done[0].cell:
+        grid.add_column(name, no_wrap=True)
+    for name, right, _ in columns:
+        grid.add_column(name, justify="right" if right else "left", no_wrap=True)
+    for one in done:
+        grid.add_row(*map(str, one.cell.values()), *(cell(one) for _, _, cell in columns))
+    return grid
+
+
+def _verdict(one: Contrast) -> Text:
+    return Text(verdict_of(one), style=STYLES.get(one.verdict, ""))
+
+
+def _width(grid: Table, console: Console) -> int:
+    return Measurement.get(console, console.options.update(max_width=MOST_COLUMNS), grid).maximum
+
+
+def _values(one: Contrast) -> str:
+    """`2,310 -> 1,604 op/s`: the unit once, where both have the same."""
+    a, b = (
+        quantity(mean.value, one.unit).replace("operations/s", "op/s").replace("operations", "op")
+        for mean in (one.mean_a, one.mean_b)
+    )
+    number, _, unit = a.partition(" ")
+    return f"{number if unit and b.endswith(f' {unit}') else a} -> {b}"
+
+
+def changed(one: Contrast) -> str:
+    """The change with its interval: `-30.6% [-34, -27]`."""
+    change = one.change_percent
+    if change.low is None or change.high is None:
+        return f"{signed(change.value)}%"
+    return f"{signed(change.value)}% [{signed(change.low)}, {signed(change.high)}]"
+
+
+def effect(one: Contrast, *, interval: bool) -> str:
+    """Hedges' g and the word for its size: `+3.3 [+0.93, +7.3] large`."""
+    if one.effect is None:
+        return "-"
+    ends = ""
+    if interval and one.effect.low is not None and one.effect.high is not None:
+        ends = f" [{_plain(one.effect.low)}, {_plain(one.effect.high)}]"
+    return f"{_plain(one.effect.value)}{ends} {one.effect_words}"
+
+
+def _plain(effect: float) -> str:
+    """Two significant digits and a sign, without an exponent."""
+    return f"{effect:+.2g}" if abs(effect) < 99.5 else f"{effect:+,.0f}"
+
+
+def verdict_of(one: Contrast) -> str:
+    """The verdict, and what would decide where nothing has: `undecided; for 3% 14 more blocks (about 2 h 50)`."""
+    if one.verdict == "equivalent":
+        said = f"equivalent within {one.margin_percent or 0:.2g}%"
+    elif one.within_noise:
+        said = "undecided; within the noise floor"
+    elif one.verdict == "undecided":
+        pace_s = None if one.more is None or one.more_s is None else one.more_s / one.more.starts
+        said = f"undecided; {decide.Forecast(one.more, pace_s).short()}"
+    else:
+        said = str(one.verdict)
+    return f"{said}, not by Holm" if one.survives_holm is False else said
+
+
+def _counts(one: Contrast) -> str:
+    return f"{one.n_a} ({one.starts_a}) / {one.n_b} ({one.starts_b})"
+
+
+def _all_alike(done: Sequence[Contrast]) -> bool:
+    return len({(one.n_a, one.starts_a, one.n_b, one.starts_b) for one in done}) == 1
+
+
+def _told(done: Sequence[Contrast]) -> str:
+    methods = "; ".join(dict.fromkeys(one.ratio.method.rsplit(", ", 1)[0] for one in done))
+    first = done[0]
+    counts = f" n (starts): {_counts(first)}." if _all_alike(done) else ""
+    return f"{first.ratio.confidence:.0%} intervals; {methods}. Effect: Hedges' g.{counts}"
+
+
+def footer(done: Sequence[Contrast], floors: Sequence[noise.Floors], designs: Sequence[str]) -> str:
+    """`noise floor of this machine (study noise-floor ...) 2.4% · unit: start · 10 randomised blocks, seed 7`."""
+    known = [one.floor_percent.value for one in done if one.floor_percent is not None]
+    if not known:
+        why = "; ".join(dict.fromkeys(one.found.why for one in floors if one.found.why))
+        said = f"no noise floor to judge by{f': {why}' if why else ''}"
+    else:
+        ends = [f"{end:.2g}" for end in (min(known), max(known))]
+        sources = "; ".join(dict.fromkeys(one.floor_source for one in done if one.floor_source))
+        said = f"noise floor of this machine ({sources}) {' to '.join(dict.fromkeys(ends))}%"
+    return " \N{MIDDLE DOT} ".join([said, "unit: start", *designs])
+
+
+def _p_values(done: Sequence[Contrast]) -> str:
+    """The p-values, last, with Holm's correction over all comparisons of the command."""
+    known = [one for one in done if one.p is not None and one.p_holm is not None]
+    if not known:
+        return ""
+    if len(known) == 1:
+        return f"p of the test of no change: {_p(known[0].p)}"
+    shown = "; ".join(f"{label(one.cell)}: {_p(one.p_holm)}" for one in known[:MOST_P])
+    more = f"; {len(known) - MOST_P} more in --json" if len(known) > MOST_P else ""
+    return f"p of the tests of no change, Holm-corrected over these {known[0].family} comparisons: {shown}{more}"
+
+
+def _p(p: float | None) -> str:
+    return "-" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.2g}"

@@ -1,0 +1,151 @@
+"""The noise floor of a site, as a study of identical systems leaves it for later studies: mean squares, and of what.
+
+Kept are mean squares of logarithms with their degrees of freedom, not a threshold: the analysis makes of them the floor
+of a comparison with its own numbers of starts and trials. And kept is what was measured, so that a floor of another
+machine, system or kind of load is never taken for this one's. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from steelyard.model.load import Load
+from steelyard.model.machine_identity import difference, identity
+from steelyard.model.value import Value
+
+STUDY = "studies/noise-floor.toml"
+"""The shipped study that measures one."""
+NONE = f"no noise floor of this machine is known: `steelyard run {STUDY}` measures it"
+ALIKE = ("site", "system", "engine", "loop", "nodes")
+"""What a treatment of the study must share with a floor that holds for it."""
+MOST_TOLD = 3
+SCALARS = (str, int, float, bool)
+
+
+class Spread(Value):
+    """One response of identical systems: mean squares of its logarithm between starts and between trials of a start."""
+
+    response: str
+    starts: int
+    trials: int
+    between_mean_square: float | None = None
+    """Of the starts' means, times the trials of each; None with one start."""
+    between_degrees: int = 0
+    within_mean_square: float | None = None
+    """Of the trials about their start's mean; None without two trials in some start."""
+    within_degrees: int = 0
+    trials_a_start: float
+    """(N - sum of n_i^2 / N) / (starts - 1): the number of trials if all starts have as many."""
+
+
+class Circumstances(Value):
+    """What a floor was measured of."""
+
+    machines: tuple[dict[str, str], ...]
+    """Every different machine of the lease: processor, cores, kernel, architecture."""
+    site: str
+    system: str
+    engine: str
+    loop: Literal["closed", "open"]
+    nodes: int
+    settings: dict[str, str]
+    """All other settings by dotted name: they may differ, and where they do it is said."""
+
+
+class KeptFloor(Value):
+    """What a study of identical systems found."""
+
+    format: Literal[1] = 1
+    study: str
+    made_s: float
+    """When its last trial ended, seconds since the epoch."""
+    pairs: int
+    """Blocks with a start of either label."""
+    holds_for: Circumstances
+    spreads: tuple[Spread, ...]
+
+
+class FoundFloor(Value):
+    """The floor that a study is judged against, or why there is none."""
+
+    floor: KeptFloor | None = None
+    why: str = NONE
+
+
+def circumstances(settings: Mapping[str, Any], machines: Sequence[Mapping[str, str]]) -> Circumstances:
+    """Those of a trial's complete settings on machines with these facts."""
+    load = settings["load"]
+    flat = dict(_flat(settings))
+    for own in ("site.name", "site.nodes", "system.name", "load.engine"):
+        flat.pop(own, None)
+    return Circumstances(
+        machines=different(machines),
+        site=str(settings["site"]["name"]),
+        system=str(settings["system"]["name"]),
+        engine=str(load.get("engine", "agent")),
+        loop="open" if Load.model_validate(load).is_open else "closed",
+        nodes=int(settings["site"].get("nodes", 1)),
+        settings=flat,
+    )
+
+
+def different(machines: Sequence[Mapping[str, str]]) -> tuple[dict[str, str], ...]:
+    """The identities of machines, each once, in order."""
+    found = {tuple(identity(one).items()) for one in machines}
+    return tuple(dict(one) for one in sorted(found))
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Settings as text by dotted name; what is not set, and lists, as they are written."""
+    found: list[tuple[str, str]] = []
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            found += _flat(value, f"{prefix}{name}.")
+        elif isinstance(value, SCALARS):
+            found.append((f"{prefix}{name}", str(value)))
+        else:
+            found.append((f"{prefix}{name}", "" if value is None else repr(value)))
+    return found
+
+
+def foreign(floor: KeptFloor, of: Sequence[Circumstances]) -> str:
+    """Why a floor says nothing of a study that has these circumstances; empty if it does.
+
+    The machines must be the same; one treatment of the study must have its site, system, engine, kind of load and
+    number of nodes.
+    """
+    held = floor.holds_for
+    if not of:
+        return "the study has no treatment"
+    here = of[0].machines
+    if here != held.machines:
+        if len(here) != len(held.machines):
+            return f"it was measured on {len(held.machines)} kinds of machines, here are {len(here)}"
+        differing = (difference(then, now) for then, now in zip(held.machines, here, strict=True))
+        return f"it was measured on another machine: {next(one for one in differing if one)}"
+    for name in ALIKE:
+        was, known = getattr(held, name), sorted({getattr(one, name) for one in of})
+        if was not in known:
+            return f"it was measured with {name} {was}, this study has {' and '.join(str(one) for one in known)}"
+    if not any(all(getattr(one, name) == getattr(held, name) for name in ALIKE) for one in of):
+        return f"no treatment of this study has all of {', '.join(f'{name} {getattr(held, name)}' for name in ALIKE)}"
+    return ""
+
+
+def unlike(floor: KeptFloor, of: Sequence[Circumstances]) -> tuple[str, ...]:
+    """Settings of the floor's study that no treatment of this one has: `load.operations 1000`."""
+    held = floor.holds_for.settings
+    seen: dict[str, set[str]] = {}
+    for one in of:
+        for name, value in one.settings.items():
+            seen.setdefault(name, set()).add(value)
+    return tuple(
+        f"{name} {value or 'unset'}" for name, value in held.items() if name in seen and value not in seen[name]
+    )
+
+
+def told(differences: Sequence[str]) -> str:
+    """The first of `unlike`, and how many more there are."""
+    more = len(differences) - MOST_TOLD
+    return ", ".join(differences[:MOST_TOLD]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,152 @@
+"""What a stopping rule says of a study: whether further blocks are needed, why, and how narrow each interval is.
+
+The values only; `steelyard.judging.stopping` decides. Measuring, verification and report read the same ones.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from steelyard.model.study import Level, Study
+from steelyard.model.value import Value
+
+State = Literal["too few starts", "narrowing", "too wide", "narrow enough", "not waited for"]
+
+WAITED_FOR: tuple[State, ...] = ("too few starts", "narrowing", "too wide")
+
+Why = Literal["floor", "width", "narrow", "cap", "hours"]
+
+LEAST_WITHOUT_NOTE = 10
+"""A floor below is allowed from `LEAST_FLOOR` on, and noted."""
+SIMULATED_CONFIDENCE = 0.95
+SIMULATED_COVERAGE_PERCENT: dict[int, float] = {2: 87.9, 6: 92.3, 10: 93.2, 20: 94.1}
+"""Floor to the least share of 95% intervals of a study of one treatment that held the truth, whatever its CV, as
+`steelyard.plan.stopping_simulation` simulates it; see docs/howto/replicate-until-narrow.md. Of treatments that vary
+alike and wait for one another more do."""
+
+
+GOING_ON: tuple[Why, ...] = ("floor", "width")
+
+
+class Rule(Value):
+    """Everything that decides when a study with `[design.until]` ends, but for the number of planned blocks."""
+
+    response: str
+    width_percent: float
+    least_starts: int
+    confidence: float
+    warm_up_trials: int
+    """The first valid trials of each treatment within a start that count for nothing."""
+    hours: float | None = None
+    attempts: int
+    """How often a voided trial is tried, see `Limits.attempts`."""
+
+    def same_question(self, other: Rule | None) -> bool:
+        """Whether both judge the same intervals alike. Hours and attempts are budgets: they may change."""
+        budgets = {"hours", "attempts"}
+        return other is not None and self.model_dump(exclude=budgets) == other.model_dump(exclude=budgets)
+
+
+def rule_of(study: Study) -> Rule | None:
+    """The rule of a study; None if all that is planned is done."""
+    until = study.design.until
+    if until is None:
+        return None
+    return Rule(
+        response=study.analysis.response if until.response == "main" else until.response,
+        width_percent=until.width_percent,
+        least_starts=until.least_starts,
+        confidence=study.analysis.confidence,
+        warm_up_trials=study.analysis.warm_up_trials,
+        hours=until.hours,
+        attempts=study.limits.attempts,
+    )
+
+
+def coverage_percent(floor: int) -> float:
+    """What is known to be covered at least with this floor: the simulated figure of the next smaller one."""
+    return SIMULATED_COVERAGE_PERCENT[max(known for known in SIMULATED_COVERAGE_PERCENT if known <= max(floor, 2))]
+
+
+def plus_minus(percent: float) -> str:
+    """`±1.93%`, `±14.2%`, `±212%`: enough digits to see that it narrows."""
+    return f"±{percent:.{0 if percent >= 100 else 1 if percent >= 10 else 2}f}%"
+
+
+class Narrowing(Value):
+    """How well the mean of one treatment is known."""
+
+    treatment: dict[str, Level]
+    n: int
+    """Start means: the unit that the interval rests on."""
+    mean: float | None = None
+    """Mean over start means, in the response's unit; None without any."""
+    half_width_percent: float | None = None
+    """Half of the t interval over start means in per cent of their mean; None below two starts, or for a mean of 0."""
+    faults: int = 0
+    """Trials in which the system under test failed."""
+    state: State
+    """too few starts: below the floor; narrowing, and once the study has stopped too wide: wider than asked; not waited
+    for: fewer than half of its starts gave a value."""
+
+
+class Decision(Value):
+    """What the rule says after the last whole block."""
+
+    rule: Rule
+    go_on: bool
+    why: Why
+    """Going on: floor (too few blocks or starts), width (an interval is too wide). Stopping: narrow (all are narrow
+    enough), cap (all planned blocks are done), hours (the next block would end after the budget)."""
+    blocks: int
+    """Whole blocks that were judged: the last one, where the study stops."""
+    cap: int
+    """Planned blocks."""
+    needed: int
+    """Blocks that are needed for all that is known now: where the study stops, or the least that it goes on to."""
+    hours: float
+    """Hours of measuring in these blocks."""
+    cells: tuple[Narrowing, ...]
+    """One a treatment, in the order of the factors' levels."""
+
+    @property
+    def wide(self) -> tuple[Narrowing, ...]:
+        """Treatments that are waited for and not narrow enough."""
+        return tuple(cell for cell in self.cells if cell.state in WAITED_FOR)
+
+    @property
+    def target(self) -> str:
+        """What the rule asks, in words."""
+        return f"half of each {self.rule.confidence:.0%} interval is within {self.rule.width_percent:g}% of its mean"
+
+    @property
+    def sentence(self) -> str:
+        """The decision in one sentence, without a capital."""
+        done = f"{self.blocks} of at most {self.cap} blocks"
+        wide = self._wide()
+        if self.why == "narrow":
+            cells = [cell for cell in self.cells if cell.state == "narrow enough"]
+            if not cells:
+                return f"stopped after {done}: no treatment is left to wait for; most starts of each gave no value"
+            widest = max(cell.half_width_percent or 0.0 for cell in cells)
+            return f"stopped after {done}: every interval is narrow enough, the widest {plus_minus(widest)}"
+        if self.why == "cap":
+            return f"stopped after all {self.cap} planned blocks, {wide}"
+        if self.why == "hours":
+            spent = f"{self.hours:.2g} of {self.rule.hours or 0:g} hours"
+            return f"stopped after {done}: {spent} are spent and one more block would exceed them, {wide}"
+        least = self.rule.least_starts
+        if self.why == "floor":
+            return f"goes on after {done}: no interval is judged before {least} starts"
+        return f"goes on after {done}, {wide}"
+
+    def _wide(self) -> str:
+        judged = [cell for cell in self.wide if cell.state != "too few starts"]
+        known = [cell.half_width_percent for cell in judged if cell.half_width_percent is not None]
+        told = []
+        if judged:
+            worst = f", the widest {plus_minus(max(known))}" if known else ""
+            told.append(f"{len(judged)} of {len(self.cells)} intervals wider than ±{self.rule.width_percent:g}%{worst}")
+        if few := len(self.wide) - len(judged):
+            told.append(f"{few} of {len(self.cells)} not judged, of fewer than {self.rule.least_starts} starts")
+        return "; ".join(told)

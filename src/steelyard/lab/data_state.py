@@ -1,0 +1,139 @@
+"""The data state that a trial starts from: filled once, frozen, thawed; or reloaded, emptied, continued."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.engine.base import Engine
+from steelyard.lab import order
+from steelyard.lab.progress import Ticked, Waiting, Watcher
+from steelyard.model.data_model import Schema
+from steelyard.model.errors import StudyError, SystemFault
+from steelyard.model.study import Data
+from steelyard.node.base import Node
+from steelyard.system.base import Settles, Snapshots, System
+from steelyard.workload.base import Workload
+
+DIRTY = "dirty"
+EMPTY = "empty"
+SETTLE_POLL_S = 0.5
+
+
+@dataclass
+class DataState:
+    """What is in the tables of one start of a cluster, and how to get it to what a trial needs."""
+
+    system: System
+    engine: Engine
+    databases: Sequence[Node]
+    loaders: Sequence[Node]
+    data: Data
+    watcher: Watcher
+    timeout_s: float
+    current: str = EMPTY
+    """Key of the golden state that is in the tables, or DIRTY, or EMPTY."""
+    created: set[Schema] = field(default_factory=set)
+    """Whose tables there are."""
+
+    @property
+    def freezes(self) -> bool:
+        """Whether filled data are kept for later."""
+        return self.data.state in ("thaw", "continue") and isinstance(self.system, Snapshots)
+
+    def emptied(self) -> None:
+        """The nodes were wiped."""
+        self.current = EMPTY
+        self.created.clear()
+
+    async def settle(self) -> Mapping[str, float]:
+        """Wait until compactions, hints and streams are done, for `settle_timeout_s` at most; returns what is still
+        outstanding then, nothing if all is quiet."""
+        if not isinstance(self.system, Settles):
+            return {}
+        deadline = time.monotonic() + self.data.settle_timeout_s
+        while True:
+            busy = await self.system.busy(self.databases)
+            outstanding = {what: amount for what, amount in busy.items() if amount > 0}
+            if not outstanding or time.monotonic() > deadline:
+                return outstanding
+            text = ", ".join(f"{amount:g} {what}" for what, amount in outstanding.items())
+            self.watcher.tell(Waiting(f"quiet: {text}"))
+            await asyncio.sleep(SETTLE_POLL_S)
+
+    async def ensure(self, workload: Workload) -> str:
+        """Bring the tables to what `data.state` asks before a trial; returns what was done, in a word."""
+        schema, wanted = workload.schema(), self._key(workload)
+        if schema not in self.created:
+            await self.system.create_schema(self.databases, schema)
+            self.created.add(schema)
+        if self.data.state == "continue" and self.current != EMPTY:
+            return "continued"
+        if self.data.state == "truncate":
+            await self._truncate(schema)
+            return "truncated"
+        if self.current == wanted and self.data.state != "reload":
+            return "unchanged"
+        if self.data.state != "reload" and isinstance(self.system, Snapshots) and self.system.has(wanted):
+            self.watcher.tell(Waiting("thawing the golden data"))
+            await self.system.thaw(self.databases, schema, wanted)
+            self.current = wanted
+            return "thawed"
+        await self._fill(workload, schema, wanted)
+        return "filled"
+
+    def used(self, workload: Workload) -> None:
+        """A trial of `workload` has run on the tables."""
+        if workload.writes:
+            self.current = DIRTY
+
+    def _key(self, workload: Workload) -> str:
+        if isinstance(self.system, Snapshots):
+            return self.system.golden_key(self.databases, workload.schema(), workload.data())
+        return repr(sorted(workload.data().items()))
+
+    async def _truncate(self, schema: Schema) -> None:
+        if not isinstance(self.system, Snapshots):
+            raise StudyError(
+                f"system {self.system.name} cannot empty its tables",
+                "use data.state = 'continue'",
+                key="data.state",
+                read=self.data.state,
+                allowed=("continue",),
+            )
+        await self.system.truncate(self.databases, schema)
+        self.current = EMPTY
+
+    async def _fill(self, workload: Workload, schema: Schema, key: str) -> None:
+        if self.current != EMPTY:
+            await self._truncate(schema)
+        endpoint = self.system.endpoint(self.databases, schema)
+        records = order.filling_operations(workload)
+        self.watcher.tell(Waiting(f"filling {int(workload.data().get('records', 0)):,} records"))
+        dones: list[Mapping[str, Any]] = []
+
+        def take(node: str, record: Mapping[str, Any]) -> None:
+            if record["record"] == "interval":
+                self.watcher.tell(Ticked(node, record))
+            elif record["record"] == "done":
+                dones.append(record)
+
+        filling = order.populate(endpoint, schema, workload, self.data.populate_threads)
+        if records:
+            await self.engine.drive(filling, self.loaders, take, self.timeout_s)
+        done = sum(record["operations"] for record in dones)
+        errors = sum(record["errors"] for record in dones)
+        if errors or done != records:
+            raise SystemFault(
+                f"filling ended with {done:,} of {records:,} operations and {errors:,} errors",
+                "lower data.populate_threads, or give the nodes more memory",
+                system=self.system.name,
+            )
+        self.current = key
+        if self.freezes and isinstance(self.system, Snapshots):
+            await self.settle()
+            self.watcher.tell(Waiting("freezing the golden data"))
+            await self.system.freeze(self.databases, schema, key)

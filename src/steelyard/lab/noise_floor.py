@@ -1,0 +1,32 @@
+"""Lay the noise floor of this machine into the store of a study, so that whoever reads it needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steelyard.judging.noise_floor import FoundFloor
+from steelyard.lab.plugin_factory import Parts
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.store import Store, StoreWriter
+
+
+def bring(study: Study, writer: StoreWriter, parts: Parts, records: Sequence[TrialRecord]) -> FoundFloor | None:
+    """The kept floor that holds for these trials, written into the store and the journal; or why there is none;
+    None as long as no trial says which machine it was made on (a start that failed has no facts).
+
+    What lies in the store already stays where none holds now. A study of identical systems measures its own and gets
+    none.
+    """
+    if study.design.kind == "same":
+        return FoundFloor(why="this study measures it")
+    of = Store(writer.folder).circumstances(records)
+    if not any(one.machines for one in of):
+        return None
+    found = parts.noise_floor(of)
+    if found.floor is None:
+        writer.event("noise-floor", found=False, why=found.why)
+    else:
+        sha256 = writer.noise_floor(found.floor)
+        writer.event("noise-floor", found=True, study=found.floor.study, made_s=found.floor.made_s, sha256=sha256)
+    return found

@@ -1,0 +1,93 @@
+"""From names and settings to the parts of a laboratory. Plug-ins are found when named, not at import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import BaseModel
+
+from steelyard import plugin
+from steelyard.engine.base import Engine
+from steelyard.judging.noise_floor import Circumstances, FoundFloor
+from steelyard.judging.verdict import NO_CALIBRATION
+from steelyard.model.calibration import Calibration
+from steelyard.model.errors import EngineError
+from steelyard.node import agent, calibration
+from steelyard.node import noise_floor as noise
+from steelyard.probe.base import Probe
+from steelyard.site.base import Site
+from steelyard.system.base import System
+from steelyard.workload.base import Workload
+
+SITE_CORE_FIELDS = ("name", "nodes", "load_nodes")
+CALIBRATED = "agent"
+"""The engine that `steelyard calibrate` measures."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """The calibration of the generator that drives a trial, or why there is none."""
+
+    calibration: Calibration | None = None
+    why: str = NO_CALIBRATION
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Makes the parts that a trial's complete settings name. Tests hand in their own."""
+
+    cache_folder: Path
+    state_folder: Path
+
+    def site(self, settings: Mapping[str, Any]) -> Site:
+        """The site of complete settings."""
+        chosen = settings["site"]
+        module = plugin.find("site", chosen["name"])
+        own = {key: value for key, value in chosen.items() if key not in SITE_CORE_FIELDS}
+        return cast(Site, module.create(_settings(module.Settings, own), self.state_folder))
+
+    def system(self, settings: Mapping[str, Any]) -> System:
+        """The system of complete settings."""
+        chosen = settings["system"]
+        module = plugin.find("system", chosen["name"])
+        own = {key: value for key, value in chosen.items() if key != "name"}
+        return cast(System, module.create(_settings(module.Settings, own), self.cache_folder))
+
+    def workload(self, settings: Mapping[str, Any]) -> Workload:
+        """The workload of complete settings."""
+        chosen = settings["workload"]
+        module = plugin.find("workload", chosen["name"])
+        own = {key: value for key, value in chosen.items() if key != "name"}
+        return cast(Workload, module.create(_settings(module.Settings, own)))
+
+    def engine(self, settings: Mapping[str, Any]) -> Engine:
+        """The engine of complete settings."""
+        return cast(Engine, plugin.find("engine", settings["load"]["engine"]).create())
+
+    def calibration(self, engine: str, facts: Mapping[str, str]) -> Known:
+        """What is known of the ceiling of an engine on a load node with these facts."""
+        if engine != CALIBRATED:
+            return Known(None, f"only the engine {CALIBRATED} can be calibrated, not {engine}")
+        found = calibration.read(calibration.path_in(self.state_folder))
+        if found is None:
+            return Known(None, NO_CALIBRATION)
+        try:
+            why = calibration.stale(found, facts, calibration.fingerprint(agent.find()))
+        except (OSError, EngineError) as error:
+            why = str(error)
+        return Known(None, f"{why}: `steelyard calibrate`") if why else Known(found)
+
+    def noise_floor(self, of: Sequence[Circumstances]) -> FoundFloor:
+        """The noise floor of this machine that holds for a study of these circumstances."""
+        return noise.find(self.state_folder, of)
+
+    def probe(self, name: str) -> Probe:
+        """An instrument."""
+        return cast(Probe, plugin.find("probe", name).create())
+
+
+def _settings(model: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
+    return model.model_validate(dict(values))

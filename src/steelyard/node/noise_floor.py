@@ -1,0 +1,56 @@
+"""Where the noise floors that were measured on this machine are kept, and which of them holds for a study."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from steelyard.judging.noise_floor import NONE, Circumstances, FoundFloor, KeptFloor, foreign, unlike
+from steelyard.model.errors import SteelyardError
+
+FOLDER = "noise-floors"
+NAME_DIGITS = 12
+
+
+def folder_in(state: Path) -> Path:
+    """The folder: in the state folder, because floors are measurements and no copies of anything."""
+    return state / FOLDER
+
+
+def write(state: Path, floor: KeptFloor) -> Path:
+    """Keep a floor in place of the last one of the same circumstances. Raises SteelyardError if it cannot be kept."""
+    digest = hashlib.sha256(floor.holds_for.model_dump_json().encode()).hexdigest()[:NAME_DIGITS]
+    where = folder_in(state) / f"{floor.study}-{digest}.json"
+    temporary = where.with_name(f".{where.name}.{os.getpid()}")
+    try:
+        where.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(floor.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        temporary.rename(where)
+    except OSError as error:
+        message = f"the noise floor cannot be kept at {where}: {error.strerror}"
+        raise SteelyardError(message, "set STEELYARD_STATE to a folder that can be written") from error
+    return where
+
+
+def find(state: Path, of: Sequence[Circumstances]) -> FoundFloor:
+    """The kept floor that holds for a study of these circumstances: of several the one whose settings differ least from
+    the study's, then the newest. Else why there is none; a file that cannot be read is passed over and named."""
+    held: list[KeptFloor] = []
+    reasons: list[str] = []
+    for path in sorted(folder_in(state).glob("[!.]*.json")):
+        try:
+            floor = KeptFloor.model_validate_json(path.read_text(encoding="utf-8"))
+        except (OSError, ValidationError) as error:
+            reasons.append(f"{path} cannot be read ({type(error).__name__}) and was passed over")
+            continue
+        if why := foreign(floor, of):
+            reasons.append(f"the floor of study {floor.study} does not hold: {why}")
+        else:
+            held.append(floor)
+    if held:
+        return FoundFloor(floor=min(held, key=lambda one: (len(unlike(one, of)), -one.made_s)), why="")
+    return FoundFloor(why="; ".join([NONE, *dict.fromkeys(reasons)]))

@@ -1,0 +1,153 @@
+"""What a design can resolve: the smallest relative difference that the report would likely find.
+
+Significance 0.05 two-sided, power 0.8 (Cohen, Statistical Power Analysis for the Behavioral Sciences, 2nd ed., 1988,
+section 2.4). The effect d solves P(|T| > t(1 - alpha/2, f)) = power for noncentral T with f degrees of freedom:
+
+* a factor that needs a new cluster: two samples of n starts, f = 2n - 2, noncentrality d sqrt(n / 2), and the
+  difference is d times the coefficient of variation of the starts' means;
+* a factor that varies within starts is compared start by start, whatever a start adds to all of its trials: n pairs of
+  means of k trials, f = n - 1, noncentrality d sqrt(n), and the difference is d times that of trials times sqrt(2 / k).
+
+In a fraction a factor is judged over all treatments: there are n of them a level and start, and the degrees of freedom
+are those within the combinations of hard levels.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from steelyard.judging.noise_floor import KeptFloor
+from steelyard.judging.percentile_support import response_of
+from steelyard.judging.warm_up_cut import orders_of_treatment
+from steelyard.model.plan import Plan
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.model.value import Value
+from steelyard.study.settings import canonical
+
+ALPHA = 0.05
+POWER = 0.8
+ASSUMED_CV = 0.05
+ASSUMED = "assumed"
+LARGEST_EFFECT = 1000.0
+LEAST_VALUES = 2
+
+
+class Resolution(Value):
+    """What can be said of one factor."""
+
+    factor: str
+    hard: bool
+    n: int
+    """Units a level, at fixed levels of the other factors: starts, or pairs within starts; in a fraction, of all."""
+    cv: float
+    """Coefficient of variation of the starts' means for a hard factor, of trials within a start for an easy one."""
+    cv_source: str
+    """`assumed`, how many trials of the store it comes from, or this machine's noise floor."""
+    difference: float | None
+    """Smallest relative difference found with a power of 0.8; None where n is 1, so that nothing can be."""
+
+
+def detectable_effect(
+    n: int, alpha: float = ALPHA, power: float = POWER, *, pairs: bool = False, degrees: int | None = None
+) -> float | None:
+    """Standardised difference that is found with the power asked: of two means of n units each, or of n pairs, in
+    standard deviations of their differences; None where there are no degrees of freedom."""
+    freedom = degrees if degrees is not None else (n - 1 if pairs else 2 * n - 2)
+    if freedom < 1:
+        return None
+    from scipy import optimize, stats
+
+    critical = float(stats.t.ppf(1 - alpha / 2, freedom))
+
+    def lacking(effect: float) -> float:
+        shift = effect * (n if pairs else n / 2) ** 0.5
+        wrong_way = float(stats.nct.cdf(-critical, freedom, shift))
+        # scipy has no value for tails that are next to nothing.
+        return float(stats.nct.sf(critical, freedom, shift)) + (0.0 if math.isnan(wrong_way) else wrong_way) - power
+
+    largest = 1.0
+    while lacking(largest) < 0 and largest < LARGEST_EFFECT:
+        largest *= 2
+    return float(optimize.brentq(lacking, largest / 2 if largest > 1 else 0.0, largest))
+
+
+def resolution(
+    study: Study, plan: Plan, history: Sequence[TrialRecord] = (), floor: KeptFloor | None = None
+) -> tuple[Resolution, ...]:
+    """What the plan can resolve for each factor that varies. The CV is the history's, where that suffices; else that of
+    this machine's noise floor; else assumed."""
+    kept = max(1, study.design.trials - study.analysis.warm_up_trials)
+    return tuple(
+        _resolved(study, plan, factor, kept, *_cv(history, floor, study, factor in plan.hard, kept))
+        for factor, levels in plan.factors.items()
+        if len(levels) > 1
+    )
+
+
+def _resolved(study: Study, plan: Plan, factor: str, kept: int, cv: float, source: str) -> Resolution:
+    hard, starts = factor in plan.hard, study.design.starts
+    n, degrees = starts, None
+    if study.design.kind == "fractional":
+        first = {trial.id.partition("-")[0]: trial for trial in plan.trials if not trial.control}
+        combinations = {tuple(trial.treatment[one] for one in plan.hard) for trial in first.values()}
+        units = combinations if hard else first.values()
+        n = starts * len(units) // len(plan.factors[factor])
+        degrees = len(combinations) * (starts - 1)
+    effect = detectable_effect(n, pairs=not hard, degrees=degrees)
+    spread = cv if hard else cv * (2 / kept) ** 0.5
+    difference = None if effect is None else effect * spread
+    return Resolution(factor=factor, hard=hard, n=n, cv=cv, cv_source=source, difference=difference)
+
+
+def _cv(
+    history: Sequence[TrialRecord], floor: KeptFloor | None, study: Study, hard: bool, kept: int
+) -> tuple[float, str]:
+    """Coefficient of variation of starts' means or of trials within a start, and where it comes from."""
+    response = study.analysis.response
+    found = (between_starts_cv if hard else within_starts_cv)(history, response, study.analysis.warm_up_trials)
+    if found[1] != ASSUMED or floor is None:
+        return found
+    spread = next((one for one in floor.spreads if one.response == response), None)
+    if spread is None or spread.within_mean_square is None or (hard and spread.between_mean_square is None):
+        return found
+    variance = spread.within_mean_square
+    if hard:
+        between = max(0.0, ((spread.between_mean_square or 0.0) - variance) / spread.trials_a_start)
+        variance = between + variance / kept
+    return variance**0.5, f"noise floor of this machine, {floor.pairs} pairs of starts"
+
+
+def within_starts_cv(history: Sequence[TrialRecord], response: str, warm_up_trials: int = 0) -> tuple[float, str]:
+    """Median over (treatment, start) of the trials' coefficient of variation, and where it comes from. Trials that the
+    analysis drops as warm-up say nothing of the spread."""
+    groups = _groups(history, response, warm_up_trials)
+    return _median_cv([values for starts in groups.values() for values in starts.values()], "trials")
+
+
+def between_starts_cv(history: Sequence[TrialRecord], response: str, warm_up_trials: int = 0) -> tuple[float, str]:
+    """Median over treatments of the coefficient of variation of the starts' means, and where it comes from."""
+    groups = _groups(history, response, warm_up_trials)
+    means = [[statistics.fmean(values) for values in starts.values()] for starts in groups.values()]
+    return _median_cv(means, "starts")
+
+
+def _groups(history: Sequence[TrialRecord], response: str, warm_up_trials: int) -> dict[str, dict[str, list[float]]]:
+    """Responses of used trials by treatment and start."""
+    names = sorted({name for record in history for name in record.treatment})
+    groups: dict[str, dict[str, list[float]]] = {}
+    for record, order in zip(history, orders_of_treatment(history, names), strict=True):
+        value = response_of(record, response)
+        if order is not None and order > warm_up_trials and value:
+            groups.setdefault(canonical(record.treatment), {}).setdefault(record.start, []).append(value)
+    return groups
+
+
+def _median_cv(groups: Sequence[Sequence[float]], units: str) -> tuple[float, str]:
+    enough = [values for values in groups if len(values) >= LEAST_VALUES]
+    if not enough:
+        return ASSUMED_CV, ASSUMED
+    cv = statistics.median(statistics.stdev(values) / statistics.fmean(values) for values in enough)
+    return cv, f"{sum(len(values) for values in enough)} {units} of this store"

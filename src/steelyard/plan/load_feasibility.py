@@ -1,0 +1,178 @@
+"""Loads that cannot be: too little in flight for the rate that is offered, too long for the limit, no usable trace.
+
+Little's law: what is in flight in the mean is the rate times the mean time of one operation, whatever the distributions
+(Little, "A proof for the queuing formula L = lambda W", Operations Research 9, 1961). So with at most n in flight no
+more than n / service time is carried, and a load that offers more is a queue that grows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from steelyard import plugin
+from steelyard.model.errors import StudyError
+from steelyard.model.load import Load, Offered
+from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.model.value import Value
+from steelyard.plan.phase_times import Shapes, service_ms, treatment_hash
+from steelyard.store.write import sha256_of
+from steelyard.study.settings import canonical
+
+MS_PER_S = 1000.0
+LONGEST_READ = 40
+
+
+class Known(Value):
+    """A mean service time, and where it comes from."""
+
+    ms: float
+    source: str
+
+
+def refusals(study: Study, plan: Plan, history: Sequence[TrialRecord]) -> Iterator[StudyError]:
+    """What keeps loads of the plan from working, as far as it is known for certain."""
+    for trial in _distinct(plan.trials):
+        load = Load.model_validate(trial.settings["load"])
+        yield from _too_long(load, study.limits.trial_timeout_s)
+        yield from _no_trace(load, history)
+
+
+def notes(plan: Plan, history: Sequence[TrialRecord], cores: int) -> tuple[str, ...]:
+    """What Little's law says about loads that are still to be offered. No refusal: to offer more than a cluster carries
+    is a question that studies ask, and one that has begun must be able to go on."""
+    return tuple(dict.fromkeys(_overtaxed(_missing(plan, history), history, cores)))
+
+
+def _distinct(trials: Sequence[PlannedTrial]) -> list[PlannedTrial]:
+    """One trial of each treatment."""
+    return list({treatment_hash(trial.id): trial for trial in reversed(trials)}.values())[::-1]
+
+
+def _missing(plan: Plan, history: Sequence[TrialRecord]) -> list[PlannedTrial]:
+    done = {record.id for record in history if record.verdict.final}
+    return [trial for trial in plan.trials if trial.id not in done]
+
+
+def _overtaxed(trials: Sequence[PlannedTrial], history: Sequence[TrialRecord], cores: int) -> Iterator[str]:
+    """A sentence about each treatment that offers more than its places in flight can carry."""
+    shapes = Shapes()
+    for trial in _distinct(trials):
+        load = Load.model_validate(trial.settings["load"])
+        for offered in load.offered:
+            rate_per_s, threads = offered.peak_per_s(), load.threads_of(offered)
+            if rate_per_s is None:
+                continue
+            known = _service_time(trial, history) or _by_rule(trial, shapes, cores)
+            carried_per_s = threads * MS_PER_S / known.ms
+            if carried_per_s < rate_per_s:
+                yield _said(offered, threads, rate_per_s, known, carried_per_s)
+
+
+def _said(offered: Offered, threads: int, rate_per_s: float, known: Known, carried_per_s: float) -> str:
+    where = f"phase {name}: " if (name := getattr(offered, "name", "")) else ""
+    return (
+        f"{where}{threads:,} in flight cannot carry {rate_per_s:,.0f} op/s at {known.ms:.3g} ms: "
+        f"at most {carried_per_s:,.0f} op/s (service time: {known.source})"
+    )
+
+
+def _by_rule(trial: PlannedTrial, shapes: Shapes, cores: int) -> Known:
+    ms = service_ms(trial.settings, shapes.of(trial.settings), cores)
+    return Known(ms=ms, source="a rule of thumb, of a cluster that has little to do")
+
+
+def _service_time(trial: PlannedTrial, history: Sequence[TrialRecord]) -> Known | None:
+    """Of the treatment itself if this store has it, else the shortest of the same cluster and workload under other
+    loads."""
+    same, others = [], []
+    cluster = _cluster(trial.settings)
+    for record in history:
+        ms = record.responses.service_ms_mean
+        # What the laboratory spoilt says nothing; what the system could not carry says most.
+        if not ms or not record.verdict.final:
+            continue
+        if treatment_hash(record.id) == treatment_hash(trial.id):
+            same.append(ms)
+        elif _cluster(record.settings) == cluster:
+            others.append(ms)
+    if same:
+        trials = f"{len(same)} trial{'s' if len(same) > 1 else ''}"
+        source = f"measured in this store for the same treatment, {trials}"
+        return Known(ms=sum(same) / len(same), source=source)
+    if others:
+        return Known(ms=min(others), source="measured in this store under another load")
+    return None
+
+
+def _cluster(settings: Mapping[str, Any]) -> str:
+    return canonical({part: settings[part] for part in ("site", "system", "workload")})
+
+
+def _too_long(load: Load, limit_s: float) -> Iterator[StudyError]:
+    measured_s = load.measured_s or 0.0
+    parts = [("warm_up_s", load.warm_up_s), ("phases" if load.phases else "duration_s", measured_s)]
+    yield from _beyond(parts, limit_s)
+    if load.wants_capacity:
+        yield from _beyond([("warm_up_s", load.warm_up_s), ("capacity_s", load.capacity_s)], limit_s)
+
+
+def _beyond(parts: Sequence[tuple[str, float]], limit_s: float) -> Iterator[StudyError]:
+    whole_s = sum(seconds for _, seconds in parts)
+    if whole_s <= limit_s:
+        return
+    names = " + ".join(f"load.{name}" for name, seconds in parts if seconds)
+    yield StudyError(
+        f"{names} = {whole_s:g} s: longer than limits.trial_timeout_s = {limit_s:g}, no trial could end",
+        "shorter, or a higher limits.trial_timeout_s (leave room for a backlog at the end)",
+        key=f"load.{max(parts, key=lambda part: part[1])[0]}",
+        read=whole_s,
+    )
+
+
+def _no_trace(load: Load, history: Sequence[TrialRecord]) -> Iterator[StudyError]:
+    for number, offered in enumerate(load.offered):
+        key = f"load.phases.{number}.trace" if load.phases else "load.trace"
+        if offered.trace is not None:
+            try:
+                path = plugin.file_beside(offered.trace, "trace", key)
+            except StudyError as error:
+                yield error
+            else:
+                yield from _wrong_trace(path, key)
+                yield from _changed_trace(offered.trace, path, key, history)
+
+
+def _changed_trace(name: str, path: Path, key: str, history: Sequence[TrialRecord]) -> Iterator[StudyError]:
+    """Trials know a trace by its name: under another content they would be taken for replicates of each other."""
+    digest = sha256_of(path)
+    others = [record for record in history if record.versions.get(f"trace {name}", digest) != digest]
+    if others:
+        said = f"{path} has been changed: {len(others)} sealed trials of this store were driven by what it said before"
+        yield StudyError(said, "give the new trace a file of its own, or the study another name", key=key, read=name)
+
+
+def _wrong_trace(path: Path, key: str) -> Iterator[StudyError]:
+    """The first line that the agent would refuse."""
+    hint = "one number of seconds a line, none before the one above it; lines that begin with # are passed over"
+    last_s: float | None = None
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines, start=1):
+            text = line.strip()
+            if not text or text.startswith("#"):
+                continue
+            try:
+                stamp_s = float(text)
+            except ValueError:
+                stamp_s = math.nan
+            if not math.isfinite(stamp_s) or (last_s is not None and stamp_s < last_s):
+                why = f"comes after {last_s!r}" if math.isfinite(stamp_s) else "is no number of seconds"
+                yield StudyError(f"{path}:{number}: {text[:LONGEST_READ]!r} {why}", hint, key=key, read=text)
+                return
+            last_s = stamp_s
+    if last_s is None:
+        yield StudyError(f"{path}: there is no time stamp in it", hint, key=key)

@@ -1,0 +1,363 @@
+"""What happened within a trial: rate and percentiles of response time over time, and where the counts lay.
+
+Histograms of seconds are added up to windows that hold enough operations for the percentiles that are drawn; a
+percentile is never averaged, and one that its window's count does not support is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from typing import Any, Final
+
+import polars as pl
+
+from steelyard.analysis.percentiles import BEYOND, supported
+from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, POPULATE, WARM_UP, Load, LoadPhase, Offered
+from steelyard.model.trial import TrialRecord
+from steelyard.report.data import cpu_strips
+from steelyard.report.data.cpu_strips import Strip
+
+ANSWERED: Final = ("ok", "not-found", "not-applied")
+"""Outcomes with an answer: those whose times count."""
+QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+MARKS: Final = {**QUANTILES, "p99.99": 0.9999, "p99.999": 0.99999}
+STEPS_S: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
+FEWEST_WINDOWS: Final = 5
+ENOUGH_WINDOWS: Final = 12
+"""Windows are not widened for the sake of a percentile below this many."""
+MOST_WINDOWS: Final = 180
+BANDS_A_DECADE: Final = 10
+BOOKKEEPING: Final = frozenset(
+    {"run-began", "run-ended", "start-began", "start-ready", "start-ended", "trial-sealed", "draft-removed"}
+)
+"""Events of the journal that say nothing about the system under test."""
+NOT_DRAWN: Final = (POPULATE, CAPACITY, CAPACITY_WARM_UP)
+
+
+@dataclass(frozen=True)
+class Window:
+    """Some seconds of a trial."""
+
+    at_s: float
+    """Its beginning, seconds since the first interval."""
+    seconds: float
+    operations: int
+    """Operations answered."""
+    failed: int
+    offered_per_s: float | None
+    """Operations a second that were due; None in a closed loop and where only a trace's file says it."""
+    percentiles_ms: Mapping[str, float]
+    """Those of `QUANTILES` that the count supports."""
+
+    @property
+    def achieved_per_s(self) -> float:
+        """Operations answered a second."""
+        return self.operations / self.seconds
+
+
+@dataclass(frozen=True)
+class Span:
+    """A phase of the load, seconds since the first interval."""
+
+    name: str
+    from_s: float
+    to_s: float
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """One trial over time."""
+
+    record: TrialRecord
+    value: float | None
+    """Its main response; None where no number rests on it."""
+    step_s: float
+    seconds: float
+    windows: tuple[Window, ...]
+    spans: tuple[Span, ...]
+    heat: tuple[tuple[int, int, int], ...]
+    """Window, band and count: band b holds response times from 10^(b / BANDS_A_DECADE) ms on."""
+    events: tuple[tuple[float, str], ...] = ()
+    """Seconds since the first interval, and what happened."""
+    middle: bool = False
+    """Whether it is the median trial of its treatment."""
+    bands: tuple[Span, ...] = ()
+    """What lasted for a while by the journal: an event that began and one that ended it."""
+    strips: tuple[Strip, ...] = ()
+    """CPU of each node; empty where its samples were not handed over."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Response or service time of one treatment over the percentile, from histograms added up over its trials."""
+
+    treatment: Mapping[str, Any]
+    measure: str
+    trials: int
+    operations: int
+    points: tuple[tuple[float, float], ...] = field(repr=False)
+    """Share of operations at or below, and the time in ms; up to the last share that the count supports."""
+    marks: Mapping[str, float] = field(default_factory=dict)
+    """The percentiles of `MARKS` that the count supports, in ms."""
+
+
+def measured(record: TrialRecord) -> tuple[str, ...]:
+    """Names of the phases on which a trial's responses rest."""
+    settings = record.settings.get("load")
+    return Load.model_validate(settings).measured if settings else (MEASURE,)
+
+
+def timeline(
+    record: TrialRecord,
+    intervals: pl.DataFrame,
+    *,
+    journal: Sequence[Mapping[str, Any]] = (),
+    value: float | None = None,
+    middle: bool = False,
+    samples: pl.DataFrame | None = None,
+) -> Timeline | None:
+    """A trial over time, from the store's intervals; None where it is too short to have a course. `samples` are those
+    of its nodes, for a strip each."""
+    drawn = intervals.filter(~pl.col("phase").is_in(NOT_DRAWN) & (pl.col("measure") == "response"))
+    if drawn.is_empty():
+        return None
+    begun_s = float(drawn["t_s"].min())  # type: ignore[arg-type]
+    # The middle of an interval, not its beginning: clocks of load nodes differ by less than half a second.
+    drawn = drawn.with_columns((pl.col("t_s") - begun_s).alias("from_s")).with_columns(
+        (pl.col("from_s") + pl.col("seconds")).alias("to_s"),
+        (pl.col("from_s") + pl.col("seconds") / 2).alias("middle_s"),
+        ((pl.col("bucket_low_ns") + pl.col("bucket_high_ns")) / 2e6).alias("ms"),
+        pl.col("outcome").is_in(ANSWERED).alias("answered"),
+    )
+    seconds = float(drawn["to_s"].max())  # type: ignore[arg-type]
+    step_s = _step(seconds, drawn.filter("answered"))
+    if seconds / step_s < FEWEST_WINDOWS:
+        return None
+    drawn = drawn.with_columns((pl.col("middle_s") / step_s).floor().cast(pl.Int64).alias("window"))
+    spans = _spans(drawn)
+    answered = drawn.filter("answered")
+    windows = _windows(drawn, answered, step_s, seconds, _offers(record, spans))
+    bands, rest = _bands(journal, begun_s, seconds)
+    return Timeline(
+        record,
+        value,
+        step_s,
+        seconds,
+        windows,
+        spans,
+        _heat(answered),
+        _events(rest, begun_s, seconds),
+        middle,
+        bands,
+        () if samples is None else cpu_strips.of(samples, begun_s, step_s, len(windows)),
+    )
+
+
+def _step(seconds: float, answered: pl.DataFrame) -> float:
+    """The narrowest window that is not too narrow to draw, and that supports a p99 if the trial is long enough."""
+    fitting = [step for step in STEPS_S if seconds / step <= MOST_WINDOWS] or [STEPS_S[-1]]
+    counts = answered.group_by(pl.col("middle_s").floor()).agg(pl.col("count").sum())["count"]
+    # Of the slower seconds, so that a rate about the threshold does not make the line flicker.
+    rate = float(counts.quantile(0.1) or 0.0) if len(counts) else 0.0
+    for step in fitting:
+        if supported(0.99, int(rate * step)):
+            return step if step == fitting[0] or seconds / step >= ENOUGH_WINDOWS else fitting[0]
+    return fitting[0]
+
+
+def _spans(drawn: pl.DataFrame) -> tuple[Span, ...]:
+    found = drawn.group_by("phase").agg(pl.col("from_s").min(), pl.col("to_s").max()).sort("from_s")
+    return tuple(Span(str(name), float(first), float(last)) for name, first, last in found.iter_rows())
+
+
+def _offers(record: TrialRecord, spans: Sequence[Span]) -> list[tuple[Span, Offered]]:
+    """Each phase with its schedule; the warm-up is the beginning of the first."""
+    settings = record.settings.get("load")
+    if not settings:
+        return []
+    load = Load.model_validate(settings)
+    named: dict[str, Offered] = {
+        name: one for name, one in zip(load.measured, load.offered, strict=True) if one.is_open
+    }
+    if load.offered[0].is_open:
+        named[WARM_UP] = load.offered[0]
+    found = []
+    for span in spans:
+        offered = named.get(span.name)
+        if offered is None:
+            continue
+        if offered.capacity_fraction and record.capacity:
+            rate = offered.capacity_fraction * record.capacity.rate_per_s
+            offered = Offered(schedule="constant", rate_per_s=rate)
+        found.append((span, offered))
+    return found
+
+
+def _offered_per_s(offers: Sequence[tuple[Span, Offered]], first_s: float, last_s: float) -> float | None:
+    due, known = 0.0, False
+    for span, offered in offers:
+        left, right = max(first_s, span.from_s), min(last_s, span.to_s)
+        if left >= right:
+            continue
+        end_s = offered.duration_s if isinstance(offered, LoadPhase) else math.inf
+        until = offered.operations_within(min(right - span.from_s, end_s))
+        before = offered.operations_within(min(left - span.from_s, end_s))
+        if until is not None and before is not None:
+            due, known = due + until - before, True
+    return due / (last_s - first_s) if known else None
+
+
+def _windows(
+    drawn: pl.DataFrame,
+    answered: pl.DataFrame,
+    step_s: float,
+    seconds: float,
+    offers: Sequence[tuple[Span, Offered]],
+) -> tuple[Window, ...]:
+    ordered = (
+        answered.group_by("window", "ms")
+        .agg(pl.col("count").sum())
+        .sort("window", "ms")
+        .with_columns(
+            pl.col("count").cum_sum().over("window").alias("seen"), pl.col("count").sum().over("window").alias("all")
+        )
+    )
+    totals = dict(answered.group_by("window").agg(pl.col("count").sum()).iter_rows())
+    failed = dict(drawn.filter(~pl.col("answered")).group_by("window").agg(pl.col("count").sum()).iter_rows())
+    found: dict[str, dict[int, float]] = {
+        name: dict(
+            ordered.filter(pl.col("seen") >= q * pl.col("all")).group_by("window").agg(pl.col("ms").min()).iter_rows()
+        )
+        for name, q in QUANTILES.items()
+    }
+    windows = []
+    for index in range(math.ceil(seconds / step_s - 1e-9)):
+        first, last, count = index * step_s, min((index + 1) * step_s, seconds), totals.get(index, 0)
+        if last - first < step_s / 4 and index:
+            continue  # A sliver at the end has no rate worth a point.
+        percentiles = {
+            name: found[name][index] for name, q in QUANTILES.items() if count and supported(q, count)
+        }  # fmt: skip
+        offered = _offered_per_s(offers, first, last)
+        windows.append(Window(first, last - first, count, failed.get(index, 0), offered, percentiles))
+    return tuple(windows)
+
+
+def _heat(answered: pl.DataFrame) -> tuple[tuple[int, int, int], ...]:
+    band = (pl.col("ms").clip(lower_bound=1e-6).log10() * BANDS_A_DECADE).floor().cast(pl.Int64).alias("band")
+    cells = answered.with_columns(band).group_by("window", "band").agg(pl.col("count").sum()).sort("window", "band")
+    return tuple((int(window), int(place), int(count)) for window, place, count in cells.iter_rows())
+
+
+def _bands(
+    journal: Sequence[Mapping[str, Any]], begun_s: float, seconds: float
+) -> tuple[tuple[Span, ...], list[Mapping[str, Any]]]:
+    """Events that began and ended, as far as they lie within the trial, and the journal's other lines."""
+    found: list[Span] = []
+    rest: list[Mapping[str, Any]] = []
+    open_since: dict[tuple[str, Any], float] = {}
+    for line in journal:
+        at_s, name = line.get("t_s"), str(line.get("event", ""))
+        stem, _, end = name.rpartition("-")
+        if name in BOOKKEEPING or not isinstance(at_s, int | float) or end not in ("began", "ended"):
+            rest.append(line)
+            continue
+        key = (stem, line.get("node"))
+        if end == "began":
+            open_since[key] = float(at_s)
+            continue
+        first = open_since.pop(key, begun_s) - begun_s
+        found.append(Span(_called(*key), max(first, 0.0), min(float(at_s) - begun_s, seconds)))
+    found += [Span(_called(*key), max(at_s - begun_s, 0.0), seconds) for key, at_s in open_since.items()]
+    return tuple(sorted((one for one in found if one.from_s < one.to_s), key=lambda one: one.from_s)), rest
+
+
+def _called(name: str, node: Any) -> str:
+    return f"{name} {node}" if node else name
+
+
+def _events(journal: Sequence[Mapping[str, Any]], begun_s: float, seconds: float) -> tuple[tuple[float, str], ...]:
+    """What the journal tells of the time of the trial, but for the laboratory's own book-keeping."""
+    found = []
+    for line in journal:
+        at_s, name = line.get("t_s"), str(line.get("event", ""))
+        if isinstance(at_s, int | float) and 0 <= at_s - begun_s <= seconds and name not in BOOKKEEPING:
+            found.append((float(at_s) - begun_s, _called(name, line.get("node"))))
+    return tuple(sorted(found))
+
+
+def curve(treatment: Mapping[str, Any], measure: str, histogram: pl.DataFrame, *, trials: int) -> Curve | None:
+    """A percentile curve from a merged histogram with columns bucket_low_ns, bucket_high_ns and count."""
+    ordered = histogram.sort("bucket_low_ns")
+    counts = [int(count) for count in ordered["count"]]
+    middles = ((ordered["bucket_low_ns"] + ordered["bucket_high_ns"]) / 2e6).to_list()
+    total = sum(counts)
+    points: list[tuple[float, float]] = []
+    wanted, seen = list(_shares(total)), 0
+    for count, ms in zip(counts, middles, strict=True):
+        seen += count
+        while wanted and seen >= wanted[0] * total:
+            points.append((wanted.pop(0), float(ms)))
+    if len(points) < 2:
+        return None
+    return Curve(treatment, measure, trials, total, tuple(points), _marks(counts, middles, total))
+
+
+def _marks(counts: Sequence[int], middles: Sequence[float], total: int) -> dict[str, float]:
+    """The time that a share of operations did not exceed, for each share that the count supports."""
+    seen = list(accumulate(counts))
+    return {
+        name: float(middles[bisect_left(seen, q * total)]) for name, q in MARKS.items() if supported(q, total)
+    }  # fmt: skip
+
+
+def _shares(operations: int) -> Sequence[float]:
+    """Shares at even distances of -log10(1 - share), the last one the last that is supported."""
+    if operations <= 2 * BEYOND:
+        return ()
+    last = math.log10(operations / BEYOND)
+    steps = max(2, round(last * 16))
+    return [1 - 10 ** (-last * step / steps) for step in range(1, steps + 1)]
+
+
+def picked(
+    records: Sequence[TrialRecord], used: Mapping[tuple[str, int], float], *, most: int
+) -> tuple[TrialRecord, ...]:
+    """The trials that a page shows over time: of each treatment the median trial first, then the fastest and the
+    slowest, then others evenly by rank, then attempts that no number rests on, the latest first, as long as `most` is
+    not passed; the treatments take turns."""
+    groups: dict[tuple[tuple[str, Any], ...], list[TrialRecord]] = {}
+    for record in records:
+        if not record.control:
+            groups.setdefault(tuple(sorted(record.treatment.items())), []).append(record)
+    queues = []
+    for group in groups.values():
+        counted = [record for record in group if (record.id, record.attempt) in used]
+        ranked = sorted(counted, key=lambda record: (used[record.id, record.attempt], record.begun_s))
+        others = [record for record in group if (record.id, record.attempt) not in used]
+        others.sort(key=lambda record: -record.begun_s)
+        queues.append([*(ranked[place] for place in _places(len(ranked))), *others])
+    found = [queue[turn] for turn in range(max(map(len, queues), default=0)) for queue in queues if turn < len(queue)]
+    return tuple(found[:most])
+
+
+def _places(amount: int) -> list[int]:
+    """Ranks in the order of their worth: the middle, both ends, then the middles of the widest gaps."""
+    if not amount:
+        return []
+    order = [(amount - 1) // 2]
+    for place in (0, amount - 1):
+        if place not in order:
+            order.append(place)
+    gaps = sorted(pairwise(sorted(order)), key=lambda gap: gap[0] - gap[1])
+    while gaps:
+        left, right = gaps.pop(0)
+        if right - left < 2:
+            continue
+        order.append((left + right) // 2)
+        gaps += [(left, order[-1]), (order[-1], right)]
+    return order

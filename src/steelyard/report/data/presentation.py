@@ -1,0 +1,123 @@
+"""How a page shows its results: the axis, the unit, the series and their styles, the same in every figure and table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.analysis.results import Results, label
+from steelyard.model.study import Level
+from steelyard.report.basics.format import Scale, scale_for
+from steelyard.report.basics.theme import MAX_LINES, SERIES
+from steelyard.report.draw.charts import Positions, Styles
+
+
+@dataclass(frozen=True)
+class Key:
+    """One entry of a figure's key: what a colour, a marker and a dash stand for."""
+
+    text: str
+    colour: str
+    shape: str = "circle"
+    dash: str = ""
+    hollow: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture of a figure; `narrow` is drawn for small screens where the picture is wide."""
+
+    title: str
+    spec: dict[str, Any] | str
+    """A Vega-Lite specification, or an SVG that is drawn already."""
+    narrow: dict[str, Any] | str | None = None
+    values: str = ""
+    """JSON of where the time axis of the picture lies; the numbers said under the pointer are the figure's course."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """The numbers of a picture over time: what is read under the pointer, as rows for print and screen readers."""
+
+    heads: tuple[tuple[str, str], ...]
+    """Name and unit of each column."""
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: panels, key and caption. `name` is its file name and anchor."""
+
+    name: str
+    title: str
+    caption: str
+    panels: tuple[Panel, ...]
+    keys: tuple[Key, ...] = ()
+    key_title: str = ""
+    dense: bool = False
+    """Whether three panels stand side by side, not two."""
+    course: Course | None = None
+    zoom: str = ""
+    """`xy` or `x`: the axes along which the page's zoom looks closer, in all panels together; `each`: along both, panel
+    by panel, as their axes differ; empty: none."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What every figure needs to know: the results, the axis they run over, how their response is shown."""
+
+    results: Results
+    axis: str
+    """The factor on the x axis; empty if the study has none."""
+    scale: Scale
+    series: tuple[str, ...]
+    """Labels of the combinations of the other factors, in the study's order."""
+
+    @property
+    def positions(self) -> Positions:
+        """Places of the axis' levels."""
+        levels = self.results.factors.get(self.axis, ("all trials",))
+        name = "number of nodes" if self.axis == "nodes" else self.axis or "study"
+        return Positions(name, tuple(levels))
+
+    @property
+    def y_title(self) -> str:
+        """The main response with its unit."""
+        return f"{self.results.response_label}, {self.scale.unit}"
+
+    def styles(self) -> Styles:
+        """Style of each series."""
+        return Styles(self.series)
+
+    def level(self, treatment: Mapping[str, Level]) -> Level:
+        """The treatment's level on the x axis."""
+        return treatment.get(self.axis, "all trials")
+
+    def of(self, treatment: Mapping[str, Level]) -> str:
+        """The series that a treatment belongs to."""
+        return label({name: level for name, level in treatment.items() if name != self.axis})
+
+    def colour(self, series: str) -> str:
+        """Colour of a series: its own, or one for all where there are too many."""
+        return SERIES[self.series.index(series) % len(SERIES)] if len(self.series) <= MAX_LINES else SERIES[0]
+
+
+def view(results: Results) -> View:
+    """Choose the axis and the unit of a page."""
+    several = [name for name, levels in results.factors.items() if len(levels) > 1]
+    axis = results.size_factor or (several[0] if several else next(iter(results.factors), ""))
+    greatest = max((point.value for point in results.points), default=0.0)
+    seen: list[str] = []
+    for summary in sorted(results.summaries, key=lambda summary: _place(results, summary.treatment)):
+        name = label({factor: level for factor, level in summary.treatment.items() if factor != axis})
+        if name not in seen:
+            seen.append(name)
+    return View(results, axis, scale_for(results.unit, greatest), tuple(seen))
+
+
+def _place(results: Results, treatment: Mapping[str, Level]) -> tuple[int, ...]:
+    return tuple(
+        list(levels).index(treatment[name]) if treatment.get(name) in levels else len(levels)
+        for name, levels in results.factors.items()
+    )

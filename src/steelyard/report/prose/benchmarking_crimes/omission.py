@@ -1,0 +1,160 @@
+"""More of the report's suspicion of itself: what is not there, or not told apart, or measured of the wrong thing.
+
+Crimes of Gernot Heiser's list that are of omission (a subset, micro-benchmarks only, simulated systems, no
+significance, no evaluation platform, the cost of throughput), and those of a laboratory: the generator, the order,
+aliases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from steelyard.analysis.results import NODES, Results, label
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.model.verdict import ReasonKind
+from steelyard.report.basics.format import count, listed
+from steelyard.report.prose.benchmarking_crimes.crime import Crime, some
+
+PLATFORM: Final = ("cpu_model", "cores", "memory_mb", "kernel")
+"""Facts without which nobody can repeat a measurement."""
+GENERATOR: Final = (ReasonKind.GENERATOR_BOUND, ReasonKind.GENERATOR_BUSY, ReasonKind.LAG)
+CEILING_UNKNOWN: Final = "the generator's ceiling is unknown"
+LEAST_CLEAR: Final = 3
+"""Factors of an interaction that is small as a rule."""
+
+
+def missing(
+    study: Study, results: Results, records: Sequence[TrialRecord], facts: Mapping[str, Mapping[str, str]]
+) -> tuple[Crime, ...]:
+    """Every check with its finding."""
+    return (
+        _subset(results),
+        _one_workload(study),
+        _simulated(study, records),
+        _no_variance(results),
+        _platform(facts),
+        _relative(results),
+        _cost_of_throughput(study, results),
+        _generator(records),
+        _shared(results),
+        _order(study),
+        _aliases(results),
+        _percentiles(results),
+    )
+
+
+def _subset(results: Results) -> Crime:
+    gone = [label(one.treatment) for one in results.summaries if not one.n]
+    told = f"{len(gone)} of {count(len(results.summaries), 'treatment')} without a used trial"
+    told += f" ({some(gone)})" if gone else ""
+    return Crime("A subset of what was planned", bool(gone), f"{told}.", "Say why these cells failed: it is a result.")
+
+
+def _one_workload(study: Study) -> Crime:
+    names = study.factors.get("workload") or study.factors.get("workload.name") or (study.workload.name,)
+    told = f"{count(len(names), 'workload')}: {some([str(name) for name in names])}"
+    mend = "Say nothing of other uses, or make the workload a factor."
+    return Crime("One workload only", len(names) == 1, f"{told}.", mend)
+
+
+def _simulated(study: Study, records: Sequence[TrialRecord]) -> Crime:
+    simulated = sum(
+        str(record.settings.get("system", {}).get("name", study.system.name)) == "simulated" for record in records
+    )
+    told = f"{simulated} of {count(len(records), 'trial')} measured the simulated cluster"
+    mend = "Such figures are of the laboratory, and of no database."
+    return Crime("A simulated system", simulated > 0, f"{told}.", mend)
+
+
+def _no_variance(results: Results) -> Crime:
+    bare = [one.sentence.partition(":")[0] for one in results.comparisons if one.ratio.low is None]
+    spread = [label(one.treatment) for one in results.summaries if one.n and one.sd is None]
+    told = f"{len(bare)} of {count(len(results.comparisons), 'comparison')} without an interval"
+    told += f" ({some(bare)})" if bare else ""
+    told += f"; {len(spread)} of {count(len(results.summaries), 'cell')} without a standard deviation"
+    return Crime(
+        "No significance", bool(bare) or bool(spread), f"{told}.", "Raise design.starts: an interval needs two of each."
+    )
+
+
+def _platform(facts: Mapping[str, Mapping[str, str]]) -> Crime:
+    nodes = {name: found for name, found in facts.items() if not name.startswith("system:")}
+    lacking = [f"{name} of {node}" for node, found in sorted(nodes.items()) for name in PLATFORM if not found.get(name)]
+    told = f"{count(len(nodes), 'node')} with facts, {len(lacking)} of the facts {listed(list(PLATFORM))} missing"
+    told += f" ({some(lacking)})" if lacking else ""
+    return Crime("No platform told", not nodes or bool(lacking), f"{told}.", "Let the site say what its nodes are.")
+
+
+def _relative(results: Results) -> Crime:
+    shown = [one.treatment for one in results.summaries if one.median is not None]
+    bare = [
+        one.sentence.partition(":")[0]
+        for one in results.comparisons
+        if any({**one.others, one.factor: level} not in shown for level in (one.baseline, one.level))
+    ]
+    told = f"{len(bare)} of {count(len(results.comparisons), 'comparison')} without the absolute values of both sides"
+    return Crime("Relative numbers only", bool(bare), f"{told}{f' ({some(bare)})' if bare else ''}.", "Show both.")
+
+
+def _cost_of_throughput(study: Study, results: Results) -> Crime:
+    name = "Throughput without what it takes"
+    if results.response != "throughput_per_s":
+        return Crime(name, False, f"The main response is {results.response_label}, not throughput.")
+    told = f"{count(len(study.probes), 'probe')} ({listed(list(study.probes)) or 'none'})"
+    priced = sum(one.cost_basis != "none" or one.energy_basis != "none" for one in results.merits)
+    told += f"; {priced} of {count(len(results.summaries), 'cell')} with cost or energy"
+    mend = 'Name the probe "os" in `probes`: the same throughput may take more of the processor.'
+    return Crime(name, "os" not in study.probes, f"{told}.", mend)
+
+
+def _generator(records: Sequence[TrialRecord]) -> Crime:
+    bound = sum(any(one.kind in GENERATOR for one in record.verdict.reasons) for record in records)
+    unknown = sum(
+        record.verdict.outcome == "valid" and any(note.startswith(CEILING_UNKNOWN) for note in record.verdict.notes)
+        for record in records
+    )
+    told = (
+        f"{bound} of {count(len(records), 'trial')} left out because the load generator was the limit, none of them "
+        f"blamed on the system; of {unknown} valid ones its ceiling is unknown"
+    )
+    return Crime(
+        "The generator may be the limit", unknown > 0, f"{told}.", "Run `steelyard calibrate` on this machine."
+    )
+
+
+def _shared(results: Results) -> Crime:
+    shared = "cpu" in results.shares and results.size_factor in NODES
+    sizes = len(results.factors.get(results.size_factor or "", ()))
+    told = f"{count(sizes, 'cluster size')} on nodes that share {listed(list(results.shares)) or 'nothing'}"
+    mend = "Say nothing of scaling out: another node brought no hardware."
+    return Crime("Scaling on shared hardware", shared, f"{told}.", mend)
+
+
+def _order(study: Study) -> Crime:
+    published = study.design.order == "published"
+    how = "one treatment after the other" if published else f"shuffled in blocks, seed {study.design.seed}"
+    mend = 'design.order = "blocks": drift then looks like no effect.'
+    return Crime("Treatments in a fixed order", published, f"Trials came {how}.", mend)
+
+
+def _aliases(results: Results) -> Crime:
+    told = [
+        f"{one.factor} with {one.aliases}"
+        for one in results.main_effects
+        if any(len(part.split(" x ")) < LEAST_CLEAR for part in one.aliases.split(" or ") if part)
+    ]
+    evidence = (
+        f"{len(told)} of {count(len(results.main_effects), 'effect')} of a fraction may be interactions of two factors"
+    )
+    evidence += f" ({some(told)})" if told else ""
+    mend = "A fraction of resolution 4 tells them apart, or a factorial over the factors that matter."
+    return Crime("Effects that are confounded", bool(told), f"{evidence}.", mend)
+
+
+def _percentiles(results: Results) -> Crime:
+    bare = sum(one.percentile is None for one in results.percentiles)
+    told = f"{bare} of {count(len(results.percentiles), 'percentile')} of single trials rest on too few operations"
+    mend = "They are left out; longer trials have them (1,000 operations for a p99)."
+    return Crime("Percentiles of few operations", bare > 0, f"{told}.", mend)

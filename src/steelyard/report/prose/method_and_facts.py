@@ -1,0 +1,323 @@
+"""The method in prose and the facts as rows: sentences that a paper's methods section can take over."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from steelyard.analysis.results import LABELS, Results
+from steelyard.judging.stopping_rule import SIMULATED_CONFIDENCE, coverage_percent
+from steelyard.model.load import Load, Offered
+from steelyard.model.plan import Plan
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.report.basics.format import count, duration, listed, moment
+
+SHARED_WORDS: Final = {
+    "cpu": "processor",
+    "memory": "memory",
+    "disk": "disk",
+    "network": "network",
+    "kernel": "kernel",
+    "clock": "clock",
+}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One fact, and the nodes for which it holds (empty: all of them, or the machine)."""
+
+    name: str
+    value: str
+    nodes: str = ""
+
+
+def method(study: Study, plan: Plan | None, records: Sequence[TrialRecord], results: Results) -> tuple[str, ...]:
+    """Paragraphs: system and data, load, design and order, what was left out, analysis, when and with what."""
+    return tuple(
+        paragraph
+        for paragraph in (
+            _system(study, records),
+            _load(study),
+            _design(study, plan, results),
+            _validity(study, records, results),
+            _analysis(study, results),
+            _circumstances(records),
+        )
+        if paragraph
+    )
+
+
+def _system(study: Study, records: Sequence[TrialRecord]) -> str:
+    version = next((record.versions["system"] for record in records if "system" in record.versions), "")
+    named = version if study.system.name in version else f"{study.system.name} {version}".strip()
+    nodes = study.factors.get("nodes") or study.factors.get("site.nodes") or (study.site.nodes,)
+    sizes = listed([str(level) for level in nodes])
+    plural = "node" if list(nodes) == [1] else "nodes"
+    sentence = (
+        f"The system under test was {named} on clusters of {sizes} {plural}, lent by the site “{study.site.name}”."
+    )
+    shares = shared(records)
+    if shares:
+        sentence += f" All nodes shared {shares}."
+    sentence += (
+        " "
+        + {
+            "thaw": "Each trial started from the same frozen copy of the filled tables.",
+            "reload": "The tables were filled anew for each trial.",
+            "truncate": "Each trial started from empty tables.",
+            "continue": (
+                "Each start began from the frozen copy of the filled tables; trials within a start followed one "
+                "another on the data that the one before had left."
+            ),
+        }[study.data.state]
+    )
+    return sentence
+
+
+def shared(records: Sequence[TrialRecord]) -> str:
+    """What the nodes have in common, in words."""
+    known = list(SHARED_WORDS)
+    found = {share for record in records for share in record.shares}
+    ordered = sorted(found, key=lambda share: (known.index(share) if share in known else len(known), share))
+    return listed([SHARED_WORDS.get(share, share) for share in ordered])
+
+
+def _load(study: Study) -> str:
+    load = study.load
+    amount = (
+        " or ".join(
+            text
+            for text in (
+                f"{load.operations:,} operations" if load.operations else "",
+                f"{duration(load.measured_s)}" if load.measured_s else "",
+            )
+            if text
+        )
+        or "the whole trace"
+    )
+    if load.phases:
+        told = (f"“{phase.name}” for {duration(phase.duration_s)}: {_how(load, phase)}" for phase in load.phases)
+        how = f"{len(load.phases)} phases without a pause: {'; '.join(told)}"
+    else:
+        how = _how(load, load)
+    workloads = study.factors.get("workload") or study.factors.get("workload.name") or (study.workload.name,)
+    kind_word = "workload" if len(workloads) == 1 else "workloads"
+    settings = {name: value for name, value in study.workload.settings.items() if name != "name"}
+    data = f" ({', '.join(f'{_spoken(name)} {_value(value)}' for name, value in settings.items())})" if settings else ""
+    warm = f" after {duration(load.warm_up_s)} of the same load that is not counted" if load.warm_up_s else ""
+    return (
+        f"One trial is {amount} of {kind_word} {listed([str(level) for level in workloads])}{data}, driven by the "
+        f"engine “{load.engine}” "
+        f"in {how}{warm}. Reads asked for consistency {load.read_consistency}, writes for {load.write_consistency}; "
+        "an operation "
+        f"without an answer after {load.timeout_ms:,} ms counts as an error."
+    )
+
+
+def _how(load: Load, offered: Offered) -> str:
+    """How operations of one phase come to be due."""
+    threads = load.threads_of(offered)
+    operations = count(threads, "operation")
+    if offered.schedule == "closed":
+        why = "so that one client waits for each answer" if threads == 1 else "which measures saturation"
+        return (
+            f"a closed loop with {operations} in flight: each next operation is sent when the last is answered, {why}"
+        )
+    rate = f"{offered.rate_per_s:,g} operations a second" if offered.rate_per_s else ""
+    if offered.capacity_fraction:
+        rate = f"{offered.capacity_fraction:.0%} of capacity, by a closed loop in each start,"
+    match offered.schedule:
+        case "constant":
+            kind = f"a constant rate, {rate} offered"
+        case "poisson":
+            kind = f"Poisson arrivals, {rate} offered"
+        case "ramp":
+            kind = (
+                f"from {offered.from_per_s:,g} to {offered.to_per_s:,g} operations a second within {offered.ramp_s:g} s"
+            )
+        case "steps":
+            rates = listed([f"{one:,g}" for one in offered.rates_per_s or ()])
+            kind = f"steps of {offered.step_s:g} s at {rates} operations a second"
+        case "sine":
+            kind = (
+                f"{offered.mean_per_s:,g} operations a second, swinging by {offered.amplitude_per_s:,g} "
+                f"every {offered.period_s:g} s"
+            )
+        case _:
+            fast = "" if offered.speed in (None, 1) else f", {offered.speed:g} times as fast"
+            kind = f"at the time stamps of {offered.trace}{fast}"
+    arrivals = ", Poisson arrivals" if offered.arrivals == "poisson" else ""
+    return f"an open loop ({kind}{arrivals}, at most {operations} in flight)"
+
+
+def _spoken(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _value(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _design(study: Study, plan: Plan | None, results: Results) -> str:
+    design = study.design
+    kind = {
+        "full-factorial": "a full factorial design",
+        "fractional": "a fraction of a factorial design",
+        "one-at-a-time": "a one-at-a-time design",
+        "listed": "a listed set of treatments",
+        "same": "a comparison of a treatment with itself, to measure noise,",
+    }[design.kind]
+    factors = listed(
+        [f"{name} ({', '.join(str(level) for level in levels)})" for name, levels in results.factors.items()]
+    )
+    sentence = f"The study is {kind} over {factors}." if factors else "The study has a single treatment."
+    confounded = [f"{one.factor} with {one.aliases}" for one in results.main_effects if one.aliases]
+    if confounded:
+        sentence += f" By design effects are confounded: {'; '.join(confounded)}."
+    if results.hard:
+        sentence += (
+            f" Another level of {listed(list(results.hard), 'or')} needs a new cluster, so that it varies over "
+            "starts, not "
+            f"over trials (a split plot): each combination was planned for {count(design.starts, 'start')}, "
+            f"with {count(design.trials, 'trial')} of each treatment within a start."
+        )
+    else:
+        starts, trials = count(design.starts, "start"), count(design.trials, "trial")
+        sentence += f" Each treatment was planned for {starts} with {trials} each."
+    sentence += {
+        "blocks": f" Trials ran in randomised complete blocks, shuffled with seed {design.seed}.",
+        "published": (
+            " All trials of a treatment ran one after another, in the published order, so that drift and effect cannot "
+            "be told apart."
+        ),
+    }[design.order]
+    if plan is not None:
+        planned = len(plan.trials)
+        sentence += f" The plan has {count(planned, 'trial')}."
+    sentence += _until(results)
+    if design.control is not None:
+        sentence += " A control treatment ran once more in every block."
+    return sentence
+
+
+def _until(results: Results) -> str:
+    """The stopping rule, where the study ended and why, and what its intervals cover."""
+    found = results.stopping
+    if found is None:
+        return ""
+    rule = found.rule
+    label = LABELS[rule.response]
+    hours = f", {rule.hours:g} hours at most" if rule.hours else ""
+    text = (
+        f" After each whole block, from {rule.least_starts} to {found.cap} starts{hours}, the study was to end once "
+        f"{found.target} ({label}, Student's t over start means). It {found.sentence}."
+    )
+    if rule.confidence == SIMULATED_CONFIDENCE:
+        text += (
+            f" In simulations of this rule with this floor the intervals covered the truth in "
+            f"{int(coverage_percent(rule.least_starts))}% or more of the studies."
+        )
+    return text
+
+
+def _validity(study: Study, records: Sequence[TrialRecord], results: Results) -> str:
+    lost = sum(record.verdict.outcome != "valid" for record in records)
+    warm = sum(point.warm_up for point in results.points)
+    limits = study.limits
+    sentence = f"Of {count(results.trials, 'attempt')}, {results.used:,} {'is' if results.used == 1 else 'are'} used."
+    if lost:
+        sentence += f" {count(lost, 'attempt is', 'attempts are')} not valid and left out."
+    if study.analysis.warm_up_trials:
+        first = count(study.analysis.warm_up_trials, "trial").removeprefix("1 ")
+        verb = "is" if study.analysis.warm_up_trials == 1 else "are"
+        sentence += f" The first {first} of each treatment within a start {verb} dropped as warm-up, {warm} in all."
+    sentence += (
+        f" A trial is invalid if more than {100 * limits.error_fraction:g}% of its operations fail, if the "
+        "generator’s busiest thread "
+        f"takes more than {100 * limits.generator_cpu_fraction:g}% of its core or the generator reaches "
+        f"{100 * limits.generator_ceiling_fraction:g}% of its calibrated ceiling, if no sample of a probe on a node "
+        f"arrives for {limits.probe_gap_s:g} s, if other guests of the hardware take more than "
+        f"{100 * limits.steal_fraction:g}% of the processor, or if other programs take more than "
+        f"{100 * limits.foreign_cpu_fraction:g}% of it."
+    )
+    notes = Counter(note for record in records for note in record.verdict.notes)
+    for note, times in sorted(notes.items()):
+        of = "" if times == len(records) else f"Of {times:,} of {count(len(records), 'attempt')}, "
+        text = f"{of}{note}"
+        sentence += f" {text[0].upper()}{text[1:]}."
+    return sentence
+
+
+def _analysis(study: Study, results: Results) -> str:
+    return (
+        f"The main response is {results.response_label}. The unit of every estimate is the trial or the start, never "
+        "the second or the request. "
+        f"Intervals are at {100 * study.analysis.confidence:g}%. Percentiles of response time come from merged "
+        "histograms, never from averaged percentiles."
+    )
+
+
+def _circumstances(records: Sequence[TrialRecord]) -> str:
+    if not records:
+        return ""
+    begun = min(record.begun_s for record in records)
+    ended = max(record.ended_s or record.begun_s for record in records)
+    versions: dict[str, set[str]] = {}
+    for record in records:
+        for name, version in record.versions.items():
+            versions.setdefault(name, set()).add(version)
+    mixed = [name for name, found in versions.items() if len(found) > 1]
+    named = listed([_version(name, " and ".join(sorted(found))) for name, found in versions.items()])
+    sentence = f"Measured from {moment(begun)} to {moment(ended)} ({duration(ended - begun)}) with {named}."
+    if mixed:
+        sentence += f" The trials do not all have the same version of {listed(mixed)}."
+    return sentence
+
+
+def _version(name: str, version: str) -> str:
+    return version if name == "system" else f"{name} {version}"
+
+
+def asked(study: Study) -> tuple[Fact, ...]:
+    """The settings that the study sets away from the defaults, by dotted name; factors are no settings."""
+    short = {"nodes": "site.nodes", "workload": "workload.name"}
+    varied = {short.get(name, name) for name in study.factors}
+    changed = study.model_dump(mode="json", exclude_defaults=True)
+    for name in ("study", "factors", "format"):
+        changed.pop(name, None)
+    return tuple(Fact(name, value) for name, value in _flat("", changed) if name not in varied)
+
+
+def _flat(prefix: str, tree: Mapping[str, Any]) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for name, value in tree.items():
+        dotted = f"{prefix}.{name}" if prefix else name
+        if isinstance(value, Mapping):
+            found += _flat(dotted, value)
+        elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+            for index, one in enumerate(value, start=1):
+                found += _flat(f"{dotted}[{index}]", one)
+        else:
+            found.append((dotted, ", ".join(map(str, value)) if isinstance(value, list) else str(value)))
+    return found
+
+
+def grouped(facts: Mapping[str, Mapping[str, str]], *, system: bool) -> tuple[Fact, ...]:
+    """Facts of nodes (`system`: of the system under test on them), each once, with its nodes where they differ."""
+    wanted = {
+        name.removeprefix("system:"): found
+        for name, found in facts.items()
+        if name.startswith("system:") == system and name != "machine"
+    }
+    values: dict[str, dict[str, list[str]]] = {}
+    for node, found in wanted.items():
+        for name, value in found.items():
+            values.setdefault(name, {}).setdefault(str(value), []).append(node)
+    rows = []
+    for name in sorted(values):
+        for value, nodes in values[name].items():
+            rows.append(Fact(name, value, "" if len(nodes) == len(wanted) else ", ".join(sorted(nodes))))
+    return tuple(rows)

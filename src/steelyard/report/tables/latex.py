@@ -1,0 +1,137 @@
+"""Tables for a paper in LaTeX with booktabs: what fits a page, each number with its interval in one cell.
+
+Columns that do not fit beside each other go into further blocks of the same table, each with the columns that name its
+rows; many rows become a longtable. Nothing but the packages booktabs and longtable is needed.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+from steelyard.report.tables.generic import Column, Table
+
+LINE_LETTERS: Final = 84
+"""Letters of a footnote-sized line of an article (345 pt); a block of columns takes no more."""
+GAP_LETTERS: Final = 3
+LONG_LETTERS: Final = 34
+"""A column of longer texts is set as a paragraph of this width."""
+MOST_ROWS_FLOATING: Final = 40
+NEEDS: Final = "% needs \\usepackage{booktabs,longtable}"
+_SPECIAL: Final = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", '"': r"\textquotedbl{}", "−": "$-$", "–": "--", "—": "---", "→": r"$\rightarrow$",
+    "×": r"$\times$", "µ": r"$\mu$", "μ": r"$\mu$", "’": "'", "‘": "`", "“": "``", "”": "''", "·": r"$\cdot$",
+    "±": r"$\pm$", "≤": r"$\leq$", "≥": r"$\geq$", "²": r"$^2$", "³": r"$^3$", "η": r"$\eta$", "σ": r"$\sigma$",
+    "κ": r"$\kappa$", "δ": r"$\delta$", "χ": r"$\chi$", "Σ": r"$\Sigma$", "°": r"$^\circ$", "…": r"\ldots{}",
+    "\u00a0": "~", "\u202f": r"\,",
+}  # fmt: skip
+_MOST_LATIN: Final = "\u00ff"
+"""Letters up to here are in every LaTeX font; the others lose their marks, or become a question mark."""
+
+
+def escaped(text: str) -> str:
+    """Text that LaTeX sets as it stands."""
+    return "".join(_letter(one) for one in " ".join(text.split()))
+
+
+def _letter(one: str) -> str:
+    if one in _SPECIAL:
+        return _SPECIAL[one]
+    if one <= _MOST_LATIN and one.isprintable():
+        return one
+    plain = "".join(part for part in unicodedata.normalize("NFKD", one) if part.isascii() and part.isprintable())
+    return "".join(_SPECIAL.get(part, part) for part in plain) or "?"
+
+
+def table(found: Table, name: str) -> str:
+    """The table as a float, or as a longtable where it is longer than a page; `name` becomes its label."""
+    blocks = _blocks(found)
+    long = len(found.rows) > MOST_ROWS_FLOATING
+    lines = [NEEDS]
+    label = f"tab:{name.replace('_', '-')}"
+    if not long:
+        lines += ["\\begin{table}", "  \\centering\\footnotesize", f"  \\caption{{{escaped(found.caption)}}}"]
+        lines.append(f"  \\label{{{label}}}")
+    for index, places in enumerate(blocks):
+        if long:
+            part = f" (columns, part {index + 1} of {len(blocks)})" if len(blocks) > 1 else ""
+            lines += _long(found, places, escaped(found.caption) + part, f"{label}-{index + 1}" if index else label)
+        else:
+            lines += ["  \\par\\medskip"] if index else []
+            lines += _block(found, places)
+    return "\n".join([*lines, *([] if long else ["\\end{table}"])]) + "\n"
+
+
+def _width(found: Table, place: int) -> int:
+    column = found.columns[place]
+    longest = max((len(row[place].text) for row in found.rows), default=0)
+    head = max(len(column.name), len(column.unit))
+    return max(min(longest, LONG_LETTERS), head) + GAP_LETTERS
+
+
+def _blocks(found: Table) -> list[list[int]]:
+    """Columns that stand beside each other: the first texts name the rows and begin every block."""
+    widths = [_width(found, place) for place in range(len(found.columns))]
+    names: list[int] = []
+    for place, column in enumerate(found.columns):
+        level = place == 0 or column.term in ("factor", "comparison") or (not column.numeric and place == len(names))
+        if not level or place != len(names) or sum(widths[one] for one in (*names, place)) > LINE_LETTERS // 2:
+            break
+        names.append(place)
+    blocks: list[list[int]] = [list(names)]
+    for place in range(len(names), len(found.columns)):
+        if len(blocks[-1]) > len(names) and sum(widths[one] for one in (*blocks[-1], place)) > LINE_LETTERS:
+            blocks.append(list(names))
+        blocks[-1].append(place)
+    return blocks
+
+
+def _alignment(found: Table, places: Sequence[int]) -> str:
+    def one(place: int) -> str:
+        if max((len(row[place].text) for row in found.rows), default=0) > LONG_LETTERS:
+            return f"p{{{LONG_LETTERS * 0.45:.1f}em}}"
+        return "r" if found.columns[place].numeric else "l"
+
+    return "".join(one(place) for place in places)
+
+
+def _heads(columns: Sequence[Column]) -> list[str]:
+    lines = ["    " + " & ".join(escaped(column.name) for column in columns) + r" \\"]
+    if any(column.unit for column in columns):
+        lines.append("    " + " & ".join(escaped(column.unit) for column in columns) + r" \\")
+    return ["    \\toprule", *lines, "    \\midrule"]
+
+
+def _rows(found: Table, places: Sequence[int]) -> list[str]:
+    # A row that begins with a bracket would be read as an option of the line's end before it.
+    return ["    {}" + " & ".join(escaped(row[place].text) for place in places) + r" \\" for row in found.rows]
+
+
+def _block(found: Table, places: Sequence[int]) -> list[str]:
+    return [
+        f"  \\begin{{tabular}}{{{_alignment(found, places)}}}",
+        *_heads([found.columns[place] for place in places]),
+        *_rows(found, places),
+        "    \\bottomrule",
+        "  \\end{tabular}",
+    ]
+
+
+def _long(found: Table, places: Sequence[int], caption: str, label: str) -> list[str]:
+    heads = _heads([found.columns[place] for place in places])
+    return [
+        "{\\footnotesize",
+        f"  \\begin{{longtable}}{{{_alignment(found, places)}}}",
+        f"    \\caption{{{caption}}}\\label{{{label}}} \\\\",
+        *heads,
+        "    \\endfirsthead",
+        *heads,
+        "    \\endhead",
+        *_rows(found, places),
+        "    \\bottomrule",
+        "  \\end{longtable}",
+        "}",
+    ]

@@ -1,0 +1,161 @@
+"""Tables of what happened within trials: parts, steady states, percentile curves and nodes, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from steelyard.analysis.findings import PartMean, Steady
+from steelyard.analysis.results import LABELS, label
+from steelyard.reading.time_courses import MARKS, Curve
+from steelyard.report.basics.format import NONE, number, with_interval
+from steelyard.report.data.presentation import View
+from steelyard.report.data.traces import RESOURCES, Trace, usage
+from steelyard.report.tables.generic import Cell, Column, Table
+
+STATES = ("steady", "warm-up", "drifting", "none")
+
+
+def parts(this: View) -> Table | None:
+    """Mean value analysis: a row for each treatment, response and number of parts."""
+    found = this.results.parts
+    if not found:
+        return None
+    groups: dict[tuple[str, str, int], list[PartMean]] = {}
+    for one in found:
+        groups.setdefault((label(one.treatment), one.response, one.parts), []).append(one)
+    most = max(one.parts for one in found)
+    columns = (
+        Column("treatment", numeric=False, term="factor"),
+        Column("response", numeric=False, term="response of parts"),
+        Column("n", "trials", term="n"),
+        *(Column(f"part {part}", term="mean of a part") for part in range(1, most + 1)),
+    )
+    rows = []
+    for (treatment, response, _), group in groups.items():
+        by_part = {one.part: one.mean for one in group}
+        means = [by_part.get(part) for part in range(1, most + 1)]
+        rows.append(
+            (
+                Cell(treatment),
+                Cell(f"{LABELS.get(response, response)}, {group[0].unit}"),
+                Cell(str(group[0].n)),
+                *(Cell("" if mean is None else with_interval(mean)) for mean in means),
+            )
+        )
+    caption = (
+        "Mean value analysis: each used trial cut into 2, 4 and 8 equal parts, the mean of each part over trials; "
+        f"brackets are {100 * this.results.confidence:g}% t intervals over trials. Equal parts speak for a "
+        "steady state."
+    )
+    return Table("parts", caption, columns, tuple(rows), "Means over equal parts of a trial")
+
+
+def steady(this: View) -> Table | None:
+    """How many used trials were steady within themselves, by treatment."""
+    groups: dict[str, list[Steady]] = {}
+    for one in this.results.steady:
+        groups.setdefault(label(one.treatment), []).append(one)
+    if not groups:
+        return None
+    columns = (
+        Column("treatment", numeric=False, term="factor"),
+        Column("n", "trials", term="n"),
+        *(Column(state, "trials", term="steady state of a trial") for state in STATES),
+        Column("cut", "s, median", term="cut within a trial"),
+        Column("greatest cut", "s", term="cut within a trial"),
+    )
+    rows = []
+    for treatment, group in groups.items():
+        cuts = [one.detected_cut for one in group if one.detected_cut is not None]
+        rows.append(
+            (
+                Cell(treatment),
+                Cell(str(len(group))),
+                *(Cell(str(sum(one.verdict == state for one in group))) for state in STATES),
+                Cell(number(float(median(cuts)), trim=True) if cuts else NONE),
+                Cell(str(max(cuts)) if cuts else NONE),
+            )
+        )
+    told = sorted({one.detail for one in this.results.steady if one.verdict == "none"})
+    caption = (
+        "Steady state within each used trial, by MSER-5 over the seconds of its mean response time: how many trials "
+        "were steady from their first second, had a beginning to drop, drifted, or showed no steady state."
+    )
+    if told:
+        caption += f" None: {told[0]}{'' if len(told) == 1 else ', and the like'}."
+    return Table("steady", caption, columns, tuple(rows), "Steady state within the trials")
+
+
+def curves(found: Sequence[Curve]) -> Table | None:
+    """The percentile curves at round percentiles."""
+    shown = [name for name in MARKS if any(name in one.marks for one in found)]
+    if not shown:
+        return None
+    columns = (
+        Column("treatment", numeric=False, term="factor"),
+        Column("measured", numeric=False, term="response and service time"),
+        Column("trials", term="n"),
+        Column("operations", term="operations"),
+        *(Column(name, "ms", term="percentile of a curve") for name in shown),
+    )
+    rows = tuple(
+        (
+            Cell(label(dict(one.treatment))),
+            Cell(f"{one.measure} time"),
+            Cell(str(one.trials)),
+            Cell(f"{one.operations:,}", str(one.operations)),
+            *(Cell(number(one.marks.get(name), digits=3), _raw(one.marks.get(name))) for name in shown),
+        )
+        for one in found
+    )
+    caption = (
+        "The percentile curves at round percentiles, from the histograms of all used trials of a treatment added up. A "
+        "percentile that the count does not support is left out. Intervals over trials are in the table of responses."
+    )
+    return Table("curve-table", caption, columns, rows, "The percentile curves as numbers")
+
+
+def _raw(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
+def nodes(found: Sequence[Trace]) -> Table | None:
+    """CPU, memory, disk and network of every node of the drawn trials: the mean, and the greatest reading."""
+    metrics = [(one.panel, one.title, word) for one in RESOURCES for _, word in one.metrics]
+    used = [(label(trace.record.treatment), trace.record.id, one) for trace in found for one in usage(trace)]
+    shown = [
+        (panel, title, word) for panel, title, word in metrics if any((panel, word) in one.means for *_, one in used)
+    ]
+    if not used:
+        return None
+    columns = (
+        Column("treatment", numeric=False, term="factor"),
+        Column("trial", numeric=False, term="trial"),
+        Column("node", numeric=False, term="node"),
+        *(
+            Column(f"{title.partition(',')[0]} {word}", title.partition(", ")[2], term="readings of a node")
+            for _, title, word in shown
+        ),
+    )
+    rows = []
+    for treatment, trial, one in used:
+        cells = [one.means.get((panel, word)) for panel, _, word in shown]
+        rows.append(
+            (
+                Cell(treatment),
+                Cell(trial),
+                Cell(f"{one.node} (load)" if one.loads else one.node),
+                *(
+                    Cell(NONE)
+                    if two is None
+                    else Cell(f"{number(two[0], digits=3)} ({number(two[1], digits=3)})", repr(two[0]))
+                    for two in cells
+                ),
+            )
+        )
+    caption = (
+        "CPU, memory, disk and network of each node in the trials drawn above: the mean over the measured phase, and "
+        "in brackets the greatest reading of a second."
+    )
+    return Table("node-table", caption, columns, tuple(rows), "What the nodes did, as numbers")

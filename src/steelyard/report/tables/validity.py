@@ -1,0 +1,135 @@
+"""Tables of validity: voided attempts, what was checked of the load generator, the report's suspicion of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from steelyard.analysis.results import label
+from steelyard.model.trial import TrialRecord
+from steelyard.model.verdict import Reason, ReasonKind
+from steelyard.report.basics.format import NONE, count, moment, number
+from steelyard.report.prose.benchmarking_crimes.commission import Crime
+from steelyard.report.tables.generic import Cell, Column, Table
+
+GENERATORS = (ReasonKind.LAG, ReasonKind.GENERATOR_BUSY, ReasonKind.GENERATOR_BOUND)
+"""Reasons that name the generator."""
+CEILING = "ceiling"
+
+
+def generator(records: Sequence[TrialRecord]) -> Table | None:
+    """Each check of the generator: what was found over all attempts, and the limit."""
+    if not records:
+        return None
+    limits = records[-1].limits
+    lag = f"{number(limits.lag_p99_ms, trim=True)} ms at an offered rate"
+    blamed = [one for one in records if any(reason.kind in GENERATORS for reason in one.verdict.reasons)]
+    busy = [one for one in records if any(reason.kind is ReasonKind.GENERATOR_BUSY for reason in one.verdict.reasons)]
+    unknown = [one for one in records if any(CEILING in note for note in one.verdict.notes)]
+    lags = [one.responses.lag_ms_p99 for one in records if one.responses.lag_ms_p99 is not None]
+    costs = [
+        one.responses.generator_cpu_us_per_operation
+        for one in records
+        if one.responses.generator_cpu_us_per_operation is not None
+    ]
+    all_of = count(len(records), "attempt")
+    rows = (
+        ("attempts that it limited", f"{len(blamed)} of {all_of}", "none"),
+        ("99th percentile of lag", _spread(lags, "ms"), lag),
+        ("CPU for one operation", _spread(costs, "µs"), NONE),
+        (
+            "share of its busiest thread's core", f"above the limit in {len(busy)} of {all_of}",
+            number(limits.generator_cpu_fraction, trim=True),
+        ),
+        (
+            "share of its calibrated ceiling",
+            f"not known in {len(unknown)} of {all_of}" if unknown else f"known in all {all_of}",
+            number(limits.generator_ceiling_fraction, trim=True),
+        ),
+    )  # fmt: skip
+    columns = (
+        Column("check", numeric=False, term="check of the generator"),
+        Column("found", numeric=False, term="check of the generator"),
+        Column("limit", numeric=False, term="check of the generator"),
+    )
+    caption = "The load generator: whether it, and not the system, limited a trial."
+    return Table("generator", caption, columns, tuple(tuple(Cell(text, tone="long") for text in row) for row in rows))
+
+
+def plain(text: object, tone: str = "") -> Cell:
+    """A cell that sorts by what it shows."""
+    return Cell(str(text), tone=tone)
+
+
+def crimes(found: Sequence[Crime]) -> Table:
+    """Each check of the report's suspicion of itself, with the number that tells."""
+    guilty = sum(crime.guilty for crime in found)
+    rows = tuple(
+        (
+            Cell(crime.name, tone="long"),
+            Cell("look", tone="alert") if crime.guilty else Cell("clear"),
+            Cell(crime.evidence, tone="long"),
+            Cell(crime.mend if crime.guilty else NONE, tone="long"),
+        )
+        for crime in found
+    )
+    columns = (
+        Column("crime", term="crime", numeric=False),
+        Column("finding", term="finding of a crime", numeric=False),
+        Column("evidence", term="evidence of a crime", numeric=False),
+        Column("mend", term="mend of a crime", numeric=False),
+    )
+    caption = f"Benchmarking crimes, after Heiser's list: {guilty} of {len(found)} checks deserve a look."
+    return Table("crimes", caption, columns, rows)
+
+
+def exclusions(records: Sequence[TrialRecord]) -> Table | None:
+    """Every attempt that is not valid, with each reason's number and threshold."""
+    lost = [record for record in records if record.verdict.outcome != "valid"]
+    if not lost:
+        return None
+    columns = (
+        Column("trial", numeric=False, term="trial"),
+        Column("attempt", term="attempt"),
+        Column("treatment", numeric=False, term="factor"),
+        Column("began", "UTC", numeric=False, term="began"),
+        Column("outcome", numeric=False, term="verdict"),
+        Column("blamed", numeric=False, term="blamed"),
+        Column("reason", numeric=False, term="verdict"),
+    )
+    rows = tuple(
+        (
+            plain(record.id),
+            plain(record.attempt),
+            plain(label(record.treatment)),
+            Cell(moment(record.begun_s)[5:16], repr(record.begun_s)),
+            plain(record.verdict.outcome, "alert"),
+            plain("the system" if record.verdict.system_fault else "the laboratory"),
+            plain("; ".join(reason_text(reason) for reason in record.verdict.reasons) or "no reason recorded", "long"),
+        )
+        for record in lost
+    )
+    return Table(
+        "exclusions",
+        "Attempts that are not valid, each reason with its number and its threshold. A fault of the system is a "
+        "result; a fault of the laboratory voids the attempt, which is repeated.",
+        columns,
+        rows,
+    )
+
+
+def reason_text(reason: Reason) -> str:
+    """A reason of a verdict with its number and its threshold: `errors above the limit: 0.02 against 0.01`."""
+    numbers = ""
+    if reason.measured is not None:
+        numbers = f" {number(reason.measured, trim=True)} {reason.unit}".rstrip()
+        if reason.threshold is not None:
+            numbers += f" against {number(reason.threshold, trim=True)} {reason.unit}".rstrip()
+    detail = f" ({reason.detail})" if reason.detail else ""
+    return f"{reason.kind.value}{':' if numbers else ''}{numbers}{detail}"
+
+
+def _spread(values: Sequence[float], unit: str) -> str:
+    if not values:
+        return "not measured"
+    return f"median {number(median(values), digits=3)} {unit}, at most {number(max(values), digits=3)} {unit}"

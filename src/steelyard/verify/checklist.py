@@ -1,0 +1,100 @@
+"""What verification finds, and the tally of what it looked at, so that silence means something."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Literal
+
+from pydantic import Field
+
+from steelyard.model.value import Value
+
+Weight = Literal["difference", "remark"]
+
+CHECKS: dict[str, str] = {
+    "format": "a file is there, readable, and of the format and columns that it should have",
+    "checksum": "a file has the SHA-256 that its trial's record says, and the record names every file",
+    "record": "a trial's record has the SHA-256 that the journal says",
+    "id": "a trial's id follows from its settings and replicate numbers",
+    "plan": "a trial has the treatment, settings, seed and start that the plan gives it",
+    "until": "each decision of the stopping rule follows from the trials of its blocks; none comes after the end",
+    "floor": "the noise floor is the one that the laboratory laid into the store",
+    "journal": "what the journal says was sealed is there, with that verdict, and the other way round",
+    "response": "a response follows from the raw intervals, to the last digit",
+    "relation": "a response that the intervals do not hold agrees with those that they do",
+    "verdict": "outcome and reasons follow from raw intervals, numbers and thresholds",
+    "capacity": "a capacity is the one that its trial measured, and follows from that trial's intervals",
+    "report": "a number of a report is the one that follows from the trials",
+}
+"""Kind of check to what holds where nothing is found."""
+
+
+class Finding(Value):
+    """One thing that does not agree."""
+
+    kind: str
+    weight: Weight = "difference"
+    """A remark is no difference: something that verification cannot judge, or that happens to honest stores."""
+    file: str
+    """Below the study's folder."""
+    what: str
+    read: str
+    recomputed: str = ""
+    """What should stand there; empty where that is not known."""
+
+    def words(self) -> str:
+        """The finding as a line."""
+        should = f", recomputed {self.recomputed}" if self.recomputed else ""
+        return f"{self.file}: {self.what}: read {self.read}{should}"
+
+
+class Verification(Value):
+    """Everything that was looked at in one store."""
+
+    store: str
+    trials: int
+    made: dict[str, int]
+    """Checks by kind."""
+    findings: tuple[Finding, ...]
+    not_checked: dict[str, int] = Field(default_factory=dict)
+    """Why something could not be checked, and how often."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing differs."""
+        return not any(one.weight == "difference" for one in self.findings)
+
+
+class Book:
+    """Where checks are entered while they are made."""
+
+    def __init__(self) -> None:
+        self.made: Counter[str] = Counter()
+        self.not_checked: Counter[str] = Counter()
+        self.findings: list[Finding] = []
+
+    def check(self, kind: str, holds: bool, file: str, what: str, read: Any, recomputed: Any = "") -> bool:
+        """Enter one check; a finding if it does not hold. Returns whether it holds."""
+        self.made[kind] += 1
+        if not holds:
+            self.findings.append(
+                Finding(kind=kind, file=file, what=what, read=_shown(read), recomputed=_shown(recomputed))
+            )
+        return holds
+
+    def equal(self, kind: str, file: str, what: str, read: Any, recomputed: Any) -> bool:
+        """Enter a check that two values are the same, to the last digit."""
+        return self.check(kind, read == recomputed, file, what, read, recomputed)
+
+    def remark(self, kind: str, file: str, what: str, read: Any) -> None:
+        """Enter something that is no difference."""
+        self.made[kind] += 1
+        self.findings.append(Finding(kind=kind, weight="remark", file=file, what=what, read=_shown(read)))
+
+    def skip(self, why: str, times: int = 1) -> None:
+        """Enter what cannot be checked, and why."""
+        self.not_checked[why] += times
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else value if isinstance(value, str) else repr(value)

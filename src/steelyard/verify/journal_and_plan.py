@@ -1,0 +1,170 @@
+"""Whether the journal and the plan agree with the trials that are there."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from steelyard.model.plan import PlannedTrial
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.store import layout
+from steelyard.store.read import Store
+from steelyard.store.write import sha256_of
+from steelyard.study.settings import settings_hash
+from steelyard.verify.checklist import Book
+from steelyard.verify.recompute import measured_here
+
+Key = tuple[str, int]
+SEALED = "trial-sealed"
+FLOOR = "noise-floor"
+SAME = ("settings", "seed", "block", "start_replicate", "replicate", "control")
+"""What a trial has from the plan and never changes; its place and its treatment's names do when a study is widened."""
+
+
+def study(folder: Path, book: Book) -> None:
+    """`study.json` is a study."""
+    path = folder / layout.STUDY_JSON
+    try:
+        found = Study.model_validate_json(path.read_text(encoding="utf-8")).study.name
+    except (OSError, ValidationError) as error:
+        found = f"{type(error).__name__}"
+        book.check("format", False, layout.STUDY_JSON, "the study cannot be read", found)
+        return
+    book.check("format", bool(found), layout.STUDY_JSON, "the study's name", found)
+
+
+def ids(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
+    """Ids follow from settings and replicate numbers."""
+    for record, where in records.values():
+        wanted = f"{settings_hash(record.settings)}-s{record.start_replicate}-t{record.replicate}"
+        book.equal("id", where, "id", record.id, wanted)
+
+
+def plan(
+    folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book: Book, not_needed: Collection[str] = ()
+) -> None:
+    """Each trial that the plan has against what the plan says of it. `not_needed`: ids that a stopping rule made
+    unnecessary."""
+    planned = _planned(folder, book)
+    if planned is None:
+        return
+    for record, where in records.values():
+        wanted = planned.get(record.id)
+        if wanted is None:
+            book.remark(
+                "plan", where, "a trial that the plan no longer has, of an earlier form of the study", record.id
+            )
+            continue
+        for name in SAME:
+            book.equal("plan", where, f"{name} as planned", getattr(record, name), getattr(wanted, name))
+        shared = set(record.treatment) & set(wanted.treatment)
+        book.equal(
+            "plan", where, "treatment as planned",
+            {name: record.treatment[name] for name in sorted(shared)},
+            {name: wanted.treatment[name] for name in sorted(shared)},
+        )  # fmt: skip
+    done = {trial for trial, _ in records}
+    for trial in planned:
+        if trial in not_needed:
+            book.skip("trials that are planned and, by the stopping rule, not needed")
+        elif trial not in done:
+            book.skip("trials that are planned and not yet sealed")
+
+
+def _planned(folder: Path, book: Book) -> dict[str, PlannedTrial] | None:
+    path = folder / layout.PLAN
+    if not path.is_file():
+        book.remark("plan", layout.PLAN, "the plan", "no such file")
+        return None
+    found: dict[str, PlannedTrial] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()[1:], start=2):
+        try:
+            trial = PlannedTrial.model_validate_json(line)
+        except ValidationError:
+            book.check("format", False, layout.PLAN, f"line {number}", "no planned trial", "a planned trial")
+            continue
+        wanted = f"{settings_hash(trial.settings)}-s{trial.start_replicate}-t{trial.replicate}"
+        book.equal("id", layout.PLAN, f"line {number}: id", trial.id, wanted)
+        found[trial.id] = trial
+    return found
+
+
+def journal(
+    folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], unreadable: Sequence[str], book: Book
+) -> None:
+    """Every sealed trial that the journal knows is there, with its verdict; `unreadable`: folders that are there but
+    have no record."""
+    path = folder / layout.EVENTS
+    if not path.is_file():
+        book.remark("journal", layout.EVENTS, "the journal", "no such file")
+        return
+    known: Counter[Key] = Counter()
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            event = json.loads(line)
+        except ValueError:
+            book.remark("journal", layout.EVENTS, f"line {number}", "torn by a power cut")
+            continue
+        if not isinstance(event, dict) or event.get("event") != SEALED:
+            continue
+        key = (str(event.get("trial")), int(event.get("attempt", 1)))
+        known[key] += 1
+        name = layout.trial_folder(*key)
+        if key in records:
+            _event(event, *records[key], folder, number, book)
+        elif name not in unreadable:
+            said = f"line {number}: trial {name} was sealed as {event.get('outcome')}"
+            book.check("journal", False, layout.EVENTS, said, "no such folder", f"{layout.TRIALS}/{name}")
+    for key, (_, where) in records.items():
+        if not known[key]:
+            book.remark("journal", where, "a trial", "the journal does not know it: copied from another store?")
+
+
+def noise_floor(folder: Path, book: Book) -> None:
+    """The noise floor that verdicts are judged against is the one that the laboratory laid there last."""
+    path = folder / layout.NOISE_FLOOR
+    events = [event for event in Store(folder).events() if event.get("event") == FLOOR and event.get("found")]
+    if not path.is_file():
+        if events:
+            book.check("floor", False, layout.NOISE_FLOOR, "the noise floor", "no such file", "the one of the journal")
+        return
+    wanted = events[-1].get("sha256") if events else None
+    if wanted is None:
+        book.remark("floor", layout.NOISE_FLOOR, "the noise floor", "the journal does not know its SHA-256")
+        return
+    book.equal("floor", layout.NOISE_FLOOR, "SHA-256, as the journal says", sha256_of(path), wanted)
+
+
+def _event(event: Mapping[str, Any], record: TrialRecord, where: str, folder: Path, number: int, book: Book) -> None:
+    line = f"as line {number} of the journal says"
+    book.equal("journal", where, f"outcome, {line}", record.verdict.outcome, event.get("outcome"))
+    reasons = [reason.kind.name for reason in record.verdict.reasons]
+    book.equal("journal", where, f"reasons, {line}", reasons, event.get("reasons"))
+    wanted = event.get("record_sha256")
+    if wanted is None:
+        book.skip("records against the journal: it is of a version that did not note their SHA-256")
+    else:
+        book.equal("record", where, f"SHA-256 of the record, {line}", sha256_of(folder / where), wanted)
+
+
+def capacities(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
+    """A capacity that another trial measured is the one that stands there."""
+    measured = {
+        (record.id, record.capacity.measured_s): record.capacity
+        for record, _ in records.values()
+        if record.capacity is not None and measured_here(record)
+    }
+    for record, where in records.values():
+        if record.capacity is None or measured_here(record):
+            continue
+        source = measured.get((record.capacity.trial, record.capacity.measured_s))
+        if source is None:
+            book.remark("capacity", where, "the trial that measured the capacity", record.capacity.trial)
+        else:
+            book.equal("capacity", where, "capacity", record.capacity.rate_per_s, source.rate_per_s)

@@ -1,0 +1,214 @@
+"""The verdict: each threshold crossed alone gives its own reason, with number and threshold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from steelyard.judging.background_load import Machines, OwnTime
+from steelyard.judging.verdict import Evidence, judge, used_ceiling_fraction
+from steelyard.model.calibration import Calibration, Ceiling, Slip
+from steelyard.model.sample import Sample
+from steelyard.model.study import Limits, Load
+from steelyard.model.verdict import ReasonKind
+from tests.unit.lab.fakes import records_of
+
+ORDER = {"action": "load", "stop": {"operations": 1000}}
+
+
+def evidence(**changes: Any) -> Evidence:
+    _, interval, done = records_of(ORDER, milliseconds=5.0)
+    done = {**done, **changes.pop("done", {})}
+    load = changes.pop("load", Load(operations=1000))
+    base: dict[str, Any] = {"load": load, "intervals": [interval], "dones": [done], "optimised": True, "samples": {}}
+    return Evidence(**{**base, **changes})
+
+
+def kinds(found: Evidence) -> list[ReasonKind]:
+    return [reason.kind for reason in judge(found, Limits()).reasons]
+
+
+def test_a_clean_trial_is_valid() -> None:
+    assert judge(evidence(), Limits()).outcome == "valid"
+
+
+def test_no_end_of_the_phase_is_unknown() -> None:
+    assert judge(evidence(dones=[]), Limits()).outcome == "unknown"
+
+
+OPEN = Load(schedule="constant", rate_per_s=1000.0, operations=1000)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({"load": OPEN, "intervals": [{"sent": 900, "counts": []}]}, ReasonKind.RATE),
+        ({"done": {"busiest_thread_fraction": 0.95}}, ReasonKind.GENERATOR_BUSY),
+        ({"done": {"dropped": 1}}, ReasonKind.DROPPED),
+        ({"optimised": False}, ReasonKind.DEBUG_ENGINE),
+        ({"done": {"errors": 500, "operations": 500, "errors_by_kind": {"timeout": 500}}}, ReasonKind.ERRORS),
+        ({"done": {"not_found": 1}}, ReasonKind.NOT_FOUND),
+        ({"done": {"errors": 1, "errors_by_kind": {"invalid": 1}}}, ReasonKind.NOT_FOUND),
+        ({"done": {"operations": 900}}, ReasonKind.INCOMPLETE),
+        ({"heard": {("os", "n1"): [100.0]}, "done": {"last_done_s": 107.0}}, ReasonKind.PROBE_GAP),
+        (
+            {"samples": {"n1": [Sample(t, "n1", "machine_cpu_steal_fraction", 0.3) for t in (101, 103)]}},
+            ReasonKind.STEAL,
+        ),
+        ({"differing": {"n1": {"heap": ("1g", "2g")}}}, ReasonKind.SETTINGS),
+        ({"still_busy": {"compactions": 2.0}}, ReasonKind.STILL_BUSY),
+    ],
+)
+def test_each_threshold_has_its_reason(changes: dict[str, Any], kind: ReasonKind) -> None:
+    assert kinds(evidence(**changes)) == [kind]
+
+
+def test_errors_come_with_what_the_servers_said() -> None:
+    done = {"errors": 500, "operations": 500, "errors_by_kind": {"server": 500}, "error_texts": {"server": ["b", "a"]}}
+    (reason,) = judge(evidence(done=done), Limits()).reasons
+    assert reason.detail == "500 server; servers said: a; b"
+
+
+def test_a_late_generator_is_blamed_only_for_its_own_delay() -> None:
+    load = Load(schedule="constant", rate_per_s=200.0, operations=1000)
+    late = [20_000_000, 20_001_023, 1000]
+    for measure, expected in (("pacing", [ReasonKind.LAG]), ("lag", [])):
+        interval = {
+            "sent": 1000,
+            "counts": [{"operation": "read", "outcome": "ok", "measure": measure, "buckets": [late]}],
+        }
+        assert kinds(evidence(load=load, intervals=[interval])) == expected
+
+
+def test_a_silent_probe_is_not_hidden_by_another_on_the_same_node() -> None:
+    heard = {("os", "n1"): [100.0 + second for second in range(9)], ("energy", "n1"): [100.0]}
+    (reason,) = judge(evidence(heard=heard, done={"last_done_s": 108.0}), Limits()).reasons
+    assert (reason.kind, reason.detail, reason.measured) == (ReasonKind.PROBE_GAP, "energy on n1", 8.0)
+
+
+def calibration(read_per_s: float = 1000.0, write_per_s: float = 500.0, **changes: Any) -> Calibration:
+    ceilings = [
+        Ceiling(
+            kind=kind, in_flight=in_flight, measured_per_s=rate, busiest_thread_fraction=1.0, cpu_us_per_operation=1.0
+        )
+        for kind, rate, in_flight in (
+            ("read", read_per_s, 64),
+            ("read", 2 * read_per_s, 512),
+            ("write", write_per_s, 64),
+            ("write", 2 * write_per_s, 512),
+        )
+    ]  # fmt: skip
+    base: dict[str, Any] = {
+        "made_s": 0.0, "machine": {}, "agent": "0 x", "optimised": True, "ceilings": tuple(ceilings),
+        "slip": Slip(rate_per_s=2000, operations=1, pacing_ms_p50=0.1, pacing_ms_p99=0.2), "memory_bytes": 1,
+        "foreign_cpu_fraction": 0.0, "steal_fraction": 0.0,
+    }  # fmt: skip
+    return Calibration.model_validate({**base, **changes})
+
+
+@pytest.mark.parametrize(
+    ("read_per_s", "reasons"),
+    [(1000.0, []), (401.0, []), (400.0, [ReasonKind.GENERATOR_BOUND]), (150.0, [ReasonKind.GENERATOR_BOUND])],
+)
+def test_a_trial_near_the_calibrated_ceiling_is_generator_bound(read_per_s: float, reasons: list[ReasonKind]) -> None:
+    """The fake engine reads 200 a second."""
+    verdict = judge(evidence(calibration=calibration(read_per_s)), Limits())
+    assert [reason.kind for reason in verdict.reasons] == reasons
+    assert verdict.notes == ()
+    if reasons:
+        assert verdict.reasons[0].measured == pytest.approx(200 / read_per_s)
+        assert verdict.reasons[0].threshold == 0.5
+        assert verdict.final, "the same again if it were repeated"
+
+
+def test_a_bound_generator_is_told_once() -> None:
+    found = evidence(calibration=calibration(300.0), done={"busiest_thread_fraction": 0.97})
+    (reason,) = judge(found, Limits()).reasons
+    assert reason.kind is ReasonKind.GENERATOR_BOUND
+    assert "97% of a core" in reason.detail
+
+
+def test_without_a_calibration_the_trial_is_valid_and_says_that_the_ceiling_is_unknown() -> None:
+    verdict = judge(evidence(), Limits())
+    assert verdict.outcome == "valid"
+    assert "steelyard calibrate" in verdict.notes[0]
+
+
+def test_the_ceiling_is_that_of_the_mix_and_of_what_is_in_flight() -> None:
+    known = calibration(1000.0, 500.0)
+    assert known.used_fraction({"read": 100.0, "update": 100.0}, 1) == pytest.approx(0.1 + 0.2)
+    assert known.used_fraction({"read": 100.0, "update": 100.0}, 600) == pytest.approx(0.05 + 0.1)
+    assert known.used_fraction({"read-modify-write": 100.0}, 64) == pytest.approx(0.1 + 0.2)
+    assert known.used_fraction({"my own": 100.0}, 64) == pytest.approx(0.2), "unknown: as the dearer"
+    half = Ceiling(kind="read", in_flight=64, measured_per_s=400, busiest_thread_fraction=0.5, cpu_us_per_operation=1)
+    assert half.per_s == 800, "half busy: twice as much could be done"
+    assert used_ceiling_fraction(evidence(calibration=calibration(ceilings=()))) is None
+
+
+def seconds(node: str, values: dict[str, float], count: int = 6) -> list[Sample]:
+    return [Sample(101.0 + s, node, metric, value) for s in range(count) for metric, value in values.items()]
+
+
+MACHINE = {
+    "machine_cpu_user_fraction": 0.5, "machine_cpu_system_fraction": 0.3, "machine_cpu_interrupt_fraction": 0.1,
+    "machine_cpu_steal_fraction": 0.0,
+}  # fmt: skip
+
+
+def crowd(node_cores: float, load_s: float = 0.6, conductor_s: float = 0.6, **changes: Any) -> Evidence:
+    """Two cores, of which 1.4 are busy without interrupts; the trial takes 6 s."""
+    node = {**MACHINE, "node_cpu_user_cores": node_cores - 0.1, "node_cpu_system_cores": 0.1}
+    samples = {"n1": seconds("n1", node), "l1": seconds("l1", MACHINE)}
+    own = OwnTime(elapsed_s=6.0, conductor_s=conductor_s, load_s={"l1": load_s})
+    machines = Machines(cores={"n1": 2, "l1": 2}, shared=True)
+    done = {"first_sent_s": 100.0, "last_done_s": 106.5}
+    return evidence(**{"samples": samples, "own": own, "machines": machines, "done": done, **changes})
+
+
+def test_foreign_programs_are_what_nobody_of_ours_accounts_for() -> None:
+    quiet = judge(crowd(1.2), Limits())
+    assert quiet.outcome == "valid"
+    assert not any("foreign" in note for note in quiet.notes)
+    (reason,) = judge(crowd(0.6), Limits()).reasons
+    assert reason.kind is ReasonKind.STEAL
+    # 1.4 cores busy - 0.6 node - 0.6 / 6.5 load - 0.1 conductor, of 2
+    assert reason.measured == pytest.approx((1.4 - 0.6 - 0.6 / 6.5 - 0.1) / 2)
+    assert "0.61 of 2 cores" in reason.detail
+    named = OwnTime(elapsed_s=6.0, load_s={"l1": 0.6}, others=[("cargo", 0.5), ("sleep", 0.001)])
+    (reason,) = judge(crowd(0.6, own=named), Limits()).reasons
+    assert reason.detail.endswith("among them cargo 0.50")
+    assert judge(crowd(0.6), Limits(foreign_cpu_fraction=0.5)).outcome == "valid"
+
+
+def test_a_load_node_with_readings_of_its_own_is_not_counted_twice() -> None:
+    load = {**MACHINE, "node_cpu_user_cores": 0.4, "node_cpu_system_cores": 0.1}
+    node = {**MACHINE, "node_cpu_user_cores": 0.6, "node_cpu_system_cores": 0.1}
+    found = crowd(0.0, load_s=60.0, samples={"n1": seconds("n1", node), "l1": seconds("l1", load)})
+    assert judge(found, Limits()).outcome == "valid"
+    (reason,) = judge(found, Limits(foreign_cpu_fraction=0.01)).reasons
+    assert reason.measured == pytest.approx((1.4 - 0.7 - 0.5 - 0.1) / 2)
+
+
+def test_machines_apart_are_judged_apart() -> None:
+    busy = {**MACHINE, "node_cpu_user_cores": 0.2, "node_cpu_system_cores": 0.0}
+    fine = {**MACHINE, "node_cpu_user_cores": 1.3, "node_cpu_system_cores": 0.1}
+    samples = {"n1": seconds("n1", fine), "n2": seconds("n2", busy)}
+    machines = Machines(cores={"n1": 2, "n2": 2}, shared=False)
+    (reason,) = judge(crowd(0.0, samples=samples, machines=machines, own=OwnTime()), Limits()).reasons
+    assert "on n2" in reason.detail
+    assert reason.measured == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        {"n1": seconds("n1", {**MACHINE, "node_cpu_user_cores": 0.1, "node_cpu_system_cores": 0.1}, count=2)},
+        {"n1": seconds("n1", MACHINE)},
+    ],
+    ids=["two seconds", "a node of which nobody knows"],
+)
+def test_what_cannot_be_told_is_a_note(samples: dict[str, list[Sample]]) -> None:
+    verdict = judge(crowd(0.0, samples=samples), Limits())
+    assert verdict.outcome == "valid"
+    assert any("foreign CPU time is unknown" in note for note in verdict.notes)

@@ -1,0 +1,102 @@
+"""The checks of omission: each is guilty of a study that lacks the thing, clear of one that has it, with numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from steelyard.analysis.analyse import analyse
+from steelyard.analysis.merits import MainEffect, TrialPercentile
+from steelyard.model.study import Study
+from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.report.prose.benchmarking_crimes.crime import Crime
+from steelyard.report.prose.benchmarking_crimes.omission import missing
+from tests.unit.report import synthetic
+
+PLATFORM = {"n1": {"cpu_model": "x", "cores": "4", "memory_mb": "1000", "kernel": "6"}}
+
+
+def found(
+    study: Study | None = None, *, facts: Mapping[str, Mapping[str, str]] | None = None,
+    results: Mapping[str, Any] | None = None, **change: Any,
+) -> dict[str, Crime]:  # fmt: skip
+    study = study or synthetic.study()
+    records = [record.model_copy(update=change) for record in synthetic.records(study, faults=False)]
+    analysed = analyse(records, study, seed=1).model_copy(update=dict(results or {}))
+    sheet = missing(study, analysed, records, PLATFORM if facts is None else facts)
+    return {crime.name: crime for crime in sheet}
+
+
+def test_a_usual_study_is_clear_of_most() -> None:
+    sheet = found()
+    clear = {name for name, crime in sheet.items() if not crime.guilty}
+    assert clear >= {
+        "A subset of what was planned", "No platform told", "Relative numbers only", "Treatments in a fixed order",
+        "Effects that are confounded", "Percentiles of few operations", "Throughput without what it takes",
+    }  # fmt: skip
+    assert all(any(letter.isdigit() for letter in crime.evidence) or not crime.guilty for crime in sheet.values())
+    assert all(crime.mend for crime in sheet.values() if crime.guilty)
+
+
+def test_a_treatment_without_a_trial_is_a_subset() -> None:
+    voided = Verdict(outcome="invalid", reasons=(Reason(kind=ReasonKind.PROBE_GAP),))
+    crime = found(verdict=voided)["A subset of what was planned"]
+    assert crime.guilty
+    assert "without a used trial (" in crime.evidence
+
+
+def test_the_generator_is_named_where_it_was_the_limit_or_might_be() -> None:
+    bound = Verdict(outcome="invalid", reasons=(Reason(kind=ReasonKind.GENERATOR_BOUND),))
+    crime = found(verdict=bound)["The generator may be the limit"]
+    assert not crime.guilty
+    assert "48 of 48 trials left out because the load generator was the limit, none of them blamed" in crime.evidence
+    unknown = Verdict(outcome="valid", notes=("the generator's ceiling is unknown: no calibration",))
+    crime = found(verdict=unknown)["The generator may be the limit"]
+    assert crime.guilty
+    assert "of 48 valid ones its ceiling is unknown" in crime.evidence
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"), [({}, "0 nodes with facts"), ({"n1": {"cores": "4", "kernel": "6"}}, "cpu_model of n1")]
+)
+def test_a_platform_that_nobody_tells(facts: Mapping[str, Mapping[str, str]], words: str) -> None:
+    crime = found(facts=facts)["No platform told"]
+    assert crime.guilty
+    assert words in crime.evidence
+
+
+def test_one_workload_one_start_and_the_published_order() -> None:
+    study = synthetic.study(workloads=("A",), starts=1)
+    design = study.design.model_copy(update={"order": "published"})
+    sheet = found(study.model_copy(update={"design": design}))
+    assert sheet["One workload only"].evidence == "1 workload: A."
+    assert sheet["One workload only"].guilty
+    assert sheet["No significance"].guilty
+    assert sheet["Treatments in a fixed order"].guilty
+
+
+def test_throughput_needs_a_probe_of_the_processor() -> None:
+    study = synthetic.study()
+    analysis = study.analysis.model_copy(update={"response": "throughput_per_s"})
+    crime = found(study.model_copy(update={"analysis": analysis, "probes": ()}))["Throughput without what it takes"]
+    assert crime.guilty
+    assert "0 probes (none)" in crime.evidence
+
+
+def test_aliases_of_two_factors_and_percentiles_of_few_operations() -> None:
+    def effect(aliases: str) -> MainEffect:
+        return MainEffect(
+            factor="a", baseline=1, level=2, response="throughput_per_s", n=4, starts=2, verdict="faster",
+            aliases=aliases, sentence="",
+        )  # fmt: skip
+
+    few = TrialPercentile(
+        trial_id="x", attempt=1, treatment={}, response="response_ms_p99", unit="ms", operations=10, needed=1000
+    )
+    change = {"main_effects": (effect("b x c or d x e x f"), effect("b x c x d"), effect("")), "percentiles": (few,)}
+    sheet = found(results=change)
+    assert "1 of 3 effects" in sheet["Effects that are confounded"].evidence
+    assert sheet["Effects that are confounded"].guilty
+    assert "1 of 1 percentile of single trials" in sheet["Percentiles of few operations"].evidence
