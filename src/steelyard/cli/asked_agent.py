@@ -11,13 +11,13 @@ import subprocess
 from collections.abc import Iterator
 
 from steelyard import plugin
+from steelyard.judging.settings_hash import canonical
 from steelyard.lab import order as orders
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.study import Load
 from steelyard.node import agent
 from steelyard.plan.phase_times import plugin_of
-from steelyard.study.settings import canonical
 from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload
 

@@ -20,6 +20,7 @@ from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reading import published as laid
+from steelyard.reading.comparison import Opened, levels
 from steelyard.reference import tables as shipped
 from steelyard.reference.audit.finding import figure
 from steelyard.reference.beside import Beside, Conditions, richardson2017
@@ -27,7 +28,7 @@ from steelyard.reference.richardson import OVERALL, CellKey, key_of
 from steelyard.report.figures import forest
 
 if TYPE_CHECKING:
-    from steelyard.cli.compare import Asked, Opened
+    from steelyard.cli.compare import Asked
 
 RICHARDSON = "richardson2017"
 RESPONSE = "execution_time_ms"
@@ -56,8 +57,6 @@ def beside(asked: Asked, ours: Opened, console: Console) -> int:
     if asked.figure is not None:
         forest.refuse_other(asked.figure)
     frame = frame_of(ours.records, ours.study)
-    from steelyard.cli.compare import levels
-
     fixed = levels(asked.fixed_a, frame.factors, "--a")
     if tables[0].source.name == RICHARDSON:
         found, remarks, more = _of_richardson(asked, ours, frame, fixed)

@@ -20,12 +20,12 @@ from collections.abc import Sequence
 
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.judging.percentile_support import response_of
+from steelyard.judging.settings_hash import canonical
 from steelyard.judging.warm_up_cut import orders_of_treatment
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
-from steelyard.study.settings import canonical
 
 ALPHA = 0.05
 POWER = 0.8

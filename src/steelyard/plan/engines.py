@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from steelyard import plugin
 from steelyard.engine.base import Selective
+from steelyard.judging.settings_hash import canonical
 from steelyard.lab import order
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.load import Load
 from steelyard.model.plan import Plan
 from steelyard.plan.phase_times import plugin_of
-from steelyard.study.settings import canonical
 from steelyard.system.base import Endpoint
 
 ANYWHERE = ("127.0.0.1:9042",)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import plugin
+from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load, Offered
 from steelyard.model.plan import Plan, PlannedTrial
@@ -21,7 +22,6 @@ from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 from steelyard.plan.phase_times import Shapes, service_ms, treatment_hash
 from steelyard.store.write import sha256_of
-from steelyard.study.settings import canonical
 
 MS_PER_S = 1000.0
 LONGEST_READ = 40

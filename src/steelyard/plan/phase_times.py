@@ -17,12 +17,12 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from steelyard import plugin
+from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.value import Value
 from steelyard.study.fields import SECTIONS
-from steelyard.study.settings import canonical
 from steelyard.workload.base import Explains, Explanation
 
 Settings = Mapping[str, Any]

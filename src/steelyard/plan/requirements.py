@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.plan.machine import Machine
 from steelyard.plan.phase_times import Shapes, plugin_of
 from steelyard.site.base import Request
-from steelyard.study.settings import canonical
 
 COMPACTION_OVERHEAD = 2.0
 """A compaction holds old and new tables at the same time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from steelyard.analysis import estimates
 from steelyard.analysis.analyse import frame_of
@@ -18,12 +18,10 @@ from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
 from steelyard.model.trial import Phase, TrialRecord
+from steelyard.reading.comparison import Opened
 from steelyard.reference.beside import Beside
 from steelyard.reference.forms import Own, clashes, lay_table
 from steelyard.reference.tables import Table
-
-if TYPE_CHECKING:
-    from steelyard.cli.compare import Opened
 
 PROPORTIONS = ("read_proportion", "write_proportion", "update_proportion", "insert_proportion", "scan_proportion",
                "read_modify_write_proportion")  # fmt: skip

@@ -18,8 +18,7 @@ import polars as pl
 from steelyard.analysis.percentiles import BEYOND, supported
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, POPULATE, WARM_UP, Load, LoadPhase, Offered
 from steelyard.model.trial import TrialRecord
-from steelyard.report.data import cpu_strips
-from steelyard.report.data.cpu_strips import Strip
+from steelyard.reading.cpu_strips import Strip, cpu_strips
 
 ANSWERED: Final = ("ok", "not-found", "not-applied")
 """Outcomes with an answer: those whose times count."""
@@ -153,7 +152,7 @@ def timeline(
         _events(rest, begun_s, seconds),
         middle,
         bands,
-        () if samples is None else cpu_strips.of(samples, begun_s, step_s, len(windows)),
+        () if samples is None else cpu_strips(samples, begun_s, step_s, len(windows)),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Final
 
@@ -20,17 +20,15 @@ from markupsafe import Markup
 import steelyard
 from steelyard.analysis import pointed
 from steelyard.analysis.results import LABELS, Results, label
-from steelyard.model.plan import Plan
-from steelyard.model.study import Study
-from steelyard.model.trial import TrialRecord
-from steelyard.reading.time_courses import Curve, Timeline
+from steelyard.reading.node_traces import Trace
+from steelyard.reading.report_input import ReportInput
+from steelyard.reading.time_courses import Timeline
 from steelyard.report.basics import embedded_data, hover_text
 from steelyard.report.basics.definitions import DEFINITIONS
 from steelyard.report.basics.format import count, moment
 from steelyard.report.basics.theme import SERIES, SERIES_DARK, VARIABLES
 from steelyard.report.data import traces
 from steelyard.report.data.presentation import Figure, View, view
-from steelyard.report.data.traces import Trace
 from steelyard.report.draw import svg
 from steelyard.report.figures import catalogue, timelines
 from steelyard.report.prose import method_and_facts
@@ -38,37 +36,14 @@ from steelyard.report.prose.benchmarking_crimes.commission import crimes
 from steelyard.report.tables import analysed, generic, time_courses, validity
 from steelyard.report.tables.generic import Table
 
+PAGE: Final = "report.html"
+"""Name of the page in the study's folder."""
 SOURCE_FOLDER: Final = "templates"
 TOO_SHORT: Final = "too short to have a course"
 NO_ROOM: Final = "left out for the page's size"
 CONTROL: Final = "control"
 TIMELINE_BYTES: Final = 500_000
 """What pictures of single trials may take of the page; the rest of a study of 1,000 trials takes five times as much."""
-
-
-@dataclass(frozen=True)
-class PageInput:
-    """What a page is made of. Plain values and frames; the page never opens a store."""
-
-    study: Study
-    results: Results
-    records: Sequence[TrialRecord]
-    """Every sealed attempt, in order of time."""
-    plan: Plan | None = None
-    traces: Sequence[Trace] = ()
-    """Samples of the trials whose nodes are drawn: one a treatment."""
-    timelines: Sequence[Timeline] = ()
-    """Trials over time: the median trial of each treatment, then others that the reader may choose."""
-    too_short: Sequence[tuple[str, int]] = ()
-    """Id and attempt of trials that were looked at and have too few intervals for a course."""
-    curves: Sequence[Curve] = ()
-    """Percentile curves of the treatments."""
-    facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Node or `machine` or `system:<node>` to its facts."""
-    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    """Raw tables to download, by name."""
-    made_s: float | None = None
-    """When the page is made, seconds since the epoch; None leaves it out, so that equal stores give equal pages."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +127,7 @@ def _drawn(spec: dict[str, Any] | str, identity: str, title: str) -> Markup:
     return Markup(svg.inline(svg.draw(spec), title=title, identity=identity))
 
 
-def _chosen(page_input: PageInput, this: View, numbers: _Numbers) -> dict[str, Any]:
+def _chosen(page_input: ReportInput, this: View, numbers: _Numbers) -> dict[str, Any]:
     """The trials over time that fit into the page, by treatment, and the names of those that do not."""
     room = TIMELINE_BYTES
     fitting: list[Timeline] = []
@@ -184,7 +159,7 @@ def _chosen(page_input: PageInput, this: View, numbers: _Numbers) -> dict[str, A
     return {"chosen": made, "chosen_note": note, "not_drawn": _not_drawn(page_input, fitting) if made else ()}
 
 
-def _not_drawn(page_input: PageInput, fitting: Sequence[Timeline]) -> tuple[NotDrawn, ...]:
+def _not_drawn(page_input: ReportInput, fitting: Sequence[Timeline]) -> tuple[NotDrawn, ...]:
     """Attempts without a course, by treatment and reason, in order of time."""
     drawn = {(one.record.id, one.record.attempt) for one in fitting}
     short = set(page_input.too_short)
@@ -199,7 +174,7 @@ def _not_drawn(page_input: PageInput, fitting: Sequence[Timeline]) -> tuple[NotD
     return tuple(NotDrawn(treatment, why, tuple(names)) for (treatment, why), names in groups.items())
 
 
-def build(page_input: PageInput) -> str:
+def build(page_input: ReportInput) -> str:
     """The whole page as HTML."""
     this = view(page_input.results)
     found = catalogue.of_results(page_input.results, page_input.records)
@@ -212,7 +187,7 @@ def build(page_input: PageInput) -> str:
     return hover_text.interned(_environment().get_template("page.html.j2").render(context))
 
 
-def _head(page_input: PageInput) -> dict[str, Any]:
+def _head(page_input: ReportInput) -> dict[str, Any]:
     """What needs no numbering: texts, style, script and data."""
     node_facts = method_and_facts.grouped(page_input.facts, system=False)
     script, style = _source("zoom.js") + _source("page.js"), _style()
@@ -243,7 +218,7 @@ def _head(page_input: PageInput) -> dict[str, Any]:
 
 
 def _answers(
-    page_input: PageInput, this: View, found: Mapping[str, Figure], more: Mapping[str, list[Table]], numbers: _Numbers
+    page_input: ReportInput, this: View, found: Mapping[str, Figure], more: Mapping[str, list[Table]], numbers: _Numbers
 ) -> dict[str, Any]:
     """Figures and tables of the answer, in the order of the page: main chart, size, interactions, spread, cells."""
     return {
@@ -267,7 +242,7 @@ def _answers(
 
 
 def _within(
-    page_input: PageInput, this: View, found: Mapping[str, Figure], more: Mapping[str, list[Table]], numbers: _Numbers
+    page_input: ReportInput, this: View, found: Mapping[str, Figure], more: Mapping[str, list[Table]], numbers: _Numbers
 ) -> dict[str, Any]:
     """Response times, trials over time, nodes, energy, in the order of the page."""
     context: dict[str, Any] = {
@@ -290,7 +265,7 @@ def _within(
 
 
 def _validity(
-    page_input: PageInput, this: View, found: Mapping[str, Figure], more: Mapping[str, list[Table]], numbers: _Numbers
+    page_input: ReportInput, this: View, found: Mapping[str, Figure], more: Mapping[str, list[Table]], numbers: _Numbers
 ) -> dict[str, Any]:
     """Order, crimes, exclusions, steady states, generator and every trial, in the order of the page."""
     results, records = page_input.results, page_input.records

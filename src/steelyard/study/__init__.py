@@ -1,7 +1,8 @@
 """Read, check and complete a study file."""
 
+from steelyard.judging.settings_hash import canonical, settings_hash
 from steelyard.study.read import located, read, read_text
-from steelyard.study.settings import canonical, is_hard, settings_hash, settings_of
+from steelyard.study.settings import is_hard, settings_of
 from steelyard.study.treatments import control_of, factors_of, treatments_of
 
 __all__ = [

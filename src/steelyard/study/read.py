@@ -13,12 +13,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from steelyard import plugin
+from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Level, Study
 from steelyard.study.fields import SEAMS, SECTIONS, allowed_factors, dotted, exists, names_in_use, settings_model, short
 from steelyard.study.lines import key_lines, line_of
 from steelyard.study.problems import Missing, from_validation, placed, problem, raise_all
-from steelyard.study.settings import canonical, complete, tables_of
+from steelyard.study.settings import complete, tables_of
 from steelyard.study.treatments import control_of, design_problems, treatments_of
 
 LEAST_SCALED = 100

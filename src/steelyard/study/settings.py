@@ -1,12 +1,10 @@
 """Complete settings of a treatment: the study's tables with the treatment's levels and every plug-in default put in.
 
-They are what a trial's id hashes, so their canonical text must depend on nothing but their meaning.
+A trial's id hashes them (`judging.settings_hash`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -18,7 +16,6 @@ from steelyard.model.study import SAME_FACTOR, Level, Study
 from steelyard.study.fields import SEAMS, SECTIONS, dotted, hard, names_in_use, put, settings_model
 from steelyard.study.problems import Missing, from_validation, problem
 
-HASH_DIGITS = 12
 IN_PLAIN_SIGHT = (
     "a secret must not stand in a study: it would be copied into the store; write 'env:NAME' and set that variable "
     "where the study runs, or 'file:/path' of a file outside of the store"
@@ -86,16 +83,6 @@ def _plugin_settings(seam: str, name: str, table: Mapping[str, Any], errors: lis
 
 def _keys(model: type[BaseModel]) -> tuple[str, ...]:
     return tuple(model.model_fields)
-
-
-def canonical(settings: Mapping[str, Any]) -> str:
-    """The one text of settings: JSON with sorted keys and without spaces."""
-    return json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def settings_hash(settings: Mapping[str, Any]) -> str:
-    """First 12 hexadecimal digits of the SHA-256 of the canonical text."""
-    return hashlib.sha256(canonical(settings).encode()).hexdigest()[:HASH_DIGITS]
 
 
 def is_hard(study: Study, factor: str) -> bool:

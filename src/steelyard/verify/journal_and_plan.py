@@ -10,13 +10,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from steelyard.judging.settings_hash import settings_hash
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
 from steelyard.store.read import Store
 from steelyard.store.write import sha256_of
-from steelyard.study.settings import settings_hash
 from steelyard.verify.checklist import Book
 from steelyard.verify.recompute import measured_here
 

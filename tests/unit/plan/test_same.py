@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
+from steelyard.judging.settings_hash import settings_hash
 from steelyard.model.errors import StudyError
 from steelyard.plan import expand, warnings
-from steelyard.study.settings import settings_hash
 from tests.unit.study.paper import study
 
 SAME = '[design]\nkind = "same"\nstarts = {starts}\ntrials = 2\nseed = {seed}\n'

@@ -10,7 +10,7 @@ import pytest
 from steelyard.analysis.analyse import analyse
 from steelyard.model.trial import TrialRecord
 from steelyard.reading import time_courses
-from steelyard.report.data import cpu_strips
+from steelyard.reading.cpu_strips import CPU, cpu_strips
 from steelyard.report.data.presentation import view
 from steelyard.report.figures import timelines
 from steelyard.store import layout
@@ -139,14 +139,14 @@ def test_a_strip_has_the_cores_of_each_window() -> None:
         (BEGUN_S + 1 + second, node, metric, value)
         for second in range(10)
         for node, value in (("n10", 0.1), ("n2", 1.0 if second < 5 else 0.5))
-        for metric in cpu_strips.CPU
+        for metric in CPU
     ]
     samples = pl.DataFrame(rows, schema=["t_s", "node", "metric", "value"], orient="row")
-    found = cpu_strips.of(samples, BEGUN_S, 5.0, 2)
+    found = cpu_strips(samples, BEGUN_S, 5.0, 2)
     assert [one.node for one in found] == ["n2", "n10"]
     assert list(found[0].cores) == pytest.approx([2.0, 1.0])
     assert list(found[1].cores) == pytest.approx([0.2, 0.2])
-    assert cpu_strips.of(samples.clear(), BEGUN_S, 5.0, 2) == ()
+    assert cpu_strips(samples.clear(), BEGUN_S, 5.0, 2) == ()
 
 
 def test_round_percentiles_of_a_curve_are_those_of_the_counts() -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from steelyard.cli.report import gather, report
+from steelyard.cli.report import report
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.sample import Sample
+from steelyard.reading.report_input import report_input
 from steelyard.store.read import Store
 from steelyard.store.write import StoreWriter
 from tests.unit.report import synthetic
@@ -67,7 +68,7 @@ def test_two_things_on_stdout_are_refused(store: Path) -> None:
 
 
 def test_the_median_trial_has_a_strip_for_each_node(store: Path) -> None:
-    found = gather(Store(store))
+    found = report_input(Store(store))
     strips = {
         one.record.treatment["nodes"]: [strip.node for strip in one.strips] for one in found.timelines if one.middle
     }
@@ -76,18 +77,18 @@ def test_the_median_trial_has_a_strip_for_each_node(store: Path) -> None:
 
 
 def test_courses_and_curves_come_from_the_stored_intervals(store: Path) -> None:
-    found = gather(Store(store))
+    found = report_input(Store(store))
     assert len(found.timelines) == len(found.records) == 8
     assert sum(one.middle for one in found.timelines) == 2
     by_size = {curve.treatment["nodes"]: curve for curve in found.curves if curve.measure == "response"}
     assert set(by_size) == {1, 3}
     assert by_size[1].trials == 2
     assert by_size[1].operations == 2 * 15 * 1000
-    assert gather(Store(store), courses=False).curves == ()
+    assert report_input(Store(store), courses=False).curves == ()
 
 
 def test_load_nodes_are_told_from_database_nodes(store: Path) -> None:
-    found = gather(Store(store))
+    found = report_input(Store(store))
     assert {trace.databases for trace in found.traces} == {("n1",), ("n1", "n2", "n3")}
 
 
@@ -96,4 +97,4 @@ def test_a_store_without_trials_is_refused(tmp_path: Path) -> None:
     with StoreWriter(tmp_path, study.study.name) as writer:
         writer.intend(study, "", Plan(study="synthetic", seed=7, factors={}, hard=(), trials=()))
     with pytest.raises(StoreError, match="no sealed trial"):
-        gather(Store(writer.folder))
+        report_input(Store(writer.folder))

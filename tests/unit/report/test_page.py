@@ -15,21 +15,22 @@ from steelyard.analysis.analyse import analyse
 from steelyard.analysis.tables import tables
 from steelyard.model.study import Study
 from steelyard.reading import time_courses
+from steelyard.reading.node_traces import Trace, median_trials
+from steelyard.reading.report_input import ReportInput
 from steelyard.report.basics import embedded_data, hover_text
-from steelyard.report.data import traces
 from steelyard.report.data.presentation import view
-from steelyard.report.page import PageInput, build
+from steelyard.report.page import build
 from steelyard.report.tables import analysed
 from tests.unit.report import synthetic
 
 HOSTILE = '</script><script>alert("x")</script><img src=x onerror=alert(1)>'
 
 
-def page_input(study: Study, *, faults: bool = True) -> PageInput:
+def page_input(study: Study, *, faults: bool = True) -> ReportInput:
     records = synthetic.records(study, faults=faults)
     results = analyse(records, study, seed=study.design.seed)
     used = {(point.trial_id, point.attempt): point.value for point in results.points if point.used}
-    shown = traces.chosen(records, used)
+    shown = median_trials(records, used)
     middle = {(record.id, record.attempt) for record in shown}
     courses = [
         time_courses.timeline(
@@ -40,11 +41,11 @@ def page_input(study: Study, *, faults: bool = True) -> PageInput:
         )
         for record in time_courses.picked(records, used, most=60)
     ]
-    return PageInput(
+    return ReportInput(
         study=study,
         results=results,
         records=records,
-        traces=[traces.Trace(record, synthetic.samples(record)) for record in shown],
+        traces=[Trace(record, synthetic.samples(record)) for record in shown],
         timelines=[one for one in courses if one is not None],
         curves=synthetic.curves(shown),
         facts=synthetic.facts(records[-1]),
@@ -153,12 +154,12 @@ def test_no_text_of_the_store_becomes_markup(page: str) -> None:
     study = study.model_copy(update={"study": about, "factors": {"nodes": (1, 3), "workload": (HOSTILE,)}})
     results = analyse(records, study, seed=1)
     found = build(
-        PageInput(
+        ReportInput(
             study=study,
             results=results,
             records=records,
             tables=tables(results),
-            traces=[traces.Trace(records[0], synthetic.samples(made[0]))],
+            traces=[Trace(records[0], synthetic.samples(made[0]))],
             facts={"machine": {HOSTILE: HOSTILE}, "system:n1": {HOSTILE: HOSTILE}},
         )
     )
@@ -183,7 +184,7 @@ def test_a_study_without_factors_and_with_nothing_valid_still_has_a_page() -> No
         record.model_copy(update={"verdict": synthetic.FAULT, "responses": type(record.responses)()})
         for record in synthetic.records(study, faults=False)
     ]
-    page = build(PageInput(study=study, results=analyse(records, study, seed=1), records=records))
+    page = build(ReportInput(study=study, results=analyse(records, study, seed=1), records=records))
     assert "node n1 was killed for memory" in page
 
 

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from steelyard.cli.report import report
-from steelyard.cli.verify import EXIT_DIFFERENCE, EXIT_SOUND, check, verify
+from steelyard.cli.verify import EXIT_DIFFERENCE, EXIT_SOUND, verify
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.judging.stopping import decide
 from steelyard.judging.stopping_rule import rule_of
@@ -26,6 +26,7 @@ from steelyard.store.read import Store
 from steelyard.store.write import StoreWriter, sha256_of
 from steelyard.verify.checklist import Book, Finding
 from steelyard.verify.stopping import stopping
+from steelyard.verify.store import verification
 from tests.unit.verify import made
 
 
@@ -55,7 +56,7 @@ def edit(path: Path, change: Callable[[dict], None]) -> None:
 def differences(store: Path, *, page: bool = False) -> list[Finding]:
     if not page:
         (store / "report.html").unlink()
-    return [one for one in check(Store(store)).findings if one.weight == "difference"]
+    return [one for one in verification(Store(store)).findings if one.weight == "difference"]
 
 
 def kinds(found: list[Finding]) -> set[str]:
@@ -65,7 +66,7 @@ def kinds(found: list[Finding]) -> set[str]:
 def test_a_sound_store_has_no_finding(store: Path) -> None:
     told = io.StringIO()
     assert verify(store, reports=(), as_json=False, console=Console(file=told, width=200)) == EXIT_SOUND
-    found = check(Store(store))
+    found = verification(Store(store))
     assert found.findings == ()
     assert found.trials == 6
     assert found.made["response"] == 6 * 12
@@ -197,7 +198,7 @@ def test_a_trial_of_another_store_is_a_remark(store: Path) -> None:
     path = store / "events.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
     (store / "report.html").unlink()
-    found = check(Store(store))
+    found = verification(Store(store))
     assert found.sound
     assert [one.kind for one in found.findings] == ["journal"]
 
@@ -250,7 +251,7 @@ def test_a_page_of_before_the_last_trial_is_a_remark(store: Path) -> None:
     with Console(file=io.StringIO()) as console:
         report(store, output=None, tables=None, figures=None, as_json=False, console=console)
     shutil.move(hidden, store / "trials" / json.loads((hidden / "trial.json").read_text())["id"])
-    found = check(Store(store))
+    found = verification(Store(store))
     assert found.sound
     assert [one.what for one in found.findings] == ["made before trials were sealed, so not compared"]
 
@@ -280,7 +281,7 @@ def test_decisions_of_a_stopping_rule(tmp_path: Path) -> None:
         return json.dumps({"t_s": 1.0, "event": "judged", **said, **changes}) + "\n"
 
     path.write_text(journal + judged(5) + judged(6))
-    found = check(Store(folder))
+    found = verification(Store(folder))
     assert found.sound
     assert found.made["until"] == 2 * (2 + 2 * 2) + 4
     remarks = {one.what for one in found.findings if one.kind == "until"}
@@ -289,11 +290,11 @@ def test_decisions_of_a_stopping_rule(tmp_path: Path) -> None:
     cells[0]["half_width_percent"] += 0.1
     for changes, what in (({"cells": cells}, "half width of nodes 1"), ({"why": "width"}, "the decision")):
         path.write_text(journal + judged(6, **changes))
-        (one,) = [one for one in check(Store(folder)).findings if one.weight == "difference"]
+        (one,) = [one for one in verification(Store(folder)).findings if one.weight == "difference"]
         assert (one.kind, one.file) == ("until", "events.jsonl")
         assert what in one.what
     path.write_text(journal + judged(6, cap=11, why="width"))
-    found = check(Store(folder))
+    found = verification(Store(folder))
     assert found.sound
     assert "decisions of the stopping rule that were made on an earlier form of the plan" in found.not_checked
 
@@ -337,7 +338,7 @@ def test_a_decision_on_a_narrower_plan_is_not_compared(tmp_path: Path) -> None:
     for total, sound in ((len(plan.trials), False), (len(plan.trials) - 8, True)):
         began = json.dumps({"t_s": 1.0, "event": "run-began", "todo": 1, "total": total}) + "\n"
         path.write_text(journal + began + json.dumps({"t_s": 1.0, "event": "judged", **said}) + "\n")
-        found = check(Store(folder))
+        found = verification(Store(folder))
         assert found.sound is sound
         assert (
             "decisions of the stopping rule that were made on an earlier form of the plan" in found.not_checked
@@ -350,14 +351,14 @@ def test_an_edited_noise_floor(store: Path) -> None:
     with StoreWriter(store.parent, store.name) as writer:
         sha256 = writer.noise_floor(KeptFloor(study="floor", made_s=1.0, pairs=6, holds_for=held, spreads=()))
         path = store / "noise-floor.json"
-        assert [one.weight for one in check(Store(store)).findings if one.kind == "floor"] == ["remark"]
+        assert [one.weight for one in verification(Store(store)).findings if one.kind == "floor"] == ["remark"]
         writer.event("noise-floor", found=True, study="floor", made_s=1.0, sha256=sha256)
-    assert not [one for one in check(Store(store)).findings if one.kind == "floor"]
+    assert not [one for one in verification(Store(store)).findings if one.kind == "floor"]
     path.write_text(path.read_text().replace('"pairs": 6', '"pairs": 60'))
-    (one,) = [one for one in check(Store(store)).findings if one.weight == "difference"]
+    (one,) = [one for one in verification(Store(store)).findings if one.weight == "difference"]
     assert (one.kind, one.file) == ("floor", "noise-floor.json")
     path.unlink()
-    (one,) = [one for one in check(Store(store)).findings if one.weight == "difference"]
+    (one,) = [one for one in verification(Store(store)).findings if one.weight == "difference"]
     assert one.read == "no such file"
 
 
@@ -373,4 +374,4 @@ def test_a_width_that_differs_in_the_last_digit_is_the_same(tmp_path: Path) -> N
         cell["half_width_percent"] = math.nextafter(cell["half_width_percent"], math.inf)
     path = folder / "events.jsonl"
     path.write_text(path.read_text() + json.dumps({"t_s": 1.0, "event": "judged", **said}) + "\n")
-    assert check(Store(folder)).sound
+    assert verification(Store(folder)).sound

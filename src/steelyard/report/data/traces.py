@@ -10,8 +10,8 @@ from typing import Any, Final
 import polars as pl
 
 from steelyard.analysis.results import label
-from steelyard.model.study import Level
-from steelyard.model.trial import Phase, TrialRecord
+from steelyard.model.trial import Phase
+from steelyard.reading.node_traces import Trace
 from steelyard.report.basics.theme import DASHES, SERIES
 from steelyard.report.data.presentation import Figure, Key, Panel
 from steelyard.report.draw import charts
@@ -35,16 +35,6 @@ FOOT_PX: Final = 38
 SECOND_DASH: Final = " ".join(map(str, DASHES[1]))
 READING_S: Final = 1.0
 """What one reading of a probe covers."""
-
-
-@dataclass(frozen=True)
-class Trace:
-    """The samples of one trial: columns t_s (seconds since the epoch), node, metric, value."""
-
-    record: TrialRecord
-    samples: pl.DataFrame
-    databases: tuple[str, ...] = ()
-    """Nodes of the system under test, which are shown first; all others drive load. Empty: not known."""
 
 
 @dataclass(frozen=True)
@@ -79,21 +69,6 @@ RESOURCES: Final = (
     ),
 )
 """What is drawn of each node. A metric that a probe did not read is left out."""
-
-
-def chosen(records: Sequence[TrialRecord], used: Mapping[tuple[str, int], float]) -> tuple[TrialRecord, ...]:
-    """One trial of each treatment: the middle one of its used trials by the main response (the lower of two middles).
-
-    `used` maps (trial id, attempt) of the used trials to their value.
-    """
-    groups: dict[tuple[tuple[str, Level], ...], list[TrialRecord]] = {}
-    for record in records:
-        if (record.id, record.attempt) in used and not record.control:
-            groups.setdefault(tuple(sorted(record.treatment.items())), []).append(record)
-    return tuple(
-        sorted(group, key=lambda record: (used[record.id, record.attempt], record.begun_s))[(len(group) - 1) // 2]
-        for group in groups.values()
-    )
 
 
 def most_seconds(found: Sequence[Trace]) -> int:

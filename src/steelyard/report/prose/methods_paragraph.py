@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Final
 
 import steelyard
+from steelyard.reading.report_input import ReportInput
 from steelyard.report.basics.format import count, listed
-from steelyard.report.page import PageInput
 from steelyard.report.prose import method_and_facts
 
 MACHINE: Final = {
@@ -19,7 +19,7 @@ MACHINE: Final = {
 LINE: Final = 100
 
 
-def paragraph(made_of: PageInput) -> str:
+def paragraph(made_of: ReportInput) -> str:
     """The whole text: paragraphs of lines of at most 100 characters, ready for a methods section."""
     found = [
         *method_and_facts.method(made_of.study, made_of.plan, made_of.records, made_of.results),
@@ -42,13 +42,13 @@ def _hardware(facts: Mapping[str, Mapping[str, str]]) -> str:
     return f"Hardware and kernel, as the nodes report them: {'; '.join(told)}." if told else ""
 
 
-def _settings(made_of: PageInput) -> str:
+def _settings(made_of: ReportInput) -> str:
     asked = method_and_facts.asked(made_of.study)
     told = "; ".join(f"{fact.name} = {fact.value}" for fact in asked)
     return f"Settings that differ from the laboratory's defaults: {told}." if asked else ""
 
 
-def _artefacts(made_of: PageInput) -> str:
+def _artefacts(made_of: ReportInput) -> str:
     sealed = sum(bool(record.checksums) for record in made_of.records)
     return (
         f"The order was drawn with seed {made_of.study.design.seed}; each trial's operations were drawn with a seed "

@@ -7,10 +7,11 @@ from statistics import median
 
 from steelyard.analysis.findings import PartMean, Steady
 from steelyard.analysis.results import LABELS, label
+from steelyard.reading.node_traces import Trace
 from steelyard.reading.time_courses import MARKS, Curve
 from steelyard.report.basics.format import NONE, number, with_interval
 from steelyard.report.data.presentation import View
-from steelyard.report.data.traces import RESOURCES, Trace, usage
+from steelyard.report.data.traces import RESOURCES, usage
 from steelyard.report.tables.generic import Cell, Column, Table
 
 STATES = ("steady", "warm-up", "drifting", "none")

@@ -12,6 +12,7 @@ import pytest
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
+from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.report.basics import theme, zoom
 from steelyard.report.data import traces
 from steelyard.report.data.presentation import Figure, view
@@ -41,7 +42,7 @@ def found() -> dict[str, Figure]:
     results = analyse(records, study, seed=1)
     made = catalogue.of_results(results, records)
     record = next(record for record in records if record.treatment["nodes"] == 3 and record.verdict.outcome == "valid")
-    trace = traces.figure(traces.Trace(record, synthetic.samples(record)))
+    trace = traces.figure(Trace(record, synthetic.samples(record)))
     assert trace is not None
     return {**made, trace.name: trace}
 
@@ -167,7 +168,7 @@ def test_the_middle_trial_is_chosen() -> None:
     records = synthetic.records(study, faults=False)
     results = analyse(records, study, seed=1)
     used = {(point.trial_id, point.attempt): point.value for point in results.points if point.used}
-    shown = traces.chosen(records, used)
+    shown = median_trials(records, used)
     assert len(shown) == 8
     for record in shown:
         values = sorted(used[one.id, one.attempt] for one in records if one.treatment == record.treatment)

@@ -1,0 +1,240 @@
+"""Comparison of two sides: two stores, or two treatments of one; what changed, how sure that is, what else differs."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.analysis import apart, noise
+from steelyard.analysis.analyse import frame_of
+from steelyard.analysis.apart import Difference
+from steelyard.analysis.frame import RESPONSES
+from steelyard.analysis.results import label
+from steelyard.analysis.sides import Contrast, Pairing, Side, contrasts, pair
+from steelyard.model.errors import StudyError
+from steelyard.model.study import Level, Study
+from steelyard.model.trial import TrialRecord
+from steelyard.reading.report_input import sealed_trials
+from steelyard.store.read import Store, open_store
+
+SHORT = {"throughput": "throughput_per_s", "time": "execution_time_ms", "execution_time": "execution_time_ms",
+         "p99": "response_ms_p99", "p95": "response_ms_p95", "p50": "response_ms_p50"}  # fmt: skip
+"""Short names of responses that a command line may use."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A store with what was read of it."""
+
+    store: Store
+    study: Study
+    records: tuple[TrialRecord, ...]
+
+    @property
+    def folder(self) -> Path:
+        """The study's folder, without links: two of one folder are the same store."""
+        return self.store.folder.resolve()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Side a against side b, cell by cell."""
+
+    a: Side
+    b: Side
+    response: str
+    margin_percent: float | None
+    contrasts: tuple[Contrast, ...]
+    """One per cell that both sides have."""
+    differences: tuple[Difference, ...]
+    """What differs between the sides: what was asked for, and settings, versions, machines, time."""
+    floors: tuple[noise.Floors, noise.Floors]
+    """The noise floor of each side."""
+    floor_sentences: tuple[str, ...]
+    missing: tuple[str, ...]
+    """Cells that only one side has, and trials that are in both stores."""
+    designs: tuple[str, ...]
+    """`10 randomised blocks, seed 7`, of each study."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes the sides incomparable, in sentences."""
+        return tuple(apart.warnings(self.differences))
+
+
+def opened(path: str | Path) -> Opened:
+    """A store with its trials. Raises StoreError if it has none."""
+    store = open_store(Path(path))
+    return Opened(store, store.study, sealed_trials(store))
+
+
+def compare(
+    first: Opened,
+    second: Opened,
+    *,
+    a: Mapping[str, Level] | Sequence[str] = (),
+    b: Mapping[str, Level] | Sequence[str] = (),
+    response: str | None = None,
+    margin_percent: float | None = None,
+) -> Comparison:
+    """Compare `first` with `second`, which may be the same store.
+
+    `a`, `b`: levels that choose the trials of each side, as a mapping or as texts `nodes=1`. `response`: the study's
+    own where None. `margin_percent`: changes that are counted as equivalent; the study's own where None. Raises
+    StudyError for what cannot be compared.
+    """
+    if margin_percent is None:
+        margin_percent = first.study.analysis.equivalence_margin_percent
+    side_a, side_b = _sides(first, second, _texts(a), _texts(b))
+    name = response_named(response, first.study)
+    pairing = pair(side_a, side_b)
+    confidence = first.study.analysis.confidence
+    floors = _floors(first, side_a, confidence), _floors(second, side_b, confidence)
+    compared = contrasts(side_a, side_b, pairing, name, confidence, margin_percent, floors)
+    if not compared:
+        raise StudyError(
+            f"no cell has valid trials with a value of {name} on both sides, and one other than 0 on side a",
+            "`steelyard status STORE` says what became of the trials; a change from 0 has no ratio",
+        )
+    sentences = dict.fromkeys(
+        f"{opened.study.study.name}: {_floor_sentence(opened, side, name, floor)}"
+        for opened, side, floor in ((first, side_a, floors[0]), (second, side_b, floors[1]))
+    )
+    return Comparison(
+        a=side_a,
+        b=side_b,
+        response=name,
+        margin_percent=margin_percent,
+        contrasts=tuple(compared),
+        differences=_differences(first, second, compared),
+        floors=floors,
+        floor_sentences=tuple(sentences),
+        missing=tuple(_missing(first, second, side_a, side_b, pairing)),
+        designs=tuple(_designs(first, second, side_a, side_b)),
+    )
+
+
+def levels(texts: Sequence[str], factors: Mapping[str, Sequence[Level]], option: str) -> dict[str, Level]:
+    """`nodes=1` or `nodes=1,workload=ycsb-a`, repeated as often as wanted. Raises StudyError with what there is."""
+    chosen: dict[str, Level] = {}
+    for text in (part for repeated in texts for part in repeated.split(",")):
+        name, equals, wanted = text.partition("=")
+        name, wanted = name.strip(), wanted.strip()
+        if not equals:
+            raise StudyError(f"{option} {text}", f"FACTOR=LEVEL, such as {option} nodes=3", key=option, read=text)
+        if name not in factors:
+            near = difflib.get_close_matches(name, factors, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise StudyError(f"{option} {text}: no such factor", f"{hint}there are: {', '.join(factors)}", key=option)
+        level = next((known for known in factors[name] if str(known).casefold() == wanted.casefold()), None)
+        if level is None:
+            known = ", ".join(str(known) for known in factors[name])
+            raise StudyError(f"{option} {text}: no such level", f"{name} has: {known}", key=option, read=wanted)
+        if chosen.setdefault(name, level) != level:
+            raise StudyError(f"{option} {text}: {name} is {chosen[name]} already", "one level of a factor", key=option)
+    return chosen
+
+
+def response_named(name: str | None, study: Study) -> str:
+    """The full name of a response; the study's own where None. Raises StudyError with all names."""
+    if name is None:
+        return study.analysis.response
+    full = SHORT.get(name, name)
+    if full in RESPONSES:
+        return full
+    near = difflib.get_close_matches(name, [*RESPONSES, *SHORT], n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise StudyError(f"--metric {name}: no such response", f"{hint}there are: {', '.join(RESPONSES)}", key="--metric")
+
+
+def _texts(chosen: Mapping[str, Level] | Sequence[str]) -> Sequence[str]:
+    if isinstance(chosen, Mapping):
+        return [f"{name}={level}" for name, level in chosen.items()]
+    return chosen
+
+
+def _missing(first: Opened, second: Opened, a: Side, b: Side, pairing: Pairing) -> list[str]:
+    """Cells that only one side has, and a remark where stores were copied or merged: a trial is no second measurement
+    of itself."""
+    missing = [f"only {a.name} has {label(cell)}" for cell in pairing.only_a]
+    missing += [f"only {b.name} has {label(cell)}" for cell in pairing.only_b]
+    if first.folder != second.folder:
+        keys = ({(record.id, record.attempt, record.begun_s) for record in side.records} for side in (first, second))
+        same = len(next(keys) & next(keys))
+        what = "trial is" if same == 1 else "trials are"
+        if same:
+            missing.append(f"{same} {what} in both stores and counted as independent: they cannot differ")
+    return missing
+
+
+def _floors(opened: Opened, side: Side, confidence: float) -> noise.Floors:
+    return noise.floors_of(side.frame, opened.store.noise_floor(opened.records), confidence, opened.study)
+
+
+def _floor_sentence(opened: Opened, side: Side, response: str, floors: noise.Floors) -> str:
+    differing = noise.settings_unlike(opened.records, floors)
+    return noise.noise_floor(side.frame, response, floors, opened.study, differing).sentence
+
+
+def _designs(first: Opened, second: Opened, a: Side, b: Side) -> list[str]:
+    designs = []
+    for opened, side in ((first, a), (second, b)):
+        blocks, design = side.frame.data["block"].n_unique(), opened.study.design
+        order = "randomised" if design.order == "blocks" else "published-order"
+        designs.append(f"{blocks} {order} block{'' if blocks == 1 else 's'}, seed {design.seed}")
+    return list(dict.fromkeys(designs))
+
+
+def _sides(first: Opened, second: Opened, texts_a: Sequence[str], texts_b: Sequence[str]) -> tuple[Side, Side]:
+    """Both sides with names that tell them apart. Raises StudyError where both are the same trials."""
+    frame_a = frame_of(first.records, first.study)
+    alone = first.folder == second.folder
+    frame_b = frame_a if alone else frame_of(second.records, second.study)
+    names = dict.fromkeys([*frame_a.names, *frame_b.names])
+    fixed_a = levels(texts_a, frame_a.factors, "--a")
+    fixed_b = levels(texts_b, frame_b.factors, "--b")
+    if alone and (fixed_a == fixed_b or not fixed_a or not fixed_b):
+        several = {name: known for name, known in frame_a.factors.items() if len(known) > 1}
+        name, known = next(iter(several.items()), (next(iter(names), "FACTOR"), ()))
+        listed = "; ".join(f"{name}: {', '.join(str(level) for level in known)}" for name, known in several.items())
+        ends = (known[0], known[-1]) if known else ("LEVEL", "LEVEL")
+        raise StudyError(
+            "both sides are the same trials: say which treatment is which",
+            f"such as --a {name}={ends[0]} --b {name}={ends[1]}; factors: {listed or 'none varies'}",
+        )
+    if alone:
+        return Side(label(fixed_a), frame_a, fixed_a), Side(label(fixed_b), frame_a, fixed_b)
+    called = [_called(opened, fixed) for opened, fixed in ((first, fixed_a), (second, fixed_b))]
+    folders = [first.folder, second.folder]
+    if called[0] == called[1]:
+        called = ["/".join(folder.parts[-2:]) for folder in folders]
+    if called[0] == called[1]:
+        called = [str(folder) for folder in folders]
+    return Side(called[0], frame_a, fixed_a), Side(called[1], frame_b, fixed_b)
+
+
+def _called(opened: Opened, fixed: dict[str, Level]) -> str:
+    return opened.study.study.name + (f" ({label(fixed)})" if fixed else "")
+
+
+def _differences(first: Opened, second: Opened, compared: Sequence[Contrast]) -> tuple[Difference, ...]:
+    asked = {
+        name
+        for contrast in compared
+        for name in {**contrast.a, **contrast.b}
+        if contrast.a.get(name) != contrast.b.get(name)
+    }
+    sides = []
+    for opened, treatments in (
+        (first, [contrast.a for contrast in compared]),
+        (second, [contrast.b for contrast in compared]),
+    ):
+        records = [
+            record for record in opened.records if record.verdict.outcome == "valid" and record.treatment in treatments
+        ]
+        starts = {record.start: record for record in reversed(records)}
+        sides.append((records, [opened.store.facts(record) for record in starts.values()]))
+    (records_a, facts_a), (records_b, facts_b) = sides
+    return apart.apart(records_a, records_b, facts_a, facts_b, asked)

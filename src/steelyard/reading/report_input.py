@@ -1,0 +1,152 @@
+"""Report input: everything that the page and its exports are made of, read and analysed in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from steelyard.analysis.analyse import analyse
+from steelyard.analysis.results import Results
+from steelyard.analysis.tables import tables
+from steelyard.model.errors import StoreError
+from steelyard.model.plan import Plan
+from steelyard.model.study import Level, Study
+from steelyard.model.trial import TrialRecord
+from steelyard.reading import time_courses
+from steelyard.reading.node_traces import Trace, median_trials
+from steelyard.reading.seconds import within_trials
+from steelyard.reading.time_courses import Curve, Timeline
+from steelyard.store.read import Store
+
+MOST_TIMELINES = 60
+"""Trials whose intervals are read for the page; the page may have room for fewer."""
+Attempt = tuple[str, int]
+"""Trial's id and attempt."""
+
+
+@dataclass(frozen=True)
+class ReportInput:
+    """What a report is made of. Plain values and frames; the report never opens a store."""
+
+    study: Study
+    results: Results
+    records: Sequence[TrialRecord]
+    """Every sealed attempt, in order of time."""
+    plan: Plan | None = None
+    traces: Sequence[Trace] = ()
+    """Samples of the trials whose nodes are drawn: one per treatment."""
+    timelines: Sequence[Timeline] = ()
+    """Trials over time: the median trial of each treatment, then others that the reader may choose."""
+    too_short: Sequence[Attempt] = ()
+    """Trials that were looked at and have too few intervals for a course."""
+    curves: Sequence[Curve] = ()
+    """Percentile curves of the treatments."""
+    facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Node or `machine` or `system:<node>` to its facts."""
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    """Every table of the results by its name, as `report --json` and the exports give it."""
+    made_s: float | None = None
+    """When the page is made, seconds since the epoch; None leaves it out, so that equal stores give equal pages."""
+
+
+def sealed_trials(store: Store) -> tuple[TrialRecord, ...]:
+    """Every sealed attempt of a store, in order of time. Raises StoreError if there is none."""
+    records = store.trials()
+    if not records:
+        raise StoreError(
+            f"{store.folder} has no sealed trial yet",
+            "wait for the first trial, or run the study",
+            path=str(store.folder),
+        )
+    return records
+
+
+def results_of(store: Store, records: Sequence[TrialRecord]) -> Results:
+    """All results of a store's trials: across trials, and of the seconds within them."""
+    study = store.study
+    floor = store.noise_floor(records)
+    across = analyse(records, study, seed=study.design.seed, floor=floor, plan=store.plan)
+    return within_trials(store, across, records)
+
+
+def report_input(
+    store: Store,
+    *,
+    courses: bool = True,
+    records: Sequence[TrialRecord] | None = None,
+    results: Results | None = None,
+) -> ReportInput:
+    """Read a store and analyse it.
+
+    Samples and facts are read only of the trials that the page shows; without `courses` nothing is read of what
+    happened within trials. `records` and `results` spare a caller who has them a second reading. Raises StoreError if
+    the store has no sealed trial.
+    """
+    records = sealed_trials(store) if records is None else records
+    results = results_of(store, records) if results is None else results
+    used = {(point.trial_id, point.attempt): point.value for point in results.points if point.used}
+    shown = median_trials(records, used)
+    samples = {(record.id, record.attempt): store.samples(record) for record in shown}
+    lines, too_short = _timelines(store, records, used, samples) if courses else ((), ())
+    largest = max(shown or records, key=lambda record: len(store.facts(record)))
+    return ReportInput(
+        study=store.study,
+        plan=store.plan,
+        results=results,
+        records=records,
+        traces=tuple(
+            Trace(record, samples[record.id, record.attempt], _databases(store.facts(record))) for record in shown
+        ),
+        timelines=lines,
+        too_short=too_short,
+        curves=_curves(store, records, used) if courses else (),
+        facts=store.facts(largest),
+        tables=tables(results),
+    )
+
+
+def _timelines(
+    store: Store, records: Sequence[TrialRecord], used: Mapping[Attempt, float], samples: Mapping[Attempt, pl.DataFrame]
+) -> tuple[tuple[Timeline, ...], tuple[Attempt, ...]]:
+    """The courses of the picked trials, with a strip per node where `samples` has its readings; and the attempts among
+    them that are too short to have a course."""
+    journal = store.events()
+    drawn: list[Timeline] = []
+    short: list[Attempt] = []
+    for record in time_courses.picked(records, used, most=MOST_TIMELINES):
+        key = (record.id, record.attempt)
+        course = time_courses.timeline(
+            record,
+            store.intervals(record),
+            journal=journal,
+            value=used.get(key),
+            middle=key in samples,
+            samples=samples.get(key),
+        )
+        if course is None:
+            short.append(key)
+        else:
+            drawn.append(course)
+    return tuple(drawn), tuple(short)
+
+
+def _curves(store: Store, records: Sequence[TrialRecord], used: Mapping[Attempt, float]) -> tuple[Curve, ...]:
+    """Response and service time of each treatment, from the merged histograms of its used trials."""
+    groups: dict[tuple[tuple[str, Level], ...], list[TrialRecord]] = {}
+    for record in records:
+        if (record.id, record.attempt) in used and not record.control:
+            groups.setdefault(tuple(sorted(record.treatment.items())), []).append(record)
+    curves = []
+    for treatment, group in groups.items():
+        merged = store.histograms(group, time_courses.measured(group[0]))
+        for measure in ("response", "service"):
+            histogram = merged.filter(merged["measure"] == measure)
+            curves.append(time_courses.curve(dict(treatment), measure, histogram, trials=len(group)))
+    return tuple(curve for curve in curves if curve is not None)
+
+
+def _databases(facts: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
+    """The nodes that the system has facts about."""
+    return tuple(name.removeprefix("system:") for name in facts if name.startswith("system:"))
