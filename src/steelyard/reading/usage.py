@@ -33,7 +33,7 @@ def _use(store: Store, study: Study, record: TrialRecord, *, asked: bool, reads:
     nodes = int(site["nodes"]) + (int(site["load_nodes"]) if study.cost.count_load_nodes else 0)
     if not reads:
         return Use(nodes=nodes)
-    samples = _measured(store.samples(record), record)
+    samples = measured_samples(store.samples(record), record)
     facts = store.facts(record)
     counted = {name.removeprefix(DATABASE) for name in facts if name.startswith(DATABASE)}
     if study.cost.count_load_nodes:
@@ -42,7 +42,7 @@ def _use(store: Store, study: Study, record: TrialRecord, *, asked: bool, reads:
     return Use(nodes=nodes, busy=_busy(samples, sorted(counted), facts), measured_watts=watts, why_not=why)
 
 
-def _measured(samples: pl.DataFrame, record: TrialRecord) -> pl.DataFrame:
+def measured_samples(samples: pl.DataFrame, record: TrialRecord) -> pl.DataFrame:
     """Samples of the measured phase: a reading at t speaks of the interval that ends at t."""
     times = [one for one in record.phases if one.phase == Phase.MEASURE]
     warm = [one.left_s for one in record.phases if one.phase == Phase.WARM_UP and one.left_s is not None]

@@ -23,9 +23,9 @@ def test_only_the_measured_phase_counts() -> None:
         PhaseTime(phase=Phase.MEASURE, entered_s=10.0, left_s=20.0),
     )
     found = samples(*(("n1", float(t), "x", float(t)) for t in range(8, 24)))
-    kept = usage._measured(found, record(1.0).model_copy(update={"phases": phases}))
+    kept = usage.measured_samples(found, record(1.0).model_copy(update={"phases": phases}))
     assert kept["t_s"].to_list() == [16, 17, 18, 19, 20, 21]
-    assert usage._measured(found, record(1.0)).is_empty()
+    assert usage.measured_samples(found, record(1.0)).is_empty()
 
 
 def test_the_share_of_busy_cores() -> None:

@@ -1,0 +1,40 @@
+"""Use of nodes: what the probes read on each node while a trial was measured, as one row per node and metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from steelyard.model.trial import TrialRecord
+from steelyard.reading.usage import DATABASE, measured_samples
+from steelyard.store.read import Store
+
+SCHEMA = {
+    "trial_id": pl.String(),
+    "attempt": pl.Int64(),
+    "node": pl.String(),
+    "role": pl.String(),
+    "metric": pl.String(),
+    "readings": pl.Int64(),
+    "mean": pl.Float64(),
+    "max": pl.Float64(),
+}
+
+
+def usage_of(store: Store, records: Sequence[TrialRecord]) -> pl.DataFrame:
+    """Mean and greatest reading of each metric on each node over the measured phases of these trials, without their
+    warm-up: the columns of `SCHEMA`, by trial, node and metric. A trial without samples has no rows."""
+    frames = [pl.DataFrame(schema=SCHEMA)]
+    for record in records:
+        samples = measured_samples(store.samples(record), record)
+        if samples.is_empty():
+            continue
+        databases = [name.removeprefix(DATABASE) for name in store.facts(record) if name.startswith(DATABASE)]
+        role = pl.when(pl.col("node").is_in(databases)).then(pl.lit("database")).otherwise(pl.lit("load"))
+        used = samples.group_by("node", "metric").agg(
+            readings=pl.len().cast(pl.Int64), mean=pl.col("value").mean(), max=pl.col("value").max()
+        )
+        named = used.with_columns(trial_id=pl.lit(record.id), attempt=pl.lit(record.attempt, pl.Int64), role=role)
+        frames.append(named.select(list(SCHEMA)).sort("node", "metric"))
+    return pl.concat(frames)

@@ -1,0 +1,146 @@
+"""A store as it is read: trials, estimates, percentiles, courses within trials, use of nodes, comparisons.
+
+Every frame is a polars `DataFrame`. Nothing is computed before it is asked for, and nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from steelyard.analysis.analyse import frame_of
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.results import Results
+from steelyard.analysis.tables import columns, tables
+from steelyard.model.plan import Plan
+from steelyard.model.study import Level, Study
+from steelyard.model.trial import TrialRecord
+from steelyard.reading.comparison import Comparison, Opened, compare, opened
+from steelyard.reading.node_usage import usage_of
+from steelyard.reading.report_input import ReportInput, report_input, results_of
+from steelyard.reading.seconds import series
+
+COURSE_COLUMNS = ("trial_id", "attempt", "second", "response_ms_mean", "throughput_per_s")
+
+
+def read(path: str | Path) -> Reading:
+    """A `Reading` of the study's folder at `path`, or of the only one in it.
+
+    Raises StoreError if there is none, if it has no sealed trial yet, or if a file in it is damaged.
+    """
+    return Reading(opened(path))
+
+
+class Reading:
+    """One store, read once. Trials that are sealed later are not seen: read again."""
+
+    def __init__(self, source: Opened) -> None:
+        self._source = source
+
+    def __repr__(self) -> str:
+        return f"Reading({self.study.study.name!r}, {len(self.records)} sealed attempts, {self._source.store.folder})"
+
+    @property
+    def study(self) -> Study:
+        """The study as it was last run."""
+        return self._source.study
+
+    @cached_property
+    def plan(self) -> Plan | None:
+        """The plan; None in a store that has none."""
+        return self._source.store.plan
+
+    @property
+    def records(self) -> tuple[TrialRecord, ...]:
+        """Every sealed attempt as `trial.json` has it, in order of time."""
+        return self._source.records
+
+    @cached_property
+    def frame(self) -> TrialFrame:
+        """The trial frame: what every function of `steelyard.analysis` takes."""
+        return frame_of(self.records, self.study)
+
+    @property
+    def trials(self) -> pl.DataFrame:
+        """One row per attempt: id, block, start, outcome, a column per factor, a column per response (units are the
+        last word of their names), `used` (valid and past the warm-up trials)."""
+        return self.frame.data
+
+    @cached_property
+    def results(self) -> Results:
+        """Everything that the analysis says, as typed values: what the report shows."""
+        return results_of(self._source.store, self.records)
+
+    @cached_property
+    def tables(self) -> Mapping[str, pl.DataFrame]:
+        """Every table of the report by its name, as `report --json` and `--tables` give it."""
+        return tables(self.results)
+
+    @cached_property
+    def meanings(self) -> Mapping[str, Mapping[str, str]]:
+        """For each table and column: what it means, with its unit."""
+        return columns(self.results)
+
+    @property
+    def estimates(self) -> pl.DataFrame:
+        """One row per treatment and response: mean, median, quartiles and spread over trials and over starts, with
+        intervals, n and method."""
+        return self.tables["summary"]
+
+    @property
+    def percentiles(self) -> pl.DataFrame:
+        """One row per used trial and percentile of its response time, ms, with the interval that its count supports."""
+        return self.tables["percentile"]
+
+    @cached_property
+    def courses(self) -> pl.DataFrame:
+        """One row per second of the measured phases of each used trial: `trial_id`, `attempt`, `second` (from 0),
+        `response_ms_mean`, `throughput_per_s`; seconds in which nothing was answered are no rows."""
+        used = {(str(row[0]), int(row[1])) for row in self.trials.filter("used").select("trial_id", "attempt").rows()}
+        groups: dict[str, list[TrialRecord]] = {}
+        for record in self.records:
+            if (record.id, record.attempt) in used:
+                groups.setdefault(repr(sorted(record.treatment.items())), []).append(record)
+        frames = [frame for group in groups.values() for frame in series(self._source.store, group)]
+        if not frames:
+            return pl.DataFrame(schema=dict.fromkeys(COURSE_COLUMNS, pl.Float64))
+        attempts = pl.col("trial").str.splitn("|", 2)
+        whole = pl.concat(frames).with_columns(pl.col("trial").str.replace(r"\.(\d+)$", "|$1"))
+        named = whole.with_columns(
+            trial_id=attempts.struct.field("field_0"),
+            attempt=attempts.struct.field("field_1").cast(pl.Int64),
+            second=pl.col("place").cast(pl.Int64),
+        )
+        return named.select(COURSE_COLUMNS)
+
+    @cached_property
+    def usage(self) -> pl.DataFrame:
+        """One row per used trial, node and metric: `trial_id`, `attempt`, `node`, `role` (database or load), `metric`,
+        `readings`, and `mean` and `max` over the measured phases without the warm-up, in the metric's unit."""
+        used = self.trials.filter("used").select("trial_id", "attempt").rows()
+        keys = {(str(trial), int(attempt)) for trial, attempt in used}
+        return usage_of(self._source.store, [record for record in self.records if (record.id, record.attempt) in keys])
+
+    def compare(
+        self,
+        other: Reading | None = None,
+        *,
+        a: Mapping[str, Level] | Sequence[str] = (),
+        b: Mapping[str, Level] | Sequence[str] = (),
+        response: str | None = None,
+        margin_percent: float | None = None,
+    ) -> Comparison:
+        """This store against another, or two treatments of this one: `reading.compare(a={"nodes": 1}, b={"nodes": 3})`.
+
+        See `steelyard.reading.comparison.compare`. Raises StudyError for what cannot be compared.
+        """
+        second = self._source if other is None else other._source
+        return compare(self._source, second, a=a, b=b, response=response, margin_percent=margin_percent)
+
+    def report_input(self, *, courses: bool = True) -> ReportInput:
+        """What the page and its exports are made of; without `courses` nothing is read of what happened within
+        trials."""
+        return report_input(self._source.store, courses=courses, records=self.records, results=self.results)
