@@ -1,0 +1,80 @@
+"""Complete settings of a trial: typed where both halves know the field, as they were written everywhere else.
+
+The text that was written stays whole, because a trial's id hashes it: a plug-in's own settings, and settings of other
+versions, pass through unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from pydantic import ConfigDict, RootModel
+
+from steelyard.model.load import Load
+from steelyard.model.study import Choice, Data, Level, SiteChoice
+
+
+class TrialSettings(RootModel[dict[str, Any]]):
+    """Settings of one trial by section: site, system, workload, load, data."""
+
+    model_config = ConfigDict(frozen=True)
+
+    @cached_property
+    def site(self) -> SiteChoice:
+        """The site, its nodes and its own settings."""
+        return SiteChoice.model_validate(self._section("site"))
+
+    @cached_property
+    def system(self) -> Choice:
+        """The system under test and its own settings."""
+        return Choice.model_validate(self._section("system"))
+
+    @cached_property
+    def workload(self) -> Choice:
+        """The workload and its own settings."""
+        return Choice.model_validate(self._section("workload"))
+
+    @cached_property
+    def load(self) -> Load:
+        """The load that is offered. Raises pydantic's ValidationError if another version wrote what this one refuses."""
+        return Load.model_validate(self._section("load"))
+
+    @cached_property
+    def data(self) -> Data:
+        """The data state that the trial starts from."""
+        return Data.model_validate(self._section("data"))
+
+    @property
+    def engine(self) -> str:
+        """Name of the engine; readable also where the load as a whole is not."""
+        return str(self._section("load").get("engine", "agent"))
+
+    def part(self, *sections: str) -> dict[str, Any]:
+        """Some sections as they were written, for a canonical text of them."""
+        return {section: self.root[section] for section in sections}
+
+    def at(self, name: str) -> Level | None:
+        """The level of a field by its dotted name, such as `system.heap_mb`; None where it is not set."""
+        table: Any = self.root
+        for key in name.split("."):
+            if not isinstance(table, Mapping) or key not in table:
+                return None
+            table = table[key]
+        return table if isinstance(table, str | int | float | bool) else None
+
+    def leaves(self) -> Iterator[tuple[str, Any]]:
+        """Every field by its dotted name, in the order in which it was written; lists are leaves."""
+        yield from _leaves(self.root, "")
+
+    def _section(self, name: str) -> dict[str, Any]:
+        return dict(self.root.get(name) or {})
+
+
+def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
