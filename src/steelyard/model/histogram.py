@@ -1,8 +1,10 @@
 """Histograms as tables of occupied buckets: merged by adding counts, never by averaging percentiles.
 
 A bucket is `(low_ns, high_ns, count)` with both bounds inclusive. Buckets of one instrument have the same bounds
-wherever they
-occur, so the key of a merge is the lower bound.
+wherever they occur, so the key of a merge is the lower bound.
+
+Every quantile of ours is made here, of buckets as tuples (`quantile_bucket`), or in `histogram_frames`, of buckets as
+rows; a test holds the two together.
 """
 
 from __future__ import annotations
@@ -26,16 +28,22 @@ def total(buckets: Iterable[Sequence[int]]) -> int:
     return sum(count for _, _, count in buckets)
 
 
-def quantile_ns(buckets: Sequence[Bucket], q: float) -> float | None:
-    """The smallest recorded value such that at least a share `q` of the values is not above it (middle of its bucket).
-    None when empty. `buckets` in order of value."""
+def quantile_bucket(buckets: Sequence[Bucket], q: float) -> Bucket | None:
+    """The bucket of the smallest recorded value such that at least a share `q` of the values is not above it. None when
+    empty. `buckets` in order of value."""
     wanted = q * total(buckets)
     seen = 0
     for low, high, count in buckets:
         seen += count
         if seen >= wanted and count:
-            return (low + high) / 2
+            return low, high, count
     return None
+
+
+def quantile_ns(buckets: Sequence[Bucket], q: float) -> float | None:
+    """The quantile as the middle of its bucket; None when empty."""
+    bucket = quantile_bucket(buckets, q)
+    return None if bucket is None else (bucket[0] + bucket[1]) / 2
 
 
 def mean_ns(buckets: Sequence[Bucket]) -> float | None:

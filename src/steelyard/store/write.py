@@ -28,6 +28,7 @@ from steelyard.model.secret import Concealer
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
+from steelyard.wire.record import Interval
 
 HASH_CHUNK_BYTES = 1 << 20
 
@@ -94,14 +95,14 @@ class TrialDraft:
         told = self._conceal.tree(list(links))
         (self.folder / layout.LINKS_JSON).write_text(json.dumps(told, indent=1), encoding="utf-8")
 
-    def intervals(self, node: str, records: Iterable[Mapping[str, Any]]) -> None:
-        """Interval records of one load node, as they came off the wire."""
+    def intervals(self, node: str, intervals: Iterable[Interval]) -> None:
+        """Intervals of one load node, as they came off the wire."""
         columns: dict[str, list[Any]] = {name: [] for name in layout.INTERVAL_SCHEMA}
-        for record in records:
-            for counts in record["counts"]:
-                for low, high, count in counts["buckets"]:
-                    row = (record["phase"], record["t_s"], record["seconds"], counts["operation"])
-                    values = (*row, counts["outcome"], counts["measure"], low, high, count)
+        for interval in intervals:
+            for counts in interval.counts:
+                for low, high, count in counts.buckets:
+                    row = (interval.phase, interval.t_s, interval.seconds, counts.operation)
+                    values = (*row, counts.outcome, counts.measure, low, high, count)
                     for column, value in zip(columns.values(), values, strict=True):
                         column.append(value)
         frame = pl.DataFrame(columns, schema=layout.INTERVAL_SCHEMA)

@@ -1,4 +1,4 @@
-"""Histograms of an engine by operation, outcome and measure; those of several intervals are merged by adding buckets."""
+"""Histograms by operation, outcome and measure; those of several intervals are merged by adding buckets."""
 
 from __future__ import annotations
 
