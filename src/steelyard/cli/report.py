@@ -11,6 +11,7 @@ from rich.console import Console
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.tables import columns, tables
 from steelyard.model.errors import StoreError, StudyError
+from steelyard.model.facts import of_systems
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reading import time_courses
@@ -101,7 +102,8 @@ def gather(store: Store, *, courses: bool = True) -> PageInput:
         results=results,
         records=records,
         traces=tuple(
-            Trace(record, samples[record.id, record.attempt], _databases(store.facts(record))) for record in shown
+            Trace(record, samples[record.id, record.attempt], tuple(of_systems(store.facts(record))))
+            for record in shown
         ),
         timelines=lines,
         too_short=too_short,
@@ -149,11 +151,6 @@ def _curves(store: Store, records: Sequence[TrialRecord], used: Mapping[Attempt,
             histogram = merged.filter(merged["measure"] == measure)
             found.append(time_courses.curve(dict(treatment), measure, histogram, trials=len(group)))
     return tuple(one for one in found if one is not None)
-
-
-def _databases(facts: dict[str, dict[str, str]]) -> tuple[str, ...]:
-    """The nodes that the system has facts about."""
-    return tuple(name.removeprefix("system:") for name in facts if name.startswith("system:"))
 
 
 def _figures(page_input: PageInput) -> dict[str, Figure]:

@@ -9,7 +9,9 @@ rows; a test holds the two together.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 Bucket = tuple[int, int, int]
 
@@ -31,13 +33,17 @@ def total(buckets: Iterable[Sequence[int]]) -> int:
 def quantile_bucket(buckets: Sequence[Bucket], q: float) -> Bucket | None:
     """The bucket of the smallest recorded value such that at least a share `q` of the values is not above it. None when
     empty. `buckets` in order of value."""
-    wanted = q * total(buckets)
-    seen = 0
-    for low, high, count in buckets:
-        seen += count
-        if seen >= wanted and count:
-            return low, high, count
-    return None
+    return quantile_buckets(buckets, (q,))[0]
+
+
+def quantile_buckets(buckets: Sequence[Bucket], shares: Sequence[float]) -> list[Bucket | None]:
+    """The bucket of each of several quantiles, as `quantile_bucket`."""
+    seen = list(accumulate(count for _, _, count in buckets))
+    if not seen or not seen[-1]:
+        return [None] * len(shares)
+    # Of nothing wanted, the first value.
+    places = (bisect_left(seen, q * seen[-1] or 1) for q in shares)
+    return [buckets[place] if place < len(buckets) else None for place in places]
 
 
 def quantile_ns(buckets: Sequence[Bucket], q: float) -> float | None:

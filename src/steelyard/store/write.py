@@ -85,8 +85,8 @@ class TrialDraft:
         (self.folder / layout.TRIAL_JSON).write_text(record.model_dump_json(indent=1), encoding="utf-8")
 
     def facts(self, name: str, facts: Mapping[str, str]) -> None:
-        """Facts of a node (`n1`), of a system on it (`system:n1`), or of the machine."""
-        path = self.folder / layout.FACTS / f"{name.replace(':', '.')}.json"
+        """Facts by name: of a node, or of the system on it, see `steelyard.model.facts`."""
+        path = self.folder / layout.FACTS / layout.facts_file(name)
         told = self._conceal.tree(dict(facts))
         path.write_text(json.dumps(told, indent=1, sort_keys=True), encoding="utf-8")
 
