@@ -20,6 +20,7 @@ from steelyard.node.folders import cache_folder
 from steelyard.store import Store
 from steelyard.system.cassandra import _cql
 from steelyard.testing.cluster import RunningCluster, running
+from steelyard.wire.record import Done, Record
 from steelyard.workload.stress import Settings, create
 from tests.e2e.laboratory import Laboratory
 
@@ -79,19 +80,23 @@ def reading(**settings: Any) -> Settings:
     return Settings(**{**every, **settings})
 
 
-async def driven(engine: str, made: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+async def driven(engine: str, made: Mapping[str, Any], folder: Path) -> Done:
     """Carry an order out through the seam; the record of its end."""
-    records: list[Mapping[str, Any]] = []
+    ends: list[Done] = []
     node = Node("l1", "load", "127.0.0.1", (), folder)
     create_engine = plugin.find("engine", engine).create
-    await create_engine().drive(made, [node], lambda name, record: records.append(record), DRIVE_TIMEOUT_S)
-    done = [dict(record) for record in records if record["record"] == "done"]
-    assert len(done) == 1
-    return done[0]
+
+    def take(_node: str, record: Record) -> None:
+        if isinstance(record, Done):
+            ends.append(record)
+
+    await create_engine().drive(made, [node], take, DRIVE_TIMEOUT_S)
+    (end,) = ends
+    return end
 
 
-def outcome(done: Mapping[str, Any]) -> tuple[int, int, dict[str, int]]:
-    return done["operations"], done["not_found"], done["errors_by_kind"]
+def outcome(done: Done) -> tuple[int, int, dict[str, int]]:
+    return done.operations, done.not_found, dict(done.errors_by_kind)
 
 
 async def both_ways(stress_tool: tool.Tool, tmp_path: Path) -> None:

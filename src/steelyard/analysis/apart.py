@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from steelyard.model.facts import of_machines, of_systems, role_of
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 
@@ -17,7 +18,6 @@ Facts = Mapping[str, Mapping[str, str]]
 
 PASSING = frozenset({"address", "network", "memory_available_mb", "setting initial_token", "seed", "peers"})
 """Facts that differ from start to start, or node to node, of the same thing, or follow from the number of nodes."""
-SYSTEM = "system:"
 _LEASE = re.compile(r"/nodes/[0-9a-f]{6,}/n\d+")
 _ADDRESSES = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[,; ]+(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?)*")
 LONGEST_TEXT = 60
@@ -95,10 +95,8 @@ def _facts(side: Sequence[Facts], *, system: bool) -> dict[str, set[str]]:
     """Facts by name over all nodes of a kind, without what changes from start to start."""
     found: dict[str, set[str]] = {}
     for facts in side:
-        for who, told in facts.items():
-            if who.startswith(SYSTEM) is not system:
-                continue
-            role = "" if system else "load node: " if who.startswith("l") else ""
+        for who, told in (of_systems(facts) if system else of_machines(facts)).items():
+            role = "load node: " if not system and role_of(who, facts) == "load" else ""
             for name, value in told.items():
                 if name not in PASSING and not name.startswith("departs:"):
                     plain = _ADDRESSES.sub("ADDRESS", _LEASE.sub("/nodes/NODE", value))

@@ -13,6 +13,7 @@ from steelyard.lab import progress
 from steelyard.lab.progress import TimeLeft
 from steelyard.model.sample import Sample
 from steelyard.model.trial import Phase, TrialRecord
+from steelyard.wire.record import Interval
 
 SPARK = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 24
@@ -59,7 +60,7 @@ class Board:
     """Of the stopping rule, after the last whole block."""
     rates: deque[float] = field(default_factory=lambda: deque(maxlen=SPARK_WIDTH))
     p99s_ms: deque[float] = field(default_factory=lambda: deque(maxlen=SPARK_WIDTH))
-    tick: Mapping[str, Any] | None = None
+    tick: Interval | None = None
     cells: dict[str, Cell] = field(default_factory=dict)
     nodes: dict[str, NodeState] = field(default_factory=dict)
     troubles: deque[progress.Trouble] = field(default_factory=lambda: deque(maxlen=RECENT_TROUBLES))
@@ -123,10 +124,10 @@ class Board:
         self.rates.clear()
         self.p99s_ms.clear()
 
-    def _tick(self, record: Mapping[str, Any]) -> None:
-        self.tick = record
-        self.rates.append(record["summary"]["rate_per_s"])
-        self.p99s_ms.append(record["summary"]["response_ms_p99"])
+    def _tick(self, interval: Interval) -> None:
+        self.tick = interval
+        self.rates.append(interval.summary.rate_per_s)
+        self.p99s_ms.append(interval.summary.response_ms_p99)
 
 
 def narrowing_words(cell: Narrowing) -> str:

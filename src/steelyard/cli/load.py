@@ -118,7 +118,7 @@ async def _create(
     await driving.cql(contacts, statements, tls=tls)
 
 
-Driven = tuple[driving.Outcome, load_output.Courses]
+Driven = tuple[driving.LoadResult, load_output.Courses]
 """What an order came to, and the course of each of its phases."""
 
 

@@ -70,12 +70,12 @@ def _load(board: Board) -> Text:
     if board.tick is None:
         text.append("-")
         return text
-    summary = board.tick["summary"]
-    text.append(f"{summary['rate_per_s']:,.0f} op/s {spark(board.rates)}   ")
-    text.append(f"p99 {summary['response_ms_p99']:.2f} ms response, {summary['service_ms_p99']:.2f} ms service ")
-    text.append(f"{spark(board.p99s_ms)}   generator {board.tick['cpu_fraction']:.0%} of a core")
-    if board.tick["errors"]:
-        text.append(f"   {board.tick['errors']} errors", style="bold red")
+    summary = board.tick.summary
+    text.append(f"{summary.rate_per_s:,.0f} op/s {spark(board.rates)}   ")
+    text.append(f"p99 {summary.response_ms_p99:.2f} ms response, {summary.service_ms_p99:.2f} ms service ")
+    text.append(f"{spark(board.p99s_ms)}   generator {board.tick.cpu_fraction:.0%} of a core")
+    if board.tick.errors:
+        text.append(f"   {board.tick.errors} errors", style="bold red")
     return text
 
 

@@ -13,25 +13,22 @@ import contextlib
 import os
 import signal
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from steelyard.engine import agent as engine
-from steelyard.engine.base import Record
-from steelyard.model import histogram
 from steelyard.model.errors import EngineError
-from steelyard.model.histogram import Bucket
+from steelyard.model.load import WARM_UP
+from steelyard.model.outcome import ANSWERED
 from steelyard.node import command
 from steelyard.node.base import Node
 from steelyard.node.tasks import together
 from steelyard.system.cassandra import _cql
+from steelyard.wire.record import Connected, Done, Interval, Record, nothing_done
+from steelyard.wire.tables import Histogram, Sums, Tables
 
-ANSWERED = ("ok", "not-found")
-"""Outcomes that are no errors; `not-applied` of a light-weight transaction is none either."""
-NO_ERRORS = (*ANSWERED, "not-applied")
-WARM_UP = "warm-up"
 SILENCE_LIMIT_S = 300.0
 """Longest time without a record: connecting, preparing and sending a line each take far less."""
 PLACES_PER_WORKER = 64
@@ -42,151 +39,27 @@ RATE_PER_WORKER = 50_000
 """Operations per second that are due for each thread at most: a fraction of what one can send."""
 USER_VARIABLE, PASSWORD_VARIABLE = "STEELYARD_CQL_USER", "STEELYARD_CQL_PASSWORD"
 
-Cell = tuple[str, str, str]
-"""Operation, outcome, measure."""
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """Occupied buckets in order of value. Times in nanoseconds; None where there is no value."""
-
-    buckets: tuple[Bucket, ...] = ()
-
-    @property
-    def n(self) -> int:
-        """Number of values."""
-        return histogram.total(self.buckets)
-
-    @property
-    def mean_ns(self) -> float | None:
-        """Mean by the middles of the buckets."""
-        return histogram.mean_ns(self.buckets)
-
-    @property
-    def max_ns(self) -> int | None:
-        """Upper bound of the highest bucket."""
-        return self.buckets[-1][1] if self.buckets else None
-
-    def quantile_ns(self, q: float) -> float | None:
-        """The smallest value such that a share `q` (0 to 1) is not above it, by the middle of its bucket."""
-        return histogram.quantile_ns(self.buckets, q)
-
-
-@dataclass(frozen=True)
-class Tables:
-    """Histograms by operation, outcome and measure."""
-
-    cells: Mapping[Cell, tuple[Bucket, ...]] = field(default_factory=dict)
-
-    def operations(self, measure: str = "response") -> tuple[str, ...]:
-        """Names of operations that occur with that measure, sorted."""
-        return tuple(sorted({operation for operation, _, kept in self.cells if kept == measure}))
-
-    def outcomes(self, operation: str, measure: str = "response") -> dict[str, int]:
-        """How many operations had which outcome."""
-        return {
-            outcome: histogram.total(buckets)
-            for (name, outcome, kept), buckets in self.cells.items()
-            if name == operation and kept == measure
-        }
-
-    def histogram(
-        self, measure: str, operation: str | None = None, outcomes: Sequence[str] | None = NO_ERRORS
-    ) -> Histogram:
-        """One measure (`response`, `service`, `lag`, `pacing`, `part`) of one operation, or of all; `outcomes` None:
-        errors too."""
-        return Histogram(
-            tuple(
-                histogram.merge(
-                    buckets
-                    for (name, outcome, kept), buckets in self.cells.items()
-                    if kept == measure
-                    and (operation is None or name == operation)
-                    and (outcomes is None or outcome in outcomes)
-                )
-            )
-        )
-
-    def errors(self, operation: str) -> Histogram:
-        """Response times of one operation's errors, whatever their kind."""
-        kinds = [outcome for outcome in self.outcomes(operation) if outcome not in NO_ERRORS]
-        return self.histogram("response", operation, kinds)
-
-
-@dataclass(frozen=True)
-class Interval:
-    """One interval of one phase, all workers together."""
-
-    phase: str
-    t_s: float
-    """Its beginning, seconds since the epoch."""
-    seconds: float
-    sent: int
-    done: int
-    errors: int
-    backlog: int
-    cpu_fraction: float
-    tables: Tables
-    rows: Mapping[str, int] = field(default_factory=dict)
-    """Rows in answers, by operation; see `interval` in docs/reference/wire.md."""
-
-
-@dataclass(frozen=True)
-class Totals:
-    """What the agent says at the end of a phase; see `done` in docs/reference/wire.md."""
-
-    phase: str = ""
-    first_sent_s: float = 0.0
-    last_done_s: float = 0.0
-    execution_ns: int = 0
-    operations: int = 0
-    errors: int = 0
-    errors_by_kind: Mapping[str, int] = field(default_factory=dict)
-    error_texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """What servers said of errors, by kind: the first few different texts."""
-    not_found: int = 0
-    rows: int = 0
-    cpu_ns: int = 0
-    busiest_thread_fraction: float = 0.0
-    dropped: int = 0
-    reconnections: int = 0
-
-    @property
-    def said(self) -> tuple[tuple[str, str], ...]:
-        """Kinds of errors with what servers said of them."""
-        return tuple((kind, text) for kind, texts in sorted(self.error_texts.items()) for text in texts)
-
-    @property
-    def execution_s(self) -> float:
-        """From the first operation sent to the last answered."""
-        return self.execution_ns / 1e9
-
-    @property
-    def rate_per_s(self) -> float:
-        """Operations without error per second; 0 when nothing took time."""
-        return self.operations / self.execution_s if self.execution_ns > 0 else 0.0
-
 
 @dataclass(frozen=True)
 class PhaseOutcome:
     """A phase that has ended."""
 
-    totals: Totals
+    totals: Done
     tables: Tables
 
     def histogram(
-        self, measure: str, operation: str | None = None, outcomes: Sequence[str] | None = NO_ERRORS
+        self, measure: str, operation: str | None = None, outcomes: Collection[str] | None = ANSWERED
     ) -> Histogram:
         """As `Tables.histogram`."""
         return self.tables.histogram(measure, operation, outcomes)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LoadResult:
     """What an order came to."""
 
-    connected: Record
-    """Nodes, connections and version of the server."""
+    connected: Connected | None
+    """Nodes, connections and version of the server; None if the load ended before they were known."""
     phases: Mapping[str, PhaseOutcome]
     """By name, in order: `populate`, or `warm-up` and `measure`."""
     interrupted: bool
@@ -196,46 +69,7 @@ class Outcome:
     def main(self) -> PhaseOutcome:
         """The last phase that is no warm-up; empty when it never began."""
         kept = [phase for name, phase in self.phases.items() if name != WARM_UP]
-        return kept[-1] if kept else PhaseOutcome(Totals(), Tables())
-
-
-class Sums:
-    """Adds up intervals of one phase."""
-
-    def __init__(self) -> None:
-        self._counts: dict[Cell, dict[tuple[int, int], int]] = {}
-
-    def add(self, interval: Interval) -> None:
-        """Adds an interval's counts."""
-        for cell, buckets in interval.tables.cells.items():
-            sums = self._counts.setdefault(cell, {})
-            for low, high, count in buckets:
-                sums[low, high] = sums.get((low, high), 0) + count
-
-    def take(self) -> Tables:
-        """What was added since the last time; begins anew."""
-        counts, self._counts = self._counts, {}
-        return Tables(
-            {
-                cell: tuple((low, high, count) for (low, high), count in sorted(sums.items()))
-                for cell, sums in counts.items()
-            }
-        )
-
-
-def interval_of(record: Record) -> Interval:
-    """An `interval` record as a value."""
-    cells: dict[Cell, tuple[Bucket, ...]] = {}
-    for counts in record["counts"]:
-        buckets = tuple((low, high, count) for low, high, count in counts["buckets"])
-        cells[counts["operation"], counts["outcome"], counts["measure"]] = buckets
-    plain = {one.name: record[one.name] for one in fields(Interval) if one.name not in ("tables", "rows")}
-    return Interval(**plain, tables=Tables(cells), rows=record.get("rows", {}))
-
-
-def totals_of(record: Record) -> Totals:
-    """A `done` record as a value."""
-    return Totals(**{one.name: record[one.name] for one in fields(Totals) if one.name in record})
+        return kept[-1] if kept else PhaseOutcome(nothing_done(""), Tables())
 
 
 def workers_for(places: int, rate_per_s: float | None = None) -> int:
@@ -258,37 +92,38 @@ async def drive(
     *,
     workers: int = 1,
     variables: Mapping[str, str] | None = None,
-    on_connected: Callable[[Record], None] | None = None,
+    on_connected: Callable[[Connected], None] | None = None,
     on_interval: Callable[[Interval], None] | None = None,
     on_phase: Callable[[str, PhaseOutcome], None] | None = None,
     stop: asyncio.Event | None = None,
-) -> Outcome:
+) -> LoadResult:
     """Carry out an order (a dict as the agent reads it, see schema/order.example.json) with `steelyard-agent load`.
 
     `variables`: environment variables of the agent, such as `credentials()`. The first SIGINT or SIGTERM, or setting
     `stop`, ends the load early; the outcome holds what was done by then. A second signal ends it at once, as
     KeyboardInterrupt. Raises EngineError when the agent cannot be found, cannot connect, or fails."""
-    sums, phases, connected = Sums(), dict[str, PhaseOutcome](), dict[str, Any]()
+    sums = Sums()
+    phases: dict[str, PhaseOutcome] = {}
+    connected: Connected | None = None
     asked = stop if stop is not None else asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def take(_node: str, record: Record) -> None:
+        nonlocal connected
         limit.reschedule(loop.time() + silence_s)
-        match record["record"]:
-            case "connected":
-                connected.update(record)
+        match record:
+            case Connected():
+                connected = record
                 if on_connected is not None:
                     on_connected(record)
-            case "interval":
-                interval = interval_of(record)
-                sums.add(interval)
+            case Interval():
+                sums.add(record.tables)
                 if on_interval is not None:
-                    on_interval(interval)
-            case "done":
-                name = str(record["phase"])
-                phases[name] = PhaseOutcome(totals_of(record), sums.take())
+                    on_interval(record)
+            case Done():
+                phases[record.phase] = PhaseOutcome(record, sums.take())
                 if on_phase is not None:
-                    on_phase(name, phases[name])
+                    on_phase(record.phase, phases[record.phase])
 
     silence_s = SILENCE_LIMIT_S + float(order.get("interval_s", 0.0))
     with tempfile.TemporaryDirectory(prefix="steelyard-load-") as folder, _signals(asked) as twice:
@@ -305,7 +140,7 @@ async def drive(
                 raise
             message = f"the load generator said nothing for {silence_s:g} s"
             raise EngineError(message, "is this machine, or are all nodes, suspended?") from error
-    return Outcome(connected, phases, asked.is_set())
+    return LoadResult(connected, phases, asked.is_set())
 
 
 async def _until_the_end(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from steelyard.engine._histograms import decoded
-from steelyard.engine.base import Record
 from steelyard.model import histogram
 from steelyard.model.histogram import Bucket
+from steelyard.model.outcome import Outcome
+from steelyard.wire.record import Connected, Counts, Done, Interval, Record, Summary
 
 HISTOGRAM = re.compile(r"Tag=([A-Z_]+)-(st|rt|wt),([\d.]+),([\d.]+),[\d.]+,(\S+)")
 ROW = re.compile(r"([A-Za-z_]+),\s+(\d+),\s")
@@ -24,21 +24,21 @@ ERRORS_COLUMN = 13
 HEADER = "type "
 MEASURES = {"st": "service", "rt": "response", "wt": "lag"}
 KINDS = (
-    (re.compile(r"Data returned was not validated"), "invalid"),
-    (re.compile(r"WriteTimeoutException"), "write-timeout"),
-    (re.compile(r"ReadTimeoutException"), "read-timeout"),
-    (re.compile(r"OperationTimedOutException"), "timeout"),
-    (re.compile(r"UnavailableException"), "unavailable"),
-    (re.compile(r"OverloadedException"), "overloaded"),
-    (re.compile(r"NoHostAvailable|TransportException|ConnectionException"), "connection"),
+    (re.compile(r"Data returned was not validated"), Outcome.INVALID),
+    (re.compile(r"WriteTimeoutException"), Outcome.WRITE_TIMEOUT),
+    (re.compile(r"ReadTimeoutException"), Outcome.READ_TIMEOUT),
+    (re.compile(r"OperationTimedOutException"), Outcome.TIMEOUT),
+    (re.compile(r"UnavailableException"), Outcome.UNAVAILABLE),
+    (re.compile(r"OverloadedException"), Outcome.OVERLOADED),
+    (re.compile(r"NoHostAvailable|TransportException|ConnectionException"), Outcome.CONNECTION),
 )
-OTHER_KIND = "server"
+OTHER_KIND = Outcome.SERVER
 OPERATION_FAILED = "Operation x"
 NS_PER_S = 1e9
 
 
 @dataclass
-class Interval:
+class PrintedInterval:
     """One interval as it was printed."""
 
     start_s: float
@@ -72,7 +72,7 @@ class Output:
     _began_s: float = 0.0
     _first_s: float | None = None
     _pending: dict[tuple[str, str], tuple[float, float, list[Bucket]]] = field(default_factory=dict)
-    _measured: list[Interval] = field(default_factory=list)
+    _measured: list[PrintedInterval] = field(default_factory=list)
     _warm_up_errors: int = 0
     _total_errors: int | None = None
     _cpu_at: float = 0.0
@@ -103,7 +103,7 @@ class Output:
         if self._first_s is None:
             self._first_s, self._began_s = stamp_s, now_s - seconds
         start_s = stamp_s - self._first_s
-        interval = Interval(start_s, seconds, times, int(columns[ERRORS_COLUMN]), cpu_s - self._cpu_at)
+        interval = PrintedInterval(start_s, seconds, times, int(columns[ERRORS_COLUMN]), cpu_s - self._cpu_at)
         self._cpu_at = cpu_s
         # A warm-up is whole intervals: the one in which it ends is measured if most of it lies behind.
         if start_s + seconds / 2 < self.warm_up_s:
@@ -112,53 +112,52 @@ class Output:
         self._measured.append(interval)
         return [self._record(interval, self.phase)]
 
-    def _record(self, interval: Interval, phase: str) -> Record:
+    def _record(self, interval: PrintedInterval, phase: str) -> Interval:
         counts = []
-        for (tag, measure), buckets in sorted(interval.times.items()):
-            operation = self.names.get(tag, tag.lower())
-            counts.append({"operation": operation, "outcome": "ok", "measure": measure, "buckets": buckets})
+        for (tag, measure), printed in sorted(interval.times.items()):
+            operation, buckets = self.names.get(tag, tag.lower()), tuple(printed)
+            answered = Counts(operation=operation, outcome=Outcome.OK.value, measure=measure, buckets=buckets)
+            counts.append(answered)
             if measure == "service" and (tag, "response") not in interval.times:
                 # Without a rate an operation is due when it is sent.
-                counts.append({"operation": operation, "outcome": "ok", "measure": "response", "buckets": buckets})
-        return {
-            "record": "interval",
-            "phase": phase,
-            "t_s": self._began_s + interval.start_s,
-            "seconds": interval.seconds,
-            "sent": interval.operations,
-            "done": interval.operations,
-            "errors": interval.errors,
-            "backlog": 0,
-            "cpu_fraction": interval.cpu_s / interval.seconds if interval.seconds else 0.0,
-            "summary": summary(counts, interval.operations, interval.seconds),
-            "counts": counts,
-        }
+                counts.append(replace(answered, measure="response"))
+        return Interval(
+            phase=phase,
+            t_s=self._began_s + interval.start_s,
+            seconds=interval.seconds,
+            sent=interval.operations,
+            done=interval.operations,
+            errors=interval.errors,
+            backlog=0,
+            cpu_fraction=interval.cpu_s / interval.seconds if interval.seconds else 0.0,
+            summary=summary(counts, interval.operations, interval.seconds),
+            counts=tuple(counts),
+        )
 
-    def done(self, stderr: Iterable[str], busiest_thread_fraction: float) -> Record:
+    def done(self, stderr: Iterable[str], busiest_thread_fraction: float) -> Done:
         """The end of the phase. Errors that no interval showed are in the tool's own sum."""
-        first = self._measured[0] if self._measured else Interval(0.0, 0.0, {})
+        first = self._measured[0] if self._measured else PrintedInterval(0.0, 0.0, {})
         last = self._measured[-1] if self._measured else first
         began_s = self._began_s + first.start_s
         lasted_s = last.start_s + last.seconds - first.start_s
         sent = sum(interval.operations for interval in self._measured)
         shown = sum(interval.errors for interval in self._measured)
         errors = shown if self._total_errors is None else max(shown, self._total_errors - self._warm_up_errors)
-        return {
-            "record": "done",
-            "phase": self.phase,
-            "first_sent_s": began_s,
-            "last_done_s": began_s + lasted_s,
-            "execution_ns": round(lasted_s * NS_PER_S),
-            "operations": sent - min(sent, shown),
-            "errors": errors,
-            "errors_by_kind": kinds(stderr, errors),
-            "not_found": 0,
-            "rows": 0,
-            "cpu_ns": round(sum(interval.cpu_s for interval in self._measured) * NS_PER_S),
-            "busiest_thread_fraction": busiest_thread_fraction,
-            "dropped": 0,
-            "reconnections": 0,
-        }
+        return Done(
+            phase=self.phase,
+            first_sent_s=began_s,
+            last_done_s=began_s + lasted_s,
+            execution_ns=round(lasted_s * NS_PER_S),
+            operations=sent - min(sent, shown),
+            errors=errors,
+            errors_by_kind=kinds(stderr, errors),
+            not_found=0,
+            rows=0,
+            cpu_ns=round(sum(interval.cpu_s for interval in self._measured) * NS_PER_S),
+            busiest_thread_fraction=busiest_thread_fraction,
+            dropped=0,
+            reconnections=0,
+        )
 
 
 def kinds(stderr: Iterable[str], errors: int) -> dict[str, int]:
@@ -174,23 +173,23 @@ def kinds(stderr: Iterable[str], errors: int) -> dict[str, int]:
     return found
 
 
-def connected(contacts: Sequence[str], connections: int) -> Record:
+def connected(contacts: Sequence[str], connections: int) -> Connected:
     """The record of standing connections. The tool does not say which release the nodes are."""
-    return {"record": "connected", "nodes": list(contacts), "connections": connections, "server": "unknown"}
+    return Connected(nodes=tuple(contacts), connections=connections, server="unknown")
 
 
-def summary(counts: Sequence[Mapping[str, Any]], operations: int, seconds: float) -> dict[str, float]:
+def summary(counts: Sequence[Counts], operations: int, seconds: float) -> Summary:
     """Live figures of an interval."""
 
     def quantile_ms(measure: str, q: float) -> float:
-        merged = histogram.merge(one["buckets"] for one in counts if one["measure"] == measure)
+        merged = histogram.merge(one.buckets for one in counts if one.measure == measure)
         return (histogram.quantile_ns(merged, q) or 0.0) / 1e6
 
-    return {
-        "rate_per_s": operations / seconds if seconds else 0.0,
-        "response_ms_p50": quantile_ms("response", 0.5),
-        "response_ms_p99": quantile_ms("response", 0.99),
-        "service_ms_p50": quantile_ms("service", 0.5),
-        "service_ms_p99": quantile_ms("service", 0.99),
-        "pacing_ms_p99": 0.0,
-    }
+    return Summary(
+        rate_per_s=operations / seconds if seconds else 0.0,
+        response_ms_p50=quantile_ms("response", 0.5),
+        response_ms_p99=quantile_ms("response", 0.99),
+        service_ms_p50=quantile_ms("service", 0.5),
+        service_ms_p99=quantile_ms("service", 0.99),
+        pacing_ms_p99=0.0,
+    )

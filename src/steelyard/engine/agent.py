@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard.engine.base import Engine, Record
+from steelyard.engine.base import Engine
 from steelyard.model.errors import EngineError
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.node.files import put
 from steelyard.node.tasks import together
+from steelyard.wire.record import Failure, Record, RecordError, parse
 
-FORMAT = 1
 DRAIN_GRACE_S = 15.0
 START_AHEAD_S = 5.0
 """Several load nodes start together, so long after their orders were made: time to connect everywhere."""
@@ -68,14 +68,14 @@ async def carry_out(
     await put(node, path, json.dumps(order, indent=1).encode())
     argv = [str(agent.find()), "load", "--order", str(path), "--workers", str(workers)]
     process = await spawn(node, argv, stdout=asyncio.subprocess.PIPE, stderr=errors)
-    failure: Record | None = None
+    failure: Failure | None = None
     try:
         if on_start is not None:
             on_start(process)
         assert process.stdout is not None
         async for line in process.stdout:
             record = _parse(line, node.name)
-            if record["record"] == "error":
+            if isinstance(record, Failure):
                 failure = record
             else:
                 on_record(node.name, record)
@@ -83,7 +83,7 @@ async def carry_out(
     finally:
         await end(process, DRAIN_GRACE_S)
     if failure is not None:
-        raise EngineError(f"{node.name}: {failure['message']}", str(failure.get("hint", "")))
+        raise EngineError(f"{node.name}: {failure.message}", failure.hint)
     if code != 0:
         tail = ""
         with contextlib.suppress(OSError):
@@ -130,15 +130,9 @@ def _share(order: Mapping[str, Any], index: int, of: int) -> dict[str, Any]:
 
 def _parse(line: bytes, node: str) -> Record:
     try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise EngineError(f"{node}: a line of the load generator is no JSON: {line[:200]!r}") from error
-    if record.get("record") == "hello" and record.get("format") != FORMAT:
-        raise EngineError(
-            f"{node}: the agent speaks format {record.get('format')}, this version needs {FORMAT}",
-            "install steelyard and steelyard-agent of the same version",
-        )
-    return dict(record)
+        return parse(line)
+    except RecordError as error:
+        raise EngineError(f"{node}: the load generator: {error.message}", error.hint) from error
 
 
 def create() -> Engine:

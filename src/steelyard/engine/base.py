@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from steelyard.node.base import Node
-
-Record = Mapping[str, Any]
-"""One line of the engine's output, see `schema/`."""
+from steelyard.wire.record import Record
 
 
 class Engine(Protocol):

@@ -19,14 +19,14 @@ from typing import Any
 from steelyard.engine import _stress_tool as tool
 from steelyard.engine._stress_line import Line, line
 from steelyard.engine._stress_output import Output
-from steelyard.engine.base import Engine, Record
+from steelyard.engine.base import Engine
 from steelyard.model.errors import EngineError
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.node.folders import cache_folder
 from steelyard.node.tasks import together
+from steelyard.wire.record import FORMAT, Hello, Interval, Record
 
-FORMAT = 1
 DRAIN_GRACE_S = 15.0
 STDERR = "cassandra-stress.stderr"
 JAVA_PACKAGE = "openjdk-17-jre-headless"
@@ -77,7 +77,7 @@ async def _drive_one(
     phase = "populate" if order["action"] == "populate" else "measure"
     output = Output(own.names, order["contacts"], phase, float(order.get("warm_up_s") or 0.0))
     said = f"{CassandraStress.name} {CassandraStress.version}"
-    on_record(node.name, {"record": "hello", "format": FORMAT, "agent": said, "optimised": True, "t_s": time.time()})
+    on_record(node.name, Hello(format=FORMAT, agent=said, optimised=True, t_s=time.time()))
     errors = node.folder / STDERR
     # Messages of failed operations are counted: none of an earlier order.
     errors.unlink(missing_ok=True)
@@ -90,8 +90,8 @@ async def _drive_one(
             if text.startswith(("type ", "total,")):
                 cpu.read()
             for record in output.take(text, time.time(), cpu.whole_s):
-                if record["record"] == "interval" and record["phase"] == phase:
-                    cpu.measured(float(record["seconds"]))
+                if isinstance(record, Interval) and record.phase == phase:
+                    cpu.measured(record.seconds)
                 on_record(node.name, record)
         code = await process.wait()
     finally:

@@ -20,16 +20,18 @@ from typing import Any
 from steelyard.engine import _latte_script as latte_script
 from steelyard.engine import _latte_tool as latte_tool
 from steelyard.engine._histograms import decoded
-from steelyard.engine.base import Engine, Record
+from steelyard.engine.base import Engine
 from steelyard.model import histogram
 from steelyard.model.errors import EngineError
+from steelyard.model.load import MEASURE, POPULATE
+from steelyard.model.outcome import Outcome
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.node.files import put
 from steelyard.node.folders import cache_folder
 from steelyard.node.tasks import together
+from steelyard.wire.record import FORMAT, Connected, Counts, Done, Hello, Interval, Record, Summary
 
-FORMAT = 1
 VARIABLE = "STEELYARD_LATTE"
 DRAIN_GRACE_S = 15.0
 LOOKED_AT = (
@@ -111,11 +113,9 @@ class LatteEngine:
         program, script, report = find(), node.folder / "workload.rn", node.folder / "latte.json"
         log = node.folder / "latte.log"
         await put(node, script, text.encode())
-        on_record(node.name, {"record": "hello", "format": FORMAT, "agent": "latte", "optimised": True, "t_s": _now()})
-        contacts = list(order["contacts"])
-        on_record(
-            node.name, {"record": "connected", "nodes": contacts, "connections": len(contacts), "server": "unknown"}
-        )
+        on_record(node.name, Hello(format=FORMAT, agent="latte", optimised=True, t_s=time.time()))
+        contacts = tuple(order["contacts"])
+        on_record(node.name, Connected(nodes=contacts, connections=len(contacts), server="unknown"))
         argv = _argv(order, program, script, report, index, of)
         began_s = time.time()
         process = await spawn(node, argv, stdout=node.folder / "latte.out", stderr=log)
@@ -131,10 +131,6 @@ class LatteEngine:
             return
         for record in records(json.loads(report.read_text()), order):
             on_record(node.name, record)
-
-
-def _now() -> float:
-    return time.time()
 
 
 def _argv(order: Mapping[str, Any], program: Path, script: Path, report: Path, index: int, of: int) -> list[str]:
@@ -157,9 +153,9 @@ def _argv(order: Mapping[str, Any], program: Path, script: Path, report: Path, i
     ]
 
 
-def populated(order: Mapping[str, Any], began_s: float, ended_s: float) -> Record:
+def populated(order: Mapping[str, Any], began_s: float, ended_s: float) -> Done:
     """What a fill amounts to: latte says nothing but that it ended well."""
-    return _done("populate", began_s, ended_s, int(order["workload"]["records"]), 0, 0.0)
+    return _done(POPULATE, began_s, ended_s, int(order["workload"]["records"]), 0, 0.0)
 
 
 def records(report: Mapping[str, Any], order: Mapping[str, Any]) -> list[Record]:
@@ -167,69 +163,65 @@ def records(report: Mapping[str, Any], order: Mapping[str, Any]) -> list[Record]
     result = report["result"]
     names = latte_script.names(order)
     began_s = datetime.fromisoformat(result["start_time"]).timestamp()
-    made: list[Record] = []
+    intervals: list[Interval] = []
     at_s = 0.0
     for sample in result["log"]:
-        made.append(_interval(sample, names, began_s + at_s))
+        intervals.append(_interval(sample, names, began_s + at_s))
         at_s += float(sample["duration_s"])
     errors = int(result["error_count"])
-    done = sum(int(interval["done"]) - int(interval["errors"]) for interval in made)
-    made.append(_done("measure", began_s, began_s + at_s, done, errors, float(result["cpu_time_s"])))
-    return made
+    operations = sum(interval.done - interval.errors for interval in intervals)
+    end = _done(MEASURE, began_s, began_s + at_s, operations, errors, float(result["cpu_time_s"]))
+    return [*intervals, end]
 
 
-def _interval(sample: Mapping[str, Any], names: Mapping[str, str], t_s: float) -> Record:
+def _interval(sample: Mapping[str, Any], names: Mapping[str, str], t_s: float) -> Interval:
     counts = []
     for function, times in sample["cycle_latency_by_fn"].items():
-        buckets = decoded(times["histogram"])
+        operation, buckets = names.get(function, function), tuple(decoded(times["histogram"]))
         for measure in ("response", "service"):
-            counts.append(
-                {"operation": names.get(function, function), "outcome": "ok", "measure": measure, "buckets": buckets}
-            )
+            counts.append(Counts(operation=operation, outcome=Outcome.OK.value, measure=measure, buckets=buckets))
     percentiles = sample["cycle_latency"]
     seconds = float(sample["duration_s"])
     total, errors = int(sample["cycle_count"]), int(sample["cycle_error_count"])
     whole = decoded(percentiles["histogram"])
     middle, high = ((histogram.quantile_ns(whole, q) or 0.0) / 1e6 for q in (0.5, 0.99))
-    return {
-        "record": "interval",
-        "phase": "measure",
-        "t_s": t_s,
-        "seconds": seconds,
-        "sent": total,
-        "done": total,
-        "errors": errors,
-        "backlog": 0,
-        "cpu_fraction": 0.0,
-        "summary": {
-            "rate_per_s": total / seconds if seconds else 0.0,
-            "response_ms_p50": middle,
-            "response_ms_p99": high,
-            "service_ms_p50": middle,
-            "service_ms_p99": high,
-            "pacing_ms_p99": 0.0,
-        },
-        "counts": counts,
-    }
+    return Interval(
+        phase=MEASURE,
+        t_s=t_s,
+        seconds=seconds,
+        sent=total,
+        done=total,
+        errors=errors,
+        backlog=0,
+        cpu_fraction=0.0,
+        summary=Summary(
+            rate_per_s=total / seconds if seconds else 0.0,
+            response_ms_p50=middle,
+            response_ms_p99=high,
+            service_ms_p50=middle,
+            service_ms_p99=high,
+            pacing_ms_p99=0.0,
+        ),
+        counts=tuple(counts),
+    )
 
 
-def _done(phase: str, began_s: float, ended_s: float, operations: int, errors: int, cpu_s: float) -> dict[str, Any]:
-    return {
-        "record": "done",
-        "phase": phase,
-        "first_sent_s": began_s,
-        "last_done_s": ended_s,
-        "execution_ns": round((ended_s - began_s) * 1e9),
-        "operations": operations,
-        "errors": errors,
-        "errors_by_kind": {"server": errors} if errors else {},
-        "not_found": 0,
-        "rows": 0,
-        "cpu_ns": round(cpu_s * 1e9),
-        "busiest_thread_fraction": min(1.0, cpu_s / max(ended_s - began_s, 1e-9)),
-        "dropped": 0,
-        "reconnections": 0,
-    }
+def _done(phase: str, began_s: float, ended_s: float, operations: int, errors: int, cpu_s: float) -> Done:
+    return Done(
+        phase=phase,
+        first_sent_s=began_s,
+        last_done_s=ended_s,
+        execution_ns=round((ended_s - began_s) * 1e9),
+        operations=operations,
+        errors=errors,
+        errors_by_kind={Outcome.SERVER.value: errors} if errors else {},
+        not_found=0,
+        rows=0,
+        cpu_ns=round(cpu_s * 1e9),
+        busiest_thread_fraction=min(1.0, cpu_s / max(ended_s - began_s, 1e-9)),
+        dropped=0,
+        reconnections=0,
+    )
 
 
 def create() -> Engine:

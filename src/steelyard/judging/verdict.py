@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from steelyard.judging.background_load import Machines, OwnTime, foreign, longest_gap_s, steal_fraction
 from steelyard.judging.responses import merged, quantile_ms
 from steelyard.model import histogram
 from steelyard.model.calibration import Calibration
+from steelyard.model.outcome import Outcome
 from steelyard.model.sample import Sample
 from steelyard.model.study import Limits, Load
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.wire.record import Done, Interval
 
 NO_CALIBRATION = "there is no calibration: `steelyard calibrate`"
 SAID = "; servers said: "
 """Between the kinds of errors and their texts, which are not kept raw."""
-INVALID = "invalid"
-"""Kind of the error that an answer holds another value than was written."""
 HIGH_QUANTILE = 0.9
 
 
@@ -27,8 +26,8 @@ class Evidence:
     """Everything that decides whether a trial counts. Times in seconds since the epoch."""
 
     load: Load
-    intervals: Sequence[Mapping[str, Any]]
-    dones: Sequence[Mapping[str, Any]]
+    intervals: Sequence[Interval]
+    dones: Sequence[Done]
     optimised: bool
     samples: Mapping[str, Sequence[Sample]]
     """Node to its samples."""
@@ -73,8 +72,8 @@ def _pacing(evidence: Evidence, limits: Limits) -> list[Reason]:
     late_ms = quantile_ms(merged(evidence.intervals, "pacing"), 0.99)
     if late_ms is not None and late_ms > limits.lag_p99_ms:
         reasons.append(Reason(kind=ReasonKind.LAG, measured=late_ms, threshold=limits.lag_p99_ms, unit="ms"))
-    sent = sum(interval["sent"] for interval in evidence.intervals)
-    due = sum(done["operations"] + done["errors"] for done in evidence.dones)
+    sent = sum(interval.sent for interval in evidence.intervals)
+    due = sum(done.operations + done.errors for done in evidence.dones)
     if due and sent / due < limits.offered_rate_fraction:
         measured, unit = sent / due, "of the operations that were due"
         threshold = limits.offered_rate_fraction
@@ -84,7 +83,7 @@ def _pacing(evidence: Evidence, limits: Limits) -> list[Reason]:
 
 def _generator(evidence: Evidence, limits: Limits) -> list[Reason]:
     reasons = []
-    busiest = max(done["busiest_thread_fraction"] for done in evidence.dones)
+    busiest = max(done.busiest_thread_fraction for done in evidence.dones)
     used = used_ceiling_fraction(evidence)
     if used is not None and used >= limits.generator_ceiling_fraction:
         threshold = limits.generator_ceiling_fraction
@@ -107,7 +106,7 @@ def _generator(evidence: Evidence, limits: Limits) -> list[Reason]:
                 unit="of one core",
             )
         )
-    dropped = sum(done["dropped"] for done in evidence.dones)
+    dropped = sum(done.dropped for done in evidence.dones)
     if dropped:
         reasons.append(Reason(kind=ReasonKind.DROPPED, measured=dropped, threshold=0, unit="records"))
     if not evidence.optimised:
@@ -124,13 +123,13 @@ def used_ceiling_fraction(evidence: Evidence) -> float | None:
     in_flight = max(1, evidence.load.threads // len(evidence.dones))
     found = []
     for interval in evidence.intervals:
-        if interval.get("seconds", 0.0) <= 0:
+        if interval.seconds <= 0:
             continue
         rates: dict[str, float] = {}
-        for one in interval["counts"]:
-            if one["measure"] == "response":
-                count = histogram.total(one["buckets"])
-                rates[one["operation"]] = rates.get(one["operation"], 0.0) + count / interval["seconds"]
+        for counts in interval.counts:
+            if counts.measure == "response":
+                count = histogram.total(counts.buckets)
+                rates[counts.operation] = rates.get(counts.operation, 0.0) + count / interval.seconds
         used = evidence.calibration.used_fraction(rates, in_flight)
         if rates and used is not None:
             found.append(used)
@@ -139,16 +138,16 @@ def used_ceiling_fraction(evidence: Evidence) -> float | None:
 
 def _answers(evidence: Evidence, limits: Limits) -> list[Reason]:
     reasons = []
-    operations = sum(done["operations"] for done in evidence.dones)
-    errors = sum(done["errors"] for done in evidence.dones)
+    operations = sum(done.operations for done in evidence.dones)
+    errors = sum(done.errors for done in evidence.dones)
     everything = operations + errors
     if everything and errors / everything > limits.error_fraction:
         kinds: dict[str, int] = {}
         for done in evidence.dones:
-            for kind, count in done["errors_by_kind"].items():
+            for kind, count in done.errors_by_kind.items():
                 kinds[kind] = kinds.get(kind, 0) + count
         detail = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-        said = {text for done in evidence.dones for texts in done.get("error_texts", {}).values() for text in texts}
+        said = {text for done in evidence.dones for texts in done.error_texts.values() for text in texts}
         detail += SAID + "; ".join(sorted(said)) if said else ""
         reasons.append(
             Reason(
@@ -159,7 +158,7 @@ def _answers(evidence: Evidence, limits: Limits) -> list[Reason]:
                 detail=detail,
             )
         )
-    missing = sum(done["not_found"] for done in evidence.dones)
+    missing = sum(done.not_found for done in evidence.dones)
     if operations and missing / operations > limits.not_found_fraction:
         reasons.append(
             Reason(
@@ -170,7 +169,7 @@ def _answers(evidence: Evidence, limits: Limits) -> list[Reason]:
                 detail=f"{missing} reads of keys that must exist returned no row",
             )
         )
-    wrong = sum(done["errors_by_kind"].get(INVALID, 0) for done in evidence.dones)
+    wrong = sum(done.errors_by_kind.get(Outcome.INVALID, 0) for done in evidence.dones)
     if wrong / max(1, everything) > limits.not_found_fraction:
         reasons.append(
             Reason(
@@ -203,8 +202,8 @@ def _instruments(evidence: Evidence, limits: Limits) -> list[Reason]:
 
 
 def _span(evidence: Evidence) -> tuple[float, float]:
-    begun_s = min(done["first_sent_s"] for done in evidence.dones)
-    return begun_s, max(done["last_done_s"] for done in evidence.dones)
+    begun_s = min(done.first_sent_s for done in evidence.dones)
+    return begun_s, max(done.last_done_s for done in evidence.dones)
 
 
 def _surroundings(evidence: Evidence, limits: Limits) -> tuple[list[Reason], tuple[str, ...]]:

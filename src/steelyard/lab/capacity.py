@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from steelyard.judging.responses import responses
@@ -11,6 +12,7 @@ from steelyard.model.errors import SystemFault
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, WARM_UP, Load, Offered
 from steelyard.model.study import Limits
 from steelyard.model.trial import Capacity
+from steelyard.wire.record import Done, Interval
 
 RENAMED = {MEASURE: CAPACITY, WARM_UP: CAPACITY_WARM_UP}
 """Phases of the measurement by what they are called in the store."""
@@ -25,15 +27,15 @@ def key(settings: Mapping[str, Any]) -> str:
     return json.dumps({"workload": settings["workload"], "load": asked}, sort_keys=True)
 
 
-def renamed(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record of the measurement under the names of the store, so that nobody takes it for the trial's."""
-    return {**record, "phase": RENAMED[record["phase"]]} if "phase" in record else dict(record)
+def renamed(interval: Interval) -> Interval:
+    """An interval of the measurement under the names of the store, so that nobody takes it for the trial's."""
+    return replace(interval, phase=RENAMED[interval.phase])
 
 
 def capacity_of(
     load: Load,
-    intervals: Sequence[Mapping[str, Any]],
-    dones: Sequence[Mapping[str, Any]],
+    intervals: Sequence[Interval],
+    dones: Sequence[Done],
     trial: str,
     measured_s: float,
     limits: Limits,

@@ -19,6 +19,7 @@ from steelyard.lab.probe_processes import Readings, watching
 from steelyard.lab.progress import Waiting, Watcher
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import NodeError, SiteError, SteelyardError, SystemFault
+from steelyard.model.facts import system_facts_name
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.study import Data, Study
 from steelyard.model.trial import Capacity, Phase
@@ -222,7 +223,7 @@ async def _inspect(cluster: Cluster) -> None:
     for node in cluster.lease.nodes:
         cluster.facts[node.name] = await cluster.site.facts(node)
     for node in cluster.databases:
-        cluster.facts[f"system:{node.name}"] = await cluster.system.facts(node)
+        cluster.facts[system_facts_name(node.name)] = await cluster.system.facts(node)
         differing = await cluster.system.differing(node)
         if differing:
             cluster.differing[node.name] = differing

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from steelyard.engine.base import Engine
 from steelyard.lab import order
@@ -16,6 +15,7 @@ from steelyard.model.errors import StudyError, SystemFault
 from steelyard.model.study import Data
 from steelyard.node.base import Node
 from steelyard.system.base import Settles, Snapshots, System
+from steelyard.wire.record import Done, Interval, Record
 from steelyard.workload.base import Workload
 
 DIRTY = "dirty"
@@ -113,19 +113,19 @@ class DataState:
         endpoint = self.system.endpoint(self.databases, schema)
         records = order.filling_operations(workload)
         self.watcher.tell(Waiting(f"filling {int(workload.data().get('records', 0)):,} records"))
-        dones: list[Mapping[str, Any]] = []
+        dones: list[Done] = []
 
-        def take(node: str, record: Mapping[str, Any]) -> None:
-            if record["record"] == "interval":
+        def take(node: str, record: Record) -> None:
+            if isinstance(record, Interval):
                 self.watcher.tell(Ticked(node, record))
-            elif record["record"] == "done":
+            elif isinstance(record, Done):
                 dones.append(record)
 
         filling = order.populate(endpoint, schema, workload, self.data.populate_threads)
         if records:
             await self.engine.drive(filling, self.loaders, take, self.timeout_s)
-        done = sum(record["operations"] for record in dones)
-        errors = sum(record["errors"] for record in dones)
+        done = sum(end.operations for end in dones)
+        errors = sum(end.errors for end in dones)
         if errors or done != records:
             raise SystemFault(
                 f"filling ended with {done:,} of {records:,} operations and {errors:,} errors",

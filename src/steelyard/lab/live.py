@@ -8,13 +8,14 @@ gone when the study is not in progress. A file that is not renewed tells that th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final
 
 from steelyard.lab import progress
 from steelyard.model.histogram import merge, quantile_ns
 from steelyard.store import StoreWriter
+from steelyard.wire.record import Interval
 
 LEAST_S: Final = 0.9
 """Between two writings."""
@@ -124,20 +125,23 @@ class Live:
             return
 
 
-def _second(node: str, record: Mapping[str, Any]) -> dict[str, Any]:
+def _second(node: str, interval: Interval) -> dict[str, Any]:
     """One interval of one load node: operations/s and milliseconds. `lag_ms_p99` from the interval's own buckets."""
-    buckets = merge(one["buckets"] for one in record["counts"] if one["measure"] == "lag")
+    buckets = merge(one.buckets for one in interval.counts if one.measure == "lag")
     lag_ns = quantile_ns(buckets, 0.99)
-    summary = record["summary"]
+    summary = interval.summary
     return {
-        "t_s": record["t_s"],
+        "t_s": interval.t_s,
         "node": node,
-        "phase": record["phase"],
-        "span_s": record["seconds"],
-        **{name: summary[name] for name in ("rate_per_s", "response_ms_p50", "response_ms_p99", "service_ms_p99")},
+        "phase": interval.phase,
+        "span_s": interval.seconds,
+        "rate_per_s": summary.rate_per_s,
+        "response_ms_p50": summary.response_ms_p50,
+        "response_ms_p99": summary.response_ms_p99,
+        "service_ms_p99": summary.service_ms_p99,
         "lag_ms_p99": None if lag_ns is None else lag_ns / 1e6,
-        "pacing_ms_p99": summary["pacing_ms_p99"],
-        "errors": record["errors"],
-        "backlog": record["backlog"],
-        "cpu_fraction": record["cpu_fraction"],
+        "pacing_ms_p99": summary.pacing_ms_p99,
+        "errors": interval.errors,
+        "backlog": interval.backlog,
+        "cpu_fraction": interval.cpu_fraction,
     }

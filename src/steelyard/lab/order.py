@@ -8,9 +8,9 @@ from steelyard import plugin
 from steelyard.model.data_model import Schema
 from steelyard.model.load import BACKLOG_LIMIT, Load, LoadPhase, Offered
 from steelyard.system.base import Endpoint
+from steelyard.wire.record import FORMAT
 from steelyard.workload.base import Workload
 
-FORMAT = 1
 INTERVAL_S = 1.0
 POPULATE_SEED = 0
 POPULATE_TIMEOUT_MS = 30_000

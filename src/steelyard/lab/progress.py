@@ -11,6 +11,7 @@ from steelyard.model.plan import PlannedTrial
 from steelyard.model.sample import Sample
 from steelyard.model.secret import Concealer
 from steelyard.model.trial import Phase, TrialRecord
+from steelyard.wire.record import Interval
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Ticked:
     """One interval of load, as the engine said it."""
 
     node: str
-    record: Mapping[str, Any]
+    record: Interval
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from steelyard import __version__, plugin
 from steelyard.judging.background_load import Machines, OwnTime
-from steelyard.judging.responses import joined, responses
+from steelyard.judging.responses import NS_PER_S, joined, responses
 from steelyard.judging.verdict import Evidence, judge
 from steelyard.lab import capacity, order
 from steelyard.lab.bracket import PhaseLog
@@ -38,6 +37,7 @@ from steelyard.model.verdict import Reason, ReasonKind, Verdict
 from steelyard.node.base import START
 from steelyard.node.processor import busiest, census, has_variable, process_time_s
 from steelyard.store.write import TrialDraft, sha256_of
+from steelyard.wire.record import Done, Hello, Interval, Record
 from steelyard.workload.base import Workload
 
 DRAIN_TIMEOUT_S = 60.0
@@ -54,13 +54,13 @@ class Course:
     """Names of the measured phases."""
     offered: Load | None = None
     """The load that was ordered, with its rates."""
-    intervals: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
-    ends: list[Mapping[str, Any]] = field(default_factory=list)
-    """`done` records of the measured phases, with their node."""
+    intervals: dict[str, list[Interval]] = field(default_factory=dict)
+    ends: list[tuple[str, Done]] = field(default_factory=list)
+    """Node and the end of each of its measured phases."""
     traces: dict[str, str] = field(default_factory=dict)
     """SHA-256 of the files of traces, whose names alone are in the settings."""
     capacity: Capacity | None = None
-    hello: Mapping[str, Any] = field(default_factory=dict)
+    hello: Hello | None = None
     found: dict[tuple[str, str], list[Sample]] = field(default_factory=dict)
     """Probe and node to their samples."""
     own: OwnTime = field(default_factory=OwnTime)
@@ -68,20 +68,25 @@ class Course:
     data: str = ""
 
     @property
-    def dones(self) -> list[Mapping[str, Any]]:
-        """The end of the measured phases, one for each load node."""
+    def dones(self) -> dict[str, Done]:
+        """The end of the measured phases, by load node."""
         return joined(self.ends)
 
-    def measured(self) -> list[Mapping[str, Any]]:
+    def measured(self) -> list[Interval]:
         """Intervals of the measured phases, of all load nodes."""
-        return [record for node in self.intervals.values() for record in node if record["phase"] in self.phases]
+        return [interval for node in self.intervals.values() for interval in node if interval.phase in self.phases]
+
+    @property
+    def measuring(self) -> bool:
+        """Whether an interval of a measured phase has come in."""
+        return any(interval.phase in self.phases for node in self.intervals.values() for interval in node)
 
     def by_phase(self) -> dict[str, Responses]:
         """Responses of each measured phase, if there are several."""
         found = {}
         for name in self.phases if len(self.phases) > 1 else ():
-            intervals = [record for record in self.measured() if record["phase"] == name]
-            found[name] = responses(intervals, [end for end in self.ends if end["phase"] == name])
+            intervals = [interval for interval in self.measured() if interval.phase == name]
+            found[name] = responses(intervals, [end for _, end in self.ends if end.phase == name])
         return found
 
     def samples(self) -> dict[str, list[Sample]]:
@@ -153,8 +158,8 @@ class TrialRunner:
             Evidence(
                 load=load,
                 intervals=course.measured(),
-                dones=course.dones,
-                optimised=bool(course.hello.get("optimised", False)),
+                dones=tuple(course.dones.values()),
+                optimised=course.hello is not None and course.hello.optimised,
                 samples=course.samples(),
                 heard={who: [one.t_s for one in found] for who, found in course.found.items()},
                 machines=self._machines(),
@@ -197,11 +202,15 @@ class TrialRunner:
             schema = workload.schema()
             endpoint = cluster.system.endpoint(cluster.databases, schema)
             driving = order.capacity(load, endpoint, schema, workload, planned.seed)
-            heard: list[Mapping[str, Any]] = []
+            intervals: list[Interval] = []
+            dones: list[Done] = []
 
-            def take(node: str, record: Mapping[str, Any]) -> None:
-                heard.append({**record, "node": node})
-                if record["record"] == "interval":
+            def take(node: str, record: Record) -> None:
+                if isinstance(record, Done) and record.phase == MEASURE:
+                    dones.append(record)
+                elif isinstance(record, Interval):
+                    if record.phase == MEASURE:
+                        intervals.append(record)
                     course.intervals.setdefault(node, []).append(capacity.renamed(record))
                     self.watcher.tell(Ticked(node, record))
 
@@ -209,8 +218,6 @@ class TrialRunner:
             async with phases.bracket(Phase.CAPACITY, limit_s, SystemFault):
                 self.watcher.tell(Waiting(f"capacity: {load.capacity_threads} in flight for {load.capacity_s:g} s"))
                 await cluster.engine.drive(driving, cluster.loaders, take, limit_s + ENGINE_GRACE_S)
-            mine = [record for record in heard if record.get("phase") == MEASURE]
-            intervals, dones = ([one for one in mine if one["record"] == kind] for kind in ("interval", "done"))
             limits = self.study.limits
             found = capacity.capacity_of(load, intervals, dones, planned.id, measured_s, limits)
             cluster.capacities[key] = found
@@ -232,10 +239,11 @@ class TrialRunner:
         begun_s = time.time()
         cluster.readings.forget_before(begun_s - PROBE_INTERVAL_S)
 
-        def take(node: str, record: Mapping[str, Any]) -> None:
-            if self._take(course, node, record) and load.warm_up_s:
+        def take(node: str, record: Record) -> None:
+            first = self._take(course, node, record)
+            if first is not None and load.warm_up_s:
                 self.watcher.tell(PhaseEntered(Phase.MEASURE, limit_s))
-                phases.passed(Phase.WARM_UP, begun_s, record["t_s"])
+                phases.passed(Phase.WARM_UP, begun_s, first.t_s)
 
         async with phases.bracket(Phase.MEASURE, limit_s, SystemFault):
             if load.warm_up_s:
@@ -246,7 +254,7 @@ class TrialRunner:
         course.own = OwnTime(
             elapsed_s=ended_s - begun_s,
             conductor_s=self._own_time_s() - own_s,
-            load_s={str(done["node"]): done["cpu_ns"] / 1e9 for done in course.dones},
+            load_s={node: done.cpu_ns / NS_PER_S for node, done in course.dones.items()},
             others=busiest(before, census(), ended_s - begun_s, self._ours),
         )
         async with phases.bracket(Phase.DRAIN, DRAIN_TIMEOUT_S, ProbeError):
@@ -256,25 +264,25 @@ class TrialRunner:
             if not await cluster.healthy():
                 raise SystemFault("a node no longer answers after the load", system=cluster.system.name)
 
-    def _take(self, course: Course, node: str, record: Mapping[str, Any]) -> bool:
-        """Take in a record; returns whether it is the first of the measured phase."""
-        kind = record["record"]
-        if kind == "hello":
-            course.hello = record
-        elif kind == "interval":
-            first = record["phase"] in course.phases and not course.measured()
-            course.intervals.setdefault(node, []).append(record)
-            self.watcher.tell(Ticked(node, record))
-            return first
-        elif kind == "done" and record["phase"] == WARM_UP:
-            self._say_if_too_few(record, course.offered)
-        elif kind == "done" and record["phase"] in course.phases:
-            course.ends.append({**record, "node": node})
-        return False
+    def _take(self, course: Course, node: str, record: Record) -> Interval | None:
+        """Take in a record; gives it back if it is the first interval of the measured phase."""
+        match record:
+            case Hello():
+                course.hello = record
+            case Interval():
+                first = record.phase in course.phases and not course.measuring
+                course.intervals.setdefault(node, []).append(record)
+                self.watcher.tell(Ticked(node, record))
+                return record if first else None
+            case Done(phase=phase) if phase == WARM_UP:
+                self._say_if_too_few(record, course.offered)
+            case Done(phase=phase) if phase in course.phases:
+                course.ends.append((node, record))
+        return None
 
-    def _say_if_too_few(self, warm_up: Mapping[str, Any], load: Load | None) -> None:
+    def _say_if_too_few(self, warm_up: Done, load: Load | None) -> None:
         """Little's law by the service time that the warm-up found, on one load node of several that are alike."""
-        carries_per_s, peak_per_s = warm_up.get("carries_per_s"), load and load.offered[0].peak_per_s()
+        carries_per_s, peak_per_s = warm_up.carries_per_s, load and load.offered[0].peak_per_s()
         if load is None or not carries_per_s or not peak_per_s:
             return
         carries_per_s *= len(self.cluster.loaders)
@@ -336,7 +344,7 @@ class TrialRunner:
                     "phases": (*started, *phases.times),
                     "verdict": verdict,
                     "data": course.data,
-                    "responses": responses(course.measured(), course.dones),
+                    "responses": responses(course.measured(), tuple(course.dones.values())),
                     "phase_responses": course.by_phase(),
                     "capacity": course.capacity,
                     "offered_rate_per_s": course.offered and order.offered_rate_per_s(course.offered),
@@ -348,7 +356,7 @@ class TrialRunner:
     def _versions(self, course: Course) -> dict[str, str]:
         return {
             "steelyard": __version__,
-            "agent": str(course.hello.get("agent", "")),
+            "agent": "" if course.hello is None else course.hello.agent,
             self.cluster.system.name: self.cluster.system.version,
             "python": platform.python_version(),
             "kernel": platform.release(),

@@ -122,3 +122,17 @@ class TrialRecord(Value):
     """What the nodes of the site share: cpu, disk, clock, memory."""
     checksums: dict[str, str] = Field(default_factory=dict)
     """SHA-256 of every other file of the trial, by path within its folder."""
+
+    @property
+    def measured_span(self) -> tuple[float, float] | None:
+        """From when to when the trial was measured, seconds since the epoch: the phase `measure` without the warm-up
+        that lies within its bracket. None if it was never entered or never left.
+
+        A reading of a probe at t speaks of the interval that ends at t: those of the first second of the span come
+        after its beginning."""
+        measure = next((one for one in reversed(self.phases) if one.phase is Phase.MEASURE), None)
+        if measure is None or measure.left_s is None:
+            return None
+        warm_ups = [one.left_s for one in self.phases if one.phase is Phase.WARM_UP and one.left_s is not None]
+        begun_s = max([measure.entered_s, *(warm_s for warm_s in warm_ups if warm_s <= measure.left_s)])
+        return begun_s, measure.left_s

@@ -38,7 +38,7 @@ class TrialSettings(RootModel[dict[str, Any]]):
 
     @cached_property
     def load(self) -> Load:
-        """The load that is offered. Raises pydantic's ValidationError if another version wrote what this one refuses."""
+        """The load that is offered. Raises ValidationError if another version wrote what this one refuses."""
         return Load.model_validate(self._section("load"))
 
     @cached_property

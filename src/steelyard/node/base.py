@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
-Role = Literal["database", "load"]
+from steelyard.model.facts import Role
 
 START = "STEELYARD_START"
 """Variable of every process of a leased node: which start of which study this is, told by the plan alone. What a system

@@ -6,7 +6,6 @@ command that starts it, and the parser of its lines.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -14,8 +13,8 @@ from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Metric, Sample
 from steelyard.node import agent
 from steelyard.node.base import Node
+from steelyard.wire import record as wire
 
-FORMAT = 1
 OWN_NETWORK = Path("/proc/self/ns/net")
 
 
@@ -84,26 +83,18 @@ class OsProbe:
     def parse(self, node: str, line: bytes) -> Iterable[Sample]:
         """Samples of one record; none of a greeting. Raises ProbeError on any other line."""
         try:
-            record = json.loads(line)
-            kind = record["record"]
-            if kind == "sample":
-                t_s = float(record["t_s"])
-                return [Sample(t_s, node, str(name), float(value)) for name, value in record["values"].items()]
-            if kind == "hello":
-                return self._greeting(node, int(record["format"]))
-            if kind == "error":
-                raise ProbeError(f"{node}: {record['message']}", str(record["hint"]))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ProbeError(f"{node}: not a record of the agent's probe: {line[:200]!r} ({error})") from error
-        raise ProbeError(f"{node}: the probe says a {kind!r} record, which is not its own: {line[:200]!r}")
-
-    def _greeting(self, node: str, version: int) -> Iterable[Sample]:
-        if version != FORMAT:
-            raise ProbeError(
-                f"{node}: the agent speaks format {version}, this program {FORMAT}",
-                "install steelyard and steelyard-agent of the same version",
-            )
-        return ()
+            record = wire.parse(line)
+        except wire.RecordError as error:
+            raise ProbeError(f"{node}: the probe: {error.message}", error.hint) from error
+        match record:
+            case wire.Sample():
+                return [Sample(record.t_s, node, name, value) for name, value in record.values.items()]
+            case wire.Hello():
+                return ()
+            case wire.Failure():
+                raise ProbeError(f"{node}: {record.message}", record.hint)
+            case other:
+                raise ProbeError(f"{node}: the probe says a record {other.record!r}, which is not its own")
 
 
 def create() -> OsProbe:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from steelyard.model.facts import role_of
 from steelyard.model.trial import TrialRecord
-from steelyard.reading.usage import DATABASE, measured_samples
+from steelyard.reading.usage import measured_samples
 from steelyard.store.read import Store
 
 SCHEMA = {
@@ -30,11 +31,15 @@ def usage_of(store: Store, records: Sequence[TrialRecord]) -> pl.DataFrame:
         samples = measured_samples(store.samples(record), record)
         if samples.is_empty():
             continue
-        databases = [name.removeprefix(DATABASE) for name in store.facts(record) if name.startswith(DATABASE)]
-        role = pl.when(pl.col("node").is_in(databases)).then(pl.lit("database")).otherwise(pl.lit("load"))
+        facts = store.facts(record)
+        roles = {str(node): role_of(str(node), facts) for node in samples["node"].unique()}
         used = samples.group_by("node", "metric").agg(
             readings=pl.len().cast(pl.Int64), mean=pl.col("value").mean(), max=pl.col("value").max()
         )
-        named = used.with_columns(trial_id=pl.lit(record.id), attempt=pl.lit(record.attempt, pl.Int64), role=role)
+        named = used.with_columns(
+            trial_id=pl.lit(record.id),
+            attempt=pl.lit(record.attempt, pl.Int64),
+            role=pl.col("node").replace_strict(roles, return_dtype=pl.String),
+        )
         frames.append(named.select(list(SCHEMA)).sort("node", "metric"))
     return pl.concat(frames)

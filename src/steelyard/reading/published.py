@@ -16,12 +16,14 @@ from steelyard.analysis.results import UNITS, label
 from steelyard.judging.percentile_support import response_of
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
+from steelyard.model.facts import of_machines, role_of
 from steelyard.model.study import Level
-from steelyard.model.trial import Phase, TrialRecord
+from steelyard.model.trial import TrialRecord
 from steelyard.reading.comparison import Opened
 from steelyard.reference.beside import Beside
 from steelyard.reference.forms import Own, clashes, lay_table
 from steelyard.reference.tables import Table
+from steelyard.store.read import Store
 
 PROPORTIONS = ("read_proportion", "write_proportion", "update_proportion", "insert_proportion", "scan_proportion",
                "read_modify_write_proportion")  # fmt: skip
@@ -77,26 +79,26 @@ def _own(ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], wanted: se
             continue
         name = label(treatment)
         for one in records:
-            for response, value in _values(ours, one, wanted):
+            for response, value in values_of(ours.store, one, wanted):
                 values.setdefault((name, response), {}).setdefault(one.start, []).append(value)
         numbers = _numbers(name, values, ours.study.analysis.confidence)
         found.append(Own(name, facets(ours, records), len(records), numbers, _shared(records)))
     return found, values
 
 
-def _values(ours: Opened, record: TrialRecord, wanted: Set[str]) -> Iterator[tuple[str, float]]:
+def values_of(store: Store, record: TrialRecord, wanted: Set[str]) -> Iterator[tuple[str, float]]:
     """Of a trial every response that is wanted and that it has; its samples are read once, and only if wanted."""
     for response in sorted(wanted & set(RESPONSES)):
         value = response_of(record, response)
         if value is not None:
             yield response, float(value)
-    measured = [one for one in record.phases if one.phase == Phase.MEASURE and one.left_s is not None]
-    if not measured or not wanted & set(SAMPLED):
+    span = record.measured_span
+    if span is None or not wanted & set(SAMPLED):
         return
-    samples = ours.store.samples(record)
-    nodes = [str(node) for node in samples["node"].unique() if not str(node).startswith("l")]
+    samples, facts = store.samples(record), store.facts(record)
+    nodes = [str(node) for node in samples["node"].unique() if role_of(str(node), facts) == "database"]
     for response in sorted(wanted & set(SAMPLED)):
-        found = sampled(response, samples, nodes, measured[0].entered_s, float(measured[-1].left_s or 0.0))
+        found = sampled(response, samples, nodes, *span)
         if found is not None:
             yield response, found
 
@@ -173,7 +175,7 @@ def _derived(settings: Mapping[str, Any]) -> dict[str, str]:
 
 def platform_of(facts: Mapping[str, Mapping[str, str]]) -> str | None:
     """What the database nodes are, by their facts: a board's name, or site, processor and what stands in between."""
-    told = next((one for name, one in facts.items() if not name.startswith(("system:", "l", "machine"))), None)
+    told = next((one for name, one in of_machines(facts).items() if role_of(name, facts) == "database"), None)
     if told is None:
         return None
     model = told.get("board") or told.get("cpu_model", "")

@@ -11,6 +11,7 @@ from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
 from steelyard.analysis.tables import tables
 from steelyard.model.errors import StoreError
+from steelyard.model.facts import of_systems
 from steelyard.model.plan import Plan
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
@@ -97,7 +98,8 @@ def report_input(
         results=results,
         records=records,
         traces=tuple(
-            Trace(record, samples[record.id, record.attempt], _databases(store.facts(record))) for record in shown
+            Trace(record, samples[record.id, record.attempt], tuple(of_systems(store.facts(record))))
+            for record in shown
         ),
         timelines=lines,
         too_short=too_short,
@@ -145,8 +147,3 @@ def _curves(store: Store, records: Sequence[TrialRecord], used: Mapping[Attempt,
             histogram = merged.filter(merged["measure"] == measure)
             curves.append(time_courses.curve(dict(treatment), measure, histogram, trials=len(group)))
     return tuple(curve for curve in curves if curve is not None)
-
-
-def _databases(facts: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
-    """The nodes that the system has facts about."""
-    return tuple(name.removeprefix("system:") for name in facts if name.startswith("system:"))

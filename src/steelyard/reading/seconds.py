@@ -16,7 +16,7 @@ from steelyard.analysis.warmup import steady
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reading import trial_percentiles, usage
-from steelyard.reading.time_courses import ANSWERED, measured
+from steelyard.reading.time_courses import measured
 from steelyard.store import layout
 from steelyard.store.read import Store
 
@@ -38,17 +38,18 @@ def within_trials(store: Store, results: Results, every: Sequence[TrialRecord]) 
     quantiles: list[TrialPercentile] = []
     for treatment, records in groups.items():
         seconds = series(store, records)
+        named = {layout.trial_folder(record.id, record.attempt): record for record in records}
         quantiles += trial_percentiles.of_trials(store, records, dict(treatment), results.confidence)
         for name in SERIES:
             trials = [[float(value) for value in part[name]] for part in seconds]
             found += mean_values(trials, name, UNITS[name], treatment=dict(treatment), confidence=results.confidence)
         for part in seconds:
-            trial_id, _, attempt = str(part["trial"][0]).rpartition(".")
+            record = named[str(part["trial"][0])]
             states.append(
                 steady(
                     [float(value) for value in part[SERIES[0]]],
-                    trial_id=trial_id,
-                    attempt=int(attempt),
+                    trial_id=record.id,
+                    attempt=record.attempt,
                     treatment=dict(treatment),
                     response=SERIES[0],
                     confidence=results.confidence,
@@ -75,28 +76,15 @@ def series(store: Store, records: Sequence[TrialRecord]) -> list[pl.DataFrame]:
 
     Load nodes are added up; seconds in which nothing was answered are no rows.
     """
-    of = {
-        str(path): f"{record.id}.{record.attempt}"
-        for record in records
-        for path in sorted((store.folder_of(record) / layout.INTERVALS).glob("*.parquet"))
-    }
-    if not of:
-        return []
-    wanted = (
-        (pl.col("measure") == "response")
-        & pl.col("outcome").is_in(ANSWERED)
-        & pl.col("phase").is_in(list(measured(records[0])))
-    )
     # Twice the sum of nanoseconds, whole numbers: sums of fractions would depend on the order in which threads add up.
     twice_ns = (pl.col("bucket_low_ns") + pl.col("bucket_high_ns")) * pl.col("count")
     rows = (
-        pl.scan_parquet(list(of), include_file_paths="path")
-        .filter(wanted)
-        .group_by("path", "t_s", "seconds")
+        store.answered(records, measured(records[0]))
+        .group_by("trial", "node", "t_s", "seconds")
         .agg(twice_ns.sum().alias("twice_ns"), pl.col("count").sum())
         .collect(engine="streaming")
     )
-    placed = rows.with_columns(trial=pl.col("path").replace_strict(of, return_dtype=pl.String)).with_columns(
+    placed = rows.with_columns(
         # Clocks of load nodes differ by less than half an interval.
         place=((pl.col("t_s") - pl.col("t_s").min().over("trial")) / pl.col("seconds").max().over("trial")).round()
     )

@@ -7,21 +7,21 @@ percentile is never averaged, and one that its window's count does not support i
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any, Final
 
 import polars as pl
 
 from steelyard.analysis.percentiles import BEYOND, supported
+from steelyard.model.histogram import Bucket, quantile_buckets, total
+from steelyard.model.histogram_frames import quantiles
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, POPULATE, WARM_UP, Load, LoadPhase, Offered
+from steelyard.model.outcome import ANSWERED
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.cpu_strips import Strip, cpu_strips
 
-ANSWERED: Final = ("ok", "not-found", "not-applied")
-"""Outcomes with an answer: those whose times count."""
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 MARKS: Final = {**QUANTILES, "p99.99": 0.9999, "p99.999": 0.99999}
 STEPS_S: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
@@ -217,22 +217,9 @@ def _windows(
     seconds: float,
     offers: Sequence[tuple[Span, Offered]],
 ) -> tuple[Window, ...]:
-    ordered = (
-        answered.group_by("window", "ms")
-        .agg(pl.col("count").sum())
-        .sort("window", "ms")
-        .with_columns(
-            pl.col("count").cum_sum().over("window").alias("seen"), pl.col("count").sum().over("window").alias("all")
-        )
-    )
     totals = dict(answered.group_by("window").agg(pl.col("count").sum()).iter_rows())
     failed = dict(drawn.filter(~pl.col("answered")).group_by("window").agg(pl.col("count").sum()).iter_rows())
-    found: dict[str, dict[int, float]] = {
-        name: dict(
-            ordered.filter(pl.col("seen") >= q * pl.col("all")).group_by("window").agg(pl.col("ms").min()).iter_rows()
-        )
-        for name, q in QUANTILES.items()
-    }
+    found = quantiles(answered, "window", "ms", QUANTILES)
     windows = []
     for index in range(math.ceil(seconds / step_s - 1e-9)):
         first, last, count = index * step_s, min((index + 1) * step_s, seconds), totals.get(index, 0)
@@ -292,26 +279,20 @@ def _events(journal: Sequence[Mapping[str, Any]], begun_s: float, seconds: float
 def curve(treatment: Mapping[str, Any], measure: str, histogram: pl.DataFrame, *, trials: int) -> Curve | None:
     """A percentile curve from a merged histogram with columns bucket_low_ns, bucket_high_ns and count."""
     ordered = histogram.sort("bucket_low_ns")
-    counts = [int(count) for count in ordered["count"]]
-    middles = ((ordered["bucket_low_ns"] + ordered["bucket_high_ns"]) / 2e6).to_list()
-    total = sum(counts)
-    points: list[tuple[float, float]] = []
-    wanted, seen = list(_shares(total)), 0
-    for count, ms in zip(counts, middles, strict=True):
-        seen += count
-        while wanted and seen >= wanted[0] * total:
-            points.append((wanted.pop(0), float(ms)))
+    buckets: list[Bucket] = ordered.select("bucket_low_ns", "bucket_high_ns", "count").rows()
+    operations = total(buckets)
+    points = _at(buckets, _shares(operations))
     if len(points) < 2:
         return None
-    return Curve(treatment, measure, trials, total, tuple(points), _marks(counts, middles, total))
+    marks = {name: q for name, q in MARKS.items() if supported(q, operations)}
+    times_ms = dict(_at(buckets, list(marks.values())))
+    return Curve(treatment, measure, trials, operations, points, {name: times_ms[q] for name, q in marks.items()})
 
 
-def _marks(counts: Sequence[int], middles: Sequence[float], total: int) -> dict[str, float]:
-    """The time that a share of operations did not exceed, for each share that the count supports."""
-    seen = list(accumulate(counts))
-    return {
-        name: float(middles[bisect_left(seen, q * total)]) for name, q in MARKS.items() if supported(q, total)
-    }  # fmt: skip
+def _at(buckets: Sequence[Bucket], shares: Sequence[float]) -> tuple[tuple[float, float], ...]:
+    """Each share of operations with the time in ms that it did not exceed, by the middle of a bucket."""
+    found = zip(shares, quantile_buckets(buckets, shares), strict=True)
+    return tuple((share, (bucket[0] + bucket[1]) / 2e6) for share, bucket in found if bucket is not None)
 
 
 def _shares(operations: int) -> Sequence[float]:

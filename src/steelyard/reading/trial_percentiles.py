@@ -8,10 +8,10 @@ import polars as pl
 
 from steelyard.analysis import percentiles
 from steelyard.analysis.merits import TrialPercentile
-from steelyard.model.histogram import Bucket
+from steelyard.model.histogram import Bucket, quantile_buckets
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
-from steelyard.reading.time_courses import ANSWERED, measured
+from steelyard.reading.time_courses import measured
 from steelyard.store import layout
 from steelyard.store.read import Store
 
@@ -35,15 +35,12 @@ def of_trials(
         .items()
     }
     edges = pl.DataFrame(
-        [
-            {"trial": name, **{one: _edge(found, percentiles.PERCENTILES[one]) for one in SHOWN}}
-            for name, found in whole.items()
-        ]
+        [{"trial": name, **dict(zip(SHOWN, _edges(found), strict=True))} for name, found in whole.items()]
     )
     parts = _parts(buckets, edges)
     found = []
     for record in records:
-        key = f"{record.id}.{record.attempt}"
+        key = layout.trial_folder(record.id, record.attempt)
         if key in whole:
             for name in SHOWN:
                 below = [(int(row["all"]), int(row[name])) for row in parts[key].iter_rows(named=True)]
@@ -53,22 +50,9 @@ def of_trials(
 
 def _buckets(store: Store, records: Sequence[TrialRecord]) -> pl.DataFrame | None:
     """`trial`, `place` (part of time), `low`, `high`, `count` of answered operations of the measured phases."""
-    of = {
-        str(path): f"{record.id}.{record.attempt}"
-        for record in records
-        for path in sorted((store.folder_of(record) / layout.INTERVALS).glob("*.parquet"))
-    }
-    if not of:
-        return None
-    wanted = (
-        (pl.col("measure") == "response")
-        & pl.col("outcome").is_in(ANSWERED)
-        & pl.col("phase").is_in(list(measured(records[0])))
-    )
     rows = (
-        pl.scan_parquet(list(of), include_file_paths="path")
-        .filter(wanted)
-        .select("path", "t_s", "seconds", low="bucket_low_ns", high="bucket_high_ns", count="count")
+        store.answered(records, measured(records[0]))
+        .select("trial", "t_s", "seconds", low="bucket_low_ns", high="bucket_high_ns", count="count")
         .collect(engine="streaming")
     )
     if not rows.height:
@@ -77,22 +61,13 @@ def _buckets(store: Store, records: Sequence[TrialRecord]) -> pl.DataFrame | Non
     begun, ended = (pl.col("t_s").min().over("trial"), (pl.col("t_s") + pl.col("seconds")).max().over("trial"))
     # Whole seconds belong to one part: a trial of fewer seconds than PARTS has as many parts as seconds.
     place = ((middle - begun) / (ended - begun) * percentiles.PARTS).floor().cast(pl.Int32)
-    return (
-        rows.with_columns(trial=pl.col("path").replace_strict(of, return_dtype=pl.String))
-        .with_columns(place=place)
-        .group_by("trial", "place", "low", "high")
-        .agg(pl.col("count").sum())
-    )
+    return rows.with_columns(place=place).group_by("trial", "place", "low", "high").agg(pl.col("count").sum())
 
 
-def _edge(buckets: Sequence[Bucket], q: float) -> int:
-    """Lower bound of the quantile's bucket."""
-    wanted, seen = q * sum(count for _, _, count in buckets), 0
-    for low, _, count in buckets:
-        seen += count
-        if seen >= wanted:
-            return low
-    return buckets[-1][0]
+def _edges(buckets: Sequence[Bucket]) -> list[int]:
+    """Lower bounds of the buckets of the quantiles that are shown."""
+    found = quantile_buckets(buckets, [percentiles.PERCENTILES[name] for name in SHOWN])
+    return [(bucket or buckets[-1])[0] for bucket in found]
 
 
 def _parts(buckets: pl.DataFrame, edges: pl.DataFrame) -> dict[str, pl.DataFrame]:

@@ -7,16 +7,15 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 
 from steelyard.analysis.costs import Attempt, Use
+from steelyard.model.facts import of_machines, of_systems
 from steelyard.model.study import Study
-from steelyard.model.trial import Phase, TrialRecord
+from steelyard.model.trial import TrialRecord
 from steelyard.store.read import Store
 
 ENERGY = "energy"
 COUNTERS = "machine_energy_counters"
 POWERS = ("machine_package_power_watts", "machine_memory_power_watts")
 CORES_BUSY = ("node_cpu_user_cores", "node_cpu_system_cores")
-DATABASE = "system:"
-"""Beginning of the names of facts that systems say: only nodes that run the system under test have them."""
 
 
 def uses(store: Store, study: Study, records: Iterable[TrialRecord]) -> Mapping[Attempt, Use]:
@@ -35,21 +34,19 @@ def _use(store: Store, study: Study, record: TrialRecord, *, asked: bool, reads:
         return Use(nodes=nodes)
     samples = measured_samples(store.samples(record), record)
     facts = store.facts(record)
-    counted = {name.removeprefix(DATABASE) for name in facts if name.startswith(DATABASE)}
+    counted = set(of_systems(facts))
     if study.cost.count_load_nodes:
-        counted |= {name for name in facts if not name.startswith(DATABASE)}
+        counted |= set(of_machines(facts))
     watts, why = _power(samples, sorted(counted), shared="cpu" in record.shares) if asked else (None, "")
     return Use(nodes=nodes, busy=_busy(samples, sorted(counted), facts), measured_watts=watts, why_not=why)
 
 
 def measured_samples(samples: pl.DataFrame, record: TrialRecord) -> pl.DataFrame:
     """Samples of the measured phase: a reading at t speaks of the interval that ends at t."""
-    times = [one for one in record.phases if one.phase == Phase.MEASURE]
-    warm = [one.left_s for one in record.phases if one.phase == Phase.WARM_UP and one.left_s is not None]
-    if not times or times[-1].left_s is None:
+    span = record.measured_span
+    if span is None:
         return samples.clear()
-    begun_s = max([times[-1].entered_s, *(left for left in warm if left <= times[-1].left_s)])
-    return samples.filter((pl.col("t_s") > begun_s) & (pl.col("t_s") <= times[-1].left_s + 1.0))
+    return samples.filter((pl.col("t_s") > span[0]) & (pl.col("t_s") <= span[1] + 1.0))
 
 
 def _means(samples: pl.DataFrame, metric: str) -> dict[str, float]:

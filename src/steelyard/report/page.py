@@ -20,6 +20,7 @@ from markupsafe import Markup
 import steelyard
 from steelyard.analysis import pointed
 from steelyard.analysis.results import LABELS, Results, label
+from steelyard.model.facts import MACHINE
 from steelyard.reading.node_traces import Trace
 from steelyard.reading.report_input import ReportInput
 from steelyard.reading.time_courses import Timeline
@@ -204,7 +205,7 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
         "law_refusals": sorted({law.refusal for law in page_input.results.laws if law.refusal}),
         "shared": method_and_facts.shared(page_input.records),
         "machine_facts": (
-            *(method_and_facts.Fact(name, value) for name, value in page_input.facts.get("machine", {}).items()),
+            *(method_and_facts.Fact(name, value) for name, value in page_input.facts.get(MACHINE, {}).items()),
             *(fact for fact in node_facts if not fact.nodes),
         ),
         "node_facts": tuple(fact for fact in node_facts if fact.nodes),

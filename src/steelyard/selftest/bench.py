@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.engine.agent import carry_out
-from steelyard.engine.base import Record
 from steelyard.model.errors import EngineError
+from steelyard.model.load import MEASURE
 from steelyard.node import agent, process
 from steelyard.node.base import Node
 from steelyard.node.command import end, run, spawn
 from steelyard.node.processor import most_resident_bytes
 from steelyard.node.tasks import to_the_end
+from steelyard.wire.record import FORMAT, Done, Hello, Interval, Record
 
 ADDRESS = "127.0.0.1"
 LISTEN_TIMEOUT_S = 10.0
@@ -114,7 +115,7 @@ def order(
     """YCSB's rows of 1 KB, uniform keys, writes of all fields, at consistency ONE."""
     shares = dict.fromkeys(("read", "update", "insert", "scan", "read_modify_write"), 0.0)
     return {
-        "format": 1,
+        "format": FORMAT,
         "protocol": "cql",
         "contacts": [contact],
         "keyspace": "ycsb",
@@ -151,36 +152,35 @@ def order(
 class Driven:
     """What the engine said."""
 
-    hello: Record
-    intervals: Sequence[Record]
+    hello: Hello
+    intervals: Sequence[Interval]
     """Of the measured phase."""
-    done: Record
+    done: Done
     memory_bytes: int
     """The most resident memory of the generator."""
 
 
 async def drive(
-    asked: Mapping[str, Any], timeout_s: float, on_interval: Callable[[Record], None] | None = None
+    asked: Mapping[str, Any], timeout_s: float, on_interval: Callable[[Interval], None] | None = None
 ) -> Driven:
     """Carry out an order with one worker. Raises EngineError if the generator fails or does not end in time."""
-    hello: Record = {}
-    intervals: list[Record] = []
-    dones: list[Record] = []
+    hello: Hello | None = None
+    intervals: list[Interval] = []
+    dones: list[Done] = []
     memory_bytes, pid = 0, 0
 
     def take(_node: str, record: Record) -> None:
         nonlocal hello, memory_bytes
         memory_bytes = max(memory_bytes, most_resident_bytes(pid) if pid else 0)
-        if record["record"] == "hello":
-            hello = record
-        elif record.get("phase") != "measure":
-            return
-        elif record["record"] == "interval":
-            intervals.append(record)
-            if on_interval is not None:
-                on_interval(record)
-        elif record["record"] == "done":
-            dones.append(record)
+        match record:
+            case Hello():
+                hello = record
+            case Interval(phase=phase) if phase == MEASURE:
+                intervals.append(record)
+                if on_interval is not None:
+                    on_interval(record)
+            case Done(phase=phase) if phase == MEASURE:
+                dones.append(record)
 
     def started(one: asyncio.subprocess.Process) -> None:
         nonlocal pid
@@ -195,7 +195,7 @@ async def drive(
             if not limit.expired():
                 raise
             raise EngineError(f"the load generator did not end within {timeout_s:g} s") from error
-    if not dones:
+    if hello is None or not dones:
         raise EngineError("the load generator ended without a measured phase", "was it told to stop?")
     return Driven(hello, intervals, dones[0], memory_bytes)
 

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from steelyard.judging.responses import merged, quantile_ms
 from steelyard.model.calibration import Calibration, Ceiling, Kind, Slip
@@ -16,6 +15,7 @@ from steelyard.node import agent, processor
 from steelyard.node.calibration import fingerprint
 from steelyard.selftest.bench import BenchServer, Driven, drive, order, serving
 from steelyard.site import _machine
+from steelyard.wire.record import Done
 
 IN_FLIGHT = (64, 512)
 SLIP_RATE_PER_S = 2_000.0
@@ -70,8 +70,8 @@ async def calibrate(seconds: float, tell: Callable[[Step], None]) -> Calibration
     return Calibration(
         made_s=time.time(),
         machine=identity(_machine.facts()),
-        agent=f"{hello.get('agent', '')} {fingerprint(program)}",
-        optimised=bool(hello.get("optimised", False)),
+        agent=f"{hello.agent} {fingerprint(program)}",
+        optimised=hello.optimised,
         ceilings=tuple(ceilings),
         slip=slip,
         memory_bytes=max(one.memory_bytes for one in drives),
@@ -88,18 +88,18 @@ async def _saturate(server: BenchServer, kind: Kind, in_flight: int, seconds: fl
     return await drive(asked, seconds + GRACE_S)
 
 
-def ceiling_of(kind: Kind, in_flight: int, done: Any) -> Ceiling:
-    """A `done` record as a ceiling. Raises EngineError if the server did not answer everything: it says nothing."""
-    if done["errors"] or not done["operations"]:
-        kinds = ", ".join(f"{count} {name}" for name, count in done["errors_by_kind"].items())
-        raise EngineError(f"the null server left {done['errors']} of the operations without an answer: {kinds}")
-    seconds = done["execution_ns"] / 1e9
+def ceiling_of(kind: Kind, in_flight: int, done: Done) -> Ceiling:
+    """The end of a phase as a ceiling. Raises EngineError if the server did not answer everything: it says nothing."""
+    if done.errors or not done.operations:
+        kinds = ", ".join(f"{count} {name}" for name, count in done.errors_by_kind.items())
+        raise EngineError(f"the null server left {done.errors} of the operations without an answer: {kinds}")
+    seconds = done.execution_ns / 1e9
     return Ceiling(
         kind=kind,
         in_flight=in_flight,
-        measured_per_s=done["operations"] / seconds,
-        busiest_thread_fraction=done["busiest_thread_fraction"],
-        cpu_us_per_operation=done["cpu_ns"] / 1e3 / done["operations"],
+        measured_per_s=done.operations / seconds,
+        busiest_thread_fraction=done.busiest_thread_fraction,
+        cpu_us_per_operation=done.cpu_ns / 1e3 / done.operations,
     )
 
 
@@ -109,5 +109,5 @@ def slip_of(driven: Driven) -> Slip:
     p50_ms, p99_ms = quantile_ms(pacing, 0.50), quantile_ms(pacing, 0.99)
     if p50_ms is None or p99_ms is None:
         raise EngineError("the null server answered no operation of the open loop")
-    operations = driven.done["operations"]
+    operations = driven.done.operations
     return Slip(rate_per_s=SLIP_RATE_PER_S, operations=operations, pacing_ms_p50=p50_ms, pacing_ms_p99=p99_ms)

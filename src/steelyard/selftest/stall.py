@@ -15,16 +15,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.engine.base import Record
 from steelyard.judging.responses import merged, quantile_ms
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.value import Value
 from steelyard.node.tasks import together
 from steelyard.selftest.bench import BenchServer, Driven, drive, order, serving
+from steelyard.wire.record import Interval
 
 QUANTILE = 0.99
 IN_FLIGHT = 64
@@ -155,11 +155,11 @@ async def prove(asked: Asked, tell: Callable[[Line], None]) -> Proof:
         constant = {"kind": "constant", "rate_per_s": asked.rate_per_s, "in_flight": IN_FLIGHT}
         closed = {"kind": "closed", "threads": 1}
 
-        def listen(record: Record) -> None:
+        def listen(interval: Interval) -> None:
             if not course.begun.is_set():
-                course.begun_s = record["t_s"]
+                course.begun_s = interval.t_s
                 course.begun.set()
-            tell(_line(record, course))
+            tell(_line(interval, course))
 
         async def stand_still() -> Driven | None:
             await _stall((null, slow), asked, course)
@@ -199,28 +199,28 @@ async def _stall(servers: Sequence[BenchServer], asked: Asked, course: _Course) 
         course.woken_s, course.stall_s = time.time(), time.monotonic() - before
 
 
-def _line(record: Record, course: _Course) -> Line:
-    summary: Mapping[str, float] = record["summary"]
-    begun_s, ended_s = float(record["t_s"]), float(record["t_s"]) + float(record["seconds"])
-    answered = record["done"] > 0
+def _line(interval: Interval, course: _Course) -> Line:
+    summary = interval.summary
+    begun_s, ended_s = interval.t_s, interval.t_s + interval.seconds
+    answered = interval.done > 0
     stopped = 0 < course.stopped_s < ended_s and (course.woken_s == 0 or course.woken_s > begun_s)
     return Line(
         second=round(ended_s - course.begun_s),
-        rate_per_s=summary["rate_per_s"],
-        sent=record["sent"],
-        backlog=record["backlog"],
-        response_ms_p99=summary["response_ms_p99"] if answered else None,
-        service_ms_p99=summary["service_ms_p99"] if answered else None,
+        rate_per_s=summary.rate_per_s,
+        sent=interval.sent,
+        backlog=interval.backlog,
+        response_ms_p99=summary.response_ms_p99 if answered else None,
+        service_ms_p99=summary.service_ms_p99 if answered else None,
         stopped=stopped,
     )
 
 
 def _proof(asked: Asked, course: _Course, opened: Driven, other: Driven) -> Proof:
-    def touched(record: Record) -> bool:
-        begun_s, ended_s = float(record["t_s"]), float(record["t_s"]) + float(record["seconds"])
-        return ended_s > course.stopped_s and begun_s < course.woken_s + DRAIN_S
+    def touched(interval: Interval) -> bool:
+        ended_s = interval.t_s + interval.seconds
+        return ended_s > course.stopped_s and interval.t_s < course.woken_s + DRAIN_S
 
-    without = [record for record in opened.intervals if not touched(record)]
+    without = [interval for interval in opened.intervals if not touched(interval)]
     figures = {
         "response_ms_p99": quantile_ms(merged(opened.intervals, "response"), QUANTILE),
         "service_ms_p99": quantile_ms(merged(opened.intervals, "service"), QUANTILE),
@@ -232,13 +232,13 @@ def _proof(asked: Asked, course: _Course, opened: Driven, other: Driven) -> Proo
         raise EngineError(f"the proof has no {', '.join(lacking) or 'stall'}: the load ended before it")
     return Proof(
         due=asked.due,
-        sent=sum(record["sent"] for record in opened.intervals),
-        answered=opened.done["operations"],
-        errors=opened.done["errors"],
+        sent=sum(interval.sent for interval in opened.intervals),
+        answered=opened.done.operations,
+        errors=opened.done.errors,
         seconds=asked.seconds,
         rate_per_s=asked.rate_per_s,
         stall_ms=course.stall_s * 1000,
         truth_ms_p99=truth_s(QUANTILE, course.stall_s, asked.seconds) * 1000,
-        closed_sent=other.done["operations"] + other.done["errors"],
+        closed_sent=other.done.operations + other.done.errors,
         **{name: value for name, value in figures.items() if value is not None},
     )

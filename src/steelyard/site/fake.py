@@ -16,8 +16,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from steelyard.model.errors import SiteError
+from steelyard.model.facts import Role
 from steelyard.model.value import Value
-from steelyard.node.base import Node, Role
+from steelyard.node.base import Node
 from steelyard.site import _lease
 from steelyard.site.base import Lease, Request
 

@@ -19,9 +19,10 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from steelyard.model.errors import CommandFailed, EngineError, SiteError
+from steelyard.model.facts import Role
 from steelyard.model.value import Value
 from steelyard.node import agent
-from steelyard.node.base import Node, Role
+from steelyard.node.base import Node
 from steelyard.site import _cgroup, _kernel, _lease, _machine, _network, _registry
 from steelyard.site.base import Lease, Request
 

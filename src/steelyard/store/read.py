@@ -18,6 +18,8 @@ from pydantic import ValidationError
 
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, circumstances, foreign
 from steelyard.model.errors import StoreError
+from steelyard.model.facts import of_machines
+from steelyard.model.outcome import ANSWERED
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.secret import redacted
 from steelyard.model.study import Study
@@ -129,17 +131,35 @@ class Store:
     def histograms(self, records: Iterable[TrialRecord], phases: Sequence[str]) -> pl.DataFrame:
         """Buckets of response and service time of answered operations, added up over these trials, nodes and seconds
         of the named phases: `measure`, `bucket_low_ns`, `bucket_high_ns`, `count`. Reads without holding the whole."""
-        paths = [path for record in records for path in (self.folder_of(record) / layout.INTERVALS).glob("*.parquet")]
         keys = ("measure", "bucket_low_ns", "bucket_high_ns")
-        if not paths:
-            return pl.DataFrame(schema={**{key: layout.INTERVAL_SCHEMA[key] for key in keys}, "count": pl.Int64})
-        wanted = (
-            pl.col("measure").is_in(["response", "service"])
-            & pl.col("outcome").is_in(["ok", "not-found", "not-applied"])
+        answered = self.answered(records, phases, ("response", "service"))
+        return answered.group_by(keys).agg(pl.col("count").sum()).collect(engine="streaming").sort(keys)
+
+    def answered(
+        self, records: Iterable[TrialRecord], phases: Sequence[str], measures: Sequence[str] = ("response",)
+    ) -> pl.LazyFrame:
+        """Buckets of answered operations of these trials in the named phases: `trial` (name of its folder, see
+        `layout.trial_folder`), `node` and the columns of `layout.INTERVAL_SCHEMA`. Nothing is read before it is
+        collected."""
+        return self._scan(records).filter(
+            pl.col("measure").is_in(list(measures))
+            & pl.col("outcome").is_in(ANSWERED)
             & pl.col("phase").is_in(list(phases))
         )
-        frame = pl.scan_parquet(sorted(paths)).filter(wanted).group_by(keys).agg(pl.col("count").sum())
-        return frame.collect(engine="streaming").sort(keys)
+
+    def _scan(self, records: Iterable[TrialRecord]) -> pl.LazyFrame:
+        """Intervals of several trials as one frame: `trial`, `node`, and what is in the files."""
+        folders = {self.folder_of(record) / layout.INTERVALS for record in records}
+        paths = sorted(str(path) for folder in folders for path in folder.glob("*.parquet"))
+        if not paths:
+            return pl.LazyFrame(schema={"trial": pl.String, "node": pl.String, **layout.INTERVAL_SCHEMA})
+        # A path ends in TRIAL/intervals/NODE.parquet.
+        parts = pl.col("path").str.split("/")
+        return pl.scan_parquet(paths, include_file_paths="path").select(
+            parts.list.get(-3).alias("trial"),
+            parts.list.get(-1).str.strip_suffix(".parquet").alias("node"),
+            *layout.INTERVAL_SCHEMA,
+        )
 
     def samples(self, record: TrialRecord) -> pl.DataFrame:
         """Samples of every node: `node` and the columns of `layout.SAMPLE_SCHEMA`."""
@@ -152,10 +172,10 @@ class Store:
         return pl.concat([empty, *frames])
 
     def facts(self, record: TrialRecord) -> dict[str, dict[str, str]]:
-        """Facts by name: `machine`, `n1`, `system:n1`."""
+        """Facts by name: `n1`, `system:n1`, see `steelyard.model.facts`."""
         folder = self.folder_of(record) / layout.FACTS
         return {
-            path.stem.replace(".", ":", 1): redacted(json.loads(path.read_text(encoding="utf-8")))
+            layout.facts_name(path.stem): redacted(json.loads(path.read_text(encoding="utf-8")))
             for path in sorted(folder.glob("*.json"))
         }
 
@@ -168,7 +188,7 @@ class Store:
         """What the trials were made with and on, each different one once; the machines are those of the
         first trial with facts."""
         facts = next((found for one in records if (found := self.facts(one))), {})
-        machines = [found for name, found in facts.items() if not name.startswith("system:")]
+        machines = list(of_machines(facts).values())
         settings = {json.dumps(one.settings, sort_keys=True): one.settings for one in records}
         return tuple(circumstances(one, machines) for one in settings.values())
 

@@ -28,6 +28,7 @@ from steelyard.model.secret import Concealer
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
+from steelyard.wire.record import Interval
 
 HASH_CHUNK_BYTES = 1 << 20
 
@@ -84,8 +85,8 @@ class TrialDraft:
         (self.folder / layout.TRIAL_JSON).write_text(record.model_dump_json(indent=1), encoding="utf-8")
 
     def facts(self, name: str, facts: Mapping[str, str]) -> None:
-        """Facts of a node (`n1`), of a system on it (`system:n1`), or of the machine."""
-        path = self.folder / layout.FACTS / f"{name.replace(':', '.')}.json"
+        """Facts by name: of a node, or of the system on it, see `steelyard.model.facts`."""
+        path = self.folder / layout.FACTS / layout.facts_file(name)
         told = self._conceal.tree(dict(facts))
         path.write_text(json.dumps(told, indent=1, sort_keys=True), encoding="utf-8")
 
@@ -94,14 +95,14 @@ class TrialDraft:
         told = self._conceal.tree(list(links))
         (self.folder / layout.LINKS_JSON).write_text(json.dumps(told, indent=1), encoding="utf-8")
 
-    def intervals(self, node: str, records: Iterable[Mapping[str, Any]]) -> None:
-        """Interval records of one load node, as they came off the wire."""
+    def intervals(self, node: str, intervals: Iterable[Interval]) -> None:
+        """Intervals of one load node, as they came off the wire."""
         columns: dict[str, list[Any]] = {name: [] for name in layout.INTERVAL_SCHEMA}
-        for record in records:
-            for counts in record["counts"]:
-                for low, high, count in counts["buckets"]:
-                    row = (record["phase"], record["t_s"], record["seconds"], counts["operation"])
-                    values = (*row, counts["outcome"], counts["measure"], low, high, count)
+        for interval in intervals:
+            for counts in interval.counts:
+                for low, high, count in counts.buckets:
+                    row = (interval.phase, interval.t_s, interval.seconds, counts.operation)
+                    values = (*row, counts.outcome, counts.measure, low, high, count)
                     for column, value in zip(columns.values(), values, strict=True):
                         column.append(value)
         frame = pl.DataFrame(columns, schema=layout.INTERVAL_SCHEMA)

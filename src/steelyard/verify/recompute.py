@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 import polars as pl
 
-from steelyard.judging.responses import ANSWERED, NS_PER_MS, NS_PER_S, responses
+from steelyard.judging.responses import NS_PER_MS, NS_PER_S, responses
 from steelyard.judging.verdict import SAID, Evidence, judge
+from steelyard.model.histogram import Bucket
 from steelyard.model.load import CAPACITY, Load
+from steelyard.model.outcome import Outcome, is_error
 from steelyard.model.study import Limits
 from steelyard.model.trial import Responses, TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind
 from steelyard.verify.checklist import Book
+from steelyard.wire.record import NO_SUMMARY, Counts, Done, Interval, nothing_done
 
 EXACT = (
     "response_ms_mean", "response_ms_p50", "response_ms_p95", "response_ms_p99", "response_ms_max",
@@ -74,17 +77,22 @@ def _ended(record: TrialRecord, found: Responses) -> bool:
     return found != Responses() and not any(one.kind in BLAMED for one in record.verdict.reasons)
 
 
-def _counts(intervals: pl.DataFrame) -> list[dict[str, Any]]:
-    """The histograms of an interval record: one entry an outcome and measure."""
+def _interval(intervals: pl.DataFrame, operations: int = 0) -> Interval:
+    """All rows as one interval, whose operations have no names: their counts by outcome and measure. `operations`: how
+    many were sent."""
     keys = ["outcome", "measure", "bucket_low_ns", "bucket_high_ns"]
     summed = intervals.group_by(keys).agg(pl.col("count").sum()).sort(keys)
-    entries: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
+    tables: dict[tuple[str, str], list[Bucket]] = {}
     for outcome, measure, low, high, count in summed.iter_rows():
-        entries.setdefault((outcome, measure), []).append((low, high, count))
-    return [
-        {"operation": "", "outcome": outcome, "measure": measure, "buckets": buckets}
-        for (outcome, measure), buckets in entries.items()
-    ]
+        tables.setdefault((outcome, measure), []).append((low, high, count))
+    counts = tuple(
+        Counts(operation="", outcome=outcome, measure=measure, buckets=tuple(buckets))
+        for (outcome, measure), buckets in tables.items()
+    )
+    return Interval(
+        phase="", t_s=0.0, seconds=0.0, sent=operations, done=operations, errors=0, backlog=0, cpu_fraction=0.0,
+        summary=NO_SUMMARY, counts=counts,
+    )  # fmt: skip
 
 
 def _by_outcome(intervals: pl.DataFrame) -> dict[str, int]:
@@ -92,41 +100,37 @@ def _by_outcome(intervals: pl.DataFrame) -> dict[str, int]:
     return {str(outcome): int(n) for outcome, n in whole.group_by("outcome").agg(pl.col("count").sum()).iter_rows()}
 
 
-def _end(found: Responses, outcomes: Mapping[str, int]) -> dict[str, Any]:
-    """The end of the phase as far as the store tells it."""
-    failed = {kind: count for kind, count in outcomes.items() if kind not in ANSWERED}
-    return {
-        "operations": sum(count for kind, count in outcomes.items() if kind in ANSWERED),
-        "errors": sum(failed.values()),
-        "errors_by_kind": failed,
-        "not_found": found.not_found,
-        "execution_ns": _whole_ns(found.execution_time_ms or 0.0),
-        "first_sent_s": 0.0,
-        "last_done_s": 0.0,
-        "cpu_ns": 0,
-        "busiest_thread_fraction": 0.0,
-        "dropped": 0,
-    }
+def _end(found: Responses, outcomes: Mapping[str, int]) -> Done:
+    """The end of the phase as far as the intervals tell it."""
+    failed = {kind: count for kind, count in outcomes.items() if is_error(kind)}
+    return replace(
+        nothing_done(""),
+        operations=sum(outcomes.values()) - sum(failed.values()),
+        errors=sum(failed.values()),
+        errors_by_kind=failed,
+        not_found=found.not_found,
+    )
 
 
 def _whole_ns(milliseconds: float) -> float:
+    """Whole where it was: one load node says whole nanoseconds; over several they are a difference of seconds."""
     ns = milliseconds * NS_PER_MS
     return round(ns) if abs(ns - round(ns)) < 0.01 else ns
 
 
 def _responses(found: Responses, part: pl.DataFrame, where: str, what: str, ours: bool, book: Book) -> None:
     outcomes = _by_outcome(part)
-    end = _end(found, outcomes)
-    again = responses([{"counts": _counts(part)}], [end])
+    again = responses([_interval(part)], [_end(found, outcomes)])
     for name in (*EXACT, *(COUNTED if ours else ())):
         book.equal("response", where, f"{what}: {name}", getattr(found, name), getattr(again, name))
     if not ours:
         book.skip("operations and errors of a foreign engine, which counts them for itself", len(COUNTED))
-    limit = outcomes.get("not-found", 0)
+    limit = outcomes.get(Outcome.NOT_FOUND, 0)
     if ours:
         at_most = f"at most {limit}"
         book.check("relation", found.not_found <= limit, where, f"{what}: not_found", found.not_found, at_most)
-    quotient = found.operations / (end["execution_ns"] / NS_PER_S) if end["execution_ns"] > 0 else None
+    execution_ns = _whole_ns(found.execution_time_ms or 0.0)
+    quotient = found.operations / (execution_ns / NS_PER_S) if execution_ns > 0 else None
     same = found.throughput_per_s == quotient or (
         found.throughput_per_s is not None
         and quotient is not None
@@ -165,10 +169,9 @@ def _verdict(record: TrialRecord, load: Load, measured: pl.DataFrame | None, whe
         _threshold(reason, record.limits, where, book)
     if measured is None or outcome == "unknown":
         return
-    end = _end(record.responses, _by_outcome(measured))
-    end |= {"operations": record.responses.operations, "errors": record.responses.errors}
-    due = end["operations"] + end["errors"]
-    interval = {"phase": "", "seconds": 0.0, "sent": due, "counts": _counts(measured)}
+    operations, errors = record.responses.operations, record.responses.errors
+    end = replace(_end(record.responses, _by_outcome(measured)), operations=operations, errors=errors)
+    interval = _interval(measured, operations + errors)
     again = judge(
         Evidence(load=load, intervals=[interval], dones=[end], optimised=True, samples={}), record.limits
     ).reasons
@@ -206,7 +209,7 @@ def _capacity(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Bo
     if found is None or not measured_here(record):
         return
     outcomes = _by_outcome(intervals.filter(pl.col("phase") == CAPACITY))
-    answered = sum(count for kind, count in outcomes.items() if kind in ANSWERED)
+    answered = sum(count for kind, count in outcomes.items() if not is_error(kind))
     book.equal("capacity", where, "capacity: operations", found.operations, answered)
     rate = found.operations / found.seconds if found.seconds > 0 else 0.0
     near = math.isclose(found.rate_per_s, rate, rel_tol=1e-9)

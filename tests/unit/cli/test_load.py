@@ -13,10 +13,14 @@ from typer.testing import CliRunner
 from steelyard.cli import load as command
 from steelyard.cli.main import app
 from steelyard.cli.terminal import load_output
-from steelyard.dropin.driving import Interval, Outcome, PhaseOutcome, Tables, Totals
+from steelyard.dropin.driving import LoadResult, PhaseOutcome
 from steelyard.model.errors import StudyError
 from steelyard.node import agent
+from steelyard.wire.record import Connected, nothing_done
+from steelyard.wire.tables import Tables
+from tests.unit.wire import made
 
+CONNECTED = Connected(nodes=("n1:9042",), connections=1, server="5.0.5")
 ROOT = Path(__file__).resolve().parents[3]
 CATALOGUE = str(ROOT / "studies" / "workloads" / "catalogue.toml")
 
@@ -123,16 +127,18 @@ def test_show_prints_statements_with_their_values() -> None:
     assert agent.find()
 
 
+TABLES = (
+    made.counts([(1_000_000, 1_000_000, 90)], "get"),
+    made.counts([(2_000_000, 2_000_000, 5)], "get", "not-found"),
+    made.counts([(9_000_000, 9_000_000, 2)], "get", "invalid"),
+    made.counts([(3_000_000, 3_000_000, 3)], "put", "not-applied"),
+    made.counts([(1_000, 1_000, 90)], "get", measure="lag"),
+)
+
+
 def phase(**totals: Any) -> PhaseOutcome:
-    cells = {
-        ("get", "ok", "response"): ((1_000_000, 1_000_000, 90),),
-        ("get", "not-found", "response"): ((2_000_000, 2_000_000, 5),),
-        ("get", "invalid", "response"): ((9_000_000, 9_000_000, 2),),
-        ("put", "not-applied", "response"): ((3_000_000, 3_000_000, 3),),
-        ("get", "ok", "lag"): ((1_000, 1_000, 90),),
-    }
     plain = {"execution_ns": 2_000_000_000, "operations": 98, "errors": 2, "errors_by_kind": {"invalid": 2}, "rows": 90}
-    return PhaseOutcome(Totals(phase="measure", **{**plain, **totals}), Tables(cells))
+    return PhaseOutcome(made.done(**{**plain, **totals}), made.interval(*TABLES).tables)
 
 
 def test_the_end_says_what_was_sent_done_and_wrong() -> None:
@@ -153,7 +159,7 @@ def test_the_end_says_what_was_sent_done_and_wrong() -> None:
 
 
 def test_figures_as_data() -> None:
-    outcome = Outcome({"nodes": ["n1"]}, {"measure": phase()}, False)
+    outcome = LoadResult(CONNECTED, {"measure": phase()}, False)
     found = load_output.as_data(outcome)["phases"]["measure"]
     assert found["by_operation"]["get"]["outcomes"] == {"ok": 90, "not-found": 5, "invalid": 2}
     assert found["by_operation"]["get"]["response_ms_p50"] == pytest.approx(1.0)
@@ -161,7 +167,9 @@ def test_figures_as_data() -> None:
     assert found["lag_ms_p99"] is None
     assert found["response_ms"]["p50"]["value"] == pytest.approx(1.0)
     assert found["response_ms"]["p99"] is None
-    json.dumps(load_output.as_data(outcome))
+    whole = json.loads(json.dumps(load_output.as_data(outcome)))
+    assert whole["connected"] == {"record": "connected", "nodes": ["n1:9042"], "connections": 1, "server": "5.0.5"}
+    assert load_output.as_data(LoadResult(None, {}, True))["connected"] == {}
 
 
 def test_percentiles_with_their_intervals_and_those_that_few_operations_do_not_support() -> None:
@@ -169,11 +177,11 @@ def test_percentiles_with_their_intervals_and_those_that_few_operations_do_not_s
     assert said[0].startswith("Response ms of all operations, with 95% intervals: p50 1.00 [1.00, 1.00]")
     assert "taken as independent" in said[1]
     assert said[-1] == "98 operations are too few for p95 (200), p99 (1,000), p99.9 (10,000): 10 must lie beyond."
-    assert not load_output.percentile_sentences(PhaseOutcome(Totals(), Tables()), None)
+    assert not load_output.percentile_sentences(PhaseOutcome(nothing_done(""), Tables()), None)
 
 
 def test_a_line_a_second() -> None:
-    interval = Interval("measure", 100.0, 1.0, 120, 97, 2, 21, 0.1, phase().tables)
+    interval = made.interval(*TABLES, sent=120, done=97, errors=2, backlog=21)
     words = load_output.line(interval, 100.0).split()
     assert words == ["1.0", "120", "97", "2", "1.00", "-", "-", "-", "-", "-", "21"]
     header = load_output.HEADER.splitlines()[1]

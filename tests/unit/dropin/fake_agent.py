@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from steelyard.node import agent
+from steelyard.wire.record import NO_SUMMARY
 
 PROGRAM = """#!{python}
 import json, os, signal, sys, time
+from dataclasses import asdict
 from pathlib import Path
 
 folder = Path({folder!r})
@@ -97,7 +100,15 @@ def interval(phase: str, t_s: float, tables: Sequence[Mapping[str, Any]], **more
     """An interval record of one second."""
     done = sum(count for table in tables if table["measure"] == "response" for _, _, count in table["buckets"])
     plain = {"seconds": 1.0, "sent": done, "done": done, "errors": 0, "backlog": 0, "cpu_fraction": 0.1}
-    return {"record": "interval", "phase": phase, "t_s": t_s, **plain, "summary": {}, "counts": list(tables), **more}
+    return {
+        "record": "interval",
+        "phase": phase,
+        "t_s": t_s,
+        **plain,
+        "summary": asdict(NO_SUMMARY),
+        "counts": list(tables),
+        **more,
+    }
 
 
 def done(phase: str, operations: int, **more: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 
 from steelyard.dropin import driving
 from steelyard.model.errors import EngineError, SystemFault
+from steelyard.wire.record import Interval
 from tests.unit.dropin.fake_agent import CONNECTED, HELLO, FakeAgent, counts, done, interval
 
 ORDER = {"format": 1, "interval_s": 1.0, "seed": 7, "schedule": {"kind": "closed", "threads": 1}}
@@ -36,21 +37,21 @@ SECOND = interval(
 DONE = done("measure", 10, errors=2, errors_by_kind={"timeout": 1, "overloaded": 1}, error_texts={"overloaded": ["no"]})
 
 
-def drive(**more: object) -> driving.Outcome:
+def drive(**more: object) -> driving.LoadResult:
     return asyncio.run(driving.drive(ORDER, **more))  # type: ignore[arg-type]
 
 
 def test_intervals_are_merged_and_handed_on(fake_agent: FakeAgent) -> None:
     fake_agent.says("load", [HELLO, CONNECTED, FIRST, SECOND, DONE])
-    seen: list[driving.Interval] = []
+    seen: list[Interval] = []
     outcome = drive(on_interval=seen.append, workers=2, variables=driving.credentials("ada", "secret"))
     assert [(one.t_s, one.done, one.errors) for one in seen] == [(100.0, 4, 0), (101.0, 8, 2)]
     assert not outcome.interrupted
-    assert outcome.connected["server"] == "fake 1.0"
+    assert outcome.connected.server == "fake 1.0"
     main = outcome.main
     assert (main.totals.operations, main.totals.rate_per_s, main.totals.execution_s) == (10, 5.0, 2.0)
     assert main.totals.errors_by_kind == {"timeout": 1, "overloaded": 1}
-    assert main.totals.said == (("overloaded", "no"),)
+    assert main.totals.texts == (("overloaded", "no"),)
     reads = main.histogram("response", "read")
     assert reads.buckets == ((10, 19, 2), (20, 29, 6), (90, 99, 1))
     assert (reads.n, reads.max_ns, reads.quantile_ns(0.5)) == (9, 99, 24.5)
@@ -88,7 +89,7 @@ def test_a_signal_ends_it_with_the_totals_so_far(fake_agent: FakeAgent, number: 
 def test_whoever_drives_can_end_it(fake_agent: FakeAgent) -> None:
     fake_agent.says("load", [HELLO, CONNECTED, FIRST], waits=True, after_stop=[DONE])
 
-    async def until_the_first_interval() -> driving.Outcome:
+    async def until_the_first_interval() -> driving.LoadResult:
         stop = asyncio.Event()
         return await driving.drive(ORDER, on_interval=lambda _: stop.set(), stop=stop)
 
@@ -104,7 +105,7 @@ def test_a_second_signal_waits_for_nothing(fake_agent: FakeAgent, monkeypatch: p
     async def twice() -> None:
         loop = asyncio.get_running_loop()
 
-        def interrupt(_: driving.Interval) -> None:
+        def interrupt(_: Interval) -> None:
             # Apart, for signals that come together may be heard as one.
             loop.call_later(0.0, os.kill, os.getpid(), signal.SIGINT)
             loop.call_later(0.1, os.kill, os.getpid(), signal.SIGINT)

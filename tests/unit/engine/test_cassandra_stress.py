@@ -180,25 +180,25 @@ def test_programs_that_are_not_its_own_are_refused(change: Callable[[dict[str, A
     assert named in caught.value.message
 
 
-def parsed(warm_up_s: float = 0.0) -> tuple[Output, list[dict[str, Any]]]:
+def parsed(warm_up_s: float = 0.0) -> tuple[Output, list[Any]]:
     output = Output(NAMES, ["a:1"], "measure", warm_up_s)
-    made: list[dict[str, Any]] = []
+    made: list[Any] = []
     text = (HERE / "cassandra_stress.mixed.txt").read_text()
     for number, one in enumerate(text.splitlines()):
-        made += [dict(record) for record in output.take(one, 1000.0 + number, number / 10)]
+        made += output.take(one, 1000.0 + number, number / 10)
     return output, made
 
 
 def test_what_it_prints_becomes_intervals() -> None:
     output, records = parsed()
-    assert [record["record"] for record in records] == ["connected", *["interval"] * 4]
+    assert [record.record for record in records] == ["connected", *["interval"] * 4]
     assert output.ended
     intervals = records[1:]
-    assert [interval["sent"] for interval in intervals] == [186, 302, 294, 122]
-    assert [interval["errors"] for interval in intervals] == [6, 10, 10, 0]
-    assert [round(interval["seconds"], 3) for interval in intervals] == [1.0, 1.0, 1.0, 0.384]
-    assert [round(later["t_s"] - intervals[0]["t_s"], 3) for later in intervals] == [0, 1, 2, 3]
-    counts = {(one["operation"], one["measure"]): one["buckets"] for one in intervals[0]["counts"]}
+    assert [interval.sent for interval in intervals] == [186, 302, 294, 122]
+    assert [interval.errors for interval in intervals] == [6, 10, 10, 0]
+    assert [round(interval.seconds, 3) for interval in intervals] == [1.0, 1.0, 1.0, 0.384]
+    assert [round(later.t_s - intervals[0].t_s, 3) for later in intervals] == [0, 1, 2, 3]
+    counts = {(one.operation, one.measure): one.buckets for one in intervals[0].counts}
     assert set(counts) == {(name, measure) for name in NAMES.values() for measure in ("response", "service", "lag")}
     assert sum(count for _, _, count in counts["read", "response"]) == 142
     # The row says that the longest read answered after 116.5 ms.
@@ -209,13 +209,13 @@ def test_what_it_prints_becomes_intervals() -> None:
 
 def test_the_end_sums_up_what_was_measured() -> None:
     output, records = parsed(warm_up_s=1.0)
-    assert [record["phase"] for record in records[1:]] == ["warm-up", "measure", "measure", "measure"]
+    assert [record.phase for record in records[1:]] == ["warm-up", "measure", "measure", "measure"]
     messages = ["Operation x0 on key(s) [00]: Data returned was not validated\n", "\n"] * 26
     done = output.done(messages, 0.25)
-    assert (done["operations"], done["errors"], done["errors_by_kind"]) == (302 + 294 + 122 - 20, 20, {"invalid": 20})
-    assert done["execution_ns"] == 2_384_000_000
-    assert done["first_sent_s"] == records[2]["t_s"]
-    assert done["busiest_thread_fraction"] == 0.25
+    assert (done.operations, done.errors, done.errors_by_kind) == (302 + 294 + 122 - 20, 20, {"invalid": 20})
+    assert done.execution_ns == 2_384_000_000
+    assert done.first_sent_s == records[2].t_s
+    assert done.busiest_thread_fraction == 0.25
 
 
 def test_closed_loop_operations_are_due_when_they_are_sent() -> None:
@@ -227,10 +227,10 @@ def test_closed_loop_operations_are_due_when_they_are_sent() -> None:
         if "-rt," not in one and "-wt," not in one
         for record in output.take(one, 1, 0)
     ]
-    counts = {(one["operation"], one["measure"]): one["buckets"] for one in made[1]["counts"]}
+    counts = {(one.operation, one.measure): one.buckets for one in made[1].counts}
     assert counts["read", "response"] == counts["read", "service"]
     assert ("read", "lag") not in counts
-    assert made[1]["phase"] == "populate"
+    assert made[1].phase == "populate"
 
 
 def test_errors_are_told_apart_by_their_messages() -> None:
@@ -283,11 +283,11 @@ def test_it_is_driven_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     changes = {"warm_up_s": 0.0}
     engine = cassandra_stress.create()
     asyncio.run(engine.drive(order(changes), [node], lambda name, record: records.append((name, record)), 20.0))
-    assert [record["record"] for _, record in records] == ["hello", "connected", *["interval"] * 4, "done"]
+    assert [record.record for _, record in records] == ["hello", "connected", *["interval"] * 4, "done"]
     assert {name for name, _ in records} == {"load1"}
     done = records[-1][1]
-    assert done["errors_by_kind"] == {"read-timeout": 1, "server": 25}
-    assert done["operations"] == 904 - 26
+    assert done.errors_by_kind == {"read-timeout": 1, "server": 25}
+    assert done.operations == 904 - 26
 
 
 @pytest.mark.parametrize(("end", "told"), [("exit 3", "ended with 3"), ("echo FAILURE; kill -9 $$", "ended with -9")])

@@ -94,17 +94,16 @@ def test_a_report_becomes_our_records() -> None:
     two = order()
     two["workload"]["operations"][1]["name"] = "write"
     interval, done = latte.records(report, two)
-    assert (interval["record"], done["record"]) == ("interval", "done")
-    assert interval["done"] == 20_000 == done["operations"]
+    assert (interval.record, done.record) == ("interval", "done")
+    assert interval.done == 20_000 == done.operations
     counted = {
-        (counts["operation"], counts["measure"]): sum(bucket[2] for bucket in counts["buckets"])
-        for counts in interval["counts"]
+        (counts.operation, counts.measure): sum(bucket[2] for bucket in counts.buckets) for counts in interval.counts
     }
     assert counted[("put", "service")] + counted[("write", "service")] == 20_000
-    assert 0 < interval["summary"]["service_ms_p50"] < interval["summary"]["service_ms_p99"]
-    low, high, _ = interval["counts"][0]["buckets"][0]
+    assert 0 < interval.summary.service_ms_p50 < interval.summary.service_ms_p99
+    low, high, _ = interval.counts[0].buckets[0]
     assert 0 < low <= high
-    assert done["execution_ns"] == pytest.approx(interval["seconds"] * 1e9, rel=1e-6)
+    assert done.execution_ns == pytest.approx(interval.seconds * 1e9, rel=1e-6)
 
 
 def test_a_missing_latte_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

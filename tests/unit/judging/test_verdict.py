@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,13 +14,14 @@ from steelyard.model.sample import Sample
 from steelyard.model.study import Limits, Load
 from steelyard.model.verdict import ReasonKind
 from tests.unit.lab.fakes import records_of
+from tests.unit.wire import made
 
 ORDER = {"action": "load", "stop": {"operations": 1000}}
 
 
 def evidence(**changes: Any) -> Evidence:
     _, interval, done = records_of(ORDER, milliseconds=5.0)
-    done = {**done, **changes.pop("done", {})}
+    done = replace(done, **changes.pop("done", {}))
     load = changes.pop("load", Load(operations=1000))
     base: dict[str, Any] = {"load": load, "intervals": [interval], "dones": [done], "optimised": True, "samples": {}}
     return Evidence(**{**base, **changes})
@@ -43,7 +45,7 @@ OPEN = Load(schedule="constant", rate_per_s=1000.0, operations=1000)
 @pytest.mark.parametrize(
     ("changes", "kind"),
     [
-        ({"load": OPEN, "intervals": [{"sent": 900, "counts": []}]}, ReasonKind.RATE),
+        ({"load": OPEN, "intervals": [made.interval(sent=900)]}, ReasonKind.RATE),
         ({"done": {"busiest_thread_fraction": 0.95}}, ReasonKind.GENERATOR_BUSY),
         ({"done": {"dropped": 1}}, ReasonKind.DROPPED),
         ({"optimised": False}, ReasonKind.DEBUG_ENGINE),
@@ -72,12 +74,9 @@ def test_errors_come_with_what_the_servers_said() -> None:
 
 def test_a_late_generator_is_blamed_only_for_its_own_delay() -> None:
     load = Load(schedule="constant", rate_per_s=200.0, operations=1000)
-    late = [20_000_000, 20_001_023, 1000]
+    late = (20_000_000, 20_001_023, 1000)
     for measure, expected in (("pacing", [ReasonKind.LAG]), ("lag", [])):
-        interval = {
-            "sent": 1000,
-            "counts": [{"operation": "read", "outcome": "ok", "measure": measure, "buckets": [late]}],
-        }
+        interval = made.interval(made.counts([late], measure=measure), sent=1000)
         assert kinds(evidence(load=load, intervals=[interval])) == expected
 
 

@@ -18,6 +18,8 @@ from steelyard.node.base import Node
 from steelyard.plan import expand
 from steelyard.site.base import Lease, Request
 from steelyard.system.base import Endpoint
+from steelyard.wire.record import Record, Summary
+from tests.unit.wire import made
 
 SCHEMA = Schema("ks", "t", "k", ("f0",))
 
@@ -139,7 +141,7 @@ CAPACITY_PER_S = 500.0
 """What the system of the fakes can do, however much is in flight."""
 
 
-def records_of(order: Mapping[str, Any], *, errors: int = 0, milliseconds: float = 5.0) -> list[dict[str, Any]]:
+def records_of(order: Mapping[str, Any], *, errors: int = 0, milliseconds: float = 5.0) -> list[Record]:
     """What a well-behaved engine says for an order."""
     if order["action"] == "populate":
         return _phase_of("populate", 100, 100 * milliseconds / 1000, errors, milliseconds)
@@ -150,7 +152,7 @@ def records_of(order: Mapping[str, Any], *, errors: int = 0, milliseconds: float
         else:
             amount, seconds = stop["operations"], stop["operations"] * milliseconds / 1000
         return _phase_of("measure", amount, seconds, errors, milliseconds)
-    found: list[dict[str, Any]] = []
+    found: list[Record] = []
     for phase in order["phases"]:
         amount = _offered(phase["schedule"], phase["duration_s"])
         found += _phase_of(phase["name"], amount, phase["duration_s"], errors, milliseconds)
@@ -161,27 +163,21 @@ def _offered(schedule: Mapping[str, Any], duration_s: float) -> int:
     return int(min(schedule.get("rate_per_s", CAPACITY_PER_S), CAPACITY_PER_S) * duration_s + 0.5)
 
 
-def _phase_of(phase: str, operations: int, seconds: float, errors: int, milliseconds: float) -> list[dict[str, Any]]:
-    bucket = [int(milliseconds * 1e6), int(milliseconds * 1e6) + 1023, operations]
-    counts = [
-        {"operation": "read", "outcome": "ok", "measure": measure, "buckets": [bucket]}
-        for measure in ("response", "service")
-    ]
-    summary = dict.fromkeys(
-        ("rate_per_s", "response_ms_p50", "response_ms_p99", "service_ms_p50", "service_ms_p99", "pacing_ms_p99"), 1.0
+def _phase_of(phase: str, operations: int, seconds: float, errors: int, milliseconds: float) -> list[Record]:
+    bucket = (int(milliseconds * 1e6), int(milliseconds * 1e6) + 1023, operations)
+    tables = (made.counts([bucket], measure=measure) for measure in ("response", "service"))
+    summary = Summary(
+        rate_per_s=1.0, response_ms_p50=1.0, response_ms_p99=1.0, service_ms_p50=1.0, service_ms_p99=1.0,
+        pacing_ms_p99=1.0,
+    )  # fmt: skip
+    interval = made.interval(
+        *tables, phase=phase, seconds=seconds, sent=operations, done=operations, errors=errors, summary=summary
     )
-    interval = {
-        "record": "interval", "phase": phase, "t_s": 100.0, "seconds": seconds, "sent": operations, "done": operations,
-        "errors": errors, "backlog": 0, "cpu_fraction": 0.1, "summary": summary, "counts": counts,
-    }  # fmt: skip
-    done = {
-        "record": "done", "phase": phase, "first_sent_s": 100.0, "last_done_s": 100.0 + seconds,
-        "execution_ns": int(seconds * 1e9), "operations": operations - errors, "errors": errors,
-        "errors_by_kind": {"timeout": errors} if errors else {}, "not_found": 0, "rows": 0, "cpu_ns": 1000,
-        "busiest_thread_fraction": 0.1, "dropped": 0, "reconnections": 0,
-    }  # fmt: skip
-    hello = {"record": "hello", "format": 1, "agent": "0.1.0", "optimised": True, "t_s": 99.0}
-    return [hello, interval, done]
+    done = made.done(
+        phase=phase, last_done_s=100.0 + seconds, execution_ns=int(seconds * 1e9), operations=operations - errors,
+        errors=errors, errors_by_kind={"timeout": errors} if errors else {},
+    )  # fmt: skip
+    return [made.HELLO, interval, done]
 
 
 class FakeEngine:
@@ -192,7 +188,7 @@ class FakeEngine:
         self,
         order: Mapping[str, Any],
         nodes: Sequence[Node],
-        on_record: Callable[[str, Mapping[str, Any]], None],
+        on_record: Callable[[str, Record], None],
         timeout_s: float,
     ) -> None:
         count = len(self.script.driven)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from steelyard.judging.responses import joined, responses
 from steelyard.lab.progress import Silent
 from tests.unit.lab.fakes import CAPACITY_PER_S, Script, records_of, study, without_waiting
 from tests.unit.lab.test_conductor import conduct, stored
+from tests.unit.wire import made
 
 FRACTIONS = {"schedule": "constant", "capacity_fraction": 0.5, "duration_s": 4, "capacity_s": 3, "warm_up_s": 1}
 
@@ -87,17 +89,21 @@ def test_phases_are_told_apart_in_the_store_and_their_sum_is_the_response(script
 
 
 def test_the_ends_of_a_nodes_phases_are_one_end() -> None:
-    first = {"node": "l1", "first_sent_s": 1.0, "last_done_s": 2.0, "execution_ns": 10**9, "operations": 5, "errors": 1,
-             "errors_by_kind": {"backlog": 1}, "not_found": 1, "rows": 0, "cpu_ns": 7, "busiest_thread_fraction": 0.5,
-             "dropped": 0, "reconnections": 1}  # fmt: skip
-    second = {**first, "first_sent_s": 2.0, "last_done_s": 4.0, "busiest_thread_fraction": 0.2,
-              "errors_by_kind": {"timeout": 1}}  # fmt: skip
-    other = {**first, "node": "l2"}
-    one, two = joined([first, other, second])
-    assert two is other
-    assert (one["execution_ns"], one["operations"], one["cpu_ns"]) == (3 * 10**9, 10, 14)
-    assert (one["errors_by_kind"], one["busiest_thread_fraction"]) == ({"backlog": 1, "timeout": 1}, 0.5)
-    assert responses([], [one]).throughput_per_s == pytest.approx(10 / 3)
+    first = made.done(
+        first_sent_s=1.0, last_done_s=2.0, execution_ns=10**9, operations=5, errors=1, errors_by_kind={"backlog": 1},
+        not_found=1, cpu_ns=7, busiest_thread_fraction=0.5, reconnections=1,
+    )  # fmt: skip
+    second = replace(
+        first, first_sent_s=2.0, last_done_s=4.0, busiest_thread_fraction=0.2, errors_by_kind={"timeout": 1}
+    )
+    ends = joined([("l1", first), ("l2", first), ("l1", second)])
+    assert list(ends) == ["l1", "l2"]
+    assert ends["l2"] is first
+    whole = ends["l1"]
+    assert (whole.execution_ns, whole.operations, whole.cpu_ns) == (3 * 10**9, 10, 14)
+    assert (whole.errors, whole.not_found, whole.reconnections) == (2, 2, 2)
+    assert (whole.errors_by_kind, whole.busiest_thread_fraction) == ({"backlog": 1, "timeout": 1}, 0.5)
+    assert responses([], [whole]).throughput_per_s == pytest.approx(10 / 3)
 
 
 def test_a_warm_up_that_shows_too_little_in_flight_is_said(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +113,7 @@ def test_a_warm_up_that_shows_too_little_in_flight_is_said(script: Script, monke
         told.append(getattr(event, "message", ""))
 
     def slow(order: Any) -> Any:
-        warm_up = {"record": "done", "phase": "warm-up", "carries_per_s": 80.0}
+        warm_up = made.done(phase="warm-up", carries_per_s=80.0)
         return [warm_up, *records_of(order)] if order["action"] == "load" else records_of(order)
 
     monkeypatch.setattr(Silent, "tell", tell)

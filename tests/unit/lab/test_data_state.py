@@ -16,6 +16,7 @@ from steelyard.model.errors import SystemFault
 from steelyard.model.study import Data
 from steelyard.node.base import Node
 from steelyard.system.base import Endpoint
+from tests.unit.wire import made
 
 
 @dataclass
@@ -61,7 +62,7 @@ class Engine:
 
     async def drive(self, order: Mapping[str, Any], nodes: Sequence[Node], on_record: Any, timeout_s: float) -> None:
         self.driven.append(order)
-        on_record("l1", {"record": "done", "phase": "populate", "operations": self.operations, "errors": 0})
+        on_record("l1", made.done(phase="populate", operations=self.operations))
 
 
 def state_of(system: Base, engine: Engine, data: str = "reload") -> DataState:

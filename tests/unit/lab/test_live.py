@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from steelyard.model.sample import Sample
 from steelyard.model.secret import Concealer
 from steelyard.model.trial import Phase
 from steelyard.store import Store, StoreWriter, layout
+from steelyard.wire.record import Interval
 from tests.unit.lab.fakes import FakeParts, Script, plan_of, records_of, study, without_waiting
+from tests.unit.wire import made
 
 
 @pytest.fixture
@@ -38,7 +41,7 @@ def test_events_are_folded(writer: StoreWriter) -> None:
     live = Live(writer, lambda: 100.0)
     planned = plan_of(study()).trials[0]
     interval = next(
-        one for one in records_of({"action": "load", "stop": {"operations": 7}}) if one["record"] == "interval"
+        one for one in records_of({"action": "load", "stop": {"operations": 7}}) if isinstance(one, Interval)
     )
     for event in (
         progress.StudyBegan("fake", 8, 8, 2, "folder"),
@@ -59,17 +62,17 @@ def test_events_are_folded(writer: StoreWriter) -> None:
     assert found["waiting"] == "the login with (redacted)"
     assert found["left"] == {"seconds": 60.0, "low_s": 30.0, "high_s": 90.0, "said_s": 100.0}
     assert found["nodes"] == {"n1": {"t_s": 99.0, "values": {"node_cpu_user_cores": 0.5}}}
-    assert found["seconds"][0]["span_s"] == interval["seconds"]
+    assert found["seconds"][0]["span_s"] == interval.seconds
     assert found["troubles"] == [{"t_s": 100.0, "message": "it slipped", "remedy": "again"}]
 
 
 def test_the_lag_is_that_of_the_interval() -> None:
     interval = next(
-        one for one in records_of({"action": "load", "stop": {"operations": 7}}) if one["record"] == "interval"
+        one for one in records_of({"action": "load", "stop": {"operations": 7}}) if isinstance(one, Interval)
     )
-    lag = {"operation": "read", "outcome": "ok", "measure": "lag", "buckets": [[1_000_000, 3_000_000, 99]]}
-    assert module._second("l1", {**interval, "counts": [lag]})["lag_ms_p99"] == 2.0
-    assert module._second("l1", {**interval, "counts": []})["lag_ms_p99"] is None
+    lag = made.counts([(1_000_000, 3_000_000, 99)], measure="lag")
+    assert module._second("l1", replace(interval, counts=(lag,)))["lag_ms_p99"] == 2.0
+    assert module._second("l1", replace(interval, counts=()))["lag_ms_p99"] is None
 
 
 def test_it_is_written_no_more_often_than_need_be_and_gone_at_the_end(writer: StoreWriter) -> None:
@@ -93,7 +96,7 @@ def test_it_is_written_no_more_often_than_need_be_and_gone_at_the_end(writer: St
 def test_what_is_kept_has_an_end(writer: StoreWriter) -> None:
     live = Live(writer, lambda: 100.0)
     interval = next(
-        one for one in records_of({"action": "load", "stop": {"operations": 7}}) if one["record"] == "interval"
+        one for one in records_of({"action": "load", "stop": {"operations": 7}}) if isinstance(one, Interval)
     )
     for _ in range(1000):
         live.tell(progress.Ticked("l1", interval))

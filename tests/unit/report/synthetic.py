@@ -12,6 +12,8 @@ from steelyard.model.study import Study
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
 from steelyard.reading import time_courses
+from steelyard.wire.record import Interval
+from tests.unit.wire import made
 
 BEGUN_S = 1_790_000_000.0
 MILLISECONDS_BY_WORKLOAD = {"A": 1450.0, "B": 1300.0, "C": 1210.0, "D": 1260.0, "E": 5200.0, "F": 1900.0, "I": 980.0}
@@ -195,15 +197,12 @@ def intervals(record: TrialRecord) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def interval_records(record: TrialRecord) -> list[dict[str, Any]]:
+def interval_records(record: TrialRecord) -> list[Interval]:
     """15 s of 1,000 operations each, as they come off the wire."""
     begun_s = record.begun_s + 1.5
-    buckets = [[700_000, 705_000, 900], [5_000_000, 5_040_000, 85], [50_000_000, 50_400_000, 15]]
-    counts = [
-        {"operation": "read", "outcome": "ok", "measure": measure, "buckets": buckets}
-        for measure in ("response", "service", "lag")
-    ]
-    return [{"phase": "measure", "t_s": begun_s + at, "seconds": 1.0, "counts": counts} for at in range(15)]
+    buckets = [(700_000, 705_000, 900), (5_000_000, 5_040_000, 85), (50_000_000, 50_400_000, 15)]
+    counts = [made.counts(buckets, measure=measure) for measure in ("response", "service", "lag")]
+    return [made.interval(*counts, t_s=begun_s + at, sent=1000, done=1000) for at in range(15)]
 
 
 def curves(shown: Sequence[TrialRecord]) -> list[time_courses.Curve]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,9 @@ from steelyard.model.calibration import Calibration, Slip
 from steelyard.model.errors import EngineError, SteelyardError
 from steelyard.node import agent, calibration, processor
 from steelyard.selftest.calibrate import ceiling_of
+from tests.unit.wire.made import done
 
-DONE = {
-    "operations": 3_000, "errors": 0, "errors_by_kind": {}, "execution_ns": 3_000_000_000, "cpu_ns": 6_000_000_000,
-    "busiest_thread_fraction": 0.5,
-}  # fmt: skip
+DONE = done(operations=3_000, execution_ns=3_000_000_000, cpu_ns=6_000_000_000, busiest_thread_fraction=0.5)
 MACHINE = {"cpu_model": "x", "cores": "2", "kernel": "6.1", "architecture": "y"}
 
 
@@ -42,7 +41,7 @@ def test_a_ceiling_is_the_rate_over_the_busy_share() -> None:
 
 def test_a_server_that_does_not_answer_everything_calibrates_nothing() -> None:
     with pytest.raises(EngineError, match="5 timeout"):
-        ceiling_of("read", 64, {**DONE, "errors": 5, "errors_by_kind": {"timeout": 5}})
+        ceiling_of("read", 64, replace(DONE, errors=5, errors_by_kind={"timeout": 5}))
 
 
 def test_what_is_kept_is_read_again(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
 
 from steelyard.judging.responses import responses
 from steelyard.model.study import Study
@@ -13,6 +12,8 @@ from steelyard.model.verdict import Verdict
 from steelyard.plan import expand
 from steelyard.store.write import StoreWriter, record_sha256
 from steelyard.study.read import read_text
+from steelyard.wire.record import Done, Interval
+from tests.unit.wire import made
 
 STUDY = """
 format = 1
@@ -45,28 +46,24 @@ def study(text: str = STUDY) -> Study:
     return read_text(text)
 
 
-def engine_records(seed: int, speed: float, operations: int = 200) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Interval and done records as the engine would send them, two seconds of them."""
+def engine_records(seed: int, speed: float, operations: int = 200) -> tuple[list[Interval], list[Done]]:
+    """Intervals and ends as the engine would send them, two seconds of them."""
     rng = random.Random(seed)
     half = operations // 2
-    intervals: list[dict[str, Any]] = []
+    intervals: list[Interval] = []
     for second in range(2):
         buckets: dict[int, int] = {}
         for _ in range(half):
             low = 1000 * round(rng.gauss(1000.0, 50.0) / speed)
             buckets[low] = buckets.get(low, 0) + 1
         table = [(low, low + 999, count) for low, count in sorted(buckets.items())]
-        counts = [
-            {"operation": "read", "outcome": "ok", "measure": measure, "buckets": table}
-            for measure in ("response", "service", "lag", "pacing")
-        ]
+        counts = [made.counts(table, measure=measure) for measure in ("response", "service", "lag", "pacing")]
         begun_s = BEGUN_S + second / speed
-        intervals.append({"phase": "measure", "t_s": begun_s, "seconds": 1.0 / speed, "sent": half, "counts": counts})
-    end = {
-        "operations": operations, "errors": 0, "errors_by_kind": {}, "not_found": 0, "cpu_ns": 4_000_000,
-        "execution_ns": int(1.9e9 / speed) + seed, "first_sent_s": BEGUN_S, "last_done_s": BEGUN_S + 1.9 / speed,
-        "busiest_thread_fraction": 0.1, "dropped": 0, "rows": 0, "reconnections": 0,
-    }  # fmt: skip
+        intervals.append(made.interval(*counts, t_s=begun_s, seconds=1.0 / speed, sent=half, done=half))
+    end = made.done(
+        operations=operations, cpu_ns=4_000_000, execution_ns=int(1.9e9 / speed) + seed, first_sent_s=BEGUN_S,
+        last_done_s=BEGUN_S + 1.9 / speed,
+    )  # fmt: skip
     return intervals, [end]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -14,6 +16,7 @@ from steelyard.model.verdict import Reason, ReasonKind, Verdict
 from steelyard.store import layout
 from steelyard.verify import journal_and_plan, recompute
 from steelyard.verify.checklist import Book
+from steelyard.wire.record import Done, Interval
 from tests.unit.verify import made
 
 PHASES = [
@@ -22,27 +25,27 @@ PHASES = [
 ]
 
 
-def rows(intervals: list[dict]) -> list[tuple]:
+def rows(intervals: list[Interval]) -> list[tuple]:
     return [
         (
             "l1",
-            one["phase"],
-            one["t_s"],
-            one["seconds"],
-            counts["operation"],
-            counts["outcome"],
-            counts["measure"],
+            one.phase,
+            one.t_s,
+            one.seconds,
+            counts.operation,
+            counts.outcome,
+            counts.measure,
             *bucket,
         )
         for one in intervals
-        for counts in one["counts"]
-        for bucket in counts["buckets"]
+        for counts in one.counts
+        for bucket in counts.buckets
     ]
 
 
-def phase(name: str, seed: int) -> tuple[list[dict], list[dict]]:
+def phase(name: str, seed: int) -> tuple[list[Interval], list[Done]]:
     intervals, dones = made.engine_records(seed, 1.0)
-    return [{**one, "phase": name} for one in intervals], [{**one, "phase": name, "node": "l1"} for one in dones]
+    return [replace(one, phase=name) for one in intervals], [replace(one, phase=name) for one in dones]
 
 
 @pytest.fixture
@@ -54,7 +57,7 @@ def trial() -> tuple[TrialRecord, pl.DataFrame]:
         id="abc-s1-t1", study="made", treatment={}, hard=(), settings={"load": load.model_dump(mode="json")}, block=1,
         planned_start="b1", start="b1", start_replicate=1, replicate=1, position=0, order_in_start=1, seed=1,
         begun_s=made.BEGUN_S, ended_s=made.BEGUN_S + 10, verdict=Verdict(outcome="valid"),
-        responses=responses(measured, joined([*low[1], *high[1]])),
+        responses=responses(measured, [*joined(("l1", end) for end in (*low[1], *high[1])).values()]),
         phase_responses={"low": responses(*low), "high": responses(*high)},
         capacity=capacity_of(load, *capacity, "abc-s1-t1", made.BEGUN_S + 1, Limits()),
     )  # fmt: skip

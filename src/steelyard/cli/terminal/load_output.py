@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -11,9 +12,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from steelyard.analysis import percentiles
-from steelyard.dropin.driving import ANSWERED, Histogram, Interval, Outcome, PhaseOutcome
-from steelyard.engine.base import Record
+from steelyard.dropin.driving import LoadResult, PhaseOutcome
 from steelyard.model.estimate import Estimate
+from steelyard.model.outcome import Outcome, is_error
+from steelyard.wire.record import Connected, Interval
+from steelyard.wire.tables import Histogram
 from steelyard.workload import _cql
 from steelyard.workload.base import Explanation
 
@@ -40,10 +43,10 @@ class Lines:
         self.courses: dict[str, percentiles.Course] = {}
         """Of each phase, the response times of its intervals: what its percentiles' intervals rest on."""
 
-    def connected(self, record: Record) -> None:
+    def connected(self, record: Connected) -> None:
         """Where the load goes."""
-        nodes, connections = len(record["nodes"]), record["connections"]
-        text = f"{_many(connections, 'connection')} to {_many(nodes, 'node')}, {record['server']}"
+        nodes = _many(len(record.nodes), "node")
+        text = f"{_many(record.connections, 'connection')} to {nodes}, {record.server}"
         self.console.print(text, highlight=False, markup=False)
 
     def interval(self, interval: Interval) -> None:
@@ -102,7 +105,7 @@ Courses = Mapping[str, percentiles.Course]
 """Phase to the response times of its intervals."""
 
 
-def told(outcome: Outcome, console: Console, courses: Courses | None = None) -> None:
+def told(outcome: LoadResult, console: Console, courses: Courses | None = None) -> None:
     """Everything at the end, phase by phase."""
     for name, phase in outcome.phases.items():
         console.print()
@@ -137,7 +140,7 @@ def _table(name: str, phase: PhaseOutcome) -> Table:
 
 def _row(operation: str, phase: PhaseOutcome) -> list[str]:
     outcomes = phase.tables.outcomes(operation)
-    errors = sum(count for outcome, count in outcomes.items() if outcome not in (*ANSWERED, "not-applied"))
+    errors = sum(count for outcome, count in outcomes.items() if is_error(outcome))
     done = sum(outcomes.values()) - errors
     response = phase.histogram("response", operation)
     seconds = phase.totals.execution_s
@@ -145,8 +148,8 @@ def _row(operation: str, phase: PhaseOutcome) -> list[str]:
         escape(operation),
         f"{done:,}",
         f"{done / seconds:,.0f}" if seconds else "",
-        f"{outcomes.get('not-found', 0):,}",
-        f"{outcomes.get('not-applied', 0):,}",
+        f"{outcomes.get(Outcome.NOT_FOUND, 0):,}",
+        f"{outcomes.get(Outcome.NOT_APPLIED, 0):,}",
         f"{errors:,}",
         *(_ms(response, q) for q in QUANTILES),
         "-" if response.max_ns is None else digits(response.max_ns / NS_PER_MS),
@@ -163,8 +166,8 @@ def sentences(phase: PhaseOutcome) -> list[str]:
         f"({totals.rate_per_s:,.0f} per s), {totals.errors:,} errors"
         + (f" ({_kinds(totals.errors_by_kind)})." if totals.errors else ".")
     ]
-    said += [f"Servers said of {kind}: {text}" for kind, text in totals.said]
-    not_applied = sum(phase.tables.outcomes(name).get("not-applied", 0) for name in phase.tables.operations())
+    said += [f"Servers said of {kind}: {text}" for kind, text in totals.texts]
+    not_applied = sum(phase.tables.outcomes(name).get(Outcome.NOT_APPLIED, 0) for name in phase.tables.operations())
     if not_applied:
         said.append(f"{not_applied:,} light-weight transactions were not applied: their condition did not hold.")
     if totals.not_found:
@@ -231,10 +234,10 @@ def _worst(histogram: Histogram) -> str:
     return f"at most {digits(histogram.max_ns / NS_PER_MS)} ms"
 
 
-def as_data(outcome: Outcome, courses: Courses | None = None) -> dict[str, Any]:
+def as_data(outcome: LoadResult, courses: Courses | None = None) -> dict[str, Any]:
     """The same as data; times in milliseconds."""
     return {
-        "connected": dict(outcome.connected),
+        "connected": {} if outcome.connected is None else asdict(outcome.connected),
         "interrupted": outcome.interrupted,
         "phases": {name: _phase_data(phase, (courses or {}).get(name)) for name, phase in outcome.phases.items()},
     }

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.dropin import driving
-from steelyard.dropin.driving import Interval, Outcome
+from steelyard.dropin.driving import LoadResult
 from steelyard.dropin.stress import compiled, hdr, meter, output, schema
 from steelyard.dropin.stress.compiled import Ending, Plan
 from steelyard.dropin.stress.output import Finished
@@ -22,6 +22,7 @@ from steelyard.dropin.stress.recorder import Recorder
 from steelyard.dropin.stress.settings import Settings
 from steelyard.dropin.stress.voice import Voice, opened
 from steelyard.model.errors import SystemFault
+from steelyard.wire.record import Connected, Interval
 
 REST_S = 15.0
 """Between two thread counts of a command that writes, so that what the first left behind is written out."""
@@ -189,7 +190,7 @@ class Action:
 
     async def _drive(
         self, threads: int, stop: Ending, voice: Voice | None, only: str | None = None
-    ) -> tuple[Outcome | None, Recorder]:
+    ) -> tuple[LoadResult | None, Recorder]:
         """Carry out one order, measured if there is a voice; no outcome where an operation failed that may not."""
         command, rate = self.settings.command, self.settings.rate
         paced = only is None and bool(rate.throttle_per_s or rate.fixed_per_s)
@@ -243,30 +244,29 @@ class Action:
     def _count_failures(self, interval: Interval, failed: dict[str, int]) -> None:
         for operation, counting in self.plan.counted.items():
             for outcome, number in interval.tables.outcomes(operation).items():
-                fine = (meter.ANSWERED, *meter.UNSURE, *(("not-found",) if counting.may_be_empty else ()))
-                if outcome not in fine and number:
+                if counting.fails(outcome) and number:
                     name = f"{operation}: {outcome}"
                     failed[name] = failed.get(name, 0) + number
 
-    def _tell_of_failures(self, failed: Mapping[str, int], outcome: Outcome) -> None:
+    def _tell_of_failures(self, failed: Mapping[str, int], outcome: LoadResult) -> None:
         if not failed or self.settings.log.level == "MINIMAL":
             return
         listed = ", ".join(f"{name} x{number}" for name, number in sorted(failed.items()))
         self.voice.note(f"steelyard stress: operations failed: {listed}")
         for phase in outcome.phases.values():
-            for kind, text in phase.totals.said:
+            for kind, text in phase.totals.texts:
                 self.voice.note(f"  servers said of {kind}: {text}")
         if not self.settings.errors.ignore:
             self.voice.note("  the load ends at the first interval with one; `-errors ignore` goes on and counts them")
 
-    def _say_connected(self, record: Mapping[str, Any]) -> None:
+    def _say_connected(self, record: Connected) -> None:
         if self._connected:
             return
         self._connected = True
-        self.voice.note(f"steelyard stress: connected to {', '.join(record['nodes'])} ({record['server']})")
+        self.voice.note(f"steelyard stress: connected to {', '.join(record.nodes)} ({record.server})")
         self.voice.note("steelyard stress: nothing is read over JMX, so the gc columns are 0")
 
-    def _tell_of_waiting(self, outcome: Outcome) -> None:
+    def _tell_of_waiting(self, outcome: LoadResult) -> None:
         """`throttle=` shows times that begin when an operation is sent: what it waited before is said here."""
         rate = self.settings.rate
         if not rate.throttle_per_s:

@@ -13,8 +13,8 @@ from steelyard.dropin.stress.distributions import Distribution, fixed
 from steelyard.dropin.stress.meter import Counting
 from steelyard.dropin.stress.schema import quoted
 from steelyard.dropin.stress.settings import Settings
+from steelyard.wire.record import FORMAT
 
-FORMAT = 1
 VALUE_SEED = 0
 """Always the same: a later load must find what an earlier one has written."""
 TIMEOUT_MS = 12_000

@@ -10,12 +10,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from steelyard.dropin.driving import Histogram, Interval
 from steelyard.model import histogram
-
-ANSWERED = "ok"
-UNSURE = ("not-applied",)
-"""Neither a failure nor an answer with a row: a light-weight transaction whose condition did not hold."""
+from steelyard.model.outcome import Outcome, is_error
+from steelyard.wire.record import Interval
+from steelyard.wire.tables import Histogram
 
 
 @dataclass(frozen=True)
@@ -61,14 +59,11 @@ class Span:
         """Upper bound of the highest bucket."""
         return (self.times.max_ns or 0) / 1e6
 
-    def quantile_ms(self, share: float) -> float:
-        """Upper bound of the bucket that holds the quantile, as HdrHistogram gives it."""
-        wanted, seen = share * self.times.n, 0
-        for _, high, count in self.times.buckets:
-            seen += count
-            if seen >= wanted:
-                return high / 1e6
-        return 0.0
+    def upper_quantile_ms(self, share: float) -> float:
+        """Upper bound of the bucket that holds the quantile, as HdrHistogram gives it and cassandra-stress prints it;
+        reports show the bucket's middle. 0 where nothing was done."""
+        bucket = histogram.quantile_bucket(self.times.buckets, share)
+        return 0.0 if bucket is None else bucket[1] / 1e6
 
 
 def merged(spans: Iterable[Span], *, side_by_side: bool) -> Span:
@@ -94,22 +89,24 @@ class Counting:
     partitions: float = 1.0
     may_be_empty: bool = False
 
+    def fails(self, outcome: str) -> bool:
+        """Whether cassandra-stress counts it as an error: for it a read that expects a row and finds none is one, too.
+        A light-weight transaction whose condition did not hold is none, though it answers without a row."""
+        return is_error(outcome) or (outcome == Outcome.NOT_FOUND and not self.may_be_empty)
+
 
 def span_of(interval: Interval, operation: str, counting: Counting, time_of: str = "service") -> Span:
     """One operation's part of an interval."""
-    outcomes = interval.tables.outcomes(operation)
-    answered = outcomes.get(ANSWERED, 0)
-    fine = answered + sum(outcomes.get(name, 0) for name in UNSURE)
-    if counting.may_be_empty:
-        fine += outcomes.get("not-found", 0)
-    total = sum(outcomes.values())
+    tables = interval.tables
+    outcomes = tables.outcomes(operation)
+    answered = outcomes.get(Outcome.OK, 0)
     return Span(
         seconds=interval.seconds,
-        operations=total,
+        operations=sum(outcomes.values()),
         partitions=answered * counting.partitions,
         rows=interval.rows.get(operation, 0) if counting.rows is None else answered * counting.rows,
-        errors=total - fine,
-        times=interval.tables.histogram(time_of, operation, None),
+        errors=sum(number for outcome, number in outcomes.items() if counting.fails(outcome)),
+        times=tables.histogram(time_of, operation, None),
     )
 
 

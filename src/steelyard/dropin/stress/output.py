@@ -62,7 +62,7 @@ def row(name: str, span: Span, whole: Span, uncertainty: float, prefix: str = ""
         span.partitions_per_s,
         span.rows_per_s,
         span.mean_ms,
-        *(span.quantile_ms(share) for share in QUANTILES),
+        *(span.upper_quantile_ms(share) for share in QUANTILES),
         span.max_ms,
         int(whole.seconds * 1000) / 1000,
         uncertainty,
@@ -92,7 +92,7 @@ def results(whole: Span, spans: Mapping[str, Span]) -> list[str]:
 
     def time(label: str, share: float | None) -> str:
         def of(span: Span) -> float:
-            return span.mean_ms if share is None else span.quantile_ms(share) if share <= 1 else span.max_ms
+            return span.mean_ms if share is None else span.upper_quantile_ms(share) if share <= 1 else span.max_ms
 
         values = {name: number(of(span), 1, True) for name, span in spans.items()}
         return f"{'Latency ' + label:<26}: {number(of(whole), 1):>6} ms {each(values, 'ms')}"

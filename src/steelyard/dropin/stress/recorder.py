@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from steelyard.dropin.driving import Interval
 from steelyard.dropin.stress import hdr, meter, output
 from steelyard.dropin.stress.compiled import Plan
 from steelyard.dropin.stress.meter import Span, Uncertainty
 from steelyard.dropin.stress.voice import Voice
+from steelyard.wire.record import Interval
 
 
 @dataclass
@@ -51,7 +51,8 @@ class Recorder:
         if self.histograms is None:
             return
         measures = (("st", "service"), ("rt", "response"), ("wt", "lag"))
+        tables = interval.tables
         for name in spans:
             for tag, measure in measures if self.paced else measures[:1]:
-                buckets = interval.tables.histogram(measure, name, None).buckets
+                buckets = tables.histogram(measure, name, None).buckets
                 self.histograms.write(f"{name}-{tag}", interval.t_s, interval.seconds, buckets)

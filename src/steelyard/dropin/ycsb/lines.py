@@ -57,7 +57,7 @@ def _hdr(name: str, measure: Measure, display: Display) -> list[Row]:
         (name, "MaxLatency(us)", measure.max_us),
     ]
     for percentile in display.percentiles:
-        rows.append((name, f"{ordinal(percentile)}PercentileLatency(us)", measure.percentile_us(percentile)))
+        rows.append((name, f"{ordinal(percentile)}PercentileLatency(us)", measure.upper_percentile_us(percentile)))
     rows += _statuses(name, measure.statuses)
     if display.verbose:
         rows += [(name, str(value), float(count)) for value, count in _joined(measure.counts_us())]
@@ -189,7 +189,7 @@ def _summary(name: str, measure: Measure, display: Display) -> str:
     if display.kind in (HISTOGRAM, TIME_SERIES):
         return older
     both = display.kind != HDR
-    percentiles = "".join(f", {p:g}={measure.percentile_us(p)}" for p in (90, 99, 99.9, 99.99))
+    percentiles = "".join(f", {p:g}={measure.upper_percentile_us(p)}" for p in (90, 99, 99.9, 99.99))
     text = (
         f"[{'Hdr' if both else ''}{name}: Count={measure.n}, Max={measure.max_us}, Min={measure.min_us}, "
         f"Avg={java.two_places(measure.mean_us)}{percentiles}]"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from steelyard.dropin.driving import Tables
 from steelyard.dropin.ycsb import java
 from steelyard.dropin.ycsb.display import Display
 from steelyard.model import histogram
 from steelyard.model.histogram import Bucket
+from steelyard.model.outcome import Outcome, is_error
+from steelyard.wire.tables import Tables
 
 NAMES: Mapping[str, str] = {
     "read": "READ",
@@ -57,14 +58,11 @@ class Measure:
         """Greatest; 0 without a value."""
         return self.buckets[-1][1] // NS_PER_US if self.buckets else 0
 
-    def percentile_us(self, percentile: float) -> int:
-        """Upper end of the bucket at a percentile, 0 to 100; 0 without a value."""
-        wanted, seen = percentile / 100 * self.n, 0
-        for _, high, count in self.buckets:
-            seen += count
-            if seen >= wanted:
-                return high // NS_PER_US
-        return self.max_us
+    def upper_percentile_us(self, percentile: float) -> int:
+        """Upper end of the bucket at a percentile, 0 to 100, in whole microseconds, as YCSB prints it; reports show the
+        bucket's middle. 0 without a value."""
+        bucket = histogram.quantile_bucket(self.buckets, percentile / 100)
+        return self.max_us if bucket is None else bucket[1] // NS_PER_US
 
     def counts_us(self) -> list[tuple[int, int]]:
         """Middles of the buckets, and how often."""
@@ -104,7 +102,9 @@ def status_order(names: Iterable[str]) -> list[str]:
 
 
 def _status(outcome: str) -> str:
-    return {"ok": "OK", "not-found": "NOT_FOUND"}.get(outcome, "ERROR")
+    if is_error(outcome):
+        return "ERROR"
+    return "NOT_FOUND" if outcome == Outcome.NOT_FOUND else "OK"
 
 
 def _failed(name: str, status: str, display: Display) -> str:

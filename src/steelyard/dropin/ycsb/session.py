@@ -19,6 +19,8 @@ from steelyard.dropin.ycsb.display import TIME_SERIES, Display, display
 from steelyard.dropin.ycsb.order import Compiled, compile_command
 from steelyard.lab.order import POPULATE_SEED
 from steelyard.model.errors import EngineError, StudyError
+from steelyard.wire.record import Interval
+from steelyard.wire.tables import Sums
 
 EXIT_DONE, EXIT_INSERTION_FAILED, EXIT_INTERRUPTED = 0, 1, 130
 CROWDED = "Warning: the threadcount is bigger than recordcount, the threadcount will be recordcount!"
@@ -92,7 +94,7 @@ def _check_writable(shown: Display) -> None:
 class Ended:
     """How the driving ended. `cleanup_ns`: from the last answer to the agent's end."""
 
-    outcome: driving.Outcome
+    outcome: driving.LoadResult
     cleanup_ns: int
     failed_insertion: bool
 
@@ -103,7 +105,7 @@ async def _drive(compiled: Compiled, screen: Screen, variables: dict[str, str]) 
     failed = False
     ends_at_error = compiled.order["action"] == "populate" and not compiled.keeps_going
 
-    def on_interval(interval: driving.Interval) -> None:
+    def on_interval(interval: Interval) -> None:
         nonlocal failed
         screen.add(interval)
         if ends_at_error and interval.errors and not stop.is_set():
@@ -151,11 +153,11 @@ class Screen:
         self._line_s = 0.0
         """Time of the last status line, since the start."""
         self._done = self._done_at_line = 0
-        self._sums = driving.Sums()
+        self._sums = Sums()
         self._seen: dict[str, None] = {}
         """Measurements so far: each status line names all of them."""
         self._points: dict[str, list[tuple[int, float]]] = {}
-        self._unit, self._unit_ms = driving.Sums(), 0
+        self._unit, self._unit_ms = Sums(), 0
         """timeseries: what is being averaged, and since when."""
         self._files: dict[str, list[str]] = {}
         """Lines of the .hdr files, by measurement."""
@@ -164,12 +166,12 @@ class Screen:
         """The line before the first operation."""
         self._print_status(self._now_s(), 0.0, {})
 
-    def add(self, interval: driving.Interval) -> None:
+    def add(self, interval: Interval) -> None:
         """Takes an interval, and prints if a line is due."""
         if self._start_s is None:
             self._start_s = interval.t_s
         self._done += interval.done
-        self._sums.add(interval)
+        self._sums.add(interval.tables)
         end_s = interval.t_s + interval.seconds
         if self._shown.kind == TIME_SERIES:
             # An interval's beginning wanders by microseconds.
@@ -177,12 +179,12 @@ class Screen:
             if units * self._shown.granularity_ms > self._unit_ms:
                 self._average()
                 self._unit_ms = units * self._shown.granularity_ms
-            self._unit.add(interval)
+            self._unit.add(interval.tables)
         # Half of the agent's interval: its ends wander by microseconds.
         if end_s - self._start_s - self._line_s >= self._shown.status_interval_s - self._shown.interval_s / 2:
             self._turn(end_s, None)
 
-    def finish(self, outcome: driving.Outcome, cleanup_ns: int) -> None:
+    def finish(self, outcome: driving.LoadResult, cleanup_ns: int) -> None:
         """The last status line and the final block, the latter on `out` or in the file that was asked for."""
         main = outcome.main
         self._average()

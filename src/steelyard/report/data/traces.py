@@ -10,7 +10,6 @@ from typing import Any, Final
 import polars as pl
 
 from steelyard.analysis.results import label
-from steelyard.model.trial import Phase
 from steelyard.reading.node_traces import Trace
 from steelyard.report.basics.theme import DASHES, SERIES
 from steelyard.report.data.presentation import Figure, Key, Panel
@@ -180,12 +179,12 @@ def _loads(trace: Trace, node: str) -> bool:
 
 def _rows(trace: Trace) -> tuple[list[dict[str, Any]], float]:
     """Rows for the chart, and the length of the measured phase in seconds."""
-    phase = next((phase for phase in trace.record.phases if phase.phase is Phase.MEASURE), None)
-    if phase is None or trace.samples.is_empty():
+    span = trace.record.measured_span
+    if span is None or trace.samples.is_empty():
         return [], 0.0
-    left_s = phase.left_s or trace.record.ended_s or phase.entered_s
+    begun_s, ended_s = span
     # A reading speaks for the second before it, so the one just after the phase is the last of the phase.
-    inside = (pl.col("t_s") >= phase.entered_s) & (pl.col("t_s") <= left_s + READING_S)
+    inside = (pl.col("t_s") >= begun_s) & (pl.col("t_s") <= ended_s + READING_S)
     frame = trace.samples.filter(inside).sort("node", "t_s")
     of_metric = {
         metric: (resource, ("first", "second")[index])
@@ -196,13 +195,13 @@ def _rows(trace: Trace) -> tuple[list[dict[str, Any]], float]:
     begun: set[tuple[str, str]] = set()
     for row in frame.filter(pl.col("metric").is_in(list(of_metric))).iter_rows(named=True):
         resource, series = of_metric[row["metric"]]
-        x = round(row["t_s"] - phase.entered_s, 2)
+        x = round(row["t_s"] - begun_s, 2)
         drawn = {"node": row["node"], "panel": resource.panel, "series": series, "y": row["value"] / resource.divisor}
         if (row["node"], row["metric"]) not in begun:
             begun.add((row["node"], row["metric"]))
             rows.append({**drawn, "x": round(max(x - READING_S, 0.0), 2)})
         rows.append({**drawn, "x": x})
-    return rows, max([left_s - phase.entered_s, READING_S, *(row["x"] for row in rows)])
+    return rows, max([ended_s - begun_s, READING_S, *(row["x"] for row in rows)])
 
 
 def _top(rows: Sequence[Mapping[str, Any]], panel: str) -> float:

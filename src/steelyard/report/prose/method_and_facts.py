@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from steelyard.analysis.results import LABELS, Results
 from steelyard.judging.stopping_rule import SIMULATED_CONFIDENCE, coverage_percent
+from steelyard.model.facts import MACHINE, of_machines, of_systems
 from steelyard.model.load import Load, Offered
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
@@ -307,11 +308,8 @@ def _flat(prefix: str, tree: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def grouped(facts: Mapping[str, Mapping[str, str]], *, system: bool) -> tuple[Fact, ...]:
     """Facts of nodes (`system`: of the system under test on them), each once, with its nodes where they differ."""
-    wanted = {
-        name.removeprefix("system:"): found
-        for name, found in facts.items()
-        if name.startswith("system:") == system and name != "machine"
-    }
+    chosen = of_systems(facts) if system else of_machines(facts)
+    wanted = {name: found for name, found in chosen.items() if name != MACHINE}
     values: dict[str, dict[str, list[str]]] = {}
     for node, found in wanted.items():
         for name, value in found.items():

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Final
 
 import steelyard
+from steelyard.model.facts import MACHINE, of_machines
 from steelyard.reading.report_input import ReportInput
 from steelyard.report.basics.format import count, listed
 from steelyard.report.prose import method_and_facts
 
-MACHINE: Final = {
+HARDWARE: Final = {
     "cpu_model": "processor", "cores": "cores", "memory_mb": "memory (MB)", "kernel": "kernel",
     "virtualisation": "virtualisation", "java": "Java", "disk": "disk", "architecture": "architecture",
 }  # fmt: skip
@@ -32,12 +33,10 @@ def paragraph(made_of: ReportInput) -> str:
 
 def _hardware(facts: Mapping[str, Mapping[str, str]]) -> str:
     groups: dict[str, list[str]] = {}
-    for name, found in facts.items():
-        if name.startswith("system:"):
-            continue
-        known = [f"{called} {found[fact]}" for fact, called in MACHINE.items() if found.get(fact)]
+    for name, found in of_machines(facts).items():
+        known = [f"{called} {found[fact]}" for fact, called in HARDWARE.items() if found.get(fact)]
         if known:
-            groups.setdefault(", ".join(known), []).append("the machine" if name == "machine" else f"node {name}")
+            groups.setdefault(", ".join(known), []).append("the machine" if name == MACHINE else f"node {name}")
     told = [f"{listed(sorted(names))}: {text}" for text, names in groups.items()]
     return f"Hardware and kernel, as the nodes report them: {'; '.join(told)}." if told else ""
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.dropin.driving import Histogram
 from steelyard.dropin.stress import Refused
 from steelyard.dropin.stress.conduct import conduct
 from steelyard.dropin.stress.meter import Span, Uncertainty
 from steelyard.model.errors import SystemFault
+from steelyard.wire.tables import Histogram
 from tests.unit.dropin.stress.world import World
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures" / "cassandra-stress"

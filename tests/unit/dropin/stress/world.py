@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.dropin.driving import Interval, Outcome, PhaseOutcome, Tables, Totals
+from steelyard.dropin.driving import LoadResult, PhaseOutcome
 from steelyard.dropin.stress.action import Tools
+from steelyard.wire.record import Connected
+from tests.unit.wire import made
 
 MS = 1_000_000
 
@@ -32,28 +34,28 @@ class World:
     def tools(self) -> Tools:
         return Tools(self.drive, self.cql, self.discover, 0.0)
 
-    async def drive(self, order: dict[str, Any], **told: Any) -> Outcome:
+    async def drive(self, order: dict[str, Any], **told: Any) -> LoadResult:
         self.orders.append(order)
         self.variables = told["variables"]
         stop: asyncio.Event = told["stop"]
-        told["on_connected"]({"nodes": ["127.0.0.1:9042"], "server": "5.0.5"})
+        told["on_connected"](Connected(nodes=("127.0.0.1:9042",), connections=1, server="5.0.5"))
         schedule = order["schedule"]
         each = self.rate(schedule.get("threads", schedule.get("in_flight")))
-        cells: dict[tuple[str, str, str], Any] = {}
+        tables = []
         for operation in order["workload"]["operations"]:
             for outcome, number in self.outcomes.get(operation["name"], {"ok": each}).items():
                 for measure, ms in (("service", 1), ("response", 7), ("lag", 6)):
-                    cells[operation["name"], outcome, measure] = ((ms * MS, ms * MS + 999, number),)
+                    tables.append(made.counts([(ms * MS, ms * MS + 999, number)], operation["name"], outcome, measure))
         for number in range(self.intervals):
             rows = {operation["name"]: 3 * each for operation in order["workload"]["operations"]}
-            interval = Interval("measure", 1000.0 + number, 1.0, 0, 0, 0, 0, 0.1, Tables(cells), rows)
+            interval = made.interval(*tables, t_s=1000.0 + number, rows=rows)
             told["on_interval"](interval)
             if stop.is_set():
                 break
         if self.signalled:
             stop.set()
-        phases = {"measure": PhaseOutcome(Totals("measure"), Tables(cells))}
-        return Outcome({}, phases, stop.is_set())
+        phases = {"measure": PhaseOutcome(made.done(), made.interval(*tables).tables)}
+        return LoadResult(None, phases, stop.is_set())
 
     async def cql(self, contacts: Sequence[str], statements: Sequence[str], **told: Any) -> Any:
         self.asked.extend(statements)

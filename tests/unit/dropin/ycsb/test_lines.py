@@ -8,11 +8,11 @@ from datetime import datetime
 
 import pytest
 
-from steelyard.dropin.driving import Tables
 from steelyard.dropin.ycsb import java, lines
 from steelyard.dropin.ycsb.display import Display, display
 from steelyard.dropin.ycsb.measures import Measure, measures, status_order
 from steelyard.model.errors import StudyError
+from steelyard.wire.tables import Tables
 
 AT = datetime(2026, 11, 21, 14, 5, 13, 11_900)
 READ_OK = ("read", "ok", "service")

@@ -15,6 +15,7 @@ import pytest
 from steelyard.dropin import driving
 from steelyard.dropin.ycsb import command, session
 from steelyard.model.errors import EngineError, StudyError
+from steelyard.wire.record import Interval
 from tests.unit.dropin.fake_agent import CONNECTED, HELLO, FakeAgent, counts, done, interval
 
 BASE = (
@@ -148,7 +149,7 @@ def test_an_interrupt_still_gives_the_block(agent: FakeAgent, monkeypatch: pytes
     agent.says("load", [HELLO, CONNECTED, first], waits=True, after_stop=[done("measure", 4)])
     add = session.Screen.add
 
-    def add_and_interrupt(screen: session.Screen, one: driving.Interval) -> None:
+    def add_and_interrupt(screen: session.Screen, one: Interval) -> None:
         add(screen, one)
         os.kill(os.getpid(), signal.SIGINT)
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from steelyard.analysis.results import Results, label
 from steelyard.judging.noise_floor import STUDY as NOISE_STUDY
+from steelyard.model.facts import MACHINE, of_machines, of_systems
 from steelyard.model.load import Load
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -97,9 +98,9 @@ def _mean_of_percentiles(results: Results) -> Crime:
 
 def _mixed_hardware(records: Sequence[TrialRecord], facts: Mapping[str, Mapping[str, str]]) -> Crime:
     differing = []
-    served = {name.removeprefix("system:") for name in facts if name.startswith("system:")}
-    nodes = {name: found for name, found in facts.items() if name in served} or {
-        name: found for name, found in facts.items() if not name.startswith("system:") and name != "machine"
+    served, machines = of_systems(facts), of_machines(facts)
+    nodes = {name: found for name, found in machines.items() if name in served} or {
+        name: found for name, found in machines.items() if name != MACHINE
     }
     for fact in HARDWARE:
         values = sorted({str(found[fact]) for found in nodes.values() if fact in found})

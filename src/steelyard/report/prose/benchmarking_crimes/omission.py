@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from steelyard.analysis.results import NODES, Results, label
+from steelyard.model.facts import of_machines
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict import ReasonKind
@@ -80,7 +81,7 @@ def _no_variance(results: Results) -> Crime:
 
 
 def _platform(facts: Mapping[str, Mapping[str, str]]) -> Crime:
-    nodes = {name: found for name, found in facts.items() if not name.startswith("system:")}
+    nodes = of_machines(facts)
     lacking = [f"{name} of {node}" for node, found in sorted(nodes.items()) for name in PLATFORM if not found.get(name)]
     told = f"{count(len(nodes), 'node')} with facts, {len(lacking)} of the facts {listed(list(PLATFORM))} missing"
     told += f" ({some(lacking)})" if lacking else ""

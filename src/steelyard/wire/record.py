@@ -1,0 +1,252 @@
+"""Records: what an engine or a probe says, one JSON object a line, as frozen values.
+
+The same definitions as in `crates/steelyard-wire/src/record.rs`; `schema/records.example.jsonl` holds both to one text.
+Foreign engines translate what their tool prints to these values, so everything behind an engine sees one type.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from steelyard.model.histogram import Bucket
+from steelyard.wire.tables import Tables
+
+FORMAT: Final = 1
+"""Of orders and records; the agent says its own in `Hello`."""
+NS_PER_S: Final = 1e9
+LONGEST_QUOTE: Final = 200
+"""Bytes of a line that is no record, as errors show it."""
+OMITTED: Final[Mapping[str, tuple[str, ...]]] = {"interval": ("rows",), "done": ("error_texts", "carries_per_s")}
+"""By `record`, the fields that a line leaves out where they are empty."""
+
+
+class RecordError(ValueError):
+    """A line that is no record of this format: what is wrong (`message`), what to do about it (`hint`)."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """First line of every command that prints records."""
+
+    record: Literal["hello"] = "hello"
+    format: int
+    agent: str
+    """Name or version of the program."""
+    optimised: bool
+    """Whether the program was built with optimisation."""
+    t_s: float
+    """The node's clock when the line was written, seconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connected:
+    """Connections stand and statements are prepared."""
+
+    record: Literal["connected"] = "connected"
+    nodes: tuple[str, ...]
+    """`address:port` of each."""
+    connections: int
+    server: str
+    """Its version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """Live figures of an interval, for people; what is analysed is `Interval.counts`."""
+
+    rate_per_s: float
+    response_ms_p50: float
+    response_ms_p99: float
+    service_ms_p50: float
+    service_ms_p99: float
+    pacing_ms_p99: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """A histogram as a table of its occupied buckets."""
+
+    operation: str
+    """`read`, `update`, ..., or what the program calls it; steps of an operation under their own names, with the
+    measure `part`."""
+    outcome: str
+    """A name of `steelyard.model.outcome.Outcome`."""
+    measure: str
+    """`response`, `service`, `lag`, `pacing` or `part`, see docs/reference/wire.md."""
+    buckets: tuple[Bucket, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """Counts of one interval of one phase."""
+
+    record: Literal["interval"] = "interval"
+    phase: str
+    """`populate`, `warm-up`, `measure`, or the name that the order gives to the phase."""
+    t_s: float
+    """Its beginning, seconds since the epoch."""
+    seconds: float
+    """Its length."""
+    sent: int
+    done: int
+    errors: int
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """Rows in answers, by operation; operations without rows are left out."""
+    backlog: int
+    """Operations due but not yet sent at its end (open loop)."""
+    cpu_fraction: float
+    """CPU time of the generator over the interval's length."""
+    summary: Summary
+    counts: tuple[Counts, ...]
+
+    @property
+    def tables(self) -> Tables:
+        """The counts by operation, outcome and measure."""
+        return Tables({(one.operation, one.outcome, one.measure): one.buckets for one in self.counts})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """The end of a phase."""
+
+    record: Literal["done"] = "done"
+    phase: str
+    first_sent_s: float
+    """First operation sent, seconds since the epoch."""
+    last_done_s: float
+    """Last operation answered or given up."""
+    execution_ns: int
+    """Last done - first sent."""
+    operations: int
+    """Answered without error, not-found and not-applied included."""
+    errors: int
+    errors_by_kind: Mapping[str, int]
+    error_texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What servers said of errors, by kind: the first few different texts."""
+    not_found: int
+    """Reads without a row, of keys that the fill has written."""
+    rows: int
+    """Rows returned by scans, and by all operations of a program."""
+    cpu_ns: int
+    """User and system time of the generator in the phase."""
+    busiest_thread_fraction: float
+    """CPU time of the busiest thread over the phase's length."""
+    dropped: int
+    """Records that could not be written: must be zero."""
+    reconnections: int
+    carries_per_s: float | None = None
+    """What the places in flight can carry at the phase's mean service time; None for a closed loop, and where nothing
+    was answered."""
+
+    @property
+    def execution_s(self) -> float:
+        """From the first operation sent to the last answered."""
+        return self.execution_ns / NS_PER_S
+
+    @property
+    def rate_per_s(self) -> float:
+        """Operations without error per second; 0 when nothing took time."""
+        return self.operations / self.execution_s if self.execution_ns > 0 else 0.0
+
+    @property
+    def texts(self) -> tuple[tuple[str, str], ...]:
+        """Kinds of errors with what servers said of them, sorted by kind."""
+        return tuple((kind, text) for kind, texts in sorted(self.error_texts.items()) for text in texts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One reading of a probe."""
+
+    record: Literal["sample"] = "sample"
+    t_s: float
+    values: Mapping[str, float]
+    """Metric to per-second rate, fraction or amount, as the metric's name says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why the agent gave up: the laboratory's fault."""
+
+    record: Literal["error"] = "error"
+    message: str
+    hint: str
+
+
+Record = Hello | Connected | Interval | Done | Sample | Failure
+"""One line of output."""
+
+NO_SUMMARY: Final = Summary(
+    rate_per_s=0.0, response_ms_p50=0.0, response_ms_p99=0.0, service_ms_p50=0.0, service_ms_p99=0.0, pacing_ms_p99=0.0
+)
+"""Of an interval in which nothing was done."""
+
+
+def nothing_done(phase: str) -> Done:
+    """The end of a phase that never began."""
+    return Done(
+        phase=phase, first_sent_s=0.0, last_done_s=0.0, execution_ns=0, operations=0, errors=0, errors_by_kind={},
+        not_found=0, rows=0, cpu_ns=0, busiest_thread_fraction=0.0, dropped=0, reconnections=0,
+    )  # fmt: skip
+
+
+def parse(line: bytes | str) -> Record:
+    """The record of a line. Fields that are not known are ignored, as the agent's own reader does; everything else must
+    be there, and of its type. Raises RecordError for any other line, and for a greeting in another format."""
+    try:
+        record = _reader().validate_json(line, strict=True)
+    except ValidationError as error:
+        _refuse_format(_format_of(line))
+        raise RecordError(_wrong(line, error)) from error
+    if isinstance(record, Hello):
+        _refuse_format(record.format)
+    return record
+
+
+def line_of(record: Record) -> str:
+    """The line of a record, without its end: byte for byte as the agent writes it."""
+    plain = asdict(record)
+    for name in OMITTED.get(record.record, ()):
+        if not plain[name] and plain[name] != 0:
+            del plain[name]
+    return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
+
+
+@functools.cache
+def _reader() -> TypeAdapter[Record]:
+    """Made at the first line, not at import. Reads JSON about twice as fast as `json.loads` does."""
+    return TypeAdapter(Annotated[Record, Field(discriminator="record")])
+
+
+def _refuse_format(said: object) -> None:
+    if said not in (None, FORMAT):
+        raise RecordError(
+            f"the agent speaks format {said}, this version needs {FORMAT}",
+            "install steelyard and steelyard-agent of the same version",
+        )
+
+
+def _format_of(line: bytes | str) -> object:
+    """What a greeting says of its format, whatever else is in it; None of any other line."""
+    try:
+        said: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return said.get("format") if isinstance(said, dict) and said.get("record") == "hello" else None
+
+
+def _wrong(line: bytes | str, error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{line[:LONGEST_QUOTE]!r} is no record: {f'{place}: ' if place else ''}{first['msg']}"

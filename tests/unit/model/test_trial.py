@@ -1,0 +1,89 @@
+"""The measured span of a trial: without the warm-up, the same for every number that is made of samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.model.sample import Sample
+from steelyard.model.study import Study
+from steelyard.model.trial import Phase, PhaseTime, TrialRecord
+from steelyard.reading import usage
+from steelyard.reading.published import values_of
+from steelyard.report.data import traces
+from steelyard.store import Store, StoreWriter
+from tests.unit.lab.fakes import plan_of, study
+from tests.unit.lab.test_resume import record
+
+WARM_UP = PhaseTime(phase=Phase.WARM_UP, entered_s=100.0, left_s=110.0)
+MEASURE = PhaseTime(phase=Phase.MEASURE, entered_s=100.0, left_s=130.0)
+BUSY, QUIET = 1.5, 0.5
+"""Cores that are busy in the warm-up, and after it."""
+
+
+def of(*phases: PhaseTime) -> TrialRecord:
+    return record(plan_of(study()).trials[0]).model_copy(update={"phases": phases})
+
+
+@pytest.mark.parametrize(
+    ("phases", "span"),
+    [
+        ((), None),
+        ((PhaseTime(phase=Phase.MEASURE, entered_s=100.0),), None),
+        ((MEASURE,), (100.0, 130.0)),
+        ((WARM_UP, MEASURE), (110.0, 130.0)),
+        ((MEASURE, WARM_UP), (110.0, 130.0)),
+        ((PhaseTime(phase=Phase.CAPACITY, entered_s=60.0, left_s=90.0), MEASURE), (100.0, 130.0)),
+        ((WARM_UP.model_copy(update={"left_s": 140.0}), MEASURE), (100.0, 130.0)),
+    ],
+)
+def test_the_warm_up_is_no_part_of_it(phases: tuple[PhaseTime, ...], span: tuple[float, float] | None) -> None:
+    assert of(*phases).measured_span == span
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    """One trial with 10 s of warm-up; its node is three times as busy in it."""
+    changed: Study = study()
+    with StoreWriter(tmp_path, "fake") as writer:
+        writer.intend(changed, "", plan_of(changed))
+        draft = writer.draft(plan_of(changed).trials[0].id, 1)
+        samples = []
+        for second in range(95, 135):
+            cores = BUSY if second < 110 else QUIET
+            values = {
+                "node_cpu_user_cores": cores,
+                "node_cpu_system_cores": 0.0,
+                "machine_cpu_idle_fraction": cores / 2,
+            }
+            samples += [Sample(second + 0.5, "n1", metric, value) for metric, value in values.items()]
+        draft.samples("n1", samples)
+        draft.facts("n1", {"cores": "2"})
+        draft.facts("system:n1", {"version": "1"})
+        draft.seal(of(WARM_UP, MEASURE))
+        yield Store(writer.folder)
+
+
+def test_pictures_of_nodes_leave_the_warm_up_out(store: Store) -> None:
+    (sealed,) = store.trials()
+    trace = traces.Trace(sealed, store.samples(sealed), ("n1",))
+    (node,) = traces.usage(trace)
+    mean, most = node.means["cpu", "user"]
+    assert (mean, most) == (pytest.approx(QUIET), QUIET)
+    assert traces.figure(trace) is not None
+
+
+def test_published_numbers_leave_the_warm_up_out(store: Store) -> None:
+    (sealed,) = store.trials()
+    assert dict(values_of(store, sealed, {"cpu_percent"})) == {"cpu_percent": pytest.approx(100 * (1 - QUIET / 2))}
+
+
+def test_use_of_nodes_leaves_the_warm_up_out(store: Store) -> None:
+    (sealed,) = store.trials()
+    costed = store.study.model_copy(
+        update={"cost": store.study.cost.model_copy(update={"node_watts_idle": 1.0, "node_watts_busy": 2.0})}
+    )
+    ((_, use),) = usage.uses(store, costed, [sealed]).items()
+    assert use.busy == pytest.approx(QUIET / 2)
