@@ -16,7 +16,7 @@ from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.study import Load
 from steelyard.node import agent
-from steelyard.plan.phase_times import plugin_of
+from steelyard.plugin_factory import make_workload
 from steelyard.study.settings import canonical
 from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload
@@ -38,7 +38,7 @@ def refused_by_agent(plan: Plan) -> tuple[StudyError, ...]:
     found: dict[str, StudyError] = {}
     for settings in list(distinct.values())[:MOST_ASKED]:
         name = settings["workload"]["name"]
-        for said in _refusals(plugin_of("workload", settings)):
+        for said in _refusals(make_workload(settings)):
             message = f"{_place(name, said)}: {said}"
             found[message] = StudyError(message, key="workload.name", read=name)
     return tuple(found.values())

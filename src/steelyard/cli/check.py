@@ -38,8 +38,8 @@ from steelyard.plan import (
     warnings,
 )
 from steelyard.plan.estimate import estimate
-from steelyard.plan.phase_times import plugin_of
 from steelyard.plan.stopping_simulation import Expected
+from steelyard.plugin_factory import make_workload
 from steelyard.store import Store, layout
 from steelyard.study.treatments import fraction_of, treatments_of
 from steelyard.workload.base import Explains, Explanation
@@ -189,7 +189,7 @@ def aliases_of(study: Study) -> tuple[str, ...]:
 def explanations(plan: Plan) -> dict[str, Explanation]:
     """What each workload of a plan does that says it of itself, by name, in its first trial."""
     first = {str(trial.settings["workload"]["name"]): trial.settings for trial in reversed(plan.trials)}
-    workloads = {name: plugin_of("workload", settings) for name, settings in reversed(first.items())}
+    workloads = {name: make_workload(settings) for name, settings in reversed(first.items())}
     return {name: workload.explain() for name, workload in workloads.items() if isinstance(workload, Explains)}
 
 

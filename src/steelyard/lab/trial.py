@@ -28,6 +28,7 @@ from steelyard.lab.node_logs import in_a_thread, since, size
 from steelyard.lab.plugin_factory import Parts
 from steelyard.lab.probe_processes import INTERVAL_S as PROBE_INTERVAL_S
 from steelyard.lab.progress import PhaseEntered, Ticked, Trouble, Waiting, Watcher
+from steelyard.model.capacity import capacity_key
 from steelyard.model.errors import NodeError, ProbeError, SteelyardError, SystemFault
 from steelyard.model.load import MEASURE, WARM_UP, Load
 from steelyard.model.plan import PlannedTrial
@@ -191,7 +192,7 @@ class TrialRunner:
     ) -> None:
         """What the cluster can do, measured once for all trials of the start that need the same number: on the data
         state that a trial starts from, before it."""
-        cluster, key = self.cluster, capacity.key(planned.settings)
+        cluster, key = self.cluster, capacity_key(planned.settings)
         if key not in cluster.capacities:
             await self._settle(workload, phases, course)
             schema = workload.schema()

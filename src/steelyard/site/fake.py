@@ -19,7 +19,7 @@ from steelyard.model.errors import SiteError
 from steelyard.model.value import Value
 from steelyard.node.base import Node, Role
 from steelyard.site import _lease
-from steelyard.site.base import Lease, Request
+from steelyard.site.base import Lease, LeaseTimes, Request
 
 
 class Settings(Value):
@@ -107,6 +107,10 @@ class FakeSite:
         """More nodes than it was told to have."""
         wanted = request.database_nodes + request.load_nodes
         return f"{wanted} nodes; there are {self._settings.most_nodes}" if wanted > self._settings.most_nodes else None
+
+    def times(self, request: Request) -> LeaseTimes:
+        """Next to nothing: it makes folders."""
+        return LeaseTimes(lease_s=0.0, release_s=0.0)
 
     def _node(self, identity: str, role: Role, name: str, last_octet: int) -> Node:
         return Node(

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from steelyard.model.value import Value
-from steelyard.site.base import Request
+from steelyard.site.base import LeaseTimes, Request
 
 
 class Settings(Value):
@@ -26,6 +26,9 @@ class Site:
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
         most = self.settings.most_nodes
         return f"only {most} addresses" if request.database_nodes > most else None
+
+    def times(self, request: Request) -> LeaseTimes:
+        return LeaseTimes(lease_s=0.1, release_s=0.2)
 
 
 def create(settings: Any, state_folder: Path) -> Site:
