@@ -15,8 +15,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from steelyard import study as studies
-from steelyard.cli import untils
-from steelyard.cli.asked_agent import refused_by_agent
 from steelyard.cli.noise_floor import foreseen
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.judging.noise_floor import FoundFloor
@@ -35,8 +33,10 @@ from steelyard.plan import (
     read_machine,
     refusals,
     resolution,
+    stopping_forecast,
     warnings,
 )
+from steelyard.plan.agent_refusals import refused_by_agent
 from steelyard.plan.estimate import estimate
 from steelyard.plan.stopping_simulation import Expected
 from steelyard.plugin_factory import make_workload
@@ -110,13 +110,13 @@ def examine(study_path: Path, store: Path | None, scale: float) -> Check:
         study=study,
         plan=plan,
         cost=cost,
-        until=untils.foreseen(study, plan, history),
+        until=stopping_forecast.foreseen(study, plan, history),
         machine=machine,
         resolutions=resolution(study, plan, history, floor.floor),
         warnings=(
             *warnings(study, plan),
             *load_feasibility.notes(plan, history, machine.cores),
-            *untils.notes(study, plan, cost),
+            *stopping_forecast.notes(study, plan, cost),
         ),
         refusals=(
             *refusals(study, plan, machine, history),
@@ -150,7 +150,7 @@ def as_data(found: Check | None, refused: Sequence[StudyError]) -> dict[str, Any
         "machine": found.machine.model_dump(mode="json"),
         "resolution": [item.model_dump(mode="json") for item in found.resolutions],
         "warnings": list(found.warnings),
-        "until": untils.as_data(found.until, found.study),
+        "until": stopping_forecast.as_data(found.until, found.study),
         "noise_floor": {"said": found.floor_words, **found.floor.model_dump(mode="json")},
         "errors": errors,
     }
@@ -336,8 +336,10 @@ def _needs(found: Check) -> Table:
 
 def _until(found: Check) -> Table:
     """How long a study with a stopping rule would take, by how much its starts vary."""
-    table = _table(untils.title(found.study, found.plan), "CV between starts", "blocks", "time, 8 in 10 studies", "")
-    for cv, blocks, low_s, high_s, remark in untils.rows(found.until, found.study, found.plan, found.cost):
+    table = _table(
+        stopping_forecast.title(found.study, found.plan), "CV between starts", "blocks", "time, 8 in 10 studies", ""
+    )
+    for cv, blocks, low_s, high_s, remark in stopping_forecast.rows(found.until, found.study, found.plan, found.cost):
         time = duration(low_s) if low_s == high_s else f"{duration(low_s)} to {duration(high_s)}"
         table.add_row(cv, blocks, time, remark)
     return table

@@ -18,7 +18,6 @@ from pathlib import Path
 from rich.console import Console
 
 from steelyard import study as studies
-from steelyard.cli.asked_agent import refused_by_agent
 from steelyard.cli.clean import reclaim
 from steelyard.cli.noise_floor import keep
 from steelyard.cli.views import LiveView, PlainView
@@ -36,6 +35,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.node import secrets
 from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import estimate, expand, load_feasibility
+from steelyard.plan.agent_refusals import refused_by_agent
 from steelyard.plan.machine import read_machine
 from steelyard.plan.stopping_simulation import likely_blocks
 from steelyard.store import Store, StoreWriter, layout

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from steelyard import __version__, plugin
+from steelyard import __version__, engine_order, plugin
 from steelyard.judging.background_load import Machines, OwnTime
 from steelyard.judging.responses import joined, responses
 from steelyard.judging.verdict import Evidence, judge
-from steelyard.lab import capacity, order
+from steelyard.lab import capacity
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
 from steelyard.lab.node_logs import in_a_thread, since, size
@@ -197,7 +197,7 @@ class TrialRunner:
             await self._settle(workload, phases, course)
             schema = workload.schema()
             endpoint = cluster.system.endpoint(cluster.databases, schema)
-            driving = order.capacity(load, endpoint, schema, workload, planned.seed)
+            driving = engine_order.capacity(load, endpoint, schema, workload, planned.seed)
             heard: list[Mapping[str, Any]] = []
 
             def take(node: str, record: Mapping[str, Any]) -> None:
@@ -224,8 +224,8 @@ class TrialRunner:
         schema = workload.schema()
         endpoint = cluster.system.endpoint(cluster.databases, schema)
         can_per_s = None if course.capacity is None else course.capacity.rate_per_s
-        course.offered = order.resolved(load, can_per_s)
-        driving = order.measure(course.offered, endpoint, schema, workload, planned.seed)
+        course.offered = engine_order.resolved(load, can_per_s)
+        driving = engine_order.measure(course.offered, endpoint, schema, workload, planned.seed)
         for name in [one.trace for one in load.offered if one.trace is not None]:
             path = plugin.file_beside(name, "trace", "load.trace")
             course.traces[name] = await in_a_thread(functools.partial(sha256_of, path))
@@ -340,7 +340,7 @@ class TrialRunner:
                     "responses": responses(course.measured(), course.dones),
                     "phase_responses": course.by_phase(),
                     "capacity": course.capacity,
-                    "offered_rate_per_s": course.offered and order.offered_rate_per_s(course.offered),
+                    "offered_rate_per_s": course.offered and engine_order.offered_rate_per_s(course.offered),
                     "versions": self._versions(course),
                 }
             )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steelyard import engine_order
 from steelyard.engine.base import Selective
-from steelyard.lab import order
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.load import Load
 from steelyard.model.plan import Plan
@@ -35,8 +35,8 @@ def refused(plan: Plan) -> Iterator[StudyError]:
         endpoint = Endpoint("cql", ANYWHERE, schema.keyspace, schema.table)
         load_nodes = int(settings["site"]["load_nodes"])
         for asked in (
-            order.populate(endpoint, schema, workload, int(settings["data"]["populate_threads"])),
-            order.measure(load, endpoint, schema, workload, 1),
+            engine_order.populate(endpoint, schema, workload, int(settings["data"]["populate_threads"])),
+            engine_order.measure(load, endpoint, schema, workload, 1),
         ):
             try:
                 engine.check(asked, load_nodes)

@@ -12,10 +12,9 @@ from steelyard.judging.responses import merged, quantile_ms
 from steelyard.model.calibration import Calibration, Ceiling, Kind, Slip
 from steelyard.model.errors import EngineError
 from steelyard.model.machine_identity import identity
-from steelyard.node import agent, processor
+from steelyard.node import agent, machine_facts, processor
 from steelyard.node.calibration import fingerprint
 from steelyard.selftest.bench import BenchServer, Driven, drive, order, serving
-from steelyard.site import _machine
 
 IN_FLIGHT = (64, 512)
 SLIP_RATE_PER_S = 2_000.0
@@ -69,7 +68,7 @@ async def calibrate(seconds: float, tell: Callable[[Step], None]) -> Calibration
     hello = drives[0].hello
     return Calibration(
         made_s=time.time(),
-        machine=identity(_machine.facts()),
+        machine=identity(machine_facts.facts()),
         agent=f"{hello.get('agent', '')} {fingerprint(program)}",
         optimised=bool(hello.get("optimised", False)),
         ceilings=tuple(ceilings),

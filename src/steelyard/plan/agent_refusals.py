@@ -10,8 +10,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 
-from steelyard import plugin
-from steelyard.lab import order as orders
+from steelyard import engine_order, plugin
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.study import Load
@@ -58,8 +57,8 @@ def _refusals(workload: Workload) -> Iterator[str]:
     schema = workload.schema()
     endpoint = Endpoint("cql", ("127.0.0.1:9042",), schema.keyspace, schema.table)
     for order in (
-        orders.populate(endpoint, schema, workload, 1),
-        orders.measure(Load(operations=1), endpoint, schema, workload, 1),
+        engine_order.populate(endpoint, schema, workload, 1),
+        engine_order.measure(Load(operations=1), endpoint, schema, workload, 1),
     ):
         argv = [str(agent.find()), "ops", "--order", "-", "--count", "1", "--values"]
         text = json.dumps(order)
