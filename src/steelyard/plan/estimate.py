@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from steelyard.model.capacity import capacity_key
-from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.value import Value
-from steelyard.plan import engines, load_feasibility
 from steelyard.plan.abilities import Abilities, load_of
-from steelyard.plan.machine import Machine
 from steelyard.plan.phase_times import Corrections, capacity_s, corrections, start_phases, treatment_hash, trial_phases
-from steelyard.plan.requirements import disk_bytes, golden_state, impossible, memory_mb_of_plan
+from steelyard.plan.requirements import disk_bytes, golden_state, memory_mb_of_plan
 
 DEFAULT_SPREAD = 2.5
 """The rules of thumb may be wrong by this factor, either way."""
 HISTORY_SPREAD = 1.25
 """Trials of the same store may be wrong by this factor: machines drift, treatments not seen are extrapolated."""
-BYTES_PER_MB = 1_000_000
-SECONDS_PER_HOUR = 3600
 
 
 class PlanEstimate(Value):
@@ -111,36 +106,3 @@ def _means(starts: Sequence[tuple[int, float]]) -> dict[int, float]:
     for nodes, seconds in starts:
         by_nodes.setdefault(nodes, []).append(seconds)
     return {nodes: sum(found) / len(found) for nodes, found in sorted(by_nodes.items())}
-
-
-def refusals(study: Study, plan: Plan, machine: Machine, history: Sequence[TrialRecord] = ()) -> tuple[StudyError, ...]:
-    """Everything that keeps the plan from working on this machine; empty is good."""
-    cost = estimate(plan, study, history, cores=machine.cores)
-    found = [
-        *impossible(plan, machine, Abilities()),
-        *load_feasibility.refusals(study, plan, history),
-        *engines.refused(plan),
-        *_over(study, machine, cost),
-    ]
-    return tuple({error.message: error for error in found}.values())
-
-
-def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyError]:
-    if cost.disk_bytes > machine.disk_free_bytes:
-        yield StudyError(
-            f"about {cost.disk_bytes / BYTES_PER_MB:,.0f} MB of disk are needed, "
-            f"{machine.disk_free_bytes / BYTES_PER_MB:,.0f} MB are free",
-            "fewer records, or another folder",
-            key="workload.records",
-        )
-    budget_h = study.design.time_budget_h
-    until = study.design.until
-    most_h = float("inf") if until is None or until.hours is None else until.hours
-    hours = min(cost.seconds / SECONDS_PER_HOUR, most_h)
-    if budget_h is not None and hours > budget_h:
-        yield StudyError(
-            f"design.time_budget_h = {budget_h:g}: about {hours:.1f} hours are needed",
-            "fewer treatments, starts, trials or operations" + (", or design.until.hours" if until else ""),
-            key="design.time_budget_h",
-            read=budget_h,
-        )
