@@ -14,33 +14,26 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from steelyard import study as studies
-from steelyard.cli import untils
-from steelyard.cli.asked_agent import refused_by_agent
 from steelyard.cli.noise_floor import foreseen
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.judging.noise_floor import FoundFloor
+from steelyard.judging.stopping_rule import rule_of
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
-from steelyard.model.trial import TrialRecord
-from steelyard.node import secrets
-from steelyard.node.folders import cache_folder
 from steelyard.plan import (
     Machine,
     PlanEstimate,
     Resolution,
-    expand,
     load_feasibility,
-    read_machine,
-    refusals,
+    preflight,
     resolution,
+    stopping_forecast,
     warnings,
 )
-from steelyard.plan.estimate import estimate
-from steelyard.plan.phase_times import plugin_of
+from steelyard.plan.abilities import Abilities, assumptions
 from steelyard.plan.stopping_simulation import Expected
-from steelyard.store import Store, layout
+from steelyard.plugin_factory import make_workload
 from steelyard.study.treatments import fraction_of, treatments_of
 from steelyard.workload.base import Explains, Explanation
 
@@ -76,8 +69,8 @@ def check(
     found: Check | None = None
     refused: tuple[StudyError, ...]
     try:
-        found = examine(study_path, store, scale)
-        refused = studies.located(found.refusals, study_path)
+        found = weigh(study_path, store, scale)
+        refused = found.refusals
     except StudyError as wrong:
         refused = wrong.errors
     if as_json:
@@ -93,43 +86,29 @@ def check(
     return EXIT_WRONG if refused else EXIT_DONE
 
 
-def examine(study_path: Path, store: Path | None, scale: float) -> Check:
+def weigh(study_path: Path, store: Path | None, scale: float) -> Check:
     """Read, plan and weigh a study. Raises StudyError if it cannot be planned."""
-    study = studies.read(study_path, scale=scale)
-    try:
-        plan = expand(study)
-    except StudyError as error:
-        raise studies.located([error], study_path)[0] from error
-    history = _history(store, study.study.name)
-    machine = read_machine(cache_folder())
+    study, plan = preflight.read_and_expand(study_path, scale)
+    examined = preflight.examine(study_path, study, plan, store)
+    history, cost = examined.history, examined.cost
     floor, floor_words = foreseen(study, plan)
-    cost = estimate(plan, study, history, cores=machine.cores)
     return Check(
         floor=floor,
         floor_words=floor_words,
         study=study,
         plan=plan,
         cost=cost,
-        until=untils.foreseen(study, plan, history),
-        machine=machine,
+        until=stopping_forecast.blocks_needed(study, plan, history),
+        machine=examined.machine,
         resolutions=resolution(study, plan, history, floor.floor),
         warnings=(
             *warnings(study, plan),
-            *load_feasibility.notes(plan, history, machine.cores),
-            *untils.notes(study, plan, cost),
+            *assumptions(plan, Abilities()),
+            *load_feasibility.notes(plan, history, examined.machine.cores),
+            *stopping_forecast.notes(study, plan, cost),
         ),
-        refusals=(
-            *refusals(study, plan, machine, history),
-            *refused_by_agent(plan),
-            *secrets.problems((trial.settings for trial in plan.trials), store),
-        ),
+        refusals=examined.refusals,
     )
-
-
-def _history(store: Path | None, name: str) -> Sequence[TrialRecord]:
-    if store is None or not (store / name / layout.STUDY_JSON).is_file():
-        return ()
-    return Store(store / name).trials()
 
 
 def as_data(found: Check | None, refused: Sequence[StudyError]) -> dict[str, Any]:
@@ -150,7 +129,7 @@ def as_data(found: Check | None, refused: Sequence[StudyError]) -> dict[str, Any
         "machine": found.machine.model_dump(mode="json"),
         "resolution": [item.model_dump(mode="json") for item in found.resolutions],
         "warnings": list(found.warnings),
-        "until": untils.as_data(found.until, found.study),
+        "until": stopping_forecast.as_data(found.until, found.study),
         "noise_floor": {"said": found.floor_words, **found.floor.model_dump(mode="json")},
         "errors": errors,
     }
@@ -189,7 +168,7 @@ def aliases_of(study: Study) -> tuple[str, ...]:
 def explanations(plan: Plan) -> dict[str, Explanation]:
     """What each workload of a plan does that says it of itself, by name, in its first trial."""
     first = {str(trial.settings["workload"]["name"]): trial.settings for trial in reversed(plan.trials)}
-    workloads = {name: plugin_of("workload", settings) for name, settings in reversed(first.items())}
+    workloads = {name: make_workload(settings) for name, settings in reversed(first.items())}
     return {name: workload.explain() for name, workload in workloads.items() if isinstance(workload, Explains)}
 
 
@@ -336,11 +315,25 @@ def _needs(found: Check) -> Table:
 
 def _until(found: Check) -> Table:
     """How long a study with a stopping rule would take, by how much its starts vary."""
-    table = _table(untils.title(found.study, found.plan), "CV between starts", "blocks", "time, 8 in 10 studies", "")
-    for cv, blocks, low_s, high_s, remark in untils.rows(found.until, found.study, found.plan, found.cost):
-        time = duration(low_s) if low_s == high_s else f"{duration(low_s)} to {duration(high_s)}"
-        table.add_row(cv, blocks, time, remark)
+    table = _table(_rule_in_words(found), "CV between starts", "blocks", "time, 8 in 10 studies", "")
+    for row in stopping_forecast.rows(found.until, found.study, found.plan, found.cost):
+        known = ", as in this store" if row.of_the_store else ""
+        time = duration(row.low_s) if row.low_s == row.high_s else f"{duration(row.low_s)} to {duration(row.high_s)}"
+        blocks = row.expected
+        number = f"{blocks.middle}" if blocks.low == blocks.high else f"{blocks.middle} ({blocks.low} to {blocks.high})"
+        table.add_row(f"{blocks.cv:.1%}{known}", number, time, row.remark)
     return table
+
+
+def _rule_in_words(found: Check) -> str:
+    rule = rule_of(found.study)
+    if rule is None:
+        return ""
+    hours = f", {rule.hours:g} hours at most" if rule.hours else ""
+    return (
+        f"Until half of each {rule.confidence:.0%} interval of the mean is within {rule.width_percent:g}% of it: "
+        f"from {rule.least_starts} to {stopping_forecast.cap(found.plan)} starts{hours}"
+    )
 
 
 def clock(moment: datetime) -> str:

@@ -10,10 +10,11 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from steelyard import plugin
+from steelyard.leases import records as lease_records
+from steelyard.leases import register as lease_register
 from steelyard.model.errors import SiteError, SteelyardError
 from steelyard.model.value import Value
 from steelyard.node.folders import STATE_VARIABLE, state_folder
-from steelyard.site import _lease, _registry
 from steelyard.site.base import Lease, Site
 
 EXIT_DONE, EXIT_LABORATORY = 0, 3
@@ -38,7 +39,7 @@ class Found(Value):
 async def clean(site_names: Sequence[str], *, dry_run: bool, console: Console, as_json: bool) -> int:
     """Remove leftovers and say so; `as_json` puts data on stdout. Returns 0, or 3 if something could not be removed."""
     found = [entry for name in site_names for entry in await _sweep(name, dry_run=dry_run)]
-    elsewhere = _registry.abandoned_elsewhere(state_folder(), _lease.utc_now())
+    elsewhere = lease_register.abandoned_elsewhere(state_folder(), lease_records.utc_now())
     if as_json:
         others = [{"lease": identity, "state_folder": str(folder)} for identity, folder in elsewhere.items()]
         print(json.dumps({"leases": [entry.model_dump() for entry in found], "elsewhere": others}, indent=2))
@@ -64,18 +65,18 @@ async def _sweep(site_name: str, *, dry_run: bool) -> list[Found]:
 
 
 async def _take_back(site: Site, lease: Lease, *, dry_run: bool) -> Found:
-    record = _lease.read(lease.record)
-    reason = _lease.abandoned(record, _lease.utc_now()) if record else NO_RECORD
+    record = lease_records.read(lease.record)
+    reason = lease_records.abandoned(record, lease_records.utc_now()) if record else NO_RECORD
     found = Found(
         site=site.name,
         lease=lease.id,
         study=record.study if record else "",
         reason=reason,
         nodes=len(lease.nodes),
-        processes=len(_lease.processes(lease.id)),
+        processes=len(lease_records.processes(lease.id)),
         outcome="found",
     )
-    if _lease.owner_of(lease) is not None:
+    if lease_records.owner_of(lease) is not None:
         return found.model_copy(update={"outcome": "kept"})
     if dry_run:
         return found

@@ -17,12 +17,13 @@ from rich.console import Console
 from rich.text import Text
 
 from steelyard.cli.calibrate import doubts
+from steelyard.leases import records as lease_records
 from steelyard.model.errors import SteelyardError
 from steelyard.model.value import Value
-from steelyard.node import agent, calibration
+from steelyard.node import agent, calibration, machine_facts
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder, state_folder
-from steelyard.site import _cgroup, _lease, _machine, local
+from steelyard.site import local
 from steelyard.site.base import Request
 
 EXIT_DONE, EXIT_LABORATORY = 0, 3
@@ -69,15 +70,15 @@ def _print(finding: Finding, console: Console) -> None:
 
 
 def _processor() -> list[Finding]:
-    facts = _machine.facts()
+    facts = machine_facts.facts()
     cores = int(facts["cores"])
     load = os.getloadavg()[0]
-    begun = _machine.read("/proc/stat")
+    begun = machine_facts.read("/proc/stat")
     time.sleep(STEAL_WINDOW_S)
-    steal = _steal_between(begun, _machine.read("/proc/stat"))
+    steal = _steal_between(begun, machine_facts.read("/proc/stat"))
     shared = f", {facts['virtualisation']}" if "virtualisation" in facts else ""
     found = [_judge("processor", f"{facts['cpu_model']}, {cores} cores{shared}", cores >= 2, "nodes share one core")]
-    if governor := _machine.governor():
+    if governor := machine_facts.governor():
         mend = "as root: cpupower frequency-set -g performance"
         found.append(_judge("frequency", f"governor {governor}", governor == "performance", mend))
     stolen = f"{steal:.1%} stolen by other guests during {STEAL_WINDOW_S:g} s"
@@ -91,15 +92,15 @@ def _processor() -> list[Finding]:
 
 def _steal_between(before: str, after: str) -> float:
     first, second = (
-        [int(field) for field in text.split("\n", 1)[0].split()[1 : 1 + len(_machine.CPU_FIELDS)]]
+        [int(field) for field in text.split("\n", 1)[0].split()[1 : 1 + len(machine_facts.CPU_FIELDS)]]
         for text in (before, after)
     )
     change = [late - early for early, late in zip(first, second, strict=True)]
-    return change[_machine.CPU_FIELDS.index("steal")] / total if (total := sum(change)) else 0.0
+    return change[machine_facts.CPU_FIELDS.index("steal")] / total if (total := sum(change)) else 0.0
 
 
 def _memory_and_disk() -> list[Finding]:
-    memory = _machine.memory_mb(_machine.read("/proc/meminfo"))
+    memory = machine_facts.memory_mb(machine_facts.read("/proc/meminfo"))
     available, total, swap = (memory.get(key, 0) for key in ("MemAvailable", "MemTotal", "SwapTotal"))
     found = [
         _judge(
@@ -120,7 +121,7 @@ def _memory_and_disk() -> list[Finding]:
 
 
 def _clock() -> list[Finding]:
-    source = _machine.facts().get("clock_source", "unknown")
+    source = machine_facts.facts().get("clock_source", "unknown")
     mend = "/sys/devices/system/clocksource/clocksource0 lists others; this one makes every reading of the time slow"
     return [_judge("clock", source, source in GOOD_CLOCKS, mend)]
 
@@ -150,7 +151,7 @@ def _engine() -> list[Finding]:
         f"{found.memory_bytes / 2**20:.0f} MB; {datetime.fromtimestamp(found.made_s):%Y-%m-%d %H:%M}"
     )
     try:
-        why = calibration.stale(found, _machine.facts(), calibration.fingerprint(agent.find()))
+        why = calibration.stale(found, machine_facts.facts(), calibration.fingerprint(agent.find()))
     except (SteelyardError, OSError) as error:
         why = str(error)
     if why:
@@ -178,7 +179,7 @@ def _maven() -> list[Finding]:
 
 def _root() -> list[Finding]:
     needed = ("sys_admin", "net_admin", "setpcap")
-    lacking = [name for name in needed if not _machine.capable(name)]
+    lacking = [name for name in needed if not machine_facts.capable(name)]
     text = f"user {os.geteuid()}" + (f" without {', '.join(lacking)}" if lacking else " with what namespaces take")
     mend = "as root each node gets a network and limits of its own; without, nodes are processes on loopback addresses"
     found = [_judge("privileges", text, not lacking, mend)]
@@ -190,7 +191,7 @@ def _root() -> list[Finding]:
 
 
 def _limits() -> list[Finding]:
-    hierarchies = _cgroup.detect()
+    hierarchies = local.enforceable()
     able = [name for name in ("cpu", "memory") if hierarchies.has(name)]
     text = f"version {hierarchies.version}, limits of {' and '.join(able) or 'nothing'}"
     why = "; ".join(hierarchies.problems)
@@ -216,7 +217,7 @@ def _lease_for_real() -> list[Finding]:
 
 async def _lend(site: local.LocalSite, request: Request) -> tuple[float, float]:
     begun = time.monotonic()
-    lease = await site.lease(request, _lease.utc_now() + timedelta(minutes=5))
+    lease = await site.lease(request, lease_records.utc_now() + timedelta(minutes=5))
     lent = time.monotonic()
     try:
         await run(lease.nodes[0], ["true"], timeout_s=VERSION_TIMEOUT_S)

@@ -19,10 +19,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from rich.console import Console
 
-from steelyard import plugin
+from steelyard import engine_order, plugin
 from steelyard.cli.terminal import load_output
 from steelyard.dropin import driving
-from steelyard.lab import order as orders
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.study import Load
@@ -84,13 +83,16 @@ def load(asked: Asked, console: Console) -> int:
         )
     endpoint = Endpoint("cql", contacts, schema.keyspace, schema.table)
     given, drives = _load_of(fields, filling=asked.create or asked.populate)
-    order = orders.measure(given, endpoint, schema, workload, asked.seed)
+    order = engine_order.measure(given, endpoint, schema, workload, asked.seed)
     if asked.show is not None:
         return show(order, asked.show, asked.as_json)
     if isinstance(workload, Explains):
         load_output.explained(workload.name, workload.explain(), console)
     threads = given.threads if "threads" in fields else POPULATE_THREADS
-    filling = {**orders.populate(endpoint, schema, workload, threads), **orders.connections(given, endpoint)}
+    filling = {
+        **engine_order.populate(endpoint, schema, workload, threads),
+        **engine_order.connections(given, endpoint),
+    }
     return asyncio.run(_all(asked, schema, filling, order if drives else None, console))
 
 

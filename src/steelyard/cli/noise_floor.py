@@ -13,9 +13,9 @@ from steelyard.analysis.results import LABELS
 from steelyard.judging.noise_floor import FoundFloor, circumstances, told, unlike
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
+from steelyard.node import machine_facts
 from steelyard.node import noise_floor as kept
 from steelyard.node.folders import state_folder
-from steelyard.site import _machine
 from steelyard.store import Store
 
 LOCAL = "local"
@@ -28,7 +28,7 @@ def foreseen(study: Study, plan: Plan) -> tuple[FoundFloor, str]:
     if study.design.kind == "same":
         return FoundFloor(why=""), "this study measures it: it is kept for later studies on this machine"
     treatments = {trial.id.partition("-")[0]: trial.settings for trial in plan.trials}
-    of = [circumstances(one, [_machine.facts()]) for one in treatments.values()]
+    of = [circumstances(one, [machine_facts.facts()]) for one in treatments.values()]
     found = kept.find(state_folder(), of)
     said = []
     if study.design.control is not None:

@@ -17,8 +17,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from steelyard import study as studies
-from steelyard.cli.asked_agent import refused_by_agent
 from steelyard.cli.clean import reclaim
 from steelyard.cli.noise_floor import keep
 from steelyard.cli.views import LiveView, PlainView
@@ -28,17 +26,16 @@ from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.lab.live import Both, Live
 from steelyard.lab.plugin_factory import Parts
 from steelyard.lab.progress import Guarded, TimeLeft
-from steelyard.lab.resume import missing, refuse_change
+from steelyard.lab.resume import missing
 from steelyard.model.errors import SteelyardError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.node import secrets
 from steelyard.node.folders import cache_folder, state_folder
-from steelyard.plan import estimate, expand, load_feasibility
-from steelyard.plan.machine import read_machine
+from steelyard.plan import estimate, load_feasibility, preflight
 from steelyard.plan.stopping_simulation import likely_blocks
-from steelyard.store import Store, StoreWriter, layout
+from steelyard.store import Store, StoreWriter
 
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
 BEAT_S = 0.25
@@ -48,22 +45,16 @@ ASK = "interrupt: [f]inish the trial, [s]top now, [g]o on?"
 
 def run(study_path: Path, *, store: Path, scale: float, plain: bool, as_json: bool, console: Console) -> int:
     """Carry out a study. Returns the exit code: 0 done, 1 done but some trials invalid, 130 interrupted."""
-    study = studies.read(study_path, scale=scale)
-    plan = expand(study)
-    settings = [trial.settings for trial in plan.trials]
-    if unusable := secrets.problems(settings, store):
-        raise studies.located(unusable[:1], study_path)[0]
-    with StoreWriter(store, study.study.name, secrets.concealer(settings)) as writer:
-        history = Store(writer.folder).trials() if (writer.folder / layout.STUDY_JSON).is_file() else ()
+    study, plan = preflight.read_and_expand(study_path, scale)
+    # Under the lock of the store: nobody else adds trials to what is examined.
+    with StoreWriter(store, study.study.name) as writer:
         site_names = sorted({str(trial.settings["site"]["name"]) for trial in plan.trials})
         asyncio.run(reclaim(site_names, console=console))
-        machine = read_machine(cache_folder())
-        refused = (*estimate.refusals(study, plan, machine, history), *refused_by_agent(plan))
-        if refused:
-            raise refused[0]
-        for note in load_feasibility.notes(plan, history, machine.cores):
+        examined = preflight.examine(study_path, study, plan, store)
+        preflight.refuse(examined.refusals)
+        writer.conceal = secrets.concealer(trial.settings for trial in plan.trials)
+        for note in load_feasibility.notes(plan, examined.history, examined.machine.cores):
             console.print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
-        _go_on(study, plan, writer)
         writer.intend(study, _text(study_path, scale), plan)
         try:
             outcome, interrupted = asyncio.run(_conduct(study, plan, writer, plain=plain, console=console))
@@ -87,12 +78,6 @@ def _text(study_path: Path, scale: float) -> str:
     """The study file, and on its first line with which scale it was read."""
     text = study_path.read_text(encoding="utf-8")
     return text if scale == 1.0 else f"# run with --scale {scale:g}\n{text}"
-
-
-def _go_on(study: Study, plan: Plan, writer: StoreWriter) -> None:
-    if (writer.folder / layout.STUDY_JSON).is_file():
-        before = Store(writer.folder)
-        refuse_change(before.study, study, plan, before.trials())
 
 
 def _foresight(study: Study, plan: Plan) -> Callable[[Sequence[PlannedTrial], Sequence[TrialRecord]], TimeLeft]:

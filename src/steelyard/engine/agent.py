@@ -27,6 +27,8 @@ START_AHEAD_S = 5.0
 class AgentEngine:
     """Runs `steelyard-agent load` on every load node and passes its records on as they come."""
 
+    calibrated_as = "agent"
+
     async def drive(
         self,
         order: Mapping[str, Any],

@@ -44,3 +44,11 @@ class Selective(Protocol):
         """Raises EngineError, with what is allowed, for an order that `drive` would refuse, or without the
         tool."""
         ...
+
+
+@runtime_checkable
+class Calibrated(Protocol):
+    """Ability: is the load generator that `steelyard calibrate` measures."""
+
+    calibrated_as: str
+    """What people call it."""

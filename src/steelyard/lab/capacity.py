@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from steelyard.judging.responses import responses
 from steelyard.model.errors import SystemFault
-from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, WARM_UP, Load, Offered
+from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, WARM_UP, Load
 from steelyard.model.study import Limits
 from steelyard.model.trial import Capacity
 from steelyard.wire.record import Done, Interval
 
 RENAMED = {MEASURE: CAPACITY, WARM_UP: CAPACITY_WARM_UP}
 """Phases of the measurement by what they are called in the store."""
-OF_THE_TRIAL = frozenset({*Offered.model_fields, "threads", "operations", "duration_s", "phases", "backlog_limit"})
-"""What capacity does not depend on."""
-
-
-def key(settings: Mapping[str, Any]) -> str:
-    """Trials of one start with the same key have the same capacity."""
-    load = Load.model_validate(settings["load"])
-    asked = {name: getattr(load, name) for name in Load.model_fields if name not in OF_THE_TRIAL}
-    return json.dumps({"workload": settings["workload"], "load": asked}, sort_keys=True)
 
 
 def renamed(interval: Interval) -> Interval:

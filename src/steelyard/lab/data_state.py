@@ -7,8 +7,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from steelyard import engine_order
 from steelyard.engine.base import Engine
-from steelyard.lab import order
 from steelyard.lab.progress import Ticked, Waiting, Watcher
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError, SystemFault
@@ -111,7 +111,7 @@ class DataState:
         if self.current != EMPTY:
             await self._truncate(schema)
         endpoint = self.system.endpoint(self.databases, schema)
-        records = order.filling_operations(workload)
+        records = engine_order.filling_operations(workload)
         self.watcher.tell(Waiting(f"filling {int(workload.data().get('records', 0)):,} records"))
         dones: list[Done] = []
 
@@ -121,7 +121,7 @@ class DataState:
             elif isinstance(record, Done):
                 dones.append(record)
 
-        filling = order.populate(endpoint, schema, workload, self.data.populate_threads)
+        filling = engine_order.populate(endpoint, schema, workload, self.data.populate_threads)
         if records:
             await self.engine.drive(filling, self.loaders, take, self.timeout_s)
         done = sum(end.operations for end in dones)

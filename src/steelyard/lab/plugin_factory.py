@@ -5,26 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from pydantic import BaseModel
-
-from steelyard import plugin
-from steelyard.engine.base import Engine
+from steelyard.engine.base import Calibrated, Engine
 from steelyard.judging.noise_floor import Circumstances, FoundFloor
 from steelyard.judging.verdict import NO_CALIBRATION
 from steelyard.model.calibration import Calibration
 from steelyard.model.errors import EngineError
 from steelyard.node import agent, calibration
 from steelyard.node import noise_floor as noise
+from steelyard.plugin_factory import make_engine, make_probe, make_site, make_system, make_workload
 from steelyard.probe.base import Probe
 from steelyard.site.base import Site
 from steelyard.system.base import System
 from steelyard.workload.base import Workload
-
-SITE_CORE_FIELDS = ("name", "nodes", "load_nodes")
-CALIBRATED = "agent"
-"""The engine that `steelyard calibrate` measures."""
 
 
 @dataclass(frozen=True)
@@ -44,33 +38,24 @@ class Parts:
 
     def site(self, settings: Mapping[str, Any]) -> Site:
         """The site of complete settings."""
-        chosen = settings["site"]
-        module = plugin.find("site", chosen["name"])
-        own = {key: value for key, value in chosen.items() if key not in SITE_CORE_FIELDS}
-        return cast(Site, module.create(_settings(module.Settings, own), self.state_folder))
+        return make_site(settings, self.state_folder)
 
     def system(self, settings: Mapping[str, Any]) -> System:
         """The system of complete settings."""
-        chosen = settings["system"]
-        module = plugin.find("system", chosen["name"])
-        own = {key: value for key, value in chosen.items() if key != "name"}
-        return cast(System, module.create(_settings(module.Settings, own), self.cache_folder))
+        return make_system(settings, self.cache_folder)
 
     def workload(self, settings: Mapping[str, Any]) -> Workload:
         """The workload of complete settings."""
-        chosen = settings["workload"]
-        module = plugin.find("workload", chosen["name"])
-        own = {key: value for key, value in chosen.items() if key != "name"}
-        return cast(Workload, module.create(_settings(module.Settings, own)))
+        return make_workload(settings)
 
     def engine(self, settings: Mapping[str, Any]) -> Engine:
         """The engine of complete settings."""
-        return cast(Engine, plugin.find("engine", settings["load"]["engine"]).create())
+        return make_engine(settings["load"]["engine"])
 
     def calibration(self, engine: str, facts: Mapping[str, str]) -> Known:
         """What is known of the ceiling of an engine on a load node with these facts."""
-        if engine != CALIBRATED:
-            return Known(None, f"only the engine {CALIBRATED} can be calibrated, not {engine}")
+        if not isinstance(make_engine(engine), Calibrated):
+            return Known(None, f"only the laboratory's own load engine can be calibrated, not {engine}")
         found = calibration.read(calibration.path_in(self.state_folder))
         if found is None:
             return Known(None, NO_CALIBRATION)
@@ -86,8 +71,4 @@ class Parts:
 
     def probe(self, name: str) -> Probe:
         """An instrument."""
-        return cast(Probe, plugin.find("probe", name).create())
-
-
-def _settings(model: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
-    return model.model_validate(dict(values))
+        return make_probe(name)

@@ -16,17 +16,18 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from steelyard import __version__, plugin
+from steelyard import __version__, engine_order, plugin
 from steelyard.judging.background_load import Machines, OwnTime
 from steelyard.judging.responses import NS_PER_S, joined, responses
 from steelyard.judging.verdict import Evidence, judge
-from steelyard.lab import capacity, order
+from steelyard.lab import capacity
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
 from steelyard.lab.node_logs import in_a_thread, since, size
 from steelyard.lab.plugin_factory import Parts
 from steelyard.lab.probe_processes import INTERVAL_S as PROBE_INTERVAL_S
 from steelyard.lab.progress import PhaseEntered, Ticked, Trouble, Waiting, Watcher
+from steelyard.model.capacity import capacity_key
 from steelyard.model.errors import NodeError, ProbeError, SteelyardError, SystemFault
 from steelyard.model.load import MEASURE, WARM_UP, Load
 from steelyard.model.plan import PlannedTrial
@@ -196,12 +197,12 @@ class TrialRunner:
     ) -> None:
         """What the cluster can do, measured once for all trials of the start that need the same number: on the data
         state that a trial starts from, before it."""
-        cluster, key = self.cluster, capacity.key(planned.settings)
+        cluster, key = self.cluster, capacity_key(planned.settings)
         if key not in cluster.capacities:
             await self._settle(workload, phases, course)
             schema = workload.schema()
             endpoint = cluster.system.endpoint(cluster.databases, schema)
-            driving = order.capacity(load, endpoint, schema, workload, planned.seed)
+            driving = engine_order.capacity(load, endpoint, schema, workload, planned.seed)
             intervals: list[Interval] = []
             dones: list[Done] = []
 
@@ -230,8 +231,8 @@ class TrialRunner:
         schema = workload.schema()
         endpoint = cluster.system.endpoint(cluster.databases, schema)
         can_per_s = None if course.capacity is None else course.capacity.rate_per_s
-        course.offered = order.resolved(load, can_per_s)
-        driving = order.measure(course.offered, endpoint, schema, workload, planned.seed)
+        course.offered = engine_order.resolved(load, can_per_s)
+        driving = engine_order.measure(course.offered, endpoint, schema, workload, planned.seed)
         for name in [one.trace for one in load.offered if one.trace is not None]:
             path = plugin.file_beside(name, "trace", "load.trace")
             course.traces[name] = await in_a_thread(functools.partial(sha256_of, path))
@@ -347,7 +348,7 @@ class TrialRunner:
                     "responses": responses(course.measured(), tuple(course.dones.values())),
                     "phase_responses": course.by_phase(),
                     "capacity": course.capacity,
-                    "offered_rate_per_s": course.offered and order.offered_rate_per_s(course.offered),
+                    "offered_rate_per_s": course.offered and engine_order.offered_rate_per_s(course.offered),
                     "versions": self._versions(course),
                 }
             )

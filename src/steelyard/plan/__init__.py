@@ -5,10 +5,11 @@
 
 from steelyard.plan import estimate
 from steelyard.plan.detectable_difference import Resolution, resolution
-from steelyard.plan.estimate import PlanEstimate, refusals
+from steelyard.plan.estimate import PlanEstimate
 from steelyard.plan.expand import expand
 from steelyard.plan.machine import Machine, read_machine
 from steelyard.plan.notes import warnings
+from steelyard.plan.preflight import refusals
 
 __all__ = [
     "Machine",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard import plugin
+from steelyard import engine_order
 from steelyard.engine.base import Selective
 from steelyard.judging.settings_hash import canonical
-from steelyard.lab import order
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.load import Load
 from steelyard.model.plan import Plan
-from steelyard.plan.phase_times import plugin_of
+from steelyard.plugin_factory import make_engine, make_workload
 from steelyard.system.base import Endpoint
 
 ANYWHERE = ("127.0.0.1:9042",)
@@ -24,20 +23,20 @@ def refused(plan: Plan) -> Iterator[StudyError]:
     distinct = {canonical({part: trial.settings[part] for part in parts}): trial.settings for trial in plan.trials}
     for settings in distinct.values():
         name = settings["load"]["engine"]
-        engine = plugin.find("engine", name).create()
+        engine = make_engine(name)
         if not isinstance(engine, Selective):
             continue
         load = Load.model_validate(settings["load"])
         if any(offered.capacity_fraction is not None for offered in load.offered):
             # Its rates are known when the cluster stands.
             continue
-        workload = plugin_of("workload", settings)
+        workload = make_workload(settings)
         schema = workload.schema()
         endpoint = Endpoint("cql", ANYWHERE, schema.keyspace, schema.table)
         load_nodes = int(settings["site"]["load_nodes"])
         for asked in (
-            order.populate(endpoint, schema, workload, int(settings["data"]["populate_threads"])),
-            order.measure(load, endpoint, schema, workload, 1),
+            engine_order.populate(endpoint, schema, workload, int(settings["data"]["populate_threads"])),
+            engine_order.measure(load, endpoint, schema, workload, 1),
         ):
             try:
                 engine.check(asked, load_nodes)

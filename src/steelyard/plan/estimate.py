@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from steelyard.model.errors import StudyError
+from steelyard.model.capacity import capacity_key
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.value import Value
-from steelyard.node.folders import cache_folder, state_folder
-from steelyard.plan import engines, load_feasibility
-from steelyard.plan.machine import Machine
-from steelyard.plan.phase_times import (
-    Corrections,
-    Shapes,
-    capacity_key,
-    capacity_s,
-    corrections,
-    start_phases,
-    treatment_hash,
-    trial_phases,
-)
-from steelyard.plan.requirements import disk_bytes, golden_state, impossible, memory_mb_of_plan
+from steelyard.plan.abilities import Abilities, load_of
+from steelyard.plan.phase_times import Corrections, capacity_s, corrections, start_phases, treatment_hash, trial_phases
+from steelyard.plan.requirements import disk_bytes, golden_state, memory_mb_of_plan
 
 DEFAULT_SPREAD = 2.5
 """The rules of thumb may be wrong by this factor, either way."""
 HISTORY_SPREAD = 1.25
 """Trials of the same store may be wrong by this factor: machines drift, treatments not seen are extrapolated."""
-BYTES_PER_MB = 1_000_000
-SECONDS_PER_HOUR = 3600
 
 
 class PlanEstimate(Value):
@@ -63,8 +50,8 @@ def estimate(
 ) -> PlanEstimate:
     """Time, disk and memory of a plan, on `cores` cores (default: those that this process may use)."""
     cores = cores or len(os.sched_getaffinity(0))
-    shapes = Shapes()
-    known = corrections(history, shapes, cores)
+    abilities = Abilities()
+    known = corrections(history, abilities, cores)
     done = {record.id for record in history if record.verdict.outcome == "valid" or record.verdict.system_fault}
     unfinished = {trial.start for trial in plan.trials if trial.id not in done}
     starts: dict[str, tuple[int, float]] = {}
@@ -74,20 +61,21 @@ def estimate(
     trials_s: list[float] = []
     left_s = 0.0
     for trial in plan.trials:
-        shape = shapes.of(trial.settings)
         if trial.start not in starts:
-            golden = golden_state(trial.settings, shape.records)
-            phases = start_phases(trial.settings, shape, cores, golden=golden in filled)
+            golden = golden_state(trial.settings, abilities.shape(trial.settings).records)
+            phases = start_phases(trial.settings, abilities, cores, golden=golden in filled)
             seconds = sum(second * known.of(phase) for phase, second in phases.items())
             filled.add(golden)
             starts[trial.start] = (trial.settings["site"]["nodes"], seconds)
             left_s += seconds if trial.start in unfinished else 0.0
-        asked = capacity_key(trial.settings)
-        if asked is not None and (trial.start, asked) not in measured:
-            measured.add((trial.start, asked))
+        if (
+            load_of(trial.settings).wants_capacity
+            and (asked := (trial.start, capacity_key(trial.settings))) not in measured
+        ):
+            measured.add(asked)
             left_s += capacity_s(trial.settings) if trial.start in unfinished else 0.0
             capacities_s += capacity_s(trial.settings)
-        trials_s.append(_trial_s(trial, shapes, known, cores))
+        trials_s.append(_trial_s(trial, abilities, known, cores))
         left_s += 0.0 if trial.id in done else trials_s[-1]
     spread = HISTORY_SPREAD if known.trials else DEFAULT_SPREAD
     return PlanEstimate(
@@ -100,14 +88,14 @@ def estimate(
         whole_s=sum(seconds for _, seconds in starts.values()) + capacities_s + sum(trials_s),
         start_s=_means(list(starts.values())),
         trial_s=sum(trials_s) / max(1, len(trials_s)),
-        disk_bytes=disk_bytes(plan, shapes),
-        memory_mb=memory_mb_of_plan(plan, cache_folder()),
+        disk_bytes=disk_bytes(plan, abilities),
+        memory_mb=memory_mb_of_plan(plan, abilities),
         source=f"{known.trials} trials of this store" if known.trials else "default rates",
     )
 
 
-def _trial_s(trial: PlannedTrial, shapes: Shapes, known: Corrections, cores: int) -> float:
-    phases = trial_phases(trial.settings, shapes.of(trial.settings), cores)
+def _trial_s(trial: PlannedTrial, abilities: Abilities, known: Corrections, cores: int) -> float:
+    phases = trial_phases(trial.settings, abilities, cores)
     expected = phases.pop(Phase.MEASURE) * known.of(Phase.MEASURE)
     measured = known.measured_s.get(treatment_hash(trial.id), expected)
     return measured + sum(seconds * known.of(phase) for phase, seconds in phases.items())
@@ -118,36 +106,3 @@ def _means(starts: Sequence[tuple[int, float]]) -> dict[int, float]:
     for nodes, seconds in starts:
         by_nodes.setdefault(nodes, []).append(seconds)
     return {nodes: sum(found) / len(found) for nodes, found in sorted(by_nodes.items())}
-
-
-def refusals(study: Study, plan: Plan, machine: Machine, history: Sequence[TrialRecord] = ()) -> tuple[StudyError, ...]:
-    """Everything that keeps the plan from working on this machine; empty is good."""
-    cost = estimate(plan, study, history, cores=machine.cores)
-    found = [
-        *impossible(plan, machine, state=state_folder(), cache=cache_folder()),
-        *load_feasibility.refusals(study, plan, history),
-        *engines.refused(plan),
-        *_over(study, machine, cost),
-    ]
-    return tuple({error.message: error for error in found}.values())
-
-
-def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyError]:
-    if cost.disk_bytes > machine.disk_free_bytes:
-        yield StudyError(
-            f"about {cost.disk_bytes / BYTES_PER_MB:,.0f} MB of disk are needed, "
-            f"{machine.disk_free_bytes / BYTES_PER_MB:,.0f} MB are free",
-            "fewer records, or another folder",
-            key="workload.records",
-        )
-    budget_h = study.design.time_budget_h
-    until = study.design.until
-    most_h = float("inf") if until is None or until.hours is None else until.hours
-    hours = min(cost.seconds / SECONDS_PER_HOUR, most_h)
-    if budget_h is not None and hours > budget_h:
-        yield StudyError(
-            f"design.time_budget_h = {budget_h:g}: about {hours:.1f} hours are needed",
-            "fewer treatments, starts, trials or operations" + (", or design.until.hours" if until else ""),
-            key="design.time_budget_h",
-            read=budget_h,
-        )

@@ -20,7 +20,8 @@ from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
-from steelyard.plan.phase_times import Shapes, service_ms, treatment_hash
+from steelyard.plan.abilities import Abilities
+from steelyard.plan.phase_times import treatment_hash
 from steelyard.store.write import sha256_of
 
 MS_PER_S = 1000.0
@@ -60,14 +61,14 @@ def _missing(plan: Plan, history: Sequence[TrialRecord]) -> list[PlannedTrial]:
 
 def _overtaxed(trials: Sequence[PlannedTrial], history: Sequence[TrialRecord], cores: int) -> Iterator[str]:
     """A sentence about each treatment that offers more than its places in flight can carry."""
-    shapes = Shapes()
+    abilities = Abilities()
     for trial in _distinct(trials):
         load = Load.model_validate(trial.settings["load"])
         for offered in load.offered:
             rate_per_s, threads = offered.peak_per_s(), load.threads_of(offered)
             if rate_per_s is None:
                 continue
-            known = _service_time(trial, history) or _by_rule(trial, shapes, cores)
+            known = _service_time(trial, history) or _by_rule(trial, abilities, cores)
             carried_per_s = threads * MS_PER_S / known.ms
             if carried_per_s < rate_per_s:
                 yield _said(offered, threads, rate_per_s, known, carried_per_s)
@@ -81,8 +82,8 @@ def _said(offered: Offered, threads: int, rate_per_s: float, known: Known, carri
     )
 
 
-def _by_rule(trial: PlannedTrial, shapes: Shapes, cores: int) -> Known:
-    ms = service_ms(trial.settings, shapes.of(trial.settings), cores)
+def _by_rule(trial: PlannedTrial, abilities: Abilities, cores: int) -> Known:
+    ms = abilities.cluster_times(trial.settings, cores).service_ms
     return Known(ms=ms, source="a rule of thumb, of a cluster that has little to do")
 
 

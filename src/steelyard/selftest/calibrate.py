@@ -11,10 +11,9 @@ from steelyard.judging.responses import merged, quantile_ms
 from steelyard.model.calibration import Calibration, Ceiling, Kind, Slip
 from steelyard.model.errors import EngineError
 from steelyard.model.machine_identity import identity
-from steelyard.node import agent, processor
+from steelyard.node import agent, machine_facts, processor
 from steelyard.node.calibration import fingerprint
 from steelyard.selftest.bench import BenchServer, Driven, drive, order, serving
-from steelyard.site import _machine
 from steelyard.wire.record import Done
 
 IN_FLIGHT = (64, 512)
@@ -69,7 +68,7 @@ async def calibrate(seconds: float, tell: Callable[[Step], None]) -> Calibration
     hello = drives[0].hello
     return Calibration(
         made_s=time.time(),
-        machine=identity(_machine.facts()),
+        machine=identity(machine_facts.facts()),
         agent=f"{hello.agent} {fingerprint(program)}",
         optimised=hello.optimised,
         ceilings=tuple(ceilings),

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from steelyard.leases.records import MARKER
 from steelyard.model.errors import CommandFailed, SiteError
 from steelyard.node.base import Node
 from steelyard.node.command import run
-from steelyard.site._lease import MARKER
 
 NETNS_FOLDER = Path("/run/netns")
 NAME_PATTERN = re.compile(r"sy-([0-9a-f]{8})-(sw|[nl][0-9]+)")

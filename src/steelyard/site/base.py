@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
+from steelyard.model.value import Value
 from steelyard.node.base import Node
 
 
@@ -71,6 +72,22 @@ class Site(Protocol):
 
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
         """Why this site cannot lend that (memory, addresses, privileges), or None. Reads, never changes."""
+        ...
+
+
+class LeaseTimes(Value):
+    """Expected seconds of lending, before anything was measured."""
+
+    lease_s: float
+    release_s: float
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """Ability: says how long lending takes. Without it a plan assumes, and says so."""
+
+    def times(self, request: Request) -> LeaseTimes:
+        """Expected seconds for what is asked. Pure."""
         ...
 
 

@@ -15,12 +15,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from steelyard.leases import records as lease_records
 from steelyard.model.errors import SiteError
 from steelyard.model.facts import Role
 from steelyard.model.value import Value
 from steelyard.node.base import Node
-from steelyard.site import _lease
-from steelyard.site.base import Lease, Request
+from steelyard.site.base import Lease, LeaseTimes, Request
 
 
 class Settings(Value):
@@ -53,27 +53,27 @@ class FakeSite:
         """Lend folders. Raises SiteError if it was told to."""
         if reason := self.refuse(request, None):
             raise SiteError(f"site fake cannot lend to {request.study}: {reason}")
-        identity = _lease.new_id({record.id for _, record in _lease.records(self._state, self.name)})
+        identity = lease_records.new_id({record.id for _, record in lease_records.records(self._state, self.name)})
         roles: list[tuple[Role, str, int]] = [("database", "n", index + 1) for index in range(request.database_nodes)]
         roles += [("load", "l", index + 1) for index in range(request.load_nodes)]
         nodes = tuple(
             self._node(identity, role, f"{letter}{number}", 100 * (role == "load") + number)
             for role, letter, number in roles
         )
-        record = _lease.Record(
+        record = lease_records.Record(
             id=identity,
             site=self.name,
             mode="fake",
             study=request.study,
-            owner=_lease.owner(),
-            created=_lease.utc_now(),
-            until=_lease.aware(until),
+            owner=lease_records.owner(),
+            created=lease_records.utc_now(),
+            until=lease_records.aware(until),
             nodes=nodes,
-            folders=(_lease.nodes_folder(self._state, identity),),
+            folders=(lease_records.nodes_folder(self._state, identity),),
         )
-        path = _lease.record_path(self._state, identity)
-        with _lease.locked(self._state):
-            _lease.write(path, record)
+        path = lease_records.record_path(self._state, identity)
+        with lease_records.locked(self._state):
+            lease_records.write(path, record)
         if self._settings.fail == "lease":
             path.unlink()
             raise SiteError("site fake was told to fail when it lends")
@@ -85,19 +85,19 @@ class FakeSite:
         """Kill the lease's processes, remove its folders and its record. Idempotent. Raises SiteError if told to."""
         if self._settings.fail == "release":
             raise SiteError(f"site fake was told to fail when it takes back {lease.id}")
-        await _lease.kill(lease.id)
-        folder = _lease.nodes_folder(lease.record.parent.parent, lease.id)
+        await lease_records.kill(lease.id)
+        folder = lease_records.nodes_folder(lease.record.parent.parent, lease.id)
         if folder.exists():
             await asyncio.to_thread(shutil.rmtree, folder)
         lease.record.unlink(missing_ok=True)
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner no longer lives or whose end has passed, and processes of a lease that is no more."""
-        now = _lease.utc_now()
-        known = _lease.records(self._state, self.name)
+        now = lease_records.utc_now()
+        known = lease_records.records(self._state, self.name)
         return [
-            *(record.lease(path) for path, record in known if _lease.abandoned(record, now)),
-            *_lease.strays(self.name),
+            *(record.lease(path) for path, record in known if lease_records.abandoned(record, now)),
+            *lease_records.strays(self.name),
         ]
 
     async def facts(self, node: Node) -> dict[str, str]:
@@ -109,12 +109,16 @@ class FakeSite:
         wanted = request.database_nodes + request.load_nodes
         return f"{wanted} nodes; there are {self._settings.most_nodes}" if wanted > self._settings.most_nodes else None
 
+    def times(self, request: Request) -> LeaseTimes:
+        """Next to nothing: it makes folders."""
+        return LeaseTimes(lease_s=0.0, release_s=0.0)
+
     def _node(self, identity: str, role: Role, name: str, last_octet: int) -> Node:
         return Node(
             name=name,
             role=role,
             address=f"{self._settings.address}.{last_octet}",
             prefix=(),
-            folder=_lease.nodes_folder(self._state, identity) / name,
-            environment=_lease.environment(self._state, identity),
+            folder=lease_records.nodes_folder(self._state, identity) / name,
+            environment=lease_records.environment(self._state, identity),
         )

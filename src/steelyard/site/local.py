@@ -18,18 +18,22 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
+from steelyard.leases import records as lease_records
+from steelyard.leases import register as lease_register
 from steelyard.model.errors import CommandFailed, EngineError, SiteError
 from steelyard.model.facts import Role
 from steelyard.model.value import Value
-from steelyard.node import agent
+from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
-from steelyard.site import _cgroup, _kernel, _lease, _machine, _network, _registry
-from steelyard.site.base import Lease, Request
+from steelyard.site import _cgroup, _kernel, _network
+from steelyard.site.base import Lease, LeaseTimes, Request
 
 MOST_NODES = 250
 """Of each role: the last octet of an address."""
 LOAD_NODE_MB = 64
 """What a node that drives load needs at least."""
+EXPECTED_LEASE_S = 0.1
+EXPECTED_RELEASE_S = 0.2
 LOOPBACK_DATABASES = "127.113.0"
 LOOPBACK_LOADERS = "127.0.0"
 LETTERS: dict[Role, str] = {"database": "n", "load": "l"}
@@ -76,6 +80,11 @@ def create(settings: Any, state_folder: Path) -> LocalSite:
     return LocalSite(Settings.model_validate(settings), state_folder)
 
 
+def enforceable() -> _cgroup.Hierarchies:
+    """The control groups of this machine: which limits of a node the kernel would enforce, and why not others."""
+    return _cgroup.detect()
+
+
 class LocalSite:
     """Lends parts of this machine."""
 
@@ -97,7 +106,7 @@ class LocalSite:
             raise SiteError(f"site local cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
         hierarchies = _cgroup.detect()
         record = self._record(request, until, hierarchies)
-        lease = record.lease(_lease.record_path(self._state, record.id))
+        lease = record.lease(lease_records.record_path(self._state, record.id))
 
         async def undo(
             kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -133,7 +142,7 @@ class LocalSite:
         await tried(_cgroup.remove(hierarchies, lease.id))
         # A command that was being started when its conductor was killed may have got its mark only now.
         await tried(self._kill(lease.id, hierarchies))
-        await tried(_remove_tree(_lease.nodes_folder(lease.record.parent.parent, lease.id)))
+        await tried(_remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
         if not errors:
             await tried(_remove_record(lease))
         if errors:
@@ -144,17 +153,17 @@ class LocalSite:
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed; namespaces, cgroups, processes that nobody knows."""
-        now = _lease.utc_now()
-        known = _lease.records(self._state, self.name)
-        found = [record.lease(path) for path, record in known if _lease.abandoned(record, now)]
+        now = lease_records.utc_now()
+        known = lease_records.records(self._state, self.name)
+        found = [record.lease(path) for path, record in known if lease_records.abandoned(record, now)]
         orphans = self._orphans({record.id for _, record in known}, now)
         seen = {lease.id for lease in (*found, *orphans)}
-        return [*found, *orphans, *(stray for stray in _lease.strays(self.name) if stray.id not in seen)]
+        return [*found, *orphans, *(stray for stray in lease_records.strays(self.name) if stray.id not in seen)]
 
     async def facts(self, node: Node) -> dict[str, str]:
         """The machine's facts, and what is the node's own: address, network, limits as the kernel says them."""
         hierarchies = _cgroup.detect()
-        identity = node.environment.get(_lease.MARKER, "")
+        identity = node.environment.get(lease_records.MARKER, "")
         network = _network.namespace(identity, node.name) if self.mode == "namespaces" else "the machine's"
         problems = "; ".join(hierarchies.problems)
         own = {
@@ -164,7 +173,7 @@ class LocalSite:
             "cgroup_version": hierarchies.version if node.cgroups else "none",
             **({"cgroup_problems": problems} if problems else {}),
         }
-        machine = {**_kernel.facts(), **_machine.facts(), **_kernel.disk(node.folder)}
+        machine = {**_kernel.facts(), **machine_facts.facts(), **_kernel.disk(node.folder)}
         return {**machine, **own, **_cgroup.in_force(node.cgroups)}
 
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
@@ -173,10 +182,14 @@ class LocalSite:
             return f"{most} nodes of one role were asked for, and there are addresses for {MOST_NODES}"
         return self._lacking() or self._unenforceable() or self._too_big(request, memory_mb_per_node)
 
+    def times(self, request: Request) -> LeaseTimes:
+        """A moment, however many nodes."""
+        return LeaseTimes(lease_s=EXPECTED_LEASE_S, release_s=EXPECTED_RELEASE_S)
+
     def _lacking(self) -> str | None:
         if self.mode != "namespaces":
             return None
-        if missing := [name for name in ("net_admin", "sys_admin", "setpcap") if not _machine.capable(name)]:
+        if missing := [name for name in ("net_admin", "sys_admin", "setpcap") if not machine_facts.capable(name)]:
             return f"mode namespaces takes root; this process lacks {', '.join(missing)}"
         if shutil.which("ip") is None:
             return "mode namespaces takes the program ip (Debian: apt install iproute2)"
@@ -190,7 +203,7 @@ class LocalSite:
         hierarchies = _cgroup.detect()
         why = "; ".join(hierarchies.problems) or "no such controller"
         if self._settings.cpus is not None:
-            cores = int(_machine.facts()["cores"])
+            cores = int(machine_facts.facts()["cores"])
             if self._settings.cpus > cores:
                 return f"cpus = {self._settings.cpus:g} a node, but there are {cores} cores"
             if not hierarchies.has("cpu") or self._entry() is None:
@@ -206,31 +219,33 @@ class LocalSite:
         if limit is not None and limit < memory_mb_per_node:
             return f"a node needs {memory_mb_per_node} MB, but memory_mb = {limit} is its limit"
         needed = request.database_nodes * memory_mb_per_node + request.load_nodes * LOAD_NODE_MB
-        available = int(_machine.facts()["memory_available_mb"])
+        available = int(machine_facts.facts()["memory_available_mb"])
         if needed > available:
             nodes = f"{request.database_nodes} nodes of {memory_mb_per_node} MB and {request.load_nodes} for load"
             return f"{nodes} need {needed} MB, but {available} MB are available"
         return None
 
-    def _record(self, request: Request, until: datetime, hierarchies: _cgroup.Hierarchies) -> _lease.Record:
-        taken = {record.id for _, record in _lease.records(self._state, self.name)} | _registry.known().keys()
-        identity = _lease.new_id(taken)
+    def _record(self, request: Request, until: datetime, hierarchies: _cgroup.Hierarchies) -> lease_records.Record:
+        taken = {
+            record.id for _, record in lease_records.records(self._state, self.name)
+        } | lease_register.known().keys()
+        identity = lease_records.new_id(taken)
         names: list[tuple[Role, int]] = [("database", index + 1) for index in range(request.database_nodes)]
         names += [("load", index + 1) for index in range(request.load_nodes)]
         nodes = tuple(self._node(identity, role, number, hierarchies) for role, number in names)
         namespaces = [_network.namespace(identity, node.name) for node in nodes]
-        return _lease.Record(
+        return lease_records.Record(
             id=identity,
             site=self.name,
             mode=self.mode,
             study=request.study,
-            owner=_lease.owner(),
-            created=_lease.utc_now(),
-            until=_lease.aware(until),
+            owner=lease_records.owner(),
+            created=lease_records.utc_now(),
+            until=lease_records.aware(until),
             nodes=nodes,
             namespaces=(_network.switch(identity), *namespaces) if self.mode == "namespaces" else (),
             cgroups=tuple(folder for node in nodes for folder in node.cgroups),
-            folders=(_lease.nodes_folder(self._state, identity),),
+            folders=(lease_records.nodes_folder(self._state, identity),),
         )
 
     def _node(self, identity: str, role: Role, number: int, hierarchies: _cgroup.Hierarchies) -> Node:
@@ -242,7 +257,7 @@ class LocalSite:
         watch_prefix: tuple[str, ...] = ()
         if entry:
             # As root Cassandra would lock its whole heap in memory; a node is to behave as it does for a plain user.
-            dropped = ("--drop-capability", "ipc_lock") if _machine.capable("setpcap") else ()
+            dropped = ("--drop-capability", "ipc_lock") if machine_facts.capable("setpcap") else ()
             inside = str(_network.path(_network.namespace(identity, name)))
             network = ("--netns", inside) if self.mode == "namespaces" else ()
             charged = tuple(word for group in groups for word in ("--cgroup", str(group)))
@@ -254,11 +269,11 @@ class LocalSite:
             address=self._address(role, number),
             prefix=prefix,
             watch_prefix=watch_prefix,
-            folder=_lease.nodes_folder(self._state, identity) / name,
+            folder=lease_records.nodes_folder(self._state, identity) / name,
             memory_mb=limits.memory_mb,
             cpus=limits.cpus,
             cgroups=groups,
-            environment=_lease.environment(self._state, identity),
+            environment=lease_records.environment(self._state, identity),
         )
 
     def _address(self, role: Role, number: int) -> str:
@@ -277,15 +292,15 @@ class LocalSite:
         except EngineError:
             return None
 
-    def _steps(self, record: _lease.Record, lease: Lease, hierarchies: _cgroup.Hierarchies) -> list[Step]:
+    def _steps(self, record: lease_records.Record, lease: Lease, hierarchies: _cgroup.Hierarchies) -> list[Step]:
         members = [_network.Member(node.name, node.address) for node in record.nodes]
 
         async def write() -> None:
-            with _lease.locked(self._state):
+            with lease_records.locked(self._state):
                 self._claim_loopback(record)
-                _lease.write(lease.record, record)
-            if _registry.usable():
-                _registry.enter(record.id, lease.record)
+                lease_records.write(lease.record, record)
+            if lease_register.usable():
+                lease_register.enter(record.id, lease.record)
 
         async def folders() -> None:
             for node in record.nodes:
@@ -307,14 +322,14 @@ class LocalSite:
             ]
         return steps
 
-    def _claim_loopback(self, wanted: _lease.Record) -> None:
+    def _claim_loopback(self, wanted: lease_records.Record) -> None:
         """Loopback addresses are the machine's, so two leases would meet on them. Raises SiteError."""
         if self.mode != "loopback":
             return
-        for _, other in _lease.records(self._state, self.name):
+        for _, other in lease_records.records(self._state, self.name):
             if other.mode != "loopback" or other.id == wanted.id:
                 continue
-            if _lease.lives(other.owner):
+            if lease_records.lives(other.owner):
                 raise SiteError(
                     f"study {other.study} (lease {other.id}, process {other.owner.pid}) uses the loopback addresses",
                     'wait for it, or use mode = "namespaces" as root',
@@ -327,25 +342,26 @@ class LocalSite:
     async def _kill(self, identity: str, hierarchies: _cgroup.Hierarchies) -> None:
         groups = _cgroup.present(hierarchies, identity).get(identity, [])
         networks = [_network.path(name) for name in _network.present(identity).get(identity, [])]
-        await _lease.kill(identity, groups, networks)
+        await lease_records.kill(identity, groups, networks)
 
     def _orphans(self, recorded: set[str], now: datetime) -> list[Lease]:
         """Namespaces and cgroups of our pattern without a record anywhere. Only root sees to them."""
-        if not _registry.usable():
+        if not lease_register.usable():
             return []
-        groups = [name for name in _cgroup.present(_cgroup.detect()) if _lease.ID_PATTERN.fullmatch(name)]
-        pointers = _registry.known()
+        groups = [name for name in _cgroup.present(_cgroup.detect()) if lease_records.ID_PATTERN.fullmatch(name)]
+        pointers = lease_register.known()
         kept = {identity for identity, record in pointers.items() if record.exists()}
         lost = {*_network.present(), *groups, *pointers} - recorded - kept
         return [
-            Lease(identity, self.name, (), now, _lease.record_path(self._state, identity)) for identity in sorted(lost)
+            Lease(identity, self.name, (), now, lease_records.record_path(self._state, identity))
+            for identity in sorted(lost)
         ]
 
 
 def _mode(settings: Settings) -> Literal["namespaces", "loopback"]:
     if settings.mode != "auto":
         return settings.mode
-    able = all(_machine.capable(name) for name in ("net_admin", "sys_admin", "setpcap"))
+    able = all(machine_facts.capable(name) for name in ("net_admin", "sys_admin", "setpcap"))
     return "namespaces" if able and shutil.which("ip") else "loopback"
 
 
@@ -365,5 +381,5 @@ async def _remove_record(lease: Lease) -> None:
         lease.record.with_suffix(".draft").unlink(missing_ok=True)
     except OSError as error:
         raise SiteError(f"cannot remove {lease.record}: {error.strerror}") from error
-    if _registry.usable():
-        _registry.leave(lease.id)
+    if lease_register.usable():
+        lease_register.leave(lease.id)

@@ -1,13 +1,12 @@
 """The seam `system`: the recipe of what is weighed.
 
-A plug-in module defines `Settings` (a pydantic model; a field with `json_schema_extra={"easy": True}` can vary
-between trials of
-one start, all others are hard to change) and `create(settings, cache_folder) -> System`.
+A plug-in module defines `Settings` (a pydantic model; a field with `json_schema_extra={"easy": True}` can vary between
+trials of one start, all others are hard to change) and `create(settings, cache_folder) -> System`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -15,6 +14,10 @@ from typing import Any, Protocol, runtime_checkable
 from pydantic import BaseModel
 
 from steelyard.model.data_model import Schema
+from steelyard.model.errors import StudyError
+from steelyard.model.load import Load
+from steelyard.model.value import Value
+from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node.base import Node
 
 
@@ -131,6 +134,65 @@ class Snapshots(Protocol):
 
     async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:
         """Empty the tables of a running cluster."""
+        ...
+
+
+class ClusterTimes(Value):
+    """Expected times of a cluster, before anything was measured: rules of thumb, which a store's history corrects."""
+
+    start_s: float
+    """From the start of the nodes until every one is ready."""
+    schema_s: float
+    """Creating the tables."""
+    fill_s: float
+    """Filling the tables of a cluster that has just started."""
+    snapshot_s: float = 0.0
+    """Keeping the filled state."""
+    restore_s: float = 0.0
+    """Going back to a kept state, or emptying the tables."""
+    settle_s: float = 0.0
+    """Seeing before a trial that nothing goes on in the background."""
+    wipe_s: float
+    """Removing data and logs of all nodes."""
+    service_ms: float
+    """Service time of an operation while the cluster has little to do."""
+    most_per_s: float
+    """Operations a second that the cluster carries, however many are in flight."""
+    always_filled: bool = False
+    """Whether every record is there from the start, so that no start is spent on filling."""
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """Ability: says how long its work takes. Without it a plan assumes, and says so."""
+
+    def times(self, shape: WorkloadShape, nodes: int, cores: int) -> ClusterTimes:
+        """Expected times of `nodes` nodes that share `cores` processor cores, under a workload of this shape. Pure."""
+        ...
+
+
+@runtime_checkable
+class Footprint(Protocol):
+    """Ability: says how much disk it takes. Memory is in `memory_mb_per_node`. Without it a plan assumes, and says
+    so."""
+
+    def copies(self, nodes: int) -> int:
+        """Copies of each record that a cluster of `nodes` nodes keeps."""
+        ...
+
+    def disk_bytes(self, stored_bytes: float, nodes: int) -> int:
+        """Most disk that the nodes take together while they keep `stored_bytes`, all copies counted: with what is
+        written anew in the background and logs of what was written."""
+        ...
+
+
+@runtime_checkable
+class Foretells(Protocol):
+    """Ability: says before anything starts what could never work."""
+
+    def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
+        """What `nodes` nodes under these settings cannot do for a load; each error names the `key` of the study that
+        it is about."""
         ...
 
 

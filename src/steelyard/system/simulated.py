@@ -22,11 +22,12 @@ from pydantic import Field, field_validator
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import CommandFailed, SystemFault
 from steelyard.model.value import Value
+from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node import agent
 from steelyard.node.base import START, Node
 from steelyard.node.command import run, spawn
 from steelyard.node.process import living, stop, write_record
-from steelyard.system.base import Endpoint
+from steelyard.system.base import ClusterTimes, Endpoint
 
 NAME = "simulated"
 VERSION = "4.0.0-steelyard-sim"
@@ -36,6 +37,13 @@ RECORD = "sim.json"
 OUT, ERR = "sim.out", "sim.err"
 SCHEMA_TIMEOUT_S = 30.0
 END_TIMEOUT_S = 5.0
+EXPECTED_START_S = 0.3
+EXPECTED_SCHEMA_S = 0.8
+"""With a look at whether there is anything to fill."""
+EXPECTED_FILL_S = 0.2
+EXPECTED_WIPE_S = 0.2
+ROOM = 2.0
+"""What `check` reckons with on disk, over what is kept: an upper bound, for rows are kept in memory."""
 NO_CONNECTION = 3
 """Exit code of `steelyard-agent cql` when the node does not accept connections."""
 
@@ -227,6 +235,27 @@ class Simulated:
     async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:
         """Empty the tables on all nodes."""
         await self._say(nodes[0], *(f"TRUNCATE {schema.full_name(table.name)}" for table in schema.all_tables()))
+
+    def times(self, shape: WorkloadShape, nodes: int, cores: int) -> ClusterTimes:
+        """A moment for everything but the operations, which take what was planted."""
+        service_ms = self.settings.service_us / 1000.0
+        return ClusterTimes(
+            start_s=EXPECTED_START_S,
+            schema_s=EXPECTED_SCHEMA_S,
+            fill_s=EXPECTED_FILL_S,
+            wipe_s=EXPECTED_WIPE_S,
+            service_ms=service_ms,
+            most_per_s=nodes * 1000.0 / service_ms,
+            always_filled=not self.settings.remember,
+        )
+
+    def copies(self, nodes: int) -> int:
+        """One: a row is on the node that got it."""
+        return 1
+
+    def disk_bytes(self, stored_bytes: float, nodes: int) -> int:
+        """Most that could be written."""
+        return int(stored_bytes * ROOM)
 
     async def _say(self, node: Node, *statements: str) -> list[list[dict[str, Any]]]:
         try:

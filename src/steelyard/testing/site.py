@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from steelyard import plugin
+from steelyard.leases import records as lease_records
 from steelyard.model.errors import SiteError
 from steelyard.node.base import Node
 from steelyard.node.command import run, spawn
-from steelyard.site import _lease
 from steelyard.site.base import Lease, Request, Site
 
 COMMAND_TIMEOUT_S = 20.0
@@ -58,7 +58,7 @@ class SiteContract:
         """Everything that is still there of a lease; must be empty after its release."""
         places = [lease.record, *(node.folder for node in lease.nodes if node.local)]
         left = [str(place) for place in places if place.exists()]
-        return left + [f"process {pid}" for pid in _lease.processes(lease.id)]
+        return left + [f"process {pid}" for pid in lease_records.processes(lease.id)]
 
     def request(self) -> Request:
         """What the tests ask for."""
@@ -139,7 +139,7 @@ class SiteContract:
     def test_expired_lease_is_left_over(self, tmp_path: Path) -> None:
         """A lease has an end, even if its owner lives."""
         site = make_site(self.module, self.settings, tmp_path)
-        lease = asyncio.run(site.lease(self.request(), _lease.utc_now() - timedelta(seconds=1)))
+        lease = asyncio.run(site.lease(self.request(), lease_records.utc_now() - timedelta(seconds=1)))
         try:
             assert [left.id for left in _recorded(site)] == [lease.id]
         finally:
@@ -191,7 +191,7 @@ class SiteContract:
 
 
 def _in_an_hour() -> datetime:
-    return _lease.utc_now() + timedelta(hours=1)
+    return lease_records.utc_now() + timedelta(hours=1)
 
 
 def _recorded(site: Site) -> list[Lease]:

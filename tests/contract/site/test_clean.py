@@ -18,9 +18,10 @@ from rich.console import Console
 from steelyard.cli import doctor as doctor_module
 from steelyard.cli.clean import clean, reclaim
 from steelyard.cli.doctor import doctor
+from steelyard.leases import records as lease_records
 from steelyard.model.errors import SiteError
 from steelyard.node import agent
-from steelyard.site import _lease, fake
+from steelyard.site import fake
 from steelyard.site.base import Lease, Request
 
 
@@ -49,7 +50,7 @@ def cleaned(*, dry_run: bool = False, as_json: bool = False) -> tuple[int, str]:
 
 def expired(fail: str = "") -> Lease:
     site = fake.create(fake.Settings.model_validate({"fail": fail}), Path(os.environ["STEELYARD_STATE"]))
-    return asyncio.run(site.lease(Request("long study", 1), _lease.utc_now() - timedelta(minutes=1)))
+    return asyncio.run(site.lease(Request("long study", 1), lease_records.utc_now() - timedelta(minutes=1)))
 
 
 def test_clean_where_nothing_is_left(state: Path) -> None:
@@ -63,7 +64,7 @@ def test_clean_shows_then_removes(killed: str, state: Path) -> None:
         assert text.startswith(f"left over: lease {killed} of site fake (study victim, 1 node, 1 process): its owner")
     code, text = cleaned()
     assert (code, text.split(" of ")[0]) == (0, f"removed lease {killed}")
-    assert _lease.processes(killed) == set()
+    assert lease_records.processes(killed) == set()
     assert list((state / "nodes").iterdir()) == []
     assert cleaned() == (0, "nothing is left over at fake\n")
 

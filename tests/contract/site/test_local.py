@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.leases import records as lease_records
+from steelyard.leases import register as lease_register
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import NodeError, SiteError
 from steelyard.node.base import Node
 from steelyard.node.command import run, spawn
-from steelyard.site import _cgroup, _lease, _network, _registry, local
+from steelyard.site import _cgroup, _network, local
 from steelyard.site.base import Lease, Request
 
 pytestmark = [pytest.mark.root, pytest.mark.agent]
@@ -39,7 +41,7 @@ KILLED_AT_STEP = """
 import asyncio, os, signal, sys
 from datetime import timedelta
 from pathlib import Path
-from steelyard.site import _lease, local
+from steelyard.site import lease_records, local
 from steelyard.site.base import Request
 
 async def perform(step):
@@ -50,7 +52,7 @@ async def perform(step):
         os.kill(os.getpid(), signal.SIGKILL)
 
 site = local.LocalSite(local.Settings(mode="namespaces"), Path(sys.argv[1]), perform)
-asyncio.run(site.lease(Request("victim", 2, 1), _lease.utc_now() + timedelta(hours=1)))
+asyncio.run(site.lease(Request("victim", 2, 1), lease_records.utc_now() + timedelta(hours=1)))
 """
 
 SERVER = """
@@ -74,7 +76,7 @@ def leased(
     state: Path, settings: local.Settings, request: Request = REQUEST
 ) -> Iterator[tuple[local.LocalSite, Lease]]:
     site = local.create(settings, state)
-    lease = asyncio.run(site.lease(request, _lease.utc_now() + timedelta(hours=1)))
+    lease = asyncio.run(site.lease(request, lease_records.utc_now() + timedelta(hours=1)))
     try:
         yield site, lease
     finally:
@@ -85,10 +87,12 @@ def traces(identity: str, state: Path) -> list[str]:
     groups = _cgroup.present(_cgroup.detect(), identity).get(identity, [])
     networks = _network.present(identity).get(identity, [])
     files = [
-        path for path in (_lease.record_path(state, identity), _lease.nodes_folder(state, identity)) if path.exists()
+        path
+        for path in (lease_records.record_path(state, identity), lease_records.nodes_folder(state, identity))
+        if path.exists()
     ]
-    entered = [identity] if identity in _registry.known() else []
-    return [*map(str, groups), *networks, *map(str, files), *entered, *map(str, _lease.processes(identity))]
+    entered = [identity] if identity in lease_register.known() else []
+    return [*map(str, groups), *networks, *map(str, files), *entered, *map(str, lease_records.processes(identity))]
 
 
 def ids(state: Path) -> list[str]:
@@ -103,7 +107,7 @@ def test_steps_are_those_that_the_tests_try(tmp_path: Path) -> None:
         await step.act()
 
     site = local.LocalSite(NAMESPACES, tmp_path, perform)
-    lease = asyncio.run(site.lease(REQUEST, _lease.utc_now() + timedelta(hours=1)))
+    lease = asyncio.run(site.lease(REQUEST, lease_records.utc_now() + timedelta(hours=1)))
     asyncio.run(site.release(lease))
     assert tuple(done) == STEPS
 
@@ -120,7 +124,7 @@ def test_a_step_that_fails_takes_everything_back(tmp_path: Path, failing: str) -
 
     site = local.LocalSite(NAMESPACES, tmp_path, perform)
     with pytest.raises(SiteError, match=f"{failing} went wrong"):
-        asyncio.run(site.lease(REQUEST, _lease.utc_now() + timedelta(hours=1)))
+        asyncio.run(site.lease(REQUEST, lease_records.utc_now() + timedelta(hours=1)))
     assert len(seen) == 1
     assert traces(seen[0], tmp_path) == []
     assert list((tmp_path / "nodes").glob("*")) == []
@@ -136,7 +140,7 @@ def test_a_cancelled_lease_is_taken_back(tmp_path: Path) -> None:
         site = local.LocalSite(NAMESPACES, tmp_path, perform)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.5):
-                await site.lease(REQUEST, _lease.utc_now() + timedelta(hours=1))
+                await site.lease(REQUEST, lease_records.utc_now() + timedelta(hours=1))
 
     asyncio.run(cancelled())
     assert ids(tmp_path) == []

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 import pytest
 
-from steelyard.site import _cgroup, _network, _registry
+from steelyard.leases import register as lease_register
+from steelyard.site import _cgroup, _network
 from steelyard.site.base import Lease
 from steelyard.testing.site import SiteContract
 
@@ -21,7 +22,7 @@ class LocalContract(SiteContract):
     def remains(self, lease: Lease) -> list[str]:
         groups = _cgroup.present(_cgroup.detect(), lease.id).get(lease.id, [])
         networks = _network.present(lease.id).get(lease.id, [])
-        entered = [lease.id] if lease.id in _registry.known() else []
+        entered = [lease.id] if lease.id in lease_register.known() else []
         return [*super().remains(lease), *map(str, groups), *networks, *entered]
 
 

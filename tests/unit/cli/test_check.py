@@ -10,9 +10,8 @@ from rich.console import Console
 
 from steelyard.cli.check import check, duration
 from steelyard.judging.noise_floor import KeptFloor, Spread, circumstances
-from steelyard.node import noise_floor
+from steelyard.node import machine_facts, noise_floor
 from steelyard.plan import expand
-from steelyard.site import _machine
 from steelyard.study import read
 from tests.unit.study.paper import HEAD, OTHER, WORKLOAD
 
@@ -128,7 +127,7 @@ def test_it_says_which_noise_floor_the_study_will_be_judged_against(
     assert "noise floor none: no noise floor of this machine is known" in checked(tmp_path, REST)[1]
     assert "this study measures it" in checked(tmp_path, '[design]\nkind = "same"\n')[1]
     study = read(tmp_path / "paper.toml")
-    of = circumstances(expand(study).trials[0].settings, [_machine.facts()])
+    of = circumstances(expand(study).trials[0].settings, [machine_facts.facts()])
     spread = Spread(
         response="execution_time_ms", starts=12, trials=36, between_mean_square=0.0031, between_degrees=11,
         within_mean_square=0.0004, within_degrees=24, trials_a_start=3.0,

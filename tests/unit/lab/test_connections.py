@@ -9,8 +9,7 @@ import jsonschema
 import pytest
 from pydantic import ValidationError
 
-from steelyard import plugin
-from steelyard.lab import order
+from steelyard import engine_order, plugin
 from steelyard.model.study import Load
 from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload
@@ -28,7 +27,7 @@ def workload() -> Workload:
 
 def made(endpoint: Endpoint, **fields: Any) -> dict[str, Any]:
     load = Load(operations=10, **fields)
-    found = order.measure(load, endpoint, workload().schema(), workload(), 1)
+    found = engine_order.measure(load, endpoint, workload().schema(), workload(), 1)
     jsonschema.validate({**found, "share": {"index": 0, "of": 1}}, SCHEMA, cls=jsonschema.Draft202012Validator)
     return {key: value for key, value in found.items() if key in FIELDS}
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.lab.resume import missing, refuse_change
+from steelyard.lab.resume import missing
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.plan.changed_study import refuse_change
 from tests.unit.lab.fakes import plan_of, study
 
 

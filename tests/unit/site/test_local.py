@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from steelyard.leases import records as lease_records
 from steelyard.model.errors import EngineError, SiteError
-from steelyard.node import agent
-from steelyard.site import _cgroup, _lease, _machine, _network, local
+from steelyard.node import agent, machine_facts
+from steelyard.site import _cgroup, _network, local
 from steelyard.site.base import Request
 
 LOOPBACK = local.Settings(mode="loopback")
@@ -22,12 +23,12 @@ NO_GROUPS = _cgroup.Hierarchies({}, None, frozenset(), ("no right to make groups
 
 
 def hour() -> object:
-    return _lease.utc_now() + timedelta(hours=1)
+    return lease_records.utc_now() + timedelta(hours=1)
 
 
 @pytest.fixture
 def plain_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_machine, "capable", lambda name, status=None: False)
+    monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: False)
     monkeypatch.setattr(_cgroup, "detect", lambda: NO_GROUPS)
 
 
@@ -107,7 +108,7 @@ def test_loopback_addresses_and_plain_prefixes(
 
 def test_prefixes_of_namespaces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(agent, "find", lambda: Path("/bin/agent"))
-    monkeypatch.setattr(_machine, "capable", lambda name, status=None: True)
+    monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: True)
     site = local.create(local.Settings(mode="namespaces", subnet="10.7", memory_mb=99), tmp_path)
     groups = _cgroup.Hierarchies({"cpu": Path("/c/cpu"), "memory": Path("/c/mem")}, None, frozenset(), ())
     node = site._node("0a1b2c3d", "database", 3, groups)
@@ -140,11 +141,11 @@ def test_second_loopback_lease_names_the_other_study(plain_user: None, tmp_path:
 
 def test_loopback_lease_of_a_dead_study_points_to_clean(plain_user: None, tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        who = _lease.owner(process.pid)
+        who = lease_records.owner(process.pid)
         process.kill()
     site = local.create(LOOPBACK, tmp_path)
-    record = site._record(Request("dead study", 1), _lease.utc_now() + timedelta(hours=1), NO_GROUPS)
-    _lease.write(_lease.record_path(tmp_path, record.id), record.model_copy(update={"owner": who}))
+    record = site._record(Request("dead study", 1), lease_records.utc_now() + timedelta(hours=1), NO_GROUPS)
+    lease_records.write(lease_records.record_path(tmp_path, record.id), record.model_copy(update={"owner": who}))
     with pytest.raises(SiteError, match="dead study") as caught:
         asyncio.run(site.lease(Request("s", 1), hour()))
     assert "steelyard clean" in caught.value.hint

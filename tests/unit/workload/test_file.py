@@ -10,7 +10,7 @@ import pytest
 from steelyard import plugin
 from steelyard.model.errors import StudyError
 from steelyard.plan import expand
-from steelyard.plan.phase_times import shape_of
+from steelyard.plan.abilities import shape_of
 from steelyard.study import read as read_study
 from steelyard.workload import _file
 from steelyard.workload.base import Explains

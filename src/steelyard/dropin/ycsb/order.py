@@ -13,11 +13,11 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from steelyard import engine_order
 from steelyard.dropin import driving
 from steelyard.dropin.ycsb import known
 from steelyard.dropin.ycsb.command import Command
 from steelyard.dropin.ycsb.values import MOST, Values, wrong
-from steelyard.lab import order as orders
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError
 from steelyard.model.load import MOST_PER_S, Consistency, Load
@@ -113,7 +113,7 @@ def compile_command(command: Command, seed: int) -> Compiled:
     )
     schema = target.schema
     endpoint = Endpoint("cql", target.contacts, schema.keyspace, schema.table)
-    order = orders.measure(load, endpoint, schema, workload, values.integer("steelyard.seed", seed, 0, 2**63 - 1))
+    order = engine_order.measure(load, endpoint, schema, workload, values.integer("steelyard.seed", seed, 0, 2**63 - 1))
     if command.action == "load":
         order["action"] = "populate"
     if target.tls is not None:

@@ -17,7 +17,7 @@ from steelyard.dropin.ycsb import java, known, lines, measures
 from steelyard.dropin.ycsb.command import Command
 from steelyard.dropin.ycsb.display import TIME_SERIES, Display, display
 from steelyard.dropin.ycsb.order import Compiled, compile_command
-from steelyard.lab.order import POPULATE_SEED
+from steelyard.engine_order import POPULATE_SEED
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.wire.record import Interval
 from steelyard.wire.tables import Sums

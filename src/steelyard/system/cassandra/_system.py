@@ -6,22 +6,26 @@ import asyncio
 import logging
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from steelyard.model.data_model import Schema
-from steelyard.model.errors import SystemFault
+from steelyard.model.errors import StudyError, SystemFault
+from steelyard.model.load import Load
+from steelyard.model.replication import replication_problems
+from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node.base import Node
 from steelyard.node.command import spawn
 from steelyard.node.process import KILL_TIMEOUT_S, stop, write_record
-from steelyard.system.base import Endpoint
+from steelyard.system.base import ClusterTimes, Endpoint
 from steelyard.system.cassandra import (
     _archive,
     _beans,
     _config,
     _cql,
+    _estimates,
     _facts,
     _golden,
     _jars,
@@ -52,7 +56,7 @@ class Prepared:
 
 
 class Cassandra:
-    """Cassandra 5.0 on nodes of this machine. See `steelyard.system.base.System`, `Settles`, `Snapshots`."""
+    """Cassandra 5.0 on nodes of this machine. See `steelyard.system.base`: `System` and all of its abilities."""
 
     name = "cassandra"
 
@@ -254,6 +258,22 @@ class Cassandra:
         """Empty the tables on all nodes."""
         statements = [f"TRUNCATE {schema.full_name(table.name)}" for table in schema.all_tables()]
         await self._ask(nodes[0], *statements, timeout_s=TRUNCATE_TIMEOUT_S)
+
+    def times(self, shape: WorkloadShape, nodes: int, cores: int) -> ClusterTimes:
+        """Rules of thumb, from readings on 2 cores."""
+        return _estimates.times(shape, nodes, cores)
+
+    def copies(self, nodes: int) -> int:
+        """The replication factor, at most one copy a node."""
+        return min(self.settings.replication_factor, nodes)
+
+    def disk_bytes(self, stored_bytes: float, nodes: int) -> int:
+        """Tables while they are compacted, and commit logs."""
+        return _estimates.disk_bytes(stored_bytes, nodes, self.settings.commitlog_total_space_mb)
+
+    def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
+        """More copies than nodes, and consistency levels that ask for more copies than there are."""
+        yield from replication_problems(self.settings.replication_factor, nodes, load)
 
     async def _flush(self, nodes: Sequence[Node], schema: Schema) -> None:
         tables = ",".join(table.name for table in schema.all_tables())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from steelyard.model.value import Value
-from steelyard.site.base import Request
+from steelyard.site.base import Lease, LeaseTimes, Request
 
 
 class Settings(Value):
@@ -26,6 +27,12 @@ class Site:
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
         most = self.settings.most_nodes
         return f"only {most} addresses" if request.database_nodes > most else None
+
+    async def leftovers(self) -> Sequence[Lease]:
+        return ()
+
+    def times(self, request: Request) -> LeaseTimes:
+        return LeaseTimes(lease_s=0.1, release_s=0.2)
 
 
 def create(settings: Any, state_folder: Path) -> Site:

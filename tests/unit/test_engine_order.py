@@ -10,8 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from steelyard import engine_order
 from steelyard.engine import agent
-from steelyard.lab import order
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load
 from steelyard.node.base import Node
@@ -31,7 +31,7 @@ PHASES = [
 
 def made(**fields: Any) -> dict[str, Any]:
     workload: Any = FakeWorkload()
-    return order.measure(Load.model_validate(fields), ENDPOINT, SCHEMA, workload, 1)
+    return engine_order.measure(Load.model_validate(fields), ENDPOINT, SCHEMA, workload, 1)
 
 
 def valid(found: Mapping[str, Any]) -> None:
@@ -60,9 +60,9 @@ def test_a_trace_is_found_and_one_that_is_not_there_is_said(tmp_path: Path) -> N
 
 def test_phases_with_the_rates_that_a_fraction_of_capacity_gives() -> None:
     load = Load.model_validate({"threads": 9, "warm_up_s": 1, "backlog_limit": 5, "phases": PHASES})
-    known = order.resolved(load, 1000.0)
+    known = engine_order.resolved(load, 1000.0)
     workload: Any = FakeWorkload()
-    found = order.measure(known, ENDPOINT, SCHEMA, workload, 1)
+    found = engine_order.measure(known, ENDPOINT, SCHEMA, workload, 1)
     valid(found)
     assert found["backlog_limit"] == 5
     assert found["schedule"] == found["phases"][0]["schedule"], "the warm-up is the beginning of the first phase"
@@ -70,15 +70,15 @@ def test_phases_with_the_rates_that_a_fraction_of_capacity_gives() -> None:
     assert found["phases"][1]["schedule"] == {"kind": "closed", "threads": 3}
     assert found["phases"][2]["schedule"] == {"kind": "poisson", "in_flight": 9, "rate_per_s": 700.0}
     # 20 operations of the ramp's first 2 s and 2,800 of the last phase, within 6 s.
-    assert order.offered_rate_per_s(known) == pytest.approx(2820 / 6)
+    assert engine_order.offered_rate_per_s(known) == pytest.approx(2820 / 6)
     with pytest.raises(ValueError, match="was not measured"):
-        order.resolved(load, None)
+        engine_order.resolved(load, None)
 
 
 def test_capacity_is_a_closed_loop_whatever_the_load() -> None:
     load = Load.model_validate({"phases": PHASES, "warm_up_s": 2, "capacity_threads": 7, "capacity_s": 5})
     workload: Any = FakeWorkload()
-    found = order.capacity(load, ENDPOINT, SCHEMA, workload, 1)
+    found = engine_order.capacity(load, ENDPOINT, SCHEMA, workload, 1)
     valid(found)
     assert found["schedule"] == {"kind": "closed", "threads": 7}
     assert (found["stop"], found["warm_up_s"]) == ({"operations": None, "duration_s": 5.0}, 2.0)

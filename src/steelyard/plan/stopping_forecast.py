@@ -1,10 +1,9 @@
-"""What `check` says of a study that ends when its intervals are narrow: how long it would take, by how much starts
-vary."""
+"""Forecast of a stopping rule: how many blocks and hours a study would take that ends when its intervals are narrow."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from steelyard.judging.stopping_rule import LEAST_WITHOUT_NOTE, Rule, coverage_percent, rule_of
 from steelyard.model.plan import Plan
@@ -19,7 +18,7 @@ ASSUMED = "assumed"
 MOSTLY = 0.5
 
 
-def foreseen(study: Study, plan: Plan, history: Sequence[TrialRecord]) -> tuple[Expected, ...]:
+def blocks_needed(study: Study, plan: Plan, history: Sequence[TrialRecord]) -> tuple[Expected, ...]:
     """Blocks that the study would need for some coefficients of variation between starts, and for that of the store
     where it is known; none without a stopping rule."""
     rule = rule_of(study)
@@ -28,24 +27,34 @@ def foreseen(study: Study, plan: Plan, history: Sequence[TrialRecord]) -> tuple[
     cv, source = between_starts_cv(history, rule.response, rule.warm_up_trials)
     cvs = CVS if source == ASSUMED or not cv else tuple(sorted({*CVS, cv}))
     cells = len({tuple(trial.treatment.items()) for trial in plan.trials if not trial.control})
-    return expected(rule, cap=_cap(plan), cells=cells, cvs=cvs)
+    return expected(rule, cap=cap(plan), cells=cells, cvs=cvs)
 
 
-def rows(
-    found: Sequence[Expected], study: Study, plan: Plan, cost: PlanEstimate
-) -> Iterator[tuple[str, str, float, float, str]]:
-    """CV, blocks, seconds from and to, remark, of each line. Seconds: of the whole study, by the estimate's mean."""
+class Row(NamedTuple):
+    """What is to be expected for one coefficient of variation between starts."""
+
+    expected: Expected
+    of_the_store: bool
+    """Whether the coefficient is the one that this store's trials have."""
+    low_s: float
+    """Seconds of the whole study, by the estimate's mean."""
+    high_s: float
+    remark: str
+
+
+def rows(needed: Sequence[Expected], study: Study, plan: Plan, cost: PlanEstimate) -> Iterator[Row]:
+    """Blocks and hours by how much starts vary."""
     rule = rule_of(study)
-    a_block_s = cost.whole_s / _cap(plan)
+    a_block_s = cost.whole_s / cap(plan)
     most_s = float("inf") if rule is None or rule.hours is None else rule.hours * SECONDS_PER_HOUR
-    for one in found:
-        known = "" if one.cv in CVS else ", as in this store"
-        low_s, high_s = (min(most_s, blocks * a_block_s) for blocks in (one.low, one.high))
-        reached = "" if one.unreached < MOSTLY else f"{one.unreached:.0%} reach the cap, wider than asked"
-        if one.low * a_block_s > most_s:
-            reached = "out of hours, wider than asked"
-        blocks = f"{one.middle}" if one.low == one.high else f"{one.middle} ({one.low} to {one.high})"
-        yield f"{one.cv:.1%}{known}", blocks, low_s, high_s, reached
+    for expectation in needed:
+        low_s, high_s = (min(most_s, blocks * a_block_s) for blocks in (expectation.low, expectation.high))
+        remark = (
+            "" if expectation.unreached < MOSTLY else f"{expectation.unreached:.0%} reach the cap, wider than asked"
+        )
+        if expectation.low * a_block_s > most_s:
+            remark = "out of hours, wider than asked"
+        yield Row(expectation, expectation.cv not in CVS, low_s, high_s, remark)
 
 
 def notes(study: Study, plan: Plan, cost: PlanEstimate) -> Iterator[str]:
@@ -55,7 +64,7 @@ def notes(study: Study, plan: Plan, cost: PlanEstimate) -> Iterator[str]:
         return
     yield from _floor(rule)
     if rule.hours is not None:
-        floor_h = cost.whole_s / _cap(plan) * rule.least_starts / SECONDS_PER_HOUR
+        floor_h = cost.whole_s / cap(plan) * rule.least_starts / SECONDS_PER_HOUR
         if floor_h > rule.hours:
             yield (
                 f"the floor of {rule.least_starts} starts takes about {floor_h:.2g} h, design.until.hours is "
@@ -86,17 +95,6 @@ def as_data(found: Sequence[Expected], study: Study) -> dict[str, Any] | None:
     return {"rule": rule.model_dump(mode="json"), "expected": [vars(one) for one in found]}
 
 
-def title(study: Study, plan: Plan) -> str:
-    """The rule in words."""
-    rule = rule_of(study)
-    if rule is None:
-        return ""
-    hours = f", {rule.hours:g} hours at most" if rule.hours else ""
-    return (
-        f"Until half of each {rule.confidence:.0%} interval of the mean is within {rule.width_percent:g}% of it: "
-        f"from {rule.least_starts} to {_cap(plan)} starts{hours}"
-    )
-
-
-def _cap(plan: Plan) -> int:
+def cap(plan: Plan) -> int:
+    """Blocks after which the study ends in any case."""
     return max((trial.block for trial in plan.trials), default=1)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.cli.asked_agent import refused_by_agent
 from steelyard.plan import expand
+from steelyard.plan.agent_refusals import refused_by_agent
 from steelyard.study import read
 
 WORKLOAD = """

@@ -10,14 +10,13 @@ import re
 import subprocess
 from collections.abc import Iterator
 
-from steelyard import plugin
+from steelyard import engine_order, plugin
 from steelyard.judging.settings_hash import canonical
-from steelyard.lab import order as orders
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.study import Load
 from steelyard.node import agent
-from steelyard.plan.phase_times import plugin_of
+from steelyard.plugin_factory import make_workload
 from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload
 
@@ -38,7 +37,7 @@ def refused_by_agent(plan: Plan) -> tuple[StudyError, ...]:
     found: dict[str, StudyError] = {}
     for settings in list(distinct.values())[:MOST_ASKED]:
         name = settings["workload"]["name"]
-        for said in _refusals(plugin_of("workload", settings)):
+        for said in _refusals(make_workload(settings)):
             message = f"{_place(name, said)}: {said}"
             found[message] = StudyError(message, key="workload.name", read=name)
     return tuple(found.values())
@@ -58,8 +57,8 @@ def _refusals(workload: Workload) -> Iterator[str]:
     schema = workload.schema()
     endpoint = Endpoint("cql", ("127.0.0.1:9042",), schema.keyspace, schema.table)
     for order in (
-        orders.populate(endpoint, schema, workload, 1),
-        orders.measure(Load(operations=1), endpoint, schema, workload, 1),
+        engine_order.populate(endpoint, schema, workload, 1),
+        engine_order.measure(Load(operations=1), endpoint, schema, workload, 1),
     ):
         argv = [str(agent.find()), "ops", "--order", "-", "--count", "1", "--values"]
         text = json.dumps(order)

@@ -11,8 +11,8 @@ import os
 from datetime import datetime
 from pathlib import Path
 
+from steelyard.leases import records as lease_records
 from steelyard.model.errors import SiteError
-from steelyard.site import _lease
 
 FOLDER = Path("/run/steelyard")
 
@@ -46,7 +46,7 @@ def known() -> dict[str, Path]:
     """Every lease that is entered, and where its record should be."""
     found = {}
     for path in sorted(FOLDER.glob("*")):
-        if _lease.ID_PATTERN.fullmatch(path.name):
+        if lease_records.ID_PATTERN.fullmatch(path.name):
             try:
                 found[path.name] = Path(path.read_text(encoding="utf-8").strip())
             except FileNotFoundError:
@@ -61,7 +61,7 @@ def abandoned_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
         other = path.parent.parent
         if other == state.absolute():
             continue
-        record = _lease.read(path)
-        if record is not None and _lease.abandoned(record, now):
+        record = lease_records.read(path)
+        if record is not None and lease_records.abandoned(record, now):
             found[identity] = other
     return found

@@ -1,0 +1,32 @@
+"""The shape of a workload: what time and space depend on, as far as plans and systems estimate them."""
+
+from __future__ import annotations
+
+from steelyard.model.value import Value
+
+DEFAULT_MIX = {"read": 1.0}
+READING = ("read", "scan")
+"""Kinds of operations that write nothing."""
+
+
+class WorkloadShape(Value):
+    """Records, bytes of one record, and the shares of the kinds of operations."""
+
+    records: int = 0
+    record_bytes: int = 0
+    mix: dict[str, float] = DEFAULT_MIX
+    """Which of YCSB's operations (read, update, insert, scan, read_modify_write) costs about as much -> share."""
+
+    @property
+    def writes(self) -> float:
+        """Fraction of operations that write."""
+        return sum(share for operation, share in self.mix.items() if operation not in READING)
+
+    @property
+    def inserts(self) -> float:
+        """Fraction of operations that add a record."""
+        return self.mix.get("insert", 0.0)
+
+    def mean_of(self, costs: dict[str, float], default: float) -> float:
+        """Mean cost of an operation; `default` for kinds that `costs` does not know."""
+        return sum(share * costs.get(kind, default) for kind, share in self.mix.items())

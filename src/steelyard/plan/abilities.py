@@ -1,0 +1,167 @@
+"""What the plug-ins of a plan say of themselves: shape of the workload, times, disk. What they do not say is assumed.
+
+An assumption is never silent: `assumptions` has a sentence for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from steelyard.judging.settings_hash import canonical
+from steelyard.model.load import Load
+from steelyard.model.plan import Plan
+from steelyard.model.workload_shape import DEFAULT_MIX, WorkloadShape
+from steelyard.node.folders import cache_folder, state_folder
+from steelyard.plugin_factory import make_site, make_system, make_workload
+from steelyard.site import base as sites
+from steelyard.site.base import LeaseTimes, Request, Site
+from steelyard.system.base import ClusterTimes, Footprint, System, Timed
+from steelyard.workload.base import Explains, Explanation
+
+Settings = Mapping[str, Any]
+Made = TypeVar("Made")
+
+ASSUMED_LEASE = LeaseTimes(lease_s=60.0, release_s=10.0)
+ASSUMED_START_S = 60.0
+ASSUMED_FILL_PER_S = 1_000.0
+ASSUMED_SERVICE_MS = 1.0
+ASSUMED_PER_CORE_PER_S = 1_000.0
+ASSUMED_STEP_S = 1.0
+"""Schema, snapshot, restoring, wiping."""
+ASSUMED_COPIES = 1
+ASSUMED_ROOM = 2.0
+"""Disk over what is stored."""
+
+
+class Abilities:
+    """The plug-ins of complete settings, each made once, and what they say."""
+
+    def __init__(self, state: Path | None = None, cache: Path | None = None) -> None:
+        self._state = state or state_folder()
+        self._cache = cache or cache_folder()
+        self._shapes: dict[str, WorkloadShape] = {}
+        self._systems: dict[str, System] = {}
+        self._sites: dict[str, Site] = {}
+        self._times: dict[tuple[str, str, int, int], ClusterTimes] = {}
+
+    def shape(self, settings: Settings) -> WorkloadShape:
+        """Shape of the workload."""
+        key = canonical(settings["workload"])
+        return _once(self._shapes, key, lambda: shape_of(settings))
+
+    def system(self, settings: Settings) -> System:
+        """The system."""
+        return _once(self._systems, canonical(settings["system"]), lambda: make_system(settings, self._cache))
+
+    def site(self, settings: Settings) -> Site:
+        """The site."""
+        return _once(self._sites, canonical(settings["site"]), lambda: make_site(settings, self._state))
+
+    def cluster_times(self, settings: Settings, cores: int) -> ClusterTimes:
+        """What the system expects of its cluster, or what is assumed of it."""
+        nodes = int(settings["site"]["nodes"])
+        key = canonical(settings["system"]), canonical(settings["workload"]), nodes, cores
+
+        def asked() -> ClusterTimes:
+            system, shape = self.system(settings), self.shape(settings)
+            if isinstance(system, Timed):
+                return system.times(shape, nodes, cores)
+            return assumed_times(shape, cores)
+
+        return _once(self._times, key, asked)
+
+    def lease_times(self, settings: Settings) -> LeaseTimes:
+        """What the site expects of its lending, or what is assumed of it."""
+        site = self.site(settings)
+        return site.times(request_of("", settings)) if isinstance(site, sites.Timed) else ASSUMED_LEASE
+
+    def copies(self, settings: Settings) -> int:
+        """Copies of each record."""
+        system = self.system(settings)
+        return system.copies(int(settings["site"]["nodes"])) if isinstance(system, Footprint) else ASSUMED_COPIES
+
+    def disk_bytes(self, settings: Settings, stored_bytes: float) -> int:
+        """Most disk of the whole cluster while it keeps so much."""
+        system = self.system(settings)
+        if isinstance(system, Footprint):
+            return system.disk_bytes(stored_bytes, int(settings["site"]["nodes"]))
+        return int(stored_bytes * ASSUMED_ROOM)
+
+
+def _once(made: dict[Any, Made], key: object, make: Callable[[], Made]) -> Made:
+    if key not in made:
+        made[key] = make()
+    return made[key]
+
+
+def request_of(study: str, settings: Settings) -> Request:
+    """What complete settings ask of their site."""
+    return Request(study, settings["site"]["nodes"], settings["site"]["load_nodes"])
+
+
+def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:
+    """Times of a system that says none."""
+    return ClusterTimes(
+        start_s=ASSUMED_START_S,
+        schema_s=ASSUMED_STEP_S,
+        fill_s=shape.records / ASSUMED_FILL_PER_S,
+        snapshot_s=ASSUMED_STEP_S,
+        restore_s=ASSUMED_STEP_S,
+        wipe_s=ASSUMED_STEP_S,
+        service_ms=ASSUMED_SERVICE_MS,
+        most_per_s=ASSUMED_PER_CORE_PER_S * cores,
+    )
+
+
+def assumptions(plan: Plan, abilities: Abilities) -> Iterator[str]:
+    """A sentence for each thing that a plug-in of the plan does not say of itself."""
+    systems = {str(trial.settings["system"]["name"]): trial.settings for trial in reversed(plan.trials)}
+    for name, settings in reversed(systems.items()):
+        system = abilities.system(settings)
+        if not isinstance(system, Timed):
+            yield (
+                f"system {name} does not say how long a start takes: {ASSUMED_START_S:g} s assumed, with "
+                f"{ASSUMED_FILL_PER_S:,.0f} records/s filled and {ASSUMED_SERVICE_MS:g} ms an operation"
+            )
+        if not isinstance(system, Footprint):
+            yield (
+                f"system {name} does not say how much disk it takes: {ASSUMED_COPIES} copy of each record and "
+                f"{ASSUMED_ROOM:g} times its size assumed"
+            )
+    for name in dict.fromkeys(str(trial.settings["site"]["name"]) for trial in plan.trials):
+        settings = next(trial.settings for trial in plan.trials if trial.settings["site"]["name"] == name)
+        if not isinstance(abilities.site(settings), sites.Timed):
+            yield (
+                f"site {name} does not say how long lending takes: {ASSUMED_LEASE.lease_s:g} s to lend and "
+                f"{ASSUMED_LEASE.release_s:g} s to take back assumed"
+            )
+
+
+def shape_of(settings: Settings) -> WorkloadShape:
+    """Shape of the workload: records, bytes of one, shares of operations."""
+    workload = make_workload(settings)
+    if isinstance(workload, Explains):
+        return explained(workload.explain())
+    order = workload.order()
+    mix = {name: float(share) for name, share in order.get("proportions", {}).items() if share > 0}
+    fields = len(workload.schema().fields)
+    return WorkloadShape(
+        records=int(order.get("records", 0)),
+        record_bytes=fields * int(order.get("field_length", 0)),
+        mix=mix or DEFAULT_MIX,
+    )
+
+
+def explained(explanation: Explanation) -> WorkloadShape:
+    """Shape of a workload that says what it does: each operation costs what the like of YCSB's costs."""
+    mix: dict[str, float] = {}
+    for operation in explanation.operations:
+        mix[operation.kind] = mix.get(operation.kind, 0.0) + operation.share
+    return WorkloadShape(records=explanation.records, record_bytes=explanation.record_bytes, mix=mix or DEFAULT_MIX)
+
+
+def load_of(settings: Settings) -> Load:
+    """How operations are driven."""
+    return Load.model_validate(settings["load"])

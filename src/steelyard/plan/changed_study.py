@@ -1,0 +1,53 @@
+"""Whether a changed study may go on in its store. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from steelyard.judging.stopping_rule import rule_of
+from steelyard.model.errors import StudyError
+from steelyard.model.plan import Plan
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+
+
+def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[TrialRecord]) -> None:
+    """A study may be widened: more levels, starts or trials. A change that would orphan sealed trials is refused with
+    the difference, and so is another stopping rule: one that is chosen after a look at the trials has no known
+    coverage; the trials of a start belong to it. Its budgets (`design.starts`, `hours`) may change. Raises
+    StudyError."""
+    _refuse_rule(before, after, records)
+    seeds = {trial.id: trial.seed for trial in plan.trials}
+    orphans = sorted({record.id for record in records if seeds.get(record.id) != record.seed})
+    if not orphans:
+        return
+    count = len(orphans)
+    raise StudyError(
+        f"this study file does not go on where the store is: {count} sealed trials would lose their treatment or seed",
+        "give the changed study another name, or another --store; the difference:\n" + _difference(before, after),
+        key="study.name",
+        read=after.study.name,
+    )
+
+
+def _refuse_rule(before: Study, after: Study, records: Sequence[TrialRecord]) -> None:
+    """Which intervals a study is judged by, and how, is said before its first trial."""
+    old, new = rule_of(before), rule_of(after)
+    as_many = before.design.trials == after.design.trials
+    if not records or old is new is None or (old is not None and old.same_question(new) and as_many):
+        return
+    raise StudyError(
+        f"the stopping rule, or the trials of a start that it judges, is not what the store's {len(records)} sealed "
+        "trials were made under",
+        "put [design.until], design.trials and the keys of [analysis] back as they were (design.starts and until.hours "
+        "may change), or give the study another name; the difference:\n" + _difference(before, after),
+        key="design.until",
+    )
+
+
+def _difference(before: Study, after: Study) -> str:
+    old = before.model_dump_json(indent=1).splitlines()
+    new = after.model_dump_json(indent=1).splitlines()
+    lines = difflib.unified_diff(old, new, "stored study", "this file", n=1, lineterm="")
+    return "\n".join(line for line in lines if line.strip())

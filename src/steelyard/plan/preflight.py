@@ -1,0 +1,127 @@
+"""What must hold before a study starts. `check` and `run` ask the same function, so that they refuse the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard import study as studies
+from steelyard.model.errors import StudyError
+from steelyard.model.plan import Plan
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.node import secrets
+from steelyard.node.folders import cache_folder
+from steelyard.plan import engines, load_feasibility
+from steelyard.plan.abilities import Abilities
+from steelyard.plan.agent_refusals import refused_by_agent
+from steelyard.plan.changed_study import refuse_change
+from steelyard.plan.estimate import PlanEstimate, estimate
+from steelyard.plan.expand import expand
+from steelyard.plan.machine import Machine, read_machine
+from steelyard.plan.requirements import impossible
+from steelyard.store import Store, layout
+
+BYTES_PER_MB = 1_000_000
+SECONDS_PER_HOUR = 3600
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What was found out about a study that is to start."""
+
+    history: Sequence[TrialRecord]
+    """Trials that its store has already."""
+    machine: Machine
+    cost: PlanEstimate
+    refusals: tuple[StudyError, ...]
+    """What keeps it from starting, each with its place in the study file; empty is good."""
+
+
+def read_and_expand(study_path: Path, scale: float = 1.0) -> tuple[Study, Plan]:
+    """The study in a file, and its plan. Raises StudyError, with file and line, if it cannot be planned."""
+    study = studies.read(study_path, scale=scale)
+    try:
+        return study, expand(study)
+    except StudyError as error:
+        raise studies.located([error], study_path)[0] from error
+
+
+def examine(study_path: Path, study: Study, plan: Plan, store: Path | None) -> Preflight:
+    """Weigh a plan against this machine, its plug-ins, its secrets and what its store has already. `store` is the
+    folder that holds the stores of studies. Reads and asks; starts and writes nothing."""
+    stored = _stored(store, study.study.name)
+    history = () if stored is None else stored.trials()
+    machine = read_machine(cache_folder())
+    cost = estimate(plan, study, history, cores=machine.cores)
+    found = [
+        *secrets.problems((trial.settings for trial in plan.trials), store),
+        *_changed(stored, study, plan, history),
+        *refusals(study, plan, machine, history, cost),
+        *refused_by_agent(plan),
+    ]
+    return Preflight(history, machine, cost, studies.located(found, study_path))
+
+
+def refuse(found: Sequence[StudyError]) -> None:
+    """Raise what was found, all at once; does nothing if it is empty."""
+    if len(found) == 1:
+        raise found[0]
+    if found:
+        lines = [f"{error.message}\n  {error.hint}" if error.hint else error.message for error in found]
+        first = found[0]
+        hint = f"{len(found)} errors"
+        raise StudyError("\n".join(lines), hint, path=first.path, line=first.line, key=first.key, errors=found)
+
+
+def refusals(
+    study: Study,
+    plan: Plan,
+    machine: Machine,
+    history: Sequence[TrialRecord] = (),
+    cost: PlanEstimate | None = None,
+) -> tuple[StudyError, ...]:
+    """What keeps the plan from working on this machine; empty is good. `cost`: its estimate, where it is made."""
+    found = [
+        *impossible(plan, machine, Abilities()),
+        *load_feasibility.refusals(study, plan, history),
+        *engines.refused(plan),
+        *_over(study, machine, cost or estimate(plan, study, history, cores=machine.cores)),
+    ]
+    return tuple({error.message: error for error in found}.values())
+
+
+def _stored(store: Path | None, name: str) -> Store | None:
+    if store is None or not (store / name / layout.STUDY_JSON).is_file():
+        return None
+    return Store(store / name)
+
+
+def _changed(stored: Store | None, study: Study, plan: Plan, history: Sequence[TrialRecord]) -> Iterator[StudyError]:
+    if stored is not None:
+        try:
+            refuse_change(stored.study, study, plan, history)
+        except StudyError as error:
+            yield error
+
+
+def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyError]:
+    if cost.disk_bytes > machine.disk_free_bytes:
+        yield StudyError(
+            f"about {cost.disk_bytes / BYTES_PER_MB:,.0f} MB of disk are needed, "
+            f"{machine.disk_free_bytes / BYTES_PER_MB:,.0f} MB are free",
+            "fewer records, or another folder",
+            key="workload.records",
+        )
+    budget_h = study.design.time_budget_h
+    until = study.design.until
+    most_h = float("inf") if until is None or until.hours is None else until.hours
+    hours = min(cost.seconds / SECONDS_PER_HOUR, most_h)
+    if budget_h is not None and hours > budget_h:
+        yield StudyError(
+            f"design.time_budget_h = {budget_h:g}: about {hours:.1f} hours are needed",
+            "fewer treatments, starts, trials or operations" + (", or design.until.hours" if until else ""),
+            key="design.time_budget_h",
+            read=budget_h,
+        )

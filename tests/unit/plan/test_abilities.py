@@ -1,0 +1,99 @@
+"""Sites and systems say how long, how much memory and disk; what they do not say is assumed in so many words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.model.capacity import capacity_key
+from steelyard.plan import expand
+from steelyard.plan.abilities import ASSUMED_START_S, Abilities, assumptions
+from steelyard.plan.estimate import estimate
+from steelyard.study import read, read_text
+from tests.unit.study.paper import HEAD, SITE, SYSTEM, study
+
+ROOT = Path(__file__).parents[3]
+RECORDED: dict[str, dict[str, Any]] = json.loads((ROOT / "tests/fixtures/plan/estimates.json").read_text())
+"""What `check` said of the shipped studies while `plan` still had Cassandra's constants: study, scale, cores."""
+SILENT_SYSTEM = """
+from steelyard.model.base import Value
+class Settings(Value):
+    pass
+class System:
+    name, version, memory_mb_per_node = "silent", "1", 100
+def create(settings, cache_folder):
+    return System()
+"""
+SILENT_SITE = """
+class Settings(Value):
+    pass
+class Site:
+    name, shares = "silent", frozenset()
+    def refuse(self, request, memory_mb_per_node):
+        return None
+def create(settings, state_folder):
+    return Site()
+"""
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "studies").glob("*.toml")), ids=lambda path: path.stem)
+def test_hours_memory_and_disk_of_the_shipped_studies_stay(path: Path) -> None:
+    cases = 0
+    for scale in (1.0, 0.01):
+        asked = read(path, scale=scale)
+        plan = expand(asked)
+        for cores in (2, 8):
+            was = RECORDED[f"{path.stem} scale {scale:g} cores {cores}"]
+            now = estimate(plan, asked, cores=cores).model_dump(mode="json")
+            assert now.keys() == was.keys()
+            for name, value in was.items():
+                assert now[name] == (pytest.approx(value, rel=1e-12) if not isinstance(value, str) else value), name
+            cases += 1
+    assert cases == 4
+
+
+def test_the_record_is_of_every_shipped_study() -> None:
+    assert {key.split()[0] for key in RECORDED} == {path.stem for path in (ROOT / "studies").glob("*.toml")}
+
+
+def test_who_says_nothing_is_assumed_to_take_long_and_it_is_said(tmp_path: Path) -> None:
+    (tmp_path / "system.py").write_text(SILENT_SYSTEM)
+    (tmp_path / "site.py").write_text(SILENT_SITE)
+    text = HEAD.replace(SYSTEM, str(tmp_path / "system.py")).replace(SITE, str(tmp_path / "site.py"))
+    asked = read_text(text)
+    plan = expand(asked)
+    start, disk, lease = assumptions(plan, Abilities())
+    assert f"does not say how long a start takes: {ASSUMED_START_S:g} s assumed" in start
+    assert "does not say how much disk it takes: 1 copy of each record and 2 times its size assumed" in disk
+    assert "does not say how long lending takes: 60 s to lend and 10 s to take back assumed" in lease
+    cost = estimate(plan, asked, cores=2)
+    assert cost.start_s[1] > 2 * ASSUMED_START_S, "filled, then started again"
+    assert cost.memory_mb == 100 + 512
+
+
+def test_nothing_is_assumed_of_the_shipped_ones() -> None:
+    for path in (ROOT / "studies").glob("*.toml"):
+        assert list(assumptions(expand(read(path)), Abilities())) == []
+    assert list(assumptions(expand(study("")), Abilities())) == []
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [
+        '"load.read_consistency" = ["ONE", "QUORUM"]',
+        '"load.routing" = ["token", "round-robin"]',
+        '"load.timeout_ms" = [900, 1000]',
+    ],
+)
+def test_whoever_asks_otherwise_measures_capacity_anew_in_the_plan_as_in_the_laboratory(factor: str) -> None:
+    """The plan once shared a measurement between loads that the laboratory measures apart, and promised too little."""
+    fraction = 'schedule = "constant"\ncapacity_fraction = 0.7\ncapacity_s = 40\nduration_s = 1\n'
+    rest = f"{fraction}[design]\nstarts = 1\ntrials = 1\n"
+    single, several = study(rest), study(f"{rest}[factors]\n{factor}\n")
+    plan = expand(several)
+    assert len({capacity_key(trial.settings) for trial in plan.trials}) == 2
+    more_s = estimate(plan, several, cores=2).seconds - estimate(expand(single), single, cores=2).seconds
+    assert more_s > 40, "a second measurement"

@@ -1,0 +1,165 @@
+"""What `check` refuses, `run` refuses in the same words and at the same line, for every kind of problem."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from steelyard.cli.check import check
+from steelyard.cli.run import run
+from steelyard.model.errors import StudyError
+from steelyard.plan import Machine, preflight
+from steelyard.store import StoreWriter
+from tests.unit.lab.test_resume import record
+from tests.unit.study.paper import HEAD, WORKLOAD
+
+LARGE = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12)
+FACTORS = "[factors]\nnodes = [1, 3]\nload.threads = [1, 2]\n"
+CONFOUNDED = (
+    '[design]\nkind = "listed"\ntreatments = [{ nodes = 1, load.threads = 1 }, { nodes = 3, load.threads = 2 }]\n'
+)
+
+Refusal = tuple[str, str, int]
+"""Message, hint, line."""
+
+KINDS: dict[str, tuple[str, Machine, str]] = {
+    "reading": ("thread = 4\n", LARGE, r"paper\.toml:20: load\.thread = 4: no such key"),
+    "confounded": (CONFOUNDED, LARGE, r"paper\.toml:22: factors 'nodes' and 'load.threads' always move together"),
+    "system": (
+        "[factors]\nnodes = [1, 3]\nsystem.replication_factor = [1, 3]\n",
+        LARGE,
+        r"paper\.toml:22: system\.replication_factor = 3 with 1 node: more copies than nodes",
+    ),
+    "site": ("[factors]\nnodes = [1, 12]\n", LARGE, r"paper\.toml:21: site .* cannot lend 12 nodes: only 9 addresses"),
+    "memory": (
+        FACTORS,
+        LARGE.model_copy(update={"memory_mb": 2000}),
+        r"paper\.toml:21: 3 nodes need 2,048 MiB of memory",
+    ),
+    "disk": (FACTORS, LARGE.model_copy(update={"disk_free_bytes": 10**6}), r"paper\.toml:16: about .* MB of disk are"),
+    "hours": (
+        f"[design]\ntime_budget_h = 0.001\n{FACTORS}",
+        LARGE,
+        r"paper\.toml:21: design\.time_budget_h = 0\.001: about .* hours are needed",
+    ),
+    "too long": ("duration_s = 4000\n", LARGE, r"paper\.toml:20: load\.duration_s = 4000 s: longer than limits"),
+    "trace": (
+        'schedule = "trace"\ntrace = "nowhere.txt"\n',
+        LARGE,
+        r"paper\.toml:21: there is no trace nowhere\.txt",
+    ),
+    "engine": ('engine = "cassandra-stress"\n', LARGE, r"paper\.toml:20: engine cassandra-stress cannot carry out"),
+    "secret": (
+        '[system.yaml]\npassword = "env:STEELYARD_NOT_THERE"\n',
+        LARGE,
+        r"paper\.toml:21: system\.yaml\.password: the environment variable STEELYARD_NOT_THERE is not set",
+    ),
+}
+
+
+def checked(path: Path, store: Path, capsys: pytest.CaptureFixture[str]) -> list[Refusal]:
+    capsys.readouterr()
+    code = check(path, store=store, scale=1.0, as_json=True, console=Console(file=io.StringIO()))
+    errors = json.loads(capsys.readouterr().out)["errors"]
+    assert code == (2 if errors else 0)
+    return [(error["message"], error["hint"], error["line"]) for error in errors]
+
+
+def ran(path: Path, store: Path) -> list[Refusal]:
+    with pytest.raises(StudyError) as caught:
+        run(path, store=store, scale=1.0, plain=True, as_json=False, console=Console(file=io.StringIO()))
+    for error in caught.value.errors:
+        assert error.message in caught.value.message, "none of several is passed over"
+    return [(error.message, error.hint, error.line) for error in caught.value.errors]
+
+
+def written(folder: Path, rest: str) -> Path:
+    path = folder / "paper.toml"
+    # The workload on paper is none that an engine could be asked about.
+    path.write_text((HEAD.replace(WORKLOAD, "ycsb-a") if "engine" in rest else HEAD) + rest)
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_check_and_run_refuse_the_same(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rest, machine, said = KINDS[kind]
+    monkeypatch.setattr(preflight, "read_machine", lambda folder: machine)
+    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+    path = written(tmp_path, rest)
+    refused = checked(path, tmp_path / "store", capsys)
+    assert any(re.search(said, message) for message, _, _ in refused), refused
+    assert all(line > 0 for _, _, line in refused), "each has its line"
+    assert ran(path, tmp_path / "store") == refused
+
+
+def test_several_are_refused_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(preflight, "read_machine", lambda folder: LARGE.model_copy(update={"disk_free_bytes": 1}))
+    path = written(tmp_path, 'schedule = "trace"\ntrace = "nowhere.txt"\n[factors]\nnodes = [1, 12]\n')
+    refused = checked(path, tmp_path / "store", capsys)
+    assert len(refused) == 3
+    assert ran(path, tmp_path / "store") == refused
+
+
+def test_a_study_that_would_orphan_the_trials_of_its_store_is_refused_by_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`check` once said that all was well, and `run` refused."""
+    monkeypatch.setattr(preflight, "read_machine", lambda folder: LARGE)
+    path, store = written(tmp_path, FACTORS), tmp_path / "store"
+    study, plan = preflight.read_and_expand(path)
+    with StoreWriter(store, "paper") as writer:
+        writer.intend(study, path.read_text(), plan)
+        draft = writer.draft(plan.trials[0].id, 1)
+        first = record(plan.trials[0])
+        draft.intend(first)
+        draft.seal(first)
+    assert checked(path, store, capsys) == []
+    path.write_text(path.read_text().replace("operations = 1000", "operations = 999"))
+    ((message, hint, line),) = checked(path, store, capsys)
+    assert "paper.toml:5: this study file does not go on where the store is: 1 sealed trials" in message
+    assert '"operations": 999' in hint
+    assert line == 5
+    assert ran(path, store) == [(message, hint, line)]
+
+
+@pytest.mark.agent
+def test_what_the_agent_refuses_is_refused_by_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(preflight, "read_machine", lambda folder: LARGE)
+    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+    (tmp_path / "w.toml").write_text(
+        'name = "w"\n[tables.t]\nprimary_key = "id"\ncolumns.id = "int"\n'
+        'columns.small = { type = "tinyint", number = "uniform(0..1000)" }\n[statements]\n'
+        'put = "INSERT INTO t (id, small) VALUES (?, ?)"\n[[operations]]\nname = "put"\nkeys = "new"\n'
+        'statement = "put"\n'
+    )
+    path = tmp_path / "paper.toml"
+    path.write_text(HEAD.replace(WORKLOAD, "w.toml").replace("records = 5000\n", ""))
+    refused = checked(path, tmp_path / "store", capsys)
+    assert any(
+        re.search(r"paper\.toml:15: workload w\.toml:\d+: .*allowed: -128 to 127", text) for text, _, _ in refused
+    ), refused
+    assert ran(path, tmp_path / "store") == refused
+
+
+def test_what_is_right_is_not_refused() -> None:
+    preflight.refuse(())
+
+
+def test_who_reads_the_error_alone_has_every_hint() -> None:
+    errors: list[Any] = [StudyError("a.toml:3: one", "do this"), StudyError("a.toml:5: two")]
+    with pytest.raises(StudyError) as caught:
+        preflight.refuse(errors)
+    assert caught.value.message == "a.toml:3: one\n  do this\na.toml:5: two"
+    assert caught.value.hint == "2 errors"
