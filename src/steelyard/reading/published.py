@@ -18,12 +18,12 @@ from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
 from steelyard.model.trial import Phase, TrialRecord
-from steelyard.reference.beside import Beside
-from steelyard.reference.forms import Own, clashes, lay_table
+from steelyard.reference.comparison import Beside
+from steelyard.reference.mapping import Own, clashes, lay_table
 from steelyard.reference.tables import Table
 
 if TYPE_CHECKING:
-    from steelyard.cli.compare import Opened
+    from steelyard.cli.commands.compare import Opened
 
 PROPORTIONS = ("read_proportion", "write_proportion", "update_proportion", "insert_proportion", "scan_proportion",
                "read_modify_write_proportion")  # fmt: skip

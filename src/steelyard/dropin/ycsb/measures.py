@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from steelyard.dropin.driving import Tables
+from steelyard.dropin.agent_run import Tables
 from steelyard.dropin.ycsb import java
-from steelyard.dropin.ycsb.display import Display
+from steelyard.dropin.ycsb.export_options import Display
 from steelyard.model import histogram
 from steelyard.model.histogram import Bucket
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from steelyard.dropin.stress import Refused, markers, profile, profiled, reading
-from steelyard.dropin.stress.compiled import Plan
-from steelyard.dropin.stress.conduct import conduct
+from steelyard.dropin.stress import Refused
+from steelyard.dropin.stress.parse import bind_markers, parse_settings, profile
+from steelyard.dropin.stress.plan import profile_orders
+from steelyard.dropin.stress.plan.orders import Plan
+from steelyard.dropin.stress.run.command import conduct
 from tests.unit.dropin.stress.world import World
 
 YAML = """
@@ -68,10 +70,10 @@ def planned(
     tmp_path: Path, ops: str, text: str = YAML, more: str = "", columns: list[dict[str, Any]] | None = None
 ) -> tuple[Plan, list[str]]:
     notes: list[str] = []
-    settings = reading.read(f"user profile=x ops({ops}) n=100 -rate threads=1 {more}".split())
-    found = profiled.columns_of(columns or COLUMNS)
-    table = profiled.Table.of(read(tmp_path, text), found, notes.append)
-    plan = profiled.plan(settings, table, notes.append)
+    settings = parse_settings.read(f"user profile=x ops({ops}) n=100 -rate threads=1 {more}".split())
+    found = profile_orders.columns_of(columns or COLUMNS)
+    table = profile_orders.Table.of(read(tmp_path, text), found, notes.append)
+    plan = profile_orders.plan(settings, table, notes.append)
     json.dumps(plan.program(), allow_nan=False)
     return plan, notes
 
@@ -245,16 +247,20 @@ def test_operations_that_are_not_there_are_refused(tmp_path: Path, name: str) ->
 
 
 def test_markers_belong_to_columns() -> None:
-    assert markers.columns_of("select * from t where a = ? and b in (?, ?) and (c, d) > (?, ?)") == [
+    assert bind_markers.columns_of("select * from t where a = ? and b in (?, ?) and (c, d) > (?, ?)") == [
         ("a", "="),
         ("b", "IN"),
         ("b", "IN"),
         ("c", ">"),
         ("d", ">"),
     ]
-    assert markers.columns_of('UPDATE t SET x = x + ?, "Y" = ? WHERE k = ?') == [("x", "+"), ("Y", "="), ("k", "=")]
-    assert markers.columns_of("INSERT INTO t (a, b, c) VALUES (?, now(), ?)") == [("a", "="), ("c", "=")]
-    assert markers.columns_of("select '?' from t where l contains key ?") == [("l", "KEY")]
+    assert bind_markers.columns_of('UPDATE t SET x = x + ?, "Y" = ? WHERE k = ?') == [
+        ("x", "+"),
+        ("Y", "="),
+        ("k", "="),
+    ]
+    assert bind_markers.columns_of("INSERT INTO t (a, b, c) VALUES (?, now(), ?)") == [("a", "="), ("c", "=")]
+    assert bind_markers.columns_of("select '?' from t where l contains key ?") == [("l", "KEY")]
 
 
 def test_a_profile_from_command_line_to_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

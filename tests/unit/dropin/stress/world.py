@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.dropin.driving import Interval, Outcome, PhaseOutcome, Tables, Totals
-from steelyard.dropin.stress.action import Tools
+from steelyard.dropin.agent_run import Interval, Outcome, PhaseOutcome, Tables, Totals
+from steelyard.dropin.stress.run.execution import Tools
 
 MS = 1_000_000
 

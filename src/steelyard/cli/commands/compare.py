@@ -1,0 +1,279 @@
+"""`steelyard compare A B`: two stores, or two treatments of one; what changed, how sure that is, what else differs."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from steelyard.analysis import apart, noise
+from steelyard.analysis.analyse import frame_of
+from steelyard.analysis.apart import Difference
+from steelyard.analysis.frame import RESPONSES
+from steelyard.analysis.results import LABELS, UNITS, label
+from steelyard.analysis.sides import DECIDED, Contrast, Side, contrasts, limits_percent, pair
+from steelyard.cli.signature import Json
+from steelyard.cli.terminal.comparison_table import draw, footer
+from steelyard.cli.terminal.output import data_console, say
+from steelyard.model.errors import StoreError, StudyError
+from steelyard.model.study import Level, Study
+from steelyard.model.trial import TrialRecord
+from steelyard.report.figures import forest
+from steelyard.store.read import Store, open_store
+
+EXIT_DECIDED, EXIT_UNDECIDED = 0, 1
+SHORT = {"throughput": "throughput_per_s", "time": "execution_time_ms", "execution_time": "execution_time_ms",
+         "p99": "response_ms_p99", "p95": "response_ms_p95", "p50": "response_ms_p50"}  # fmt: skip
+MOST_DIFFERENCES = 12
+"""Lines of a kind on the screen; `--json` has all."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A store with what was read of it."""
+
+    store: Store
+    study: Study
+    records: tuple[TrialRecord, ...]
+
+
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help="A store.")],
+    b: Annotated[
+        str | None, typer.Argument(metavar="B", help="Another store, or a published result such as richardson2017.")
+    ] = None,
+    fixed_a: Annotated[
+        list[str] | None, typer.Option("--a", metavar="FACTOR=LEVEL", help="What side a is; with commas for several.")
+    ] = None,
+    fixed_b: Annotated[list[str] | None, typer.Option("--b", metavar="FACTOR=LEVEL", help="What side b is.")] = None,
+    metric_name: Annotated[
+        str | None, typer.Option("--metric", help="throughput, time, p99 or any response; else the study's.")
+    ] = None,
+    margin_percent: Annotated[
+        float | None, typer.Option("--margin", min=0.01, max=100.0, help="Per cent that count as equivalent.")
+    ] = None,
+    figure: Annotated[Path | None, typer.Option("--figure", help="Draw it: FILE.svg, .png or .pdf.")] = None,
+    as_json: Json = False,
+) -> int:
+    """Carry out. Returns 0 if every comparison is decided (or, beside a reference, agrees), else 1.
+
+    Raises StudyError for what cannot be compared, StoreError for what cannot be read.
+    """
+    if b is not None and not _is_store(b):
+        from steelyard.cli.compare_published import beside
+
+        return beside(
+            opened(a), b, fixed_a=fixed_a or (), fixed_b=fixed_b or (), metric=metric_name,
+            margin_percent=margin_percent, figure_path=figure, as_json=as_json,
+        )  # fmt: skip
+    if figure is not None:
+        forest.refuse_other(figure)
+    first = opened(a)
+    if margin_percent is None:
+        margin_percent = first.study.analysis.equivalence_margin_percent
+    second = first if b is None else opened(b)
+    side_a, side_b = _sides(first, second, fixed_a or (), fixed_b or ())
+    response = metric(metric_name, first.study)
+    found = pair(side_a, side_b)
+    confidence = first.study.analysis.confidence
+    floors = _floors(first, side_a, confidence), _floors(second, side_b, confidence)
+    done = contrasts(side_a, side_b, found, response, confidence, margin_percent, floors)
+    if not done:
+        raise StudyError(
+            f"no cell has valid trials with a value of {response} on both sides, and one other than 0 on side a",
+            "`steelyard status STORE` says what became of the trials; a change from 0 has no ratio",
+        )
+    differ = _apart(first, second, done)
+    said = dict.fromkeys(
+        f"{one.study.study.name}: {_floor(one, side, response, floor)}"
+        for one, side, floor in ((first, side_a, floors[0]), (second, side_b, floors[1]))
+    )
+    missing = [f"only {side_a.name} has {label(cell)}" for cell in found.only_a]
+    missing += [f"only {side_b.name} has {label(cell)}" for cell in found.only_b]
+    missing += _in_both(first, second)
+    if as_json:
+        data = _as_json(side_a, side_b, done, differ, said, missing)
+        print(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False))
+    else:
+        console = data_console()
+        draw(side_a, side_b, done, console)
+        say(console, footer(done, floors, _designs(first, second, side_a, side_b)), style="dim")
+        _remarks(differ, missing, console)
+    if figure is not None:
+        _figure(side_a, side_b, done, figure, margin_percent)
+    return EXIT_DECIDED if all(one.verdict in DECIDED for one in done) else EXIT_UNDECIDED
+
+
+def _in_both(first: Opened, second: Opened) -> list[str]:
+    """A remark where stores were copied or merged: a trial is no second measurement of itself."""
+    if first.store.folder.resolve() == second.store.folder.resolve():
+        return []
+    of = ({(one.id, one.attempt, one.begun_s) for one in side.records} for side in (first, second))
+    same = len(next(of) & next(of))
+    what = "trial is" if same == 1 else "trials are"
+    return [f"{same} {what} in both stores and counted as independent: they cannot differ"] if same else []
+
+
+def _floors(one: Opened, side: Side, confidence: float) -> noise.Floors:
+    return noise.floors_of(side.frame, one.store.noise_floor(one.records), confidence, one.study)
+
+
+def _floor(one: Opened, side: Side, response: str, floors: noise.Floors) -> str:
+    differing = noise.settings_unlike(one.records, floors)
+    return noise.noise_floor(side.frame, response, floors, one.study, differing).sentence
+
+
+def _designs(first: Opened, second: Opened, a: Side, b: Side) -> list[str]:
+    """`10 randomised blocks, seed 7`, of each study."""
+    said = []
+    for one, side in ((first, a), (second, b)):
+        blocks, design = side.frame.data["block"].n_unique(), one.study.design
+        order = "randomised" if design.order == "blocks" else "published-order"
+        said.append(f"{blocks} {order} block{'' if blocks == 1 else 's'}, seed {design.seed}")
+    return list(dict.fromkeys(said))
+
+
+def _is_store(name: str) -> bool:
+    return Path(name).exists()
+
+
+def opened(name: str) -> Opened:
+    """A store with its trials. Raises StoreError if it has none."""
+    store = open_store(Path(name))
+    records = store.trials()
+    if not records:
+        raise StoreError(f"{store.folder} has no sealed trial yet", "run the study first", path=str(store.folder))
+    return Opened(store, store.study, records)
+
+
+def _sides(first: Opened, second: Opened, texts_a: Sequence[str], texts_b: Sequence[str]) -> tuple[Side, Side]:
+    """Both sides with names that tell them apart. Raises StudyError where both are the same trials."""
+    frame_a = frame_of(first.records, first.study)
+    alone = first.store.folder.resolve() == second.store.folder.resolve()
+    frame_b = frame_a if alone else frame_of(second.records, second.study)
+    names = dict.fromkeys([*frame_a.names, *frame_b.names])
+    fixed_a = levels(texts_a, frame_a.factors, "--a")
+    fixed_b = levels(texts_b, frame_b.factors, "--b")
+    if alone and (fixed_a == fixed_b or not fixed_a or not fixed_b):
+        several = {name: known for name, known in frame_a.factors.items() if len(known) > 1}
+        name, known = next(iter(several.items()), (next(iter(names), "FACTOR"), ()))
+        told = "; ".join(f"{name}: {', '.join(str(one) for one in known)}" for name, known in several.items())
+        ends = (known[0], known[-1]) if known else ("LEVEL", "LEVEL")
+        raise StudyError(
+            "both sides are the same trials: say which treatment is which",
+            f"such as --a {name}={ends[0]} --b {name}={ends[1]}; factors: {told or 'none varies'}",
+        )
+    if alone:
+        return Side(label(fixed_a), frame_a, fixed_a), Side(label(fixed_b), frame_a, fixed_b)
+    called = [_called(one, fixed) for one, fixed in ((first, fixed_a), (second, fixed_b))]
+    folders = [one.store.folder.resolve() for one in (first, second)]
+    if called[0] == called[1]:
+        called = ["/".join(folder.parts[-2:]) for folder in folders]
+    if called[0] == called[1]:
+        called = [str(folder) for folder in folders]
+    return Side(called[0], frame_a, fixed_a), Side(called[1], frame_b, fixed_b)
+
+
+def _called(one: Opened, fixed: dict[str, Level]) -> str:
+    return one.study.study.name + (f" ({label(fixed)})" if fixed else "")
+
+
+def levels(texts: Sequence[str], factors: Any, option: str) -> dict[str, Level]:
+    """`nodes=1` or `nodes=1,workload=ycsb-a`, repeated as often as wanted. Raises StudyError with what there is."""
+    found: dict[str, Level] = {}
+    for text in (part for one in texts for part in one.split(",")):
+        name, equals, wanted = text.partition("=")
+        name, wanted = name.strip(), wanted.strip()
+        if not equals:
+            raise StudyError(f"{option} {text}", f"FACTOR=LEVEL, such as {option} nodes=3", key=option, read=text)
+        if name not in factors:
+            near = difflib.get_close_matches(name, factors, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise StudyError(f"{option} {text}: no such factor", f"{hint}there are: {', '.join(factors)}", key=option)
+        level = next((one for one in factors[name] if str(one).casefold() == wanted.casefold()), None)
+        if level is None:
+            known = ", ".join(str(one) for one in factors[name])
+            raise StudyError(f"{option} {text}: no such level", f"{name} has: {known}", key=option, read=wanted)
+        if found.setdefault(name, level) != level:
+            raise StudyError(f"{option} {text}: {name} is {found[name]} already", "one level of a factor", key=option)
+    return found
+
+
+def metric(name: str | None, study: Study) -> str:
+    """The response's name. Raises StudyError with all names."""
+    if name is None:
+        return study.analysis.response
+    full = SHORT.get(name, name)
+    if full in RESPONSES:
+        return full
+    near = difflib.get_close_matches(name, [*RESPONSES, *SHORT], n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise StudyError(f"--metric {name}: no such response", f"{hint}there are: {', '.join(RESPONSES)}", key="--metric")
+
+
+def _apart(first: Opened, second: Opened, done: Sequence[Contrast]) -> tuple[Difference, ...]:
+    asked = {name for one in done for name in {**one.a, **one.b} if one.a.get(name) != one.b.get(name)}
+    sides = []
+    for opened_side, treatments in ((first, [one.a for one in done]), (second, [one.b for one in done])):
+        records = [one for one in opened_side.records if one.verdict.outcome == "valid" and one.treatment in treatments]
+        starts = {one.start: one for one in reversed(records)}
+        sides.append((records, [opened_side.store.facts(one) for one in starts.values()]))
+    (records_a, facts_a), (records_b, facts_b) = sides
+    return apart.apart(records_a, records_b, facts_a, facts_b, asked)
+
+
+def _remarks(differ: Sequence[Difference], others: Sequence[str], console: Console) -> None:
+    console.print()
+    for sentence in apart.warnings(differ):
+        say(console, Text(f"! {sentence}", style="yellow"))
+    for kind in dict.fromkeys(one.kind for one in differ if one.kind != "time"):
+        ones = [one for one in differ if one.kind == kind]
+        head = "compared" if kind == "asked" else f"{kind} differs"
+        for one in ones[:MOST_DIFFERENCES]:
+            say(console, Text.assemble((f"{head:<16}", "dim"), one.words()))
+        if len(ones) > MOST_DIFFERENCES:
+            more = len(ones) - MOST_DIFFERENCES
+            say(console, Text.assemble((f"{head:<16}", "dim"), f"and {more} more: --json"))
+    for text in others:
+        say(console, Text(text, style="dim"))
+
+
+def _as_json(
+    a: Side, b: Side, done: Sequence[Contrast], differ: Sequence[Difference], floors: Any, missing: Sequence[str]
+) -> dict[str, Any]:
+    return {
+        "a": {"name": a.name, "fixed": dict(a.fixed)},
+        "b": {"name": b.name, "fixed": dict(b.fixed)},
+        "unit_of_replication": "start",
+        "comparisons": [one.model_dump(mode="json") for one in done],
+        "differences": [one.model_dump(mode="json") for one in differ],
+        "warnings": list(apart.warnings(differ)),
+        "noise_floor": list(floors),
+        "missing": list(missing),
+    }
+
+
+def _figure(a: Side, b: Side, done: Sequence[Contrast], path: Path, margin_percent: float | None) -> None:
+    rows = [
+        forest.ForestRow(
+            label=label(one.cell) if one.cell else f"{b.name} against {a.name}",
+            value=one.change_percent.value, low=one.change_percent.low, high=one.change_percent.high,
+            verdict=one.verdict, decided=one.verdict in DECIDED,
+        )
+        for one in done
+    ]  # fmt: skip
+    first = done[0]
+    starts = sorted({count for one in done for count in (one.starts_a, one.starts_b)})
+    caption = (
+        f"{b.name} against {a.name}\n{first.ratio.confidence:.0%} intervals over starts "
+        f"({' or '.join(str(count) for count in starts)} a side); unit of the values: {UNITS[first.response]}"
+    )
+    margin = None if margin_percent is None else limits_percent(margin_percent)
+    forest.write(forest.spec(rows, f"Change of {LABELS[first.response]}", caption, margin), path)
