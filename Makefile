@@ -44,8 +44,8 @@ quickstart: setup
 	$(BIN)/steelyard report $(STORE)/quickstart
 
 check: $(VENV)/.installed
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks tools
+	$(BIN)/ruff check src tests benchmarks tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	cargo fmt --check

@@ -101,7 +101,9 @@ def _workload_file(name: str) -> ModuleType:
     """The plug-in that a workload file is made. Raises StudyError, also for what is wrong in it."""
     path = file_beside(name, "workload file", "workload.name")
     if path not in _files:
-        _files[path] = importlib.import_module("steelyard.workload._file").module_of(path)
+        from steelyard.workload import _file  # pydantic models of a whole file: only who names one pays for them
+
+        _files[path] = _file.module_of(path)
     return _files[path]
 
 

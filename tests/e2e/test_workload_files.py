@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from steelyard import plugin
-from steelyard.dropin import driving
+from steelyard.dropin import agent_run
 from steelyard.model.data_model import Schema
 from steelyard.node.folders import cache_folder
 from steelyard.store import Store
@@ -77,7 +77,7 @@ async def driven(laboratory: Laboratory, cluster: RunningCluster, name: str) -> 
 async def counts(cluster: RunningCluster, schema: Schema) -> dict[str, int]:
     """Rows of every table."""
     questions = [f"SELECT count(*) AS n FROM {schema.full_name(table.name)}" for table in schema.all_tables()]
-    answers = await driving.cql(cluster.contacts, questions)
+    answers = await agent_run.cql(cluster.contacts, questions)
     return {table.name: int(rows[0]["n"]) for table, rows in zip(schema.all_tables(), answers, strict=True)}
 
 
@@ -112,7 +112,7 @@ async def _accounts(laboratory: Laboratory, cluster: RunningCluster) -> None:
     assert (await counts(cluster, workload.schema()))["visits"] > 500
     await thawed(cluster, workload, key)
     assert await counts(cluster, workload.schema()) == {"accounts": 500, "visits": 500}
-    ((row,),) = await driving.cql(cluster.contacts, ["SELECT sum(visits) AS n FROM accounts.visits"])
+    ((row,),) = await agent_run.cql(cluster.contacts, ["SELECT sum(visits) AS n FROM accounts.visits"])
     assert row["n"] == 500
 
 
@@ -125,7 +125,7 @@ async def _catalogue(laboratory: Laboratory, cluster: RunningCluster) -> None:
     assert phase["rows"] > 0
     await thawed(cluster, workload, key)
     assert await counts(cluster, workload.schema()) == {"articles": 500}
-    (rows,) = await driving.cql(cluster.contacts, ["SELECT id, maker FROM catalogue.articles WHERE maker = 7"])
+    (rows,) = await agent_run.cql(cluster.contacts, ["SELECT id, maker FROM catalogue.articles WHERE maker = 7"])
     assert [row["maker"] for row in rows] == [7] * 5
     await driven(laboratory, cluster, "catalogue")
 

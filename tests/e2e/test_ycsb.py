@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.dropin import driving
+from steelyard.dropin import agent_run
 from steelyard.model.errors import SteelyardError
 from steelyard.node import agent, fetch, java
 from steelyard.node.command import run
@@ -163,12 +163,12 @@ def _exchange(contact: str, theirs: Callable[..., dict[str, dict[str, float]]]) 
         "CREATE KEYSPACE ycsb WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
         f"CREATE TABLE ycsb.usertable (y_id text PRIMARY KEY, {', '.join(f'field{n} text' for n in range(10))})",
     )
-    asyncio.run(driving.cql([contact], keyspace))
+    asyncio.run(agent_run.cql([contact], keyspace))
     assert theirs("-load", *workload("a"))["INSERT"]["Return=OK"] == RECORDS
     found = ycsb("run", contact, *every, "-threads", "8")["READ"]
     assert (found["Operations"], found["Return=OK"]) == (RECORDS, RECORDS)
 
-    asyncio.run(driving.cql([contact], ["TRUNCATE ycsb.usertable"]))
+    asyncio.run(agent_run.cql([contact], ["TRUNCATE ycsb.usertable"]))
     # What is not there is told as such.
     found = ycsb("run", contact, *every)["READ"]
     assert (found["Operations"], found["Return=NOT_FOUND"]) == (0, RECORDS)

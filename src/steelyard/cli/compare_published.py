@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -14,6 +15,7 @@ from steelyard.analysis.analyse import frame_of
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.results import NODES, label
 from steelyard.analysis.summary import summarise
+from steelyard.cli.terminal.output import data_console, say
 from steelyard.cli.terminal.wide_table import uncut
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
@@ -23,12 +25,9 @@ from steelyard.reading import published as laid
 from steelyard.reading.comparison import Opened, levels
 from steelyard.reference import tables as shipped
 from steelyard.reference.audit.finding import figure
-from steelyard.reference.beside import Beside, Conditions, richardson2017
+from steelyard.reference.comparison import Beside, Conditions, richardson2017
 from steelyard.reference.richardson import OVERALL, CellKey, key_of
 from steelyard.report.figures import forest
-
-if TYPE_CHECKING:
-    from steelyard.cli.compare import Asked
 
 RICHARDSON = "richardson2017"
 RESPONSE = "execution_time_ms"
@@ -48,39 +47,50 @@ MOST_REASONS = 6
 STYLES = {"agrees": "green", "differs": "red", "not comparable": "yellow"}
 
 
-def beside(asked: Asked, ours: Opened, console: Console) -> int:
+def beside(
+    ours: Opened,
+    name: str,
+    *,
+    fixed_a: Sequence[str],
+    fixed_b: Sequence[str],
+    metric: str | None,
+    margin_percent: float | None,
+    figure_path: Path | None,
+    as_json: bool,
+) -> int:
     """Print or give as JSON. Returns 0 if every number of ours that has an interval agrees, else 1.
 
     Raises StudyError for an unknown reference, or where own treatments cannot be told apart.
     """
-    tables = _tables(asked)
-    if asked.figure is not None:
-        forest.refuse_other(asked.figure)
+    tables = _tables(name)
+    _refuse(tables[0].source.name, metric, margin_percent)
+    if figure_path is not None:
+        forest.refuse_other(figure_path)
     frame = frame_of(ours.records, ours.study)
-    fixed = levels(asked.fixed_a, frame.factors, "--a")
+    fixed = levels(fixed_a, frame.factors, "--a")
     if tables[0].source.name == RICHARDSON:
-        found, remarks, more = _of_richardson(asked, ours, frame, fixed)
+        found, remarks, more = _of_richardson(ours, frame, fixed, fixed_b)
         found = tuple(one for one in found if one.table in {table.name for table in tables})
         if not found:
             needs = "; ".join(f"{table.name}: {NEEDS[table.name]}" for table in tables if table.name in NEEDS)
-            raise StudyError(f"nothing of ours can be laid beside {asked.b}", f"it needs {needs}", read=str(asked.b))
+            raise StudyError(f"nothing of ours can be laid beside {name}", f"it needs {needs}", read=name)
     else:
-        found, remarks, more = _of_forms(tables, ours, fixed, asked.fixed_b)
-    if asked.as_json:
-        _print_json(str(asked.b), found, remarks, more)
+        found, remarks, more = _of_forms(tables, ours, fixed, fixed_b)
+    if as_json:
+        _print_json(name, found, remarks, more)
     else:
-        _draw(found, remarks, ours.study.study.name, str(asked.b), console)
-    if asked.figure is not None:
-        _figure(found, ours, asked)
+        _draw(found, remarks, ours.study.study.name, name, data_console())
+    if figure_path is not None:
+        _figure(found, f"{ours.study.study.name} beside {name}", figure_path)
     judged = [one for one in found if one.verdict != "no number" and one.ours is not None and one.ours.low is not None]
     return EXIT_AGREES if judged and all(one.verdict == "agrees" for one in judged) else EXIT_OTHERWISE
 
 
 def _of_richardson(
-    asked: Asked, ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level]
+    ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], texts: Sequence[str]
 ) -> tuple[tuple[Beside, ...], list[str], dict[str, Any]]:
     """What is laid beside, remarks, and what `--json` says besides."""
-    published = _published(asked.fixed_b)
+    published = _published(texts)
     cells = _cells(ours, frame, fixed, published)
     trials = {key: [float(one) for one in frame.values(RESPONSE, treatment)[RESPONSE]] for key, treatment in cells}
     trials = {key: values for key, values in trials.items() if values}
@@ -128,9 +138,8 @@ def _chosen(tables: Sequence[shipped.Table], texts: Sequence[str]) -> dict[str, 
     return found
 
 
-def _tables(asked: Asked) -> tuple[shipped.Table, ...]:
+def _tables(name: str) -> tuple[shipped.Table, ...]:
     """The tables of a study, or the one table, that were asked for."""
-    name = str(asked.b)
     try:
         found = shipped.named(name)
     except shipped.UnknownReference as error:
@@ -138,13 +147,17 @@ def _tables(asked: Asked) -> tuple[shipped.Table, ...]:
     if len({table.source.name for table in found}) > 1:
         names = ", ".join(dict.fromkeys(table.source.name for table in found))
         raise StudyError(f"{name}: one publication at a time", f"one of {names}", read=name)
-    time_only = found[0].source.name == RICHARDSON
-    if asked.metric is not None and not (time_only and asked.metric in (RESPONSE, "time", "execution_time")):
-        what = "execution times only" if time_only else "numbers of its own, each of which is laid beside ours"
-        raise StudyError(f"--metric {asked.metric}", f"{found[0].source.name} published {what}", key="--metric")
-    if asked.margin_percent is not None:
-        raise StudyError("--margin is for two sides of trials", "what agrees is decided by the printed digits")
     return found
+
+
+def _refuse(source: str, metric: str | None, margin_percent: float | None) -> None:
+    """Options that mean nothing beside published numbers. Raises StudyError."""
+    time_only = source == RICHARDSON
+    if metric is not None and not (time_only and metric in (RESPONSE, "time", "execution_time")):
+        what = "execution times only" if time_only else "numbers of its own, each of which is laid beside ours"
+        raise StudyError(f"--metric {metric}", f"{source} published {what}", key="--metric")
+    if margin_percent is not None:
+        raise StudyError("--margin is for two sides of trials", "what agrees is decided by the printed digits")
 
 
 def _published(texts: Sequence[str]) -> dict[str, str]:
@@ -269,21 +282,21 @@ def _draw(found: Sequence[Beside], remarks: Sequence[str], study: str, name: str
     for table in dict.fromkeys(one.table for one in found):
         of_table = [one for one in found if one.table == table]
         rows = [one for one in of_table if one.ours is not None and (table != SUMMARY or one.statistic in SHOWN)]
-        console.print(Text(f"{study} beside {name}: {_title(table)}", style="bold"), soft_wrap=True)
+        say(console, Text(f"{study} beside {name}: {_title(table)}", style="bold"))
         if rows:
             _grid(rows, rows if table in RICHARDSONS else of_table, reasons, console)
         for line in _without(of_table):
-            console.print(Text(f" {line}"), soft_wrap=True)
+            say(console, Text(f" {line}"))
         console.print()
     for why, mark in reasons.items():
-        console.print(Text(f"({mark}) {why}"), soft_wrap=True)
+        say(console, Text(f"({mark}) {why}"))
     counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in (*STYLES, "no number")}
     told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-    console.print(Text(f"{len(found)} numbers: {told}", style="bold"), soft_wrap=True)
+    say(console, Text(f"{len(found)} numbers: {told}", style="bold"))
     if any(one.table == SUMMARY for one in found):
         console.print(Text("counts, quartiles, extremes and ranges: --json", style="dim"))
     for remark in remarks:
-        console.print(Text(remark, style="dim"), soft_wrap=True)
+        say(console, Text(remark, style="dim"))
 
 
 def _grid(rows: Sequence[Beside], every: Sequence[Beside], reasons: dict[str, str], console: Console) -> None:
@@ -347,7 +360,7 @@ def _signed(percent: float) -> str:
     return f"{'-' if percent < 0 else '+'}{f'{size:,.0f}' if size >= 1000 else f'{size:.3g}'}"
 
 
-def _figure(found: Sequence[Beside], ours: Opened, asked: Asked) -> None:
+def _figure(found: Sequence[Beside], what: str, path: Path) -> None:
     drawn = [one for one in found if one.change_percent is not None]
     vary = {name for one in drawn for name in one.cell if len({two.cell.get(name) for two in drawn}) > 1}
     rows = [
@@ -361,11 +374,9 @@ def _figure(found: Sequence[Beside], ours: Opened, asked: Asked) -> None:
     ]  # fmt: skip
     if not rows:
         raise StudyError("no number of ours stands beside one that can be drawn", "leave --figure out")
-    what = "Execution time of " if found[0].table in RICHARDSONS else ""
-    title = f"{what}{ours.study.study.name} beside {asked.b}"
-    if asked.figure is not None:
-        caption = "100 (ours / published - 1); the intervals hold ours and the rounding of the printed digits"
-        forest.write(forest.spec(rows, title, caption, None), asked.figure)
+    title = f"Execution time of {what}" if found[0].table in RICHARDSONS else what
+    caption = "100 (ours / published - 1); the intervals hold ours and the rounding of the printed digits"
+    forest.write(forest.spec(rows, title, caption, None), path)
 
 
 def _row(one: Beside, vary: Set[str]) -> str:

@@ -10,6 +10,7 @@ from steelyard.analysis import noise
 from steelyard.analysis.analyse import frame_of
 from steelyard.analysis.decide import number
 from steelyard.analysis.results import LABELS
+from steelyard.cli.terminal.output import say
 from steelyard.judging.noise_floor import FoundFloor, circumstances, told, unlike
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
@@ -65,7 +66,7 @@ def keep(folder: Path, console: Console, *, scaled: bool = False) -> None:
     """Keep what a study of identical systems found, and say so; say why not, if it is too little. One that was tried
     with `--scale` (`scaled`) says nothing of the trials that studies have."""
     if scaled:
-        console.print("no noise floor is kept of a study with --scale", highlight=False)
+        say(console, "no noise floor is kept of a study with --scale")
         return
     store = Store(folder)
     records, study = store.trials(), store.study
@@ -80,4 +81,4 @@ def keep(folder: Path, console: Console, *, scaled: bool = False) -> None:
         floors = noise.floors_of(frame, None, study.analysis.confidence, study)
         words = noise.noise_floor(frame, study.analysis.response, floors, study).sentence
         words += f"\nkept in {where}: later studies here are judged against it"
-    console.print(words, highlight=False, markup=False, soft_wrap=True)
+    say(console, words)

@@ -21,6 +21,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from steelyard.atomic_file import replace_file
 from steelyard.model.errors import SiteError
 from steelyard.model.value import Value
 from steelyard.node.base import Node
@@ -97,17 +98,7 @@ def write(path: Path, record: Record) -> None:
     """Put the record on disk for good: a power cut after this call does not lose it. Raises SiteError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".draft")
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(record.model_dump_json(indent=2) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        draft.rename(path)
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        replace_file(path, record.model_dump_json(indent=2) + "\n", draft=path.with_suffix(".draft"))
     except OSError as error:
         raise SiteError(
             f"cannot write the lease's record {path}: {error.strerror}", "is the state folder writable, the disk full?"

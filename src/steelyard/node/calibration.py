@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from steelyard.atomic_file import replace_file
 from steelyard.model.calibration import Calibration
 from steelyard.model.errors import SteelyardError
 from steelyard.model.machine_identity import difference
@@ -32,11 +32,9 @@ def read(where: Path) -> Calibration | None:
 
 def write(where: Path, calibration: Calibration) -> None:
     """Keep a calibration in place of the last. Raises SteelyardError if it cannot be kept."""
-    temporary = where.with_name(f".{where.name}.{os.getpid()}")
     try:
         where.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(calibration.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        temporary.rename(where)
+        replace_file(where, calibration.model_dump_json(indent=1) + "\n")
     except OSError as error:
         message = f"the calibration cannot be kept at {where}: {error.strerror}"
         raise SteelyardError(message, "set STEELYARD_STATE to a folder that can be written") from error

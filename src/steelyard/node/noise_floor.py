@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from steelyard.atomic_file import replace_file
 from steelyard.judging.noise_floor import NONE, Circumstances, FoundFloor, KeptFloor, foreign, unlike
 from steelyard.model.errors import SteelyardError
 
@@ -25,11 +25,9 @@ def write(state: Path, floor: KeptFloor) -> Path:
     """Keep a floor in place of the last one of the same circumstances. Raises SteelyardError if it cannot be kept."""
     digest = hashlib.sha256(floor.holds_for.model_dump_json().encode()).hexdigest()[:NAME_DIGITS]
     where = folder_in(state) / f"{floor.study}-{digest}.json"
-    temporary = where.with_name(f".{where.name}.{os.getpid()}")
     try:
         where.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(floor.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        temporary.rename(where)
+        replace_file(where, floor.model_dump_json(indent=1) + "\n")
     except OSError as error:
         message = f"the noise floor cannot be kept at {where}: {error.strerror}"
         raise SteelyardError(message, "set STEELYARD_STATE to a folder that can be written") from error

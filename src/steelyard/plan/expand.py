@@ -16,9 +16,9 @@ from steelyard.judging.settings_hash import canonical, settings_hash
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
-from steelyard.study.problems import Missing, problem
 from steelyard.study.settings import hard_settings, is_hard, settings_of
 from steelyard.study.treatments import control_of, factors_of, treatments_of
+from steelyard.tomlfile.problems import Missing, problem
 
 CONTROL_REPLICATES_FROM = 10_001
 """Replicate number of the control's first extra trial. It is above the limit of `design.trials`, so that a study with

@@ -20,8 +20,8 @@ from steelyard.model.facts import of_machines, role_of
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.comparison import Opened
-from steelyard.reference.beside import Beside
-from steelyard.reference.forms import Own, clashes, lay_table
+from steelyard.reference.comparison import Beside
+from steelyard.reference.mapping import Own, clashes, lay_table
 from steelyard.reference.tables import Table
 from steelyard.store.read import Store
 

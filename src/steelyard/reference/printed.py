@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Literal
 
 from steelyard.model.value import Value
-from steelyard.reference.interval import Interval
+from steelyard.reference.rounding import Interval
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 LONGEST_TEXT = 40

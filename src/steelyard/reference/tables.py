@@ -71,7 +71,7 @@ class Number(Value):
 
 
 class Form(Value):
-    """How own trials are laid beside a table (`reference.forms`)."""
+    """How own trials are laid beside a table (`reference.mapping`)."""
 
     system: str = ""
     """Name of the system that a store must weigh."""
@@ -119,7 +119,7 @@ class Table(Value):
     columns: dict[str, Column]
     rows: tuple[Row, ...] = ()
     form: Form | None = None
-    """How own trials are laid beside it; None where `reference.beside` does it."""
+    """How own trials are laid beside it; None where `reference.comparison` does it."""
 
     def wide(self) -> tuple[Row, ...]:
         """One row per cell: a long table's numbers side by side; any other table as it is."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,6 @@ FIELDS = tuple(f"field{number}" for number in range(10))
 FIELD_CHARS = 100
 TIMEOUT_MS = 10_000
 GOODS = "a server of Steelyard's own, on this machine's loopback"
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -198,29 +197,3 @@ async def drive(
     if hello is None or not dones:
         raise EngineError("the load generator ended without a measured phase", "was it told to stop?")
     return Driven(hello, intervals, dones[0], memory_bytes)
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """While inside, SIGINT, SIGTERM and SIGHUP cancel the task that entered, so that everything is undone; then it ends
-    as KeyboardInterrupt."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    heard = asyncio.Event()
-
-    def hear() -> None:
-        # Once is enough: a second one must not cut the clean-up short.
-        if not heard.is_set() and task is not None:
-            heard.set()
-            task.cancel()
-
-    for number in INTERRUPTS:
-        loop.add_signal_handler(number, hear)
-    try:
-        yield
-    except asyncio.CancelledError:
-        if heard.is_set():
-            raise KeyboardInterrupt from None
-        raise
-    finally:
-        for number in INTERRUPTS:
-            loop.remove_signal_handler(number)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import os
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 
 import polars as pl
 
+from steelyard.atomic_file import replace_file, sync_folder
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.model.errors import StoreError
 from steelyard.model.plan import Plan
@@ -31,25 +31,6 @@ from steelyard.store import layout
 from steelyard.wire.record import Interval
 
 HASH_CHUNK_BYTES = 1 << 20
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file so that a reader sees the old text or the new one, also after a power cut."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("w", encoding="utf-8") as handle:
-        handle.write(text)
-        handle.flush()
-        os.fsync(handle.fileno())
-    temporary.rename(path)
-    _sync_folder(path.parent)
 
 
 def sha256_of(path: Path) -> str:
@@ -132,9 +113,9 @@ class TrialDraft:
         checksums = {str(path.relative_to(self.folder)): sha256_of(path) for path in files}
         verdict = type(record.verdict).model_validate(self._conceal.tree(record.verdict.model_dump()))
         sealed = record.model_copy(update={"checksums": checksums, "verdict": verdict})
-        write_atomically(self.folder / layout.TRIAL_JSON, sealed.model_dump_json(indent=1))
+        replace_file(self.folder / layout.TRIAL_JSON, sealed.model_dump_json(indent=1))
         self.folder.rename(self.final)
-        _sync_folder(self.final.parent)
+        sync_folder(self.final.parent)
         return sealed
 
     def discard(self) -> None:
@@ -165,6 +146,8 @@ class StoreWriter:
         for partial in self.trials.glob(f"{layout.PARTIAL_PREFIX}*{layout.PARTIAL_SUFFIX}"):
             shutil.rmtree(partial)
             self.event("draft-removed", folder=partial.name)
+        for text in self.folder.glob(".*.tmp"):
+            text.unlink()
 
     def __enter__(self) -> StoreWriter:
         return self
@@ -207,17 +190,17 @@ class StoreWriter:
 
     def intend(self, study: Study, text: str, plan: Plan) -> None:
         """Write the study, as its file and as it was read, and its plan."""
-        write_atomically(self.folder / layout.STUDY_TOML, text)
-        write_atomically(self.folder / layout.STUDY_JSON, study.model_dump_json(indent=1))
+        replace_file(self.folder / layout.STUDY_TOML, text)
+        replace_file(self.folder / layout.STUDY_JSON, study.model_dump_json(indent=1))
         head = plan.model_dump_json(exclude={"trials"})
         lines = [head, *(trial.model_dump_json() for trial in plan.trials)]
-        write_atomically(self.folder / layout.PLAN, "\n".join(lines) + "\n")
+        replace_file(self.folder / layout.PLAN, "\n".join(lines) + "\n")
 
     def noise_floor(self, floor: KeptFloor) -> str:
         """Lay the noise floor of this machine beside the trials, so that a reader needs nothing but the store. Gives
         the file's SHA-256."""
         path = self.folder / layout.NOISE_FLOOR
-        write_atomically(path, floor.model_dump_json(indent=1) + "\n")
+        replace_file(path, floor.model_dump_json(indent=1) + "\n")
         return sha256_of(path)
 
     def draft(self, trial_id: str, attempt: int) -> TrialDraft:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import types
-import typing
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +10,7 @@ from pydantic.fields import FieldInfo
 
 from steelyard import plugin
 from steelyard.model.study import Choice, Data, Level, Load, SiteChoice
+from steelyard.tomlfile.fields import lookup
 
 ALIASES = {"nodes": "site.nodes", "site": "site.name", "system": "system.name", "workload": "workload.name"}
 """Short factor names; the short one is the one that plans, stores and tables show."""
@@ -50,21 +48,6 @@ def names_in_use(seam: str, base: str, levels: Iterable[Mapping[str, Level]]) ->
     """Names of a seam's plug-ins that a study uses: its own, and those that treatments put in its place."""
     alias = short(f"{seam}.name")
     return tuple(dict.fromkeys([base, *(str(treatment[alias]) for treatment in levels if alias in treatment)]))
-
-
-def lookup(model: type[BaseModel], parts: Sequence[str]) -> FieldInfo | None:
-    """The field at a path below a model; a key of a free table (`yaml.concurrent_reads`) gives the table's field."""
-    field = model.model_fields.get(parts[0])
-    if field is None or len(parts) == 1:
-        return field
-    inner = [part for part in (typing.get_args(field.annotation) or (field.annotation,)) if part is not types.NoneType]
-    for annotation in (field.annotation, *inner):
-        if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
-            return lookup(annotation, parts[1:])
-        origin = typing.get_origin(annotation) or annotation
-        if inspect.isclass(origin) and issubclass(origin, Mapping):
-            return field
-    return None
 
 
 def models_of(section: str, names: Sequence[str]) -> tuple[type[BaseModel], ...]:

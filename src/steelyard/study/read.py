@@ -17,10 +17,10 @@ from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Level, Study
 from steelyard.study.fields import SEAMS, SECTIONS, allowed_factors, dotted, exists, names_in_use, settings_model, short
-from steelyard.study.lines import key_lines, line_of
-from steelyard.study.problems import Missing, from_validation, placed, problem, raise_all
 from steelyard.study.settings import complete, tables_of
 from steelyard.study.treatments import control_of, design_problems, treatments_of
+from steelyard.tomlfile.positions import key_lines, line_of
+from steelyard.tomlfile.problems import Missing, from_validation, placed, problem, raise_all
 
 LEAST_SCALED = 100
 """Fewer records or operations than this are not asked for by scaling down."""

@@ -14,7 +14,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.secret import literals
 from steelyard.model.study import SAME_FACTOR, Level, Study
 from steelyard.study.fields import SEAMS, SECTIONS, dotted, hard, names_in_use, put, settings_model
-from steelyard.study.problems import Missing, from_validation, problem
+from steelyard.tomlfile.problems import Missing, from_validation, problem
 
 IN_PLAIN_SIGHT = (
     "a secret must not stand in a study: it would be copied into the store; write 'env:NAME' and set that variable "

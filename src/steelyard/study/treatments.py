@@ -10,8 +10,8 @@ from steelyard.judging import fractional_design
 from steelyard.judging.fractional_design import Fraction
 from steelyard.model.errors import StudyError
 from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
-from steelyard.study.problems import Missing, problem
 from steelyard.study.settings import is_hard
+from steelyard.tomlfile.problems import Missing, problem
 
 MAX_TREATMENTS = 10_000
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from steelyard.model.data_model import Schema, quoted
 from steelyard.model.errors import StudyError
-from steelyard.study.problems import Missing, problem
+from steelyard.tomlfile.problems import Missing, problem
 from steelyard.workload import _cql, _models, _tables, _types
 from steelyard.workload._distributions import bounds, distribution, mean, said
 from steelyard.workload._tables import Json, TableInfo

@@ -25,8 +25,8 @@ from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Level
 from steelyard.model.value import Value
-from steelyard.study.lines import key_lines, line_of
-from steelyard.study.problems import from_validation, problem, raise_all
+from steelyard.tomlfile.positions import key_lines, line_of
+from steelyard.tomlfile.problems import from_validation, problem, raise_all
 from steelyard.workload._compile import Compiled, compiled
 from steelyard.workload._models import MOST_RECORDS, Column, File, Operation, Populate, Statement, Step, Table
 from steelyard.workload.base import Explanation

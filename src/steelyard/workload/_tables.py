@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.model import data_model as model
 from steelyard.model.errors import StudyError
-from steelyard.study.problems import Missing, problem
+from steelyard.tomlfile.problems import Missing, problem
 from steelyard.workload import _cql, _models, _types
 from steelyard.workload._distributions import bounds, mean
 from steelyard.workload._types import CqlType

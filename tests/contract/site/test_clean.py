@@ -15,14 +15,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from steelyard.cli import doctor as doctor_module
-from steelyard.cli.clean import clean, reclaim
-from steelyard.cli.doctor import doctor
+from steelyard.cli.commands import doctor as doctor_module
+from steelyard.cli.commands.clean import clean, reclaim
+from steelyard.cli.commands.doctor import doctor
 from steelyard.leases import records as lease_records
 from steelyard.model.errors import SiteError
 from steelyard.node import agent
 from steelyard.site import fake
 from steelyard.site.base import Lease, Request
+from tests.unit.cli.screen import printed
 
 
 @pytest.fixture
@@ -42,10 +43,9 @@ def killed(state: Path) -> str:
     return lines[1][1]
 
 
-def cleaned(*, dry_run: bool = False, as_json: bool = False) -> tuple[int, str]:
-    stream = io.StringIO()
-    console = Console(file=stream, width=200)
-    return asyncio.run(clean(["fake"], dry_run=dry_run, console=console, as_json=as_json)), stream.getvalue()
+def cleaned(*, dry_run: bool = False) -> tuple[int, str]:
+    found = printed(lambda: clean(["fake"], dry_run=dry_run))
+    return found.code, found.out + found.err
 
 
 def expired(fail: str = "") -> Lease:
@@ -69,9 +69,8 @@ def test_clean_shows_then_removes(killed: str, state: Path) -> None:
     assert cleaned() == (0, "nothing is left over at fake\n")
 
 
-def test_clean_as_data(killed: str, state: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cleaned(as_json=True)
-    data = json.loads(capsys.readouterr().out)
+def test_clean_as_data(killed: str, state: Path) -> None:
+    data = json.loads(printed(lambda: clean(["fake"], as_json=True)).out)
     assert [(lease["lease"], lease["outcome"], lease["processes"]) for lease in data["leases"]] == [
         (killed, "removed", 1)
     ]
@@ -86,9 +85,7 @@ def test_clean_never_touches_a_lease_whose_owner_lives(state: Path) -> None:
     assert lease.record.exists()
 
 
-def test_clean_says_what_it_could_not_remove(
-    killed: str, state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_clean_says_what_it_could_not_remove(killed: str, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def stuck(site: fake.FakeSite, lease: Lease) -> None:
         raise SiteError("the disk is gone")
 
@@ -110,14 +107,13 @@ def test_reclaim_is_silent_when_there_is_nothing(state: Path) -> None:
     assert stream.getvalue() == ""
 
 
-def test_doctor_gives_every_fault_its_mend(
-    state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_doctor_gives_every_fault_its_mend(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_module, "STEAL_WINDOW_S", 0.02)
     monkeypatch.setenv("STEELYARD_AGENT", "/nowhere/agent")
     monkeypatch.setattr(agent, "candidates", lambda: (Path("/nowhere/agent"),))
-    assert doctor(as_json=True, console=Console(file=io.StringIO())) == 3
-    findings = {finding["name"]: finding for finding in json.loads(capsys.readouterr().out)}
+    found = printed(lambda: doctor(as_json=True))
+    assert found.code == 3
+    findings = {finding["name"]: finding for finding in json.loads(found.out)}
     assert {"processor", "memory", "clock", "privileges", "cgroups", "site local", "leftovers"} <= findings.keys()
     assert findings["agent"]["state"] == "bad"
     assert all(finding["mend"] for finding in findings.values() if finding["state"] != "good")
@@ -126,6 +122,5 @@ def test_doctor_gives_every_fault_its_mend(
 
 def test_doctor_prints_a_line_each(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_module, "STEAL_WINDOW_S", 0.02)
-    stream = io.StringIO()
-    doctor(as_json=False, console=Console(file=stream, width=200))
-    assert any(line[2:].startswith("clock ") for line in stream.getvalue().splitlines())
+    found = printed(doctor)
+    assert any(line[2:].startswith("clock ") for line in found.out.splitlines())

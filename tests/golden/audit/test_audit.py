@@ -5,24 +5,19 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from steelyard.cli import audit
+from steelyard.cli.commands import audit
+from tests.unit.cli.screen import printed
 
 
 @pytest.mark.parametrize("name", ["srinadhuni2018", "richardson2017"])
 def test_audit(name: str) -> None:
-    out = io.StringIO()
-    screen = Console(file=out, width=100, color_system=None)
-    code = audit.audit(
-        name, digits=None, count=None, quartiles="any", whole_numbers=False, as_json=False, console=screen
-    )
-    text = "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + f"\nexit {code}\n"
+    found = printed(lambda: audit.audit(name), width=100)
+    text = "\n".join(line.rstrip() for line in found.out.splitlines()) + f"\nexit {found.code}\n"
     kept = Path(__file__).parent / f"{name}.txt"
     if os.environ.get("STEELYARD_REWRITE_GOLDEN"):
         kept.write_text(text, encoding="utf-8")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.dropin.stress.meter import Span
+from steelyard.dropin.stress.run.interval_stats import Span
 from steelyard.dropin.ycsb.measures import Measure
 from steelyard.model import histogram
 from steelyard.model.histogram import Bucket

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.dropin.stress.meter import Counting, span_of
-from steelyard.dropin.ycsb.display import Display
+from steelyard.dropin.stress.run.interval_stats import Counting, span_of
+from steelyard.dropin.ycsb.export_options import Display
 from steelyard.dropin.ycsb.measures import measures
 from steelyard.judging.responses import responses
 from steelyard.model.outcome import Outcome, is_error

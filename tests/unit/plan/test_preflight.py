@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from steelyard.cli.check import check
-from steelyard.cli.run import run
+from steelyard.cli.commands.check import check
+from steelyard.cli.commands.run import run
 from steelyard.model.errors import StudyError
 from steelyard.plan import Machine, preflight
 from steelyard.store import StoreWriter

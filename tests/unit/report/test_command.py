@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from steelyard.cli.report import report
+from steelyard.cli.commands.report import report
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.sample import Sample
 from steelyard.reading.report_input import report_input
 from steelyard.store.read import Store
 from steelyard.store.write import StoreWriter
+from tests.unit.cli.screen import printed
 from tests.unit.report import synthetic
 
 
@@ -39,23 +38,19 @@ def store(tmp_path: Path) -> Path:
 
 
 def test_it_writes_the_page_beside_the_data(store: Path) -> None:
-    told = io.StringIO()
-    code = report(store, output=None, tables=None, figures=None, as_json=False, console=Console(file=told, width=300))
-    assert code == 0
-    assert str(store / "report.html") in told.getvalue()
+    found = printed(lambda: report(store))
+    assert (found.code, found.out) == (0, "")
+    assert str(store / "report.html") in found.err
     assert "workload A, 3 nodes" in (store / "report.html").read_text(encoding="utf-8")
 
 
-def test_json_goes_to_stdout_and_no_page_is_written(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report(store, output=None, tables=None, figures=None, as_json=True, console=Console(stderr=True))
-    assert len(json.loads(capsys.readouterr().out)["trials"]["rows"]) == 8
+def test_json_goes_to_stdout_and_no_page_is_written(store: Path) -> None:
+    assert len(json.loads(printed(lambda: report(store, as_json=True)).out)["trials"]["rows"]) == 8
     assert not (store / "report.html").exists()
 
 
-def test_methods_go_to_stdout_and_no_page_is_written(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    console = Console(stderr=True)
-    report(store, output=None, tables=None, figures=None, as_json=False, methods=True, console=console)
-    text = capsys.readouterr().out
+def test_methods_go_to_stdout_and_no_page_is_written(store: Path) -> None:
+    text = printed(lambda: report(store, methods=True)).out
     assert text.startswith("The system under test was cassandra 5.0.5")
     assert "AMD EPYC 7B13" in text
     assert not (store / "report.html").exists()
@@ -63,7 +58,7 @@ def test_methods_go_to_stdout_and_no_page_is_written(store: Path, capsys: pytest
 
 def test_two_things_on_stdout_are_refused(store: Path) -> None:
     with pytest.raises(StudyError, match="both write to stdout"):
-        report(store, output=None, tables=None, figures=None, as_json=True, methods=True, console=Console(stderr=True))
+        report(store, as_json=True, methods=True)
     assert not (store / "report.html").exists()
 
 

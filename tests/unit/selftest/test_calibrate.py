@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from steelyard.cli.calibrate import as_data, doubts, draw
+from steelyard.cli.commands.calibrate import as_data, doubts, draw
 from steelyard.lab.plugin_factory import Parts
 from steelyard.model.calibration import Calibration, Slip
 from steelyard.model.errors import EngineError, SteelyardError

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from steelyard.cli.selftest import draw, verdict
+from steelyard.cli.commands.selftest import draw, verdict
 from steelyard.model.errors import StudyError
 from steelyard.selftest.stall import Asked, Proof, truth_s
 

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from steelyard import study as studies
-from steelyard.cli.check import check
-from steelyard.cli.report import report
+from steelyard.cli.commands.check import check
+from steelyard.cli.commands.report import report
 from steelyard.lab.conductor import Conductor
 from steelyard.lab.progress import Event, TimeLeft, Trouble
 from steelyard.model.errors import EngineError, StudyError
@@ -23,6 +22,7 @@ from steelyard.plan import expand
 from steelyard.store import Store, StoreWriter
 from steelyard.system.cassandra import _config, _facts
 from steelyard.system.cassandra._settings import Settings
+from tests.unit.cli.screen import printed
 from tests.unit.lab.fakes import FakeParts, FakeSystem, Script, without_waiting
 
 SECRET = 'correct-"horse'
@@ -110,8 +110,7 @@ def test_a_planted_secret_is_in_no_byte_of_store_and_report(tmp_path: Path, monk
         foresight = lambda todo, records: TimeLeft(0, 0, 0)  # noqa: E731
         asyncio.run(Conductor(study, plan, writer, parts, listener, foresight).run())
     folder = tmp_path / "store" / "guarded"
-    console = Console(file=(tmp_path / "out.txt").open("w"))
-    report(folder, output=None, tables=tmp_path / "tables", figures=None, as_json=False, console=console)
+    report(folder, tables=tmp_path / "tables")
     files = [path for place in (folder, tmp_path / "tables") for path in place.rglob("*") if path.is_file()]
     assert any(path.suffix == ".html" for path in files)
     assert any(path.name == "system.log" for path in files)
@@ -134,20 +133,17 @@ def test_a_planted_secret_is_in_no_byte_of_store_and_report(tmp_path: Path, monk
         ("password = 'hunter22'", "password"),
     ],
 )
-def test_a_literal_is_refused_and_not_repeated(
-    line: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_literal_is_refused_and_not_repeated(line: str, key: str, tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     path.write_text(
         "[study]\nname='x'\nquestion='?'\n[workload]\nname='ycsb-c'\n[load]\noperations=10\n"
         f"[system]\nname='cassandra'\n{line}\n"
     )
-    code = check(path, store=None, scale=1.0, as_json=False, console=Console(file=(tmp_path / "o").open("w")))
-    said = capsys.readouterr().err
-    assert code == 2
-    assert key in said
-    assert "env:NAME" in said
-    assert "hunter22" not in said + (tmp_path / "o").read_text()
+    found = printed(lambda: check(path, store=tmp_path / "store"))
+    assert found.code == 2
+    assert key in found.err
+    assert "env:NAME" in found.err
+    assert "hunter22" not in found.err + found.out
 
 
 def test_a_literal_level_of_a_factor_is_refused(tmp_path: Path) -> None:
@@ -161,16 +157,15 @@ def test_a_literal_level_of_a_factor_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_reference_that_leads_nowhere_is_told_before_anything_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("STORE_PW", raising=False)
     path = tmp_path / "study.toml"
     path.write_text(written(tmp_path))
-    code = check(path, store=tmp_path, scale=1.0, as_json=False, console=Console(file=(tmp_path / "o").open("w")))
-    said = capsys.readouterr().err
-    assert code == 2
-    assert "STORE_PW is not set" in said
-    assert "lies in the store" in said, "the file of the secret lies in what was named as the store"
+    found = printed(lambda: check(path, store=tmp_path))
+    assert found.code == 2
+    assert "STORE_PW is not set" in found.err
+    assert "lies in the store" in found.err, "the file of the secret lies in what was named as the store"
 
 
 def test_a_secret_is_looked_up_when_the_node_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,14 @@ def test_a_draft_does_not_exist_for_readers_and_is_removed_by_the_next_writer(tm
         assert Store(second.folder).events()[-1]["event"] == "draft-removed"
 
 
+def test_the_next_writer_removes_texts_that_a_kill_left_half_written(tmp_path: Path) -> None:
+    folder = tmp_path / "fake"
+    folder.mkdir()
+    (folder / ".study.json.4711.tmp").write_text("{")
+    with StoreWriter(tmp_path, "fake"):
+        assert not list(folder.glob(".*.tmp"))
+
+
 def test_one_writer_at_a_time(writer: StoreWriter, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="another process"):
         StoreWriter(tmp_path, "fake")

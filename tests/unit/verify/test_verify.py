@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import shutil
@@ -11,10 +10,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from rich.console import Console
 
-from steelyard.cli.report import report
-from steelyard.cli.verify import EXIT_DIFFERENCE, EXIT_SOUND, verify
+from steelyard.cli.commands.report import report
+from steelyard.cli.commands.verify import EXIT_DIFFERENCE, EXIT_SOUND, verify
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.judging.stopping import decide
 from steelyard.judging.stopping_rule import rule_of
@@ -27,14 +25,14 @@ from steelyard.store.write import StoreWriter, sha256_of
 from steelyard.verify.checklist import Book, Finding
 from steelyard.verify.stopping import stopping
 from steelyard.verify.store import verification
+from tests.unit.cli.screen import printed
 from tests.unit.verify import made
 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = made.store(tmp_path_factory.mktemp("sound"))
-    with Console(file=io.StringIO()) as console:
-        report(folder, output=None, tables=None, figures=None, as_json=False, console=console)
+    report(folder)
     return folder
 
 
@@ -64,8 +62,8 @@ def kinds(found: list[Finding]) -> set[str]:
 
 
 def test_a_sound_store_has_no_finding(store: Path) -> None:
-    told = io.StringIO()
-    assert verify(store, reports=(), as_json=False, console=Console(file=told, width=200)) == EXIT_SOUND
+    told = printed(lambda: verify(store))
+    assert told.code == EXIT_SOUND
     found = verification(Store(store))
     assert found.findings == ()
     assert found.trials == 6
@@ -73,7 +71,7 @@ def test_a_sound_store_has_no_finding(store: Path) -> None:
     assert found.made["checksum"] == 6 * 3
     assert found.made["record"] == 6
     assert found.made["report"] > 100
-    assert "nothing differs" in told.getvalue()
+    assert "nothing differs" in told.out
 
 
 def test_a_flipped_byte_in_parquet(store: Path) -> None:
@@ -230,17 +228,17 @@ def test_edited_words_of_a_page(store: Path) -> None:
 
 
 def test_report_json_is_checked_too(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report(store, output=None, tables=None, figures=None, as_json=True, console=Console(stderr=True))
+    report(store, as_json=True)
     path = tmp_path / "numbers.json"
     path.write_text(capsys.readouterr().out)
-    assert verify(store, reports=(path,), as_json=True, console=Console()) == EXIT_SOUND
+    assert verify(store, reports=[path], as_json=True) == EXIT_SOUND
     assert json.loads(capsys.readouterr().out)["sound"] is True
     told = json.loads(path.read_text())
     table = told["trials"]
     place = next(at for at, value in enumerate(table["rows"][0]) if isinstance(value, float))
     table["rows"][0][place] += 1
     path.write_text(json.dumps(told))
-    assert verify(store, reports=(path,), as_json=True, console=Console()) == EXIT_DIFFERENCE
+    assert verify(store, reports=[path], as_json=True) == EXIT_DIFFERENCE
     (one,) = json.loads(capsys.readouterr().out)["findings"]
     assert one["what"].startswith("table trials, row 1")
 
@@ -248,8 +246,7 @@ def test_report_json_is_checked_too(store: Path, tmp_path: Path, capsys: pytest.
 def test_a_page_of_before_the_last_trial_is_a_remark(store: Path) -> None:
     hidden = store.parent / "hidden"
     shutil.move(first(store), hidden)
-    with Console(file=io.StringIO()) as console:
-        report(store, output=None, tables=None, figures=None, as_json=False, console=console)
+    report(store)
     shutil.move(hidden, store / "trials" / json.loads((hidden / "trial.json").read_text())["id"])
     found = verification(Store(store))
     assert found.sound
@@ -258,7 +255,7 @@ def test_a_page_of_before_the_last_trial_is_a_remark(store: Path) -> None:
 
 def test_a_report_that_is_not_there_is_refused(store: Path) -> None:
     with pytest.raises(StoreError, match="no such report"):
-        verify(store, reports=(store / "nothing.html",), as_json=False, console=Console())
+        verify(store, reports=[store / "nothing.html"])
 
 
 UNTIL = made.STUDY.replace("starts = 3", "starts = 8").replace(

@@ -15,6 +15,7 @@ from steelyard.analysis.compare import signed
 from steelyard.analysis.results import LABELS, label
 from steelyard.analysis.sides import Contrast, Side
 from steelyard.analysis.words import quantity
+from steelyard.cli.terminal.output import say
 from steelyard.cli.terminal.wide_table import MOST_COLUMNS, forest_line, forest_span, uncut
 
 STYLES: Final = {"faster": "green", "slower": "red", "equivalent": "cyan", "undecided": "yellow"}
@@ -29,15 +30,15 @@ Cell = Callable[[Contrast], Text | str]
 def draw(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
     """The table, a sentence a comparison, and what holds for all of them."""
     first = done[0]
-    console.print(Text(f"{LABELS[first.response]}: {a.name} -> {b.name}", style="bold"), soft_wrap=True)
+    say(console, Text(f"{LABELS[first.response]}: {a.name} -> {b.name}", style="bold"))
     _grid(a, b, done, console)
     console.print()
     for one in done:
-        console.print(Text(one.sentence), soft_wrap=True)
-    console.print(Text(_told(done), style="dim"), soft_wrap=True)
+        say(console, Text(one.sentence))
+    say(console, Text(_told(done), style="dim"))
     corrected = _p_values(done)
     if corrected:
-        console.print(Text(corrected, style="dim"), soft_wrap=True)
+        say(console, Text(corrected, style="dim"))
 
 
 def _grid(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
@@ -69,10 +70,10 @@ def _stacked(done: Sequence[Contrast], grid: Table, console: Console) -> None:
     heading, *lines = (
         Text.assemble(*((part.text, part.style or "") for part in line)) for line in console.render_lines(grid, options)
     )
-    console.print(heading, soft_wrap=True)
+    say(console, heading)
     for line, one in zip(lines, done, strict=True):
-        console.print(line, soft_wrap=True)
-        console.print(Text("   ").append_text(_verdict(one)), soft_wrap=True)
+        say(console, line)
+        say(console, Text("   ").append_text(_verdict(one)))
 
 
 def _table(done: Sequence[Contrast], columns: Sequence[tuple[str, bool, Cell]]) -> Table:

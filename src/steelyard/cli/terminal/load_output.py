@@ -12,7 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from steelyard.analysis import percentiles
-from steelyard.dropin.driving import LoadResult, PhaseOutcome
+from steelyard.cli.terminal.output import say
+from steelyard.dropin.agent_run import LoadResult, PhaseOutcome
 from steelyard.model.estimate import Estimate
 from steelyard.model.outcome import Outcome, is_error
 from steelyard.wire.record import Connected, Interval
@@ -55,11 +56,11 @@ class Lines:
         course.add(interval.tables.histogram("response").buckets)
         if interval.phase != self.phase:
             self.phase, self.begun_s, self.lines = interval.phase, interval.t_s, 0
-            self.console.print(f"\n{interval.phase}", style="bold", highlight=False, markup=False)
+            say(self.console, f"\n{interval.phase}", style="bold")
         if self.lines % LINES_PER_HEADER == 0:
-            self.console.print(HEADER, style="dim", highlight=False, markup=False, soft_wrap=True)
+            say(self.console, HEADER, style="dim")
         self.lines += 1
-        self.console.print(line(interval, self.begun_s), highlight=False, markup=False, soft_wrap=True)
+        say(self.console, line(interval, self.begun_s))
 
 
 def _many(count: int, what: str) -> str:
@@ -111,9 +112,9 @@ def told(outcome: LoadResult, console: Console, courses: Courses | None = None) 
         console.print()
         console.print(_table(name, phase))
         for sentence in (*sentences(phase), *percentile_sentences(phase, (courses or {}).get(name))):
-            console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+            say(console, sentence)
     if outcome.interrupted:
-        console.print("It was ended early.", style="yellow", highlight=False)
+        say(console, "It was ended early.", style="yellow")
 
 
 def _table(name: str, phase: PhaseOutcome) -> Table:
@@ -286,7 +287,7 @@ def _number(histogram: Histogram, q: float) -> float | None:
 def explained(name: str, told_: Explanation, console: Console) -> None:
     """What a workload does, before it does it."""
     console.print(explanation_table(name, told_), soft_wrap=True)
-    console.print(explanation_sentence(told_), highlight=False, markup=False, soft_wrap=True)
+    say(console, explanation_sentence(told_))
 
 
 def explanation_sentence(told_: Explanation) -> str:
@@ -329,20 +330,20 @@ def operations(found: Sequence[Mapping[str, Any]], order: Mapping[str, Any], con
     texts = {one["name"]: str(one["cql"]) for one in order["workload"].get("statements", ())}
     for one in found:
         key = one.get("key", one["key_number"])
-        console.print(f"{one['index']}  {one['kind']}  key {key}", style="bold", highlight=False, markup=False)
+        say(console, f"{one['index']}  {one['kind']}  key {key}", style="bold")
         for step in one.get("steps", ()):
             sent = step["statements"]
             indent = "    "
             if step.get("batch"):
-                console.print(f"    {step['batch']} batch of {len(sent)}", highlight=False, markup=False)
+                say(console, f"    {step['batch']} batch of {len(sent)}")
                 indent = "        "
             for execution in sent[:BATCH_SHOWN]:
                 text = filled_in(texts[execution["name"]], execution.get("values", ()))
-                console.print(f"{indent}{text}", highlight=False, markup=False, soft_wrap=True)
+                say(console, f"{indent}{text}")
             if len(sent) > BATCH_SHOWN:
-                console.print(f"{indent}and {len(sent) - BATCH_SHOWN} more", highlight=False, markup=False)
+                say(console, f"{indent}and {len(sent) - BATCH_SHOWN} more")
         for name, value in (one.get("values") or {}).items():
-            console.print(f"    {name}: {shown(value)}", highlight=False, markup=False, soft_wrap=True)
+            say(console, f"    {name}: {shown(value)}")
 
 
 def filled_in(cql: str, values: Sequence[Any]) -> str:

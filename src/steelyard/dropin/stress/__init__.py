@@ -6,6 +6,6 @@ cassandra-stress prints.
 What a command line means follows cassandra-stress 3.11.4; the words of messages and help are our own.
 """
 
-from steelyard.dropin.stress.refusal import Refused
+from steelyard.dropin.stress.parse.refusal import Refused
 
 __all__ = ["Refused"]

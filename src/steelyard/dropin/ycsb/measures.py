@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from steelyard.dropin.ycsb import java
-from steelyard.dropin.ycsb.display import Display
+from steelyard.dropin.ycsb.export_options import Display
 from steelyard.model import histogram
 from steelyard.model.histogram import Bucket
 from steelyard.model.outcome import Outcome, is_error

@@ -14,8 +14,8 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from steelyard import engine_order
-from steelyard.dropin import driving
-from steelyard.dropin.ycsb import known
+from steelyard.dropin import agent_run
+from steelyard.dropin.ycsb import property_support
 from steelyard.dropin.ycsb.command import Command
 from steelyard.dropin.ycsb.values import MOST, Values, wrong
 from steelyard.model.data_model import Schema
@@ -122,7 +122,7 @@ def compile_command(command: Command, seed: int) -> Compiled:
         order=order,
         target=target,
         threads=threads,
-        workers=values.integer("steelyard.workers", driving.workers_for(threads, rate), 1, 1024),
+        workers=values.integer("steelyard.workers", agent_run.workers_for(threads, rate), 1, 1024),
         operations=operations,
         crowded=asked > threads,
         keeps_going=values.boolean("core_workload_insertion_keep_going_on_error", False),
@@ -131,10 +131,10 @@ def compile_command(command: Command, seed: int) -> Compiled:
 
 def _same_classes(values: Values) -> None:
     if "workload" not in values:
-        allowed = known.WORKLOADS[:1]
+        allowed = property_support.WORKLOADS[:1]
         raise StudyError("Missing property: workload", f"allowed: {allowed[0]}", key="workload", allowed=allowed)
-    values.choice("workload", "", known.WORKLOADS)
-    values.choice("db", known.DATABASES[0], known.DATABASES)
+    values.choice("workload", "", property_support.WORKLOADS)
+    values.choice("db", property_support.DATABASES[0], property_support.DATABASES)
 
 
 def _target(values: Values) -> Target:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from scipy import optimize
 
-from steelyard.reference.interval import EVERYTHING, Interval, hull
+from steelyard.reference.rounding import EVERYTHING, Interval, hull
 
 Quartiles = Literal["linear", "any"]
 """`linear`: interpolated between order statistics (type 7 of Hyndman and Fan 1996), as pandas and R do by default.

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from steelyard.model.value import Value
-from steelyard.reference.interval import Interval
 from steelyard.reference.printed import Printed
+from steelyard.reference.rounding import Interval
 
 Weight = Literal["contradiction", "remark"]
 

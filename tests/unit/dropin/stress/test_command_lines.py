@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
-from steelyard.dropin.stress import Refused, compiled, helping, reading, show, words
-from steelyard.dropin.stress.compiled import Ending
-from steelyard.dropin.stress.settings import Settings
+from steelyard.dropin.stress import Refused
+from steelyard.dropin.stress.parse import parse_settings, tokens
+from steelyard.dropin.stress.parse.settings import Settings
+from steelyard.dropin.stress.plan import orders
+from steelyard.dropin.stress.plan.orders import Ending
+from steelyard.dropin.stress.print import help, settings_block
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures" / "cassandra-stress"
 STUDIES = (
@@ -29,14 +32,14 @@ STUDIES = (
 
 def read(text: str, *, shell: bool = False) -> Settings:
     line = text.replace("IP", "127.0.0.1")
-    return reading.read(shlex.split(line.rstrip(";")) if shell else line.split())
+    return parse_settings.read(shlex.split(line.rstrip(";")) if shell else line.split())
 
 
 def ordered(text: str) -> dict[str, Any]:
     settings = read(text)
-    plan = compiled.predefined(settings)
+    plan = orders.predefined(settings)
     threads = settings.rate.threads or settings.rate.least
-    return compiled.order(settings, plan, ["127.0.0.1:9042"], threads, compiled.ending(settings), 7)
+    return orders.order(settings, plan, ["127.0.0.1:9042"], threads, orders.ending(settings), 7)
 
 
 @pytest.mark.parametrize("line", STUDIES)
@@ -82,7 +85,7 @@ def test_what_the_lines_of_the_studies_ask_for() -> None:
 )
 def test_the_block_of_settings_is_that_of_cassandra_stress(name: str, line: str) -> None:
     real = (FIXTURES / f"settings-{name}.txt").read_text().splitlines()
-    ours = show.block(reading.read(line.split()))
+    ours = settings_block.block(parse_settings.read(line.split()))
     # What it says of Java key stores has no counterpart.
     assert [one for one in ours if "ssl-protocol" not in one] == [one for one in real if "ssl-protocol" not in one]
     assert sum("ssl-protocol" in one for one in ours) == 1
@@ -216,17 +219,17 @@ def test_connections(tmp_path: Path) -> None:
         f"-mode native cql3 user=u password=p compression=lz4 protocolVersion=3 "
         f"-transport truststore={pem} keystore={pem}"
     )
-    settings = reading.read(line.split())
+    settings = parse_settings.read(line.split())
     assert settings.connection.nodes == ("10.0.0.1", "10.0.0.2")
     assert (settings.connection.user, settings.connection.password, settings.connection.port) == ("u", "p", 9043)
     assert any("protocolVersion=3" in note for note in settings.notes)
-    order = compiled.order(settings, compiled.predefined(settings), ["10.0.0.1:9043"], 1, Ending(1), 7)
+    order = orders.order(settings, orders.predefined(settings), ["10.0.0.1:9043"], 1, Ending(1), 7)
     assert order["compression"] == "lz4"
     assert order["discover"] is False
     assert order["serial_consistency"] == "LOCAL_SERIAL"
     assert order["tls"] == {"ca": str(pem), "certificate": str(pem), "key": str(pem), "verify": "chain"}
     assert "p" not in json.dumps(order).split('"')
-    block = "\n".join(show.block(settings))
+    block = "\n".join(settings_block.block(settings))
     assert "Password: *suppressed*" in block
 
 
@@ -289,7 +292,7 @@ REFUSALS = [
 @pytest.mark.parametrize(("line", "option", "allowed"), REFUSALS, ids=[line for line, _, _ in REFUSALS])
 def test_what_we_do_not_have_is_refused_by_name(line: str, option: str, allowed: str) -> None:
     with pytest.raises(Refused) as refused:
-        reading.read(line.replace("IP", "127.0.0.1").split())
+        parse_settings.read(line.replace("IP", "127.0.0.1").split())
     assert refused.value.option == option
     assert allowed in refused.value.allowed
     assert refused.value.message.startswith(option)
@@ -300,7 +303,7 @@ def test_what_we_do_not_have_is_refused_by_name(line: str, option: str, allowed:
 )
 def test_no_refusal_shows_a_password(words: str) -> None:
     with pytest.raises(Refused) as refused:
-        reading.read(f"write n=1 -mode {words}".split())
+        parse_settings.read(f"write n=1 -mode {words}".split())
     assert "hidden" not in refused.value.message + refused.value.hint + refused.value.read
 
 
@@ -321,25 +324,25 @@ def test_a_key_store_of_java_is_refused_with_how_to_convert_it(tmp_path: Path, b
     path = tmp_path / "store"
     path.write_bytes(begins)
     with pytest.raises(Refused, match=store) as refused:
-        reading.read(f"read n=1 -transport truststore={path}".split())
+        parse_settings.read(f"read n=1 -transport truststore={path}".split())
     assert "keytool" in refused.value.hint
     assert "openssl" in refused.value.hint
 
 
 def test_words_are_tidied_as_a_shell_would() -> None:
-    assert words.tidy([r"mixed", r"ratio\(", "write = 1,", "read=2", ")", "-node", "a;"]) == (
+    assert tokens.tidy([r"mixed", r"ratio\(", "write = 1,", "read=2", ")", "-node", "a;"]) == (
         "mixed",
         "ratio(write=1,read=2)",
         "-node",
         "a",
     )
     # A backslash that escapes nothing belongs to its value.
-    assert words.tidy([r"password=a\b"]) == (r"password=a\b",)
-    assert words.tidy(["'ratio(write=1)'", 'keyspace="K"']) == ("ratio(write=1)", "keyspace=K")
+    assert tokens.tidy([r"password=a\b"]) == (r"password=a\b",)
+    assert tokens.tidy(["'ratio(write=1)'", 'keyspace="K"']) == ("ratio(write=1)", "keyspace=K")
 
 
 def test_help_names_every_command_and_option() -> None:
-    text = "\n".join(helping.about([]))
+    text = "\n".join(help.about([]))
     for name in (
         "read",
         "write",
@@ -355,19 +358,19 @@ def test_help_names_every_command_and_option() -> None:
         assert f"\n{name:<20} : " in text
     for name in ("-pop", "-insert", "-col", "-rate", "-mode", "-errors", "-schema", "-node", "-log", "-transport"):
         assert f"\n{name}" in text
-        assert any("Usage: " + name in line for line in helping.about([name]))
-    rate = "\n".join(helping.about(["-rate"]))
+        assert any("Usage: " + name in line for line in help.about([name]))
+    rate = "\n".join(help.about(["-rate"]))
     assert "Usage: -rate threads=? [throttle=?] [fixed=?]" in rate
     assert "Usage: -rate [threads>=?] [threads<=?] [auto]" in rate
     with pytest.raises(Refused):
-        helping.about(["nothing"])
+        help.about(["nothing"])
     with pytest.raises(Refused, match="legacy"):
-        helping.special(["legacy", "-o", "INSERT"])
-    assert helping.special(["read", "n=1"]) is None
+        help.special(["legacy", "-o", "INSERT"])
+    assert help.special(["read", "n=1"]) is None
 
 
 def test_print_shows_a_distribution_as_cassandra_stress_does() -> None:
-    lines = helping.special(["print", "dist=GAUSSIAN(1..100)"])
+    lines = help.special(["print", "dist=GAUSSIAN(1..100)"])
     assert lines is not None
     assert lines[0] == "% of samples    Range       % of total"
     assert lines[1] == "10.0            29                  29.0"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.dropin.driving import LoadResult, PhaseOutcome
-from steelyard.dropin.stress.action import Tools
+from steelyard.dropin.agent_run import LoadResult, PhaseOutcome
+from steelyard.dropin.stress.run.execution import Tools
 from steelyard.wire.record import Connected
 from tests.unit.wire import made
 

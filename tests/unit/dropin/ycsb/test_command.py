@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.dropin.ycsb import command, known
+from steelyard.dropin.ycsb import command, property_support
 from steelyard.dropin.ycsb.command import parse
 from steelyard.model.errors import StudyError
 
@@ -79,7 +79,7 @@ def test_help_names_every_option() -> None:
 
 
 def test_properties_that_mean_nothing_are_each_said() -> None:
-    said = known.check(
+    said = property_support.check(
         {"cassandra.maxconnections": "8", "recordcount": "1", "debug": "true", "cassandra.tracing": "false"}
     )
     assert [line.split(" means")[0] for line in said] == ["cassandra.maxconnections=8", "debug=true"]
@@ -100,12 +100,12 @@ def test_properties_that_mean_nothing_are_each_said() -> None:
 )
 def test_refused_properties(name: str, value: str, told: str, hint: str) -> None:
     with pytest.raises(StudyError) as caught:
-        known.check({name: value})
+        property_support.check({name: value})
     assert told in caught.value.message
     assert hint in caught.value.hint
     assert caught.value.key == name
 
 
 def test_no_property_means_two_things() -> None:
-    groups = [known.USED, known.NOTHING, known.ONLY_OFF, known.REFUSED]
+    groups = [property_support.USED, property_support.NOTHING, property_support.ONLY_OFF, property_support.REFUSED]
     assert sum(len(group) for group in groups) == len({name for group in groups for name in group})

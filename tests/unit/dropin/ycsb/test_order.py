@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from steelyard.dropin.ycsb import known, properties
+from steelyard.dropin.ycsb import properties, property_support
 from steelyard.dropin.ycsb.command import Command
-from steelyard.dropin.ycsb.display import display
+from steelyard.dropin.ycsb.export_options import display
 from steelyard.dropin.ycsb.order import Compiled, compile_command
 from steelyard.model.errors import StudyError
 from tests.e2e.laboratory import ROOT
@@ -159,7 +159,7 @@ def test_what_counts_as_used_is_read() -> None:
     compile_command(Command("run", recording, ()), 7)
     display(recording)
     # The last is read from the words, to see whether they agree.
-    assert recording.read >= known.USED - {"dotransactions"}
+    assert recording.read >= property_support.USED - {"dotransactions"}
 
 
 def test_more_threads_than_operations() -> None:

@@ -1,0 +1,1 @@
+"""One file a command: its signature, what it calls, what it prints."""

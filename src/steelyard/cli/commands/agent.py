@@ -1,0 +1,16 @@
+"""`steelyard agent ...`: the agent by itself, in this process's place."""
+
+from __future__ import annotations
+
+import os
+from typing import NoReturn
+
+import typer
+
+from steelyard.node.agent import find
+
+
+def agent(context: typer.Context) -> NoReturn:
+    """Become the agent; there is no return. Raises EngineError where there is none."""
+    program = str(find())
+    os.execv(program, [program, *context.args])

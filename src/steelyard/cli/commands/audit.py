@@ -1,0 +1,124 @@
+"""`steelyard audit FILE|NAME`: what a table's own numbers contradict, and how much was looked at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from steelyard.cli.signature import Json
+from steelyard.cli.terminal.output import data_console, say
+from steelyard.model.errors import StudyError
+from steelyard.reference.audit import csv_input, shipped_tables
+from steelyard.reference.audit.finding import KINDS, Audit, Finding, figure
+from steelyard.reference.audit.single_cell import Conventions
+from steelyard.reference.printed import AS_PRINTED, Rounding
+from steelyard.reference.tables import UnknownReference
+
+EXIT_NOTHING, EXIT_CONTRADICTION = 0, 1
+
+
+def audit(
+    name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A CSV file, a shipped table, a study, or all.")],
+    digits: Annotated[
+        int | None, typer.Option("--digits", min=1, max=15, help="Significant digits, trailing zeros dropped.")
+    ] = None,
+    count: Annotated[int | None, typer.Option("--count", min=1, help="Values a cell should have by design.")] = None,
+    quartiles: Annotated[str, typer.Option("--quartiles", help="any definition, or linear (pandas, R).")] = "any",
+    whole_numbers: Annotated[bool, typer.Option("--whole-numbers", help="The values summarised are whole.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Audit a file if there is one of this name, else a shipped table or study. Data go to standard output.
+
+    Returns 0, or 1 if there is a contradiction (remarks do not count). Raises StudyError (TableError) for a file that
+    is no table, a name that is neither, or options of files with a shipped table.
+    """
+    if Path(name).is_file():
+        if quartiles not in ("any", "linear"):
+            raise StudyError(f"--quartiles {quartiles}", "any, or linear", key="--quartiles", allowed=("any", "linear"))
+        how = Conventions(
+            quartiles="linear" if quartiles == "linear" else "any", whole_numbers=whole_numbers, design_count=count
+        )
+        rounding = AS_PRINTED if digits is None else Rounding(kind="significant", digits=digits)
+        found = csv_input.audit(Path(name), how, rounding)
+    else:
+        found = _shipped(name, asked=digits is not None or count is not None or whole_numbers or quartiles != "any")
+    if as_json:
+        print(json.dumps(found.model_dump(mode="json"), indent=1, ensure_ascii=False))
+    else:
+        draw(found, data_console())
+    return EXIT_CONTRADICTION if any(one.weight == "contradiction" for one in found.findings) else EXIT_NOTHING
+
+
+def _shipped(name: str, asked: bool) -> Audit:
+    try:
+        found = shipped_tables.audit(name)
+    except UnknownReference as error:
+        raise UnknownReference(f"{name!r} is no file, no shipped table and no study", error.hint, read=name) from error
+    if asked:
+        raise StudyError(
+            "--digits, --count, --quartiles and --whole-numbers are for files",
+            "a shipped table has its rounding and its design with it",
+        )
+    return found
+
+
+def draw(found: Audit, console: Console) -> None:
+    """Every finding as a paragraph; then the checks by kind."""
+    for one in found.findings:
+        say(console, _head(one))
+        console.print(Padding(Text(_numbers(one)), (0, 0, 0, 2)))
+        console.print(Padding(Text(one.because, style="dim"), (0, 0, 1, 2)))
+    wrong = sum(one.weight == "contradiction" for one in found.findings)
+    remarks = len(found.findings) - wrong
+    made = sum(found.made.values())
+    say(
+        console,
+        Text(
+            f"{found.name}: {_counted(wrong, 'contradiction')} and {_counted(remarks, 'remark')} in "
+            f"{_counted(made, 'check')}; what rounding explains is left out",
+            style="bold",
+        ),
+    )
+    grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    grid.add_column("kind", no_wrap=True)
+    grid.add_column("checks", justify="right", no_wrap=True)
+    grid.add_column("found", justify="right", no_wrap=True)
+    grid.add_column("what holds where nothing is found")
+    for kind, checks in found.made.items():
+        hits = sum(one.kind == kind for one in found.findings)
+        grid.add_row(kind, f"{checks:,}", str(hits or "-"), KINDS[kind])
+    if found.made:
+        console.print(grid)
+    if found.columns:
+        taken = ", ".join(name if name == column else f"{column} as {name}" for column, name in found.columns.items())
+        say(console, Text(f"read: {taken}", style="dim"))
+    for why, times in found.left_out.items():
+        say(console, Text(f"not checked ({times:,}): {why}", style="dim"))
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def _head(one: Finding) -> Text:
+    cell = ", ".join(f"{name} {text}" for name, text in one.cell.items() if text)
+    style = "bold red" if one.weight == "contradiction" else "bold yellow"
+    return Text.assemble((f"{one.weight}, {one.kind}  ", style), f"{one.table}, line {one.line}: {cell}")
+
+
+def _numbers(one: Finding) -> str:
+    off = "" if one.off_by is None else f"; off by {figure(abs(one.off_by))}{_share(one)}"
+    return f"{one.column} {one.printed}; should be {one.should_be}{off}"
+
+
+def _share(one: Finding) -> str:
+    """How far off in percent of the nearest value that could be."""
+    end = one.high if one.off_by is not None and one.off_by > 0 else one.low
+    return f" ({abs(one.off_by) / abs(end):.0%})" if end and one.off_by else ""

@@ -1,0 +1,147 @@
+"""`steelyard calibrate`: what this machine's load engine can do at most, kept for the verdicts of every later trial."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from steelyard.cli.signature import Json
+from steelyard.cli.terminal.output import data_console, message_console, say
+from steelyard.model.calibration import Calibration, Ceiling, Slip
+from steelyard.model.study import Limits
+from steelyard.node import calibration as kept
+from steelyard.node.folders import state_folder
+from steelyard.node.signals import interruptible
+from steelyard.selftest import calibrate as engine
+from steelyard.selftest.calibrate import Step
+
+EXIT_DONE = 0
+FULL_FRACTION = 0.9
+"""Below this share of its thread the generator was not the slower one, and its ceiling is extrapolated."""
+QUIET_FRACTION = 0.1
+"""More foreign CPU or steal than this share of all cores makes the figures worth little."""
+SLIP_TARGET_MS = 0.2
+
+
+def calibrate(
+    seconds: Annotated[float, typer.Option("--seconds", min=5.0, max=3600.0, help="How long in all.")] = 20.0,
+    as_json: Json = False,
+) -> int:
+    """Measure, keep, print. Returns 0; raises EngineError if it cannot be measured."""
+    console = message_console()
+    found = asyncio.run(_measure(seconds, console))
+    where = kept.path_in(state_folder())
+    kept.write(where, found)
+    if as_json:
+        print(json.dumps(as_data(found), indent=1))
+    else:
+        draw(found, data_console())
+    say(console, f"kept in {where}", style="dim")
+    return EXIT_DONE
+
+
+async def _measure(seconds: float, console: Console) -> Calibration:
+    with interruptible(), _progress(console, seconds) as tell:
+        return await engine.calibrate(seconds, tell)
+
+
+@contextmanager
+def _progress(console: Console, seconds: float) -> Iterator[Any]:
+    """A line a step; at a terminal what is being measured is shown while it is."""
+    say(console, f"calibrating this machine's load engine, about {seconds:.0f} s")
+    status = console.status("starting the null server")
+
+    def tell(step: Step) -> None:
+        status.update(f"{step.name}, {step.seconds:.1f} s")
+        if step.found is None:
+            if not console.is_terminal:
+                say(console, f"  {step.name} ...")
+        elif isinstance(step.found, Ceiling):
+            say(console, f"  {step.name:<34}{step.found.measured_per_s:>11,.0f} op/s")
+        else:
+            say(console, f"  {step.name:<34}{step.found.pacing_ms_p50 * 1000:>11,.0f} us late")
+
+    with status:
+        yield tell
+
+
+def as_data(found: Calibration) -> dict[str, Any]:
+    """The calibration with its derived figures."""
+    data = found.model_dump(mode="json")
+    for row, ceiling in zip(data["ceilings"], found.ceilings, strict=True):
+        row["per_s"] = ceiling.per_s
+    return data
+
+
+def draw(found: Calibration, console: Console) -> None:
+    """The table, and what it means."""
+    limit = Limits().generator_ceiling_fraction
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in ("one worker, null server", "op/s", "busy", "ceiling", "CPU us", "marked from"):
+        table.add_column(column, justify="left" if column.startswith("one") else "right", no_wrap=True)
+    for one in found.ceilings:
+        table.add_row(*_row(one, limit))
+    console.print(table)
+    console.print(Text(_meaning(found, limit)))
+    for line in (*doubts(found), *_remarks(found)):
+        say(console, Text(f"! {line}", style="yellow"))
+
+
+def _row(one: Ceiling, limit: float) -> tuple[str, ...]:
+    return (
+        f"{one.kind}s, {one.in_flight} in flight",
+        f"{one.measured_per_s:,.0f}",
+        f"{one.busiest_thread_fraction:.0%}",
+        f"{one.per_s:,.0f}",
+        f"{one.cpu_us_per_operation:.2f}",
+        f"{limit * one.per_s:,.0f}",
+    )
+
+
+def _meaning(found: Calibration, limit: float) -> str:
+    slip: Slip = found.slip
+    when = datetime.fromtimestamp(found.made_s)
+    return (
+        f"timer slip at {slip.rate_per_s:,.0f} op/s, open loop: {slip.pacing_ms_p50 * 1000:,.0f} us at the median, "
+        f"{slip.pacing_ms_p99 * 1000:,.0f} us at p99 of {slip.operations:,} operations; "
+        f"memory {found.memory_bytes / 2**20:.1f} MB\n"
+        f"Rows of 1 KB; server and generator share this machine's cores; CPU is the generator's, an operation. "
+        f"ceiling = op/s / busy share of the worker's thread. A trial that reaches {limit:.0%} of it is marked "
+        f"generator-bound: from there on the generator adds more than its own cost to every operation.\n"
+        f"{found.machine.get('cpu_model', '')}, {found.machine.get('cores', '?')} cores, "
+        f"kernel {found.machine.get('kernel', '?')}, agent {found.agent}, {when:%Y-%m-%d %H:%M}"
+    )
+
+
+def doubts(found: Calibration) -> list[str]:
+    """What makes the figures worth less than they look."""
+    said = []
+    if not found.optimised:
+        said.append("the agent was built without optimisation: `make setup` builds the one to measure with")
+    if found.foreign_cpu_fraction > QUIET_FRACTION:
+        said.append(f"other programs took {found.foreign_cpu_fraction:.0%} of all cores: end them and calibrate again")
+    if found.steal_fraction > QUIET_FRACTION:
+        said.append(f"other guests took {found.steal_fraction:.0%} of all cores: calibrate at another hour")
+    return said
+
+
+def _remarks(found: Calibration) -> list[str]:
+    """What the figures mean where they are not what one would expect."""
+    said = []
+    if any(one.busiest_thread_fraction < FULL_FRACTION for one in found.ceilings):
+        said.append("where busy is below 100% the server or another program took turns: the ceiling is extrapolated")
+    if found.slip.pacing_ms_p99 > SLIP_TARGET_MS:
+        slip_us = found.slip.pacing_ms_p99 * 1000
+        said.append(
+            f"one operation in a hundred left {slip_us:,.0f} us late or later: so much is in every open loop's p99"
+        )
+    return said

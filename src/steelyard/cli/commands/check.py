@@ -1,0 +1,358 @@
+"""`steelyard check STUDY`: what a study would do, cost and show, and what is wrong with it. Starts nothing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from steelyard.cli.noise_floor import foreseen
+from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile
+from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
+from steelyard.cli.terminal.output import data_console, message_console, say
+from steelyard.judging.noise_floor import FoundFloor
+from steelyard.judging.stopping_rule import rule_of
+from steelyard.model.errors import StudyError
+from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.study import Level, Study
+from steelyard.plan import (
+    Machine,
+    PlanEstimate,
+    Resolution,
+    load_feasibility,
+    preflight,
+    resolution,
+    stopping_forecast,
+    warnings,
+)
+from steelyard.plan.abilities import Abilities, assumptions
+from steelyard.plan.stopping_simulation import Expected
+from steelyard.plugin_factory import make_workload
+from steelyard.study.treatments import fraction_of, treatments_of
+from steelyard.workload.base import Explains, Explanation
+
+EXIT_DONE, EXIT_WRONG = 0, 2
+ENTRIES_SHOWN = 30
+TREATMENTS_SHOWN = 40
+BYTES_PER_GB = 1e9
+MIB_PER_GIB = 1024
+
+
+@dataclass(frozen=True)
+class Check:
+    """Everything that `check` found out."""
+
+    study: Study
+    plan: Plan
+    cost: PlanEstimate
+    machine: Machine
+    resolutions: tuple[Resolution, ...]
+    warnings: tuple[str, ...]
+    refusals: tuple[StudyError, ...]
+    floor: FoundFloor
+    """The kept noise floor that it would be judged against."""
+    floor_words: str
+    until: tuple[Expected, ...] = ()
+    """How many blocks a stopping rule would need."""
+
+
+def check(
+    study_path: StudyFile,
+    store: StoreRoot = Path("store"),
+    scale: Scale = 1.0,
+    everything: Annotated[bool, typer.Option("--all", help="Print the whole order.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Print what a study would do; with `as_json` to stdout as one object. Returns 0, or 2 if it is wrong."""
+    found: Check | None = None
+    refused: tuple[StudyError, ...]
+    try:
+        found = weigh(study_path, store, scale)
+        refused = found.refusals
+    except StudyError as wrong:
+        refused = wrong.errors
+    if as_json:
+        json.dump(as_data(found, refused), sys.stdout, indent=1)
+        sys.stdout.write("\n")
+    elif found is not None:
+        _print(found, data_console(), everything=everything)
+    errors = message_console()
+    for error in refused:
+        say(errors, Text.assemble(("error", "bold red"), f" {error.message}"))
+        if error.hint:
+            say(errors, f"      {error.hint}")
+    return EXIT_WRONG if refused else EXIT_DONE
+
+
+def weigh(study_path: Path, store: Path | None, scale: float) -> Check:
+    """Read, plan and weigh a study. Raises StudyError if it cannot be planned."""
+    study, plan = preflight.read_and_expand(study_path, scale)
+    examined = preflight.examine(study_path, study, plan, store)
+    history, cost = examined.history, examined.cost
+    floor, floor_words = foreseen(study, plan)
+    return Check(
+        floor=floor,
+        floor_words=floor_words,
+        study=study,
+        plan=plan,
+        cost=cost,
+        until=stopping_forecast.blocks_needed(study, plan, history),
+        machine=examined.machine,
+        resolutions=resolution(study, plan, history, floor.floor),
+        warnings=(
+            *warnings(study, plan),
+            *assumptions(plan, Abilities()),
+            *load_feasibility.notes(plan, history, examined.machine.cores),
+            *stopping_forecast.notes(study, plan, cost),
+        ),
+        refusals=examined.refusals,
+    )
+
+
+def as_data(found: Check | None, refused: Sequence[StudyError]) -> dict[str, Any]:
+    """The same as one JSON object."""
+    errors = [
+        {"message": error.message, "hint": error.hint, "path": error.path, "line": error.line, "key": error.key}
+        for error in refused
+    ]
+    if found is None:
+        return {"errors": errors}
+    return {
+        "study": found.study.study.model_dump(mode="json"),
+        "treatments": list(treatments_of(found.study)),
+        "aliases": list(aliases_of(found.study)),
+        "workloads": {name: asdict(told) for name, told in explanations(found.plan).items()},
+        "plan": found.plan.model_dump(mode="json"),
+        "estimate": found.cost.model_dump(mode="json"),
+        "machine": found.machine.model_dump(mode="json"),
+        "resolution": [item.model_dump(mode="json") for item in found.resolutions],
+        "warnings": list(found.warnings),
+        "until": stopping_forecast.as_data(found.until, found.study),
+        "noise_floor": {"said": found.floor_words, **found.floor.model_dump(mode="json")},
+        "errors": errors,
+    }
+
+
+def _print(found: Check, console: Console, *, everything: bool) -> None:
+    about = found.study.study
+    console.print(f"[bold]{escape(about.title or about.name)}[/]", highlight=False)
+    console.print(escape(about.question.strip()), highlight=False)
+    if about.source:
+        console.print(f"[dim]after {escape(about.source.strip())}[/]", highlight=False)
+    console.print()
+    tables = (
+        *_workloads(found),
+        _factors(found),
+        _treatments(found, everything=everything),
+        _order(found.plan, everything=everything),
+        _needs(found),
+        _until(found),
+    )
+    for table in tables:
+        if table.row_count:
+            console.print(table)
+            console.print()
+    console.print(f"[bold]noise floor[/] {escape(found.floor_words)}", highlight=False)
+    for line in found.warnings:
+        console.print(f"[yellow]note[/] {escape(line)}", highlight=False)
+
+
+def aliases_of(study: Study) -> tuple[str, ...]:
+    """What a fraction cannot tell apart, in words; nothing of other designs."""
+    fraction = fraction_of(study)
+    return fraction.sentences() if fraction is not None else ()
+
+
+def explanations(plan: Plan) -> dict[str, Explanation]:
+    """What each workload of a plan does that says it of itself, by name, in its first trial."""
+    first = {str(trial.settings["workload"]["name"]): trial.settings for trial in reversed(plan.trials)}
+    workloads = {name: make_workload(settings) for name, settings in reversed(first.items())}
+    return {name: workload.explain() for name, workload in workloads.items() if isinstance(workload, Explains)}
+
+
+def _workloads(found: Check) -> Iterator[Table]:
+    for name, told in explanations(found.plan).items():
+        table = explanation_table(f"Workload {name}", told)
+        table.caption = explanation_sentence(told)
+        table.caption_justify = "left"
+        yield table
+
+
+def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left")
+    return table
+
+
+def _factors(found: Check) -> Table:
+    table = _table("Factors", "factor", "levels", "varies over", "n a level", "can tell apart", right=("n a level",))
+    resolved = {item.factor: item for item in found.resolutions}
+    for factor, levels in found.plan.factors.items():
+        item = resolved.get(factor)
+        table.add_row(
+            escape(factor),
+            escape(", ".join(_said(level) for level in levels)),
+            "starts" if factor in found.plan.hard else "trials within a start",
+            str(item.n) if item else "",
+            _apart(item),
+        )
+    return table
+
+
+def _apart(item: Resolution | None) -> str:
+    if item is None:
+        return ""
+    if item.difference is None:
+        return "nothing: one start a level has no error term"
+    return f"{item.difference:.0%} and up, with a CV of {item.cv:.1%} ({item.cv_source})"
+
+
+def _said(level: Level) -> str:
+    return str(level).lower() if isinstance(level, bool) else str(level)
+
+
+def _treatments(found: Check, *, everything: bool) -> Table:
+    design = found.study.design
+    treatments = treatments_of(found.study)
+    title = f"{len(treatments)} treatments, {design.kind}"
+    factors = tuple(found.plan.factors)
+    table = _table(title, "", *(escape(factor) for factor in factors), "starts", "trials", right=("starts", "trials"))
+    shown = treatments if everything else treatments[:TREATMENTS_SHOWN]
+    for number, treatment in enumerate(shown, start=1):
+        mine = [trial for trial in found.plan.trials if trial.treatment == treatment]
+        table.add_row(
+            str(number),
+            *(escape(_said(treatment[factor])) for factor in factors),
+            str(len({trial.start for trial in mine})),
+            str(len(mine)),
+        )
+    if len(shown) < len(treatments):
+        table.add_row("", f"and {len(treatments) - len(shown)} more (--all)")
+    return table
+
+
+def _order(plan: Plan, *, everything: bool) -> Table:
+    blocks = len({trial.block for trial in plan.trials})
+    table = _table(
+        f"{len(plan.trials)} trials in {blocks} block{'s' if blocks > 1 else ''}, seed {plan.seed}",
+        "position",
+        "block",
+        "start",
+        "order within the start",
+    )
+    shown = entries = 0
+    for group in _by_start(plan.trials):
+        first, last = group[0].position + 1, group[-1].position + 1
+        hard = ", ".join(f"{factor} {_said(group[0].treatment[factor])}" for factor in plan.hard)
+        order = list(_in_start(plan, group))
+        if entries + len(order) > ENTRIES_SHOWN and shown and not everything:
+            table.add_row("...", "", "", f"and {len(plan.trials) - shown} more (--all)")
+            break
+        line = " · ".join(order if everything else order[:ENTRIES_SHOWN])
+        line += (
+            f" · and {len(order) - ENTRIES_SHOWN} more (--all)" if len(order) > ENTRIES_SHOWN and not everything else ""
+        )
+        table.add_row(f"{first}-{last}", str(group[0].block), escape(hard or "one cluster"), escape(line))
+        shown += len(group)
+        entries += len(order)
+    return table
+
+
+def _by_start(trials: Sequence[PlannedTrial]) -> list[list[PlannedTrial]]:
+    groups: list[list[PlannedTrial]] = []
+    for trial in trials:
+        if groups and groups[-1][-1].start == trial.start:
+            groups[-1].append(trial)
+        else:
+            groups.append([trial])
+    return groups
+
+
+def _in_start(plan: Plan, trials: Sequence[PlannedTrial]) -> Iterator[str]:
+    """Easy levels in order; repeats in a row are counted."""
+    names: list[tuple[str, int]] = []
+    for trial in trials:
+        easy = [_said(level) for factor, level in trial.treatment.items() if factor not in plan.hard]
+        name = (" ".join(easy) or "trial") + (" (control)" if trial.control else "")
+        if names and names[-1][0] == name:
+            names[-1] = (name, names[-1][1] + 1)
+        else:
+            names.append((name, 1))
+    for name, count in names:
+        yield name if count == 1 else f"{count} x {name}"
+
+
+def _needs(found: Check) -> Table:
+    cost, machine = found.cost, found.machine
+    table = _table("Costs", "", "needed", "there is")
+    end, low, high = (datetime.now() + timedelta(seconds=second) for second in (cost.seconds, cost.low_s, cost.high_s))
+    done = f", {cost.trials_done} trials of {cost.trials} are done" if cost.trials_done else ""
+    table.add_row(
+        "time",
+        f"{duration(cost.seconds)} ({duration(cost.low_s)} to {duration(cost.high_s)}; {cost.source}{done})",
+        f"done about {clock(end)} ({clock(low)} to {clock(high)}) if started now",
+    )
+    starts = ", ".join(
+        f"{duration(second)} with {nodes} node{'s' if nodes > 1 else ''}" for nodes, second in cost.start_s.items()
+    )
+    table.add_row("a start", starts, f"{cost.starts} starts")
+    table.add_row("a trial", duration(cost.trial_s), f"{cost.trials} trials")
+    table.add_row(
+        "memory",
+        f"{cost.memory_mb / MIB_PER_GIB:.1f} GiB at most",
+        f"{machine.memory_mb / MIB_PER_GIB:.1f} GiB available, {machine.cores} cores",
+    )
+    table.add_row(
+        "disk",
+        f"{cost.disk_bytes / BYTES_PER_GB:.1f} GB at most",
+        f"{machine.disk_free_bytes / BYTES_PER_GB:.1f} GB free",
+    )
+    return table
+
+
+def _until(found: Check) -> Table:
+    """How long a study with a stopping rule would take, by how much its starts vary."""
+    table = _table(_rule_in_words(found), "CV between starts", "blocks", "time, 8 in 10 studies", "")
+    for row in stopping_forecast.rows(found.until, found.study, found.plan, found.cost):
+        known = ", as in this store" if row.of_the_store else ""
+        time = duration(row.low_s) if row.low_s == row.high_s else f"{duration(row.low_s)} to {duration(row.high_s)}"
+        blocks = row.expected
+        number = f"{blocks.middle}" if blocks.low == blocks.high else f"{blocks.middle} ({blocks.low} to {blocks.high})"
+        table.add_row(f"{blocks.cv:.1%}{known}", number, time, row.remark)
+    return table
+
+
+def _rule_in_words(found: Check) -> str:
+    rule = rule_of(found.study)
+    if rule is None:
+        return ""
+    hours = f", {rule.hours:g} hours at most" if rule.hours else ""
+    return (
+        f"Until half of each {rule.confidence:.0%} interval of the mean is within {rule.width_percent:g}% of it: "
+        f"from {rule.least_starts} to {stopping_forecast.cap(found.plan)} starts{hours}"
+    )
+
+
+def clock(moment: datetime) -> str:
+    """`17:40`, with the day if it is not today."""
+    return f"{moment:%H:%M}" if moment.date() == datetime.now().date() else f"{moment:%a %d %b %H:%M}"
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `4 min`, `3.5 h`: as many digits as a guess deserves."""
+    if seconds < 90:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

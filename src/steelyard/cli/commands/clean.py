@@ -1,0 +1,128 @@
+"""`steelyard clean [SITE]`: find what killed studies left behind, say what it is, remove it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+
+from steelyard import plugin
+from steelyard.cli.signature import Json
+from steelyard.cli.terminal.output import message_console, say
+from steelyard.leases import records as lease_records
+from steelyard.leases import register as lease_register
+from steelyard.model.errors import SiteError, SteelyardError
+from steelyard.model.value import Value
+from steelyard.node.folders import STATE_VARIABLE, state_folder
+from steelyard.site.base import Lease, Site
+
+EXIT_DONE, EXIT_LABORATORY = 0, 3
+NO_RECORD = "no record says whose it is"
+
+
+class Found(Value):
+    """One lease that is left over, and what became of it."""
+
+    site: str
+    lease: str
+    study: str
+    reason: str
+    """Why it counts as left over."""
+    nodes: int
+    processes: int
+    outcome: Literal["found", "removed", "kept", "failed"]
+    """found: only looked; kept: its owner lives, so it is not ours to end; failed: see `error`."""
+    error: str = ""
+
+
+def clean(
+    sites: Annotated[list[str] | None, typer.Argument(help="Sites to look at.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Remove leftovers and say so; `as_json` puts data on stdout. Returns 0, or 3 if something could not be removed."""
+    return asyncio.run(_clean(sites or ["local"], dry_run=dry_run, console=message_console(), as_json=as_json))
+
+
+async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, as_json: bool) -> int:
+    found = [entry for name in site_names for entry in await _sweep(name, dry_run=dry_run)]
+    elsewhere = lease_register.abandoned_elsewhere(state_folder(), lease_records.utc_now())
+    if as_json:
+        others = [{"lease": identity, "state_folder": str(folder)} for identity, folder in elsewhere.items()]
+        print(json.dumps({"leases": [entry.model_dump() for entry in found], "elsewhere": others}, indent=2))
+    _say(found, console)
+    for identity, folder in elsewhere.items():
+        say(console, f"lease {identity} is left over in {folder}: {STATE_VARIABLE}={folder} steelyard clean")
+    if not found:
+        say(console, f"nothing is left over at {', '.join(site_names)}")
+    return EXIT_LABORATORY if any(entry.outcome == "failed" for entry in found) else EXIT_DONE
+
+
+async def reclaim(site_names: Sequence[str], *, console: Console) -> None:
+    """Before a study: the same, silent if there is nothing. Raises SiteError if something could not be removed."""
+    found = [entry for name in site_names for entry in await _sweep(name, dry_run=False)]
+    _say([entry for entry in found if entry.outcome != "kept"], console)
+    if failed := [entry for entry in found if entry.outcome == "failed"]:
+        raise SiteError(failed[0].error, "say `steelyard clean` when the cause is gone")
+
+
+async def _sweep(site_name: str, *, dry_run: bool) -> list[Found]:
+    site = _site(site_name)
+    return [await _take_back(site, lease, dry_run=dry_run) for lease in await site.leftovers()]
+
+
+async def _take_back(site: Site, lease: Lease, *, dry_run: bool) -> Found:
+    record = lease_records.read(lease.record)
+    reason = lease_records.abandoned(record, lease_records.utc_now()) if record else NO_RECORD
+    found = Found(
+        site=site.name,
+        lease=lease.id,
+        study=record.study if record else "",
+        reason=reason,
+        nodes=len(lease.nodes),
+        processes=len(lease_records.processes(lease.id)),
+        outcome="found",
+    )
+    if lease_records.owner_of(lease) is not None:
+        return found.model_copy(update={"outcome": "kept"})
+    if dry_run:
+        return found
+    try:
+        await site.release(lease)
+    except SteelyardError as error:
+        return found.model_copy(update={"outcome": "failed", "error": error.message})
+    return found.model_copy(update={"outcome": "removed"})
+
+
+def _site(name: str) -> Site:
+    module = plugin.find("site", name)
+    try:
+        settings = module.Settings()
+    except ValidationError as error:
+        missing = ", ".join(str(problem["loc"][0]) for problem in error.errors() if problem["loc"])
+        raise SiteError(f"site {name} cannot be cleaned without its settings: {missing}") from error
+    site: Site = module.create(settings, state_folder())
+    return site
+
+
+def _say(found: Sequence[Found], console: Console) -> None:
+    for entry in found:
+        study = f"study {entry.study}, " if entry.study else ""
+        size = f"{_count(entry.nodes, 'node', 's')}, {_count(entry.processes, 'process', 'es')}"
+        what = f"lease {entry.lease} of site {entry.site} ({study}{size})"
+        line = {
+            "found": f"left over: {what}: {entry.reason}",
+            "removed": f"removed {what}: {entry.reason}",
+            "kept": f"kept {what}: {entry.reason}, but its owner lives",
+            "failed": f"could not remove {what}: {entry.error}",
+        }[entry.outcome]
+        say(console, line)
+
+
+def _count(number: int, noun: str, plural: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else plural}"

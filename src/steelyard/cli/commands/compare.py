@@ -1,0 +1,135 @@
+"""`steelyard compare A B`: two stores, or two treatments of one; what changed, how sure that is, what else differs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from steelyard.analysis.results import LABELS, UNITS, label
+from steelyard.analysis.sides import DECIDED, limits_percent
+from steelyard.cli.signature import Json
+from steelyard.cli.terminal.comparison_table import draw, footer
+from steelyard.cli.terminal.output import data_console, say
+from steelyard.reading import comparison as comparing
+from steelyard.reading.comparison import Comparison, opened
+from steelyard.report.figures import forest
+
+EXIT_DECIDED, EXIT_UNDECIDED = 0, 1
+MOST_DIFFERENCES = 12
+"""Lines of a kind on the screen; `--json` has all."""
+
+
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help="A store.")],
+    b: Annotated[
+        str | None, typer.Argument(metavar="B", help="Another store, or a published result such as richardson2017.")
+    ] = None,
+    fixed_a: Annotated[
+        list[str] | None, typer.Option("--a", metavar="FACTOR=LEVEL", help="What side a is; with commas for several.")
+    ] = None,
+    fixed_b: Annotated[list[str] | None, typer.Option("--b", metavar="FACTOR=LEVEL", help="What side b is.")] = None,
+    metric_name: Annotated[
+        str | None, typer.Option("--metric", help="throughput, time, p99 or any response; else the study's.")
+    ] = None,
+    margin_percent: Annotated[
+        float | None, typer.Option("--margin", min=0.01, max=100.0, help="Per cent that count as equivalent.")
+    ] = None,
+    figure: Annotated[Path | None, typer.Option("--figure", help="Draw it: FILE.svg, .png or .pdf.")] = None,
+    as_json: Json = False,
+) -> int:
+    """Carry out. Returns 0 if every comparison is decided (or, beside a reference, agrees), else 1.
+
+    Raises StudyError for what cannot be compared, StoreError for what cannot be read.
+    """
+    if b is not None and not _is_store(b):
+        from steelyard.cli.compare_published import beside
+
+        return beside(
+            opened(a), b, fixed_a=fixed_a or (), fixed_b=fixed_b or (), metric=metric_name,
+            margin_percent=margin_percent, figure_path=figure, as_json=as_json,
+        )  # fmt: skip
+    if figure is not None:
+        forest.refuse_other(figure)
+    first = opened(a)
+    comparison = comparing.compare(
+        first,
+        first if b is None else opened(b),
+        a=fixed_a or (),
+        b=fixed_b or (),
+        response=metric_name,
+        margin_percent=margin_percent,
+    )
+    if as_json:
+        print(json.dumps(_as_json(comparison), indent=1, ensure_ascii=False, allow_nan=False))
+    else:
+        console = data_console()
+        draw(comparison.a, comparison.b, comparison.contrasts, console)
+        say(console, footer(comparison.contrasts, comparison.floors, comparison.designs), style="dim")
+        _remarks(comparison, console)
+    if figure is not None:
+        _figure(comparison, figure)
+    decided = all(contrast.verdict in DECIDED for contrast in comparison.contrasts)
+    return EXIT_DECIDED if decided else EXIT_UNDECIDED
+
+
+def _is_store(name: str) -> bool:
+    return Path(name).exists()
+
+
+def _remarks(comparison: Comparison, console: Console) -> None:
+    console.print()
+    for sentence in comparison.warnings:
+        say(console, Text(f"! {sentence}", style="yellow"))
+    differences = comparison.differences
+    for kind in dict.fromkeys(difference.kind for difference in differences if difference.kind != "time"):
+        of_kind = [difference for difference in differences if difference.kind == kind]
+        head = "compared" if kind == "asked" else f"{kind} differs"
+        for difference in of_kind[:MOST_DIFFERENCES]:
+            say(console, Text.assemble((f"{head:<16}", "dim"), difference.words()))
+        if len(of_kind) > MOST_DIFFERENCES:
+            more = len(of_kind) - MOST_DIFFERENCES
+            say(console, Text.assemble((f"{head:<16}", "dim"), f"and {more} more: --json"))
+    for text in comparison.missing:
+        say(console, Text(text, style="dim"))
+
+
+def _as_json(comparison: Comparison) -> dict[str, Any]:
+    a, b = comparison.a, comparison.b
+    return {
+        "a": {"name": a.name, "fixed": dict(a.fixed)},
+        "b": {"name": b.name, "fixed": dict(b.fixed)},
+        "unit_of_replication": "start",
+        "comparisons": [contrast.model_dump(mode="json") for contrast in comparison.contrasts],
+        "differences": [difference.model_dump(mode="json") for difference in comparison.differences],
+        "warnings": list(comparison.warnings),
+        "noise_floor": list(comparison.floor_sentences),
+        "missing": list(comparison.missing),
+    }
+
+
+def _figure(comparison: Comparison, path: Path) -> None:
+    a, b = comparison.a, comparison.b
+    rows = [
+        forest.ForestRow(
+            label=label(contrast.cell) if contrast.cell else f"{b.name} against {a.name}",
+            value=contrast.change_percent.value,
+            low=contrast.change_percent.low,
+            high=contrast.change_percent.high,
+            verdict=contrast.verdict,
+            decided=contrast.verdict in DECIDED,
+        )
+        for contrast in comparison.contrasts
+    ]
+    first = comparison.contrasts[0]
+    starts = sorted({count for contrast in comparison.contrasts for count in (contrast.starts_a, contrast.starts_b)})
+    caption = (
+        f"{b.name} against {a.name}\n{first.ratio.confidence:.0%} intervals over starts "
+        f"({' or '.join(str(count) for count in starts)} a side); unit of the values: {UNITS[first.response]}"
+    )
+    margin = None if comparison.margin_percent is None else limits_percent(comparison.margin_percent)
+    forest.write(forest.spec(rows, f"Change of {LABELS[first.response]}", caption, margin), path)

@@ -1,0 +1,261 @@
+"""`steelyard doctor`: what this machine can do, and for what it cannot, the command or setting that mends it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+from rich.text import Text
+
+from steelyard.cli.commands.calibrate import doubts
+from steelyard.cli.signature import Json
+from steelyard.cli.terminal.output import data_console, say
+from steelyard.leases import records as lease_records
+from steelyard.model.errors import SteelyardError
+from steelyard.model.value import Value
+from steelyard.node import agent, calibration, machine_facts
+from steelyard.node.command import run
+from steelyard.node.folders import cache_folder, state_folder
+from steelyard.site import local
+from steelyard.site.base import Request
+
+EXIT_DONE, EXIT_LABORATORY = 0, 3
+STEAL_WINDOW_S = 0.5
+STEAL_LIMIT_FRACTION = 0.1
+"""As the default limit of a trial's verdict."""
+VERSION_TIMEOUT_S = 10.0
+LEAST_DISK_GB = 5.0
+LEAST_MEMORY_MB = 1500
+GOOD_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "xen", "arch_sys_counter", "timebase", "tod")
+"""Clock sources that are read without leaving user space, or nearly so; the others cost microseconds a reading."""
+MARKS = {"good": ("✓", "green"), "poor": ("!", "yellow"), "bad": ("✗", "red")}
+
+
+class Finding(Value):
+    """One thing that was looked at."""
+
+    name: str
+    state: Literal["good", "poor", "bad"]
+    """poor: studies run, with less than there could be; bad: some do not run at all."""
+    found: str
+    mend: str = ""
+
+
+def doctor(as_json: Json = False) -> int:
+    """Look at everything and print it. Returns 0, or 3 if something is bad."""
+    findings = [finding for look in LOOKS for finding in look()]
+    if as_json:
+        print(json.dumps([finding.model_dump() for finding in findings], indent=2))
+    else:
+        console = data_console()
+        for finding in findings:
+            _print(finding, console)
+    return EXIT_LABORATORY if any(finding.state == "bad" for finding in findings) else EXIT_DONE
+
+
+def _print(finding: Finding, console: Console) -> None:
+    mark, colour = MARKS[finding.state]
+    line = Text(f"{mark} ", style=colour)
+    line.append(f"{finding.name:<12} ", style="bold")
+    line.append(finding.found)
+    say(console, line)
+    if finding.mend:
+        say(console, Text(f"{'':<15}{finding.mend}", style="dim"))
+
+
+def _processor() -> list[Finding]:
+    facts = machine_facts.facts()
+    cores = int(facts["cores"])
+    load = os.getloadavg()[0]
+    begun = machine_facts.read("/proc/stat")
+    time.sleep(STEAL_WINDOW_S)
+    steal = _steal_between(begun, machine_facts.read("/proc/stat"))
+    shared = f", {facts['virtualisation']}" if "virtualisation" in facts else ""
+    found = [_judge("processor", f"{facts['cpu_model']}, {cores} cores{shared}", cores >= 2, "nodes share one core")]
+    if governor := machine_facts.governor():
+        mend = "as root: cpupower frequency-set -g performance"
+        found.append(_judge("frequency", f"governor {governor}", governor == "performance", mend))
+    stolen = f"{steal:.1%} stolen by other guests during {STEAL_WINDOW_S:g} s"
+    found.append(
+        _judge("steal", stolen, steal <= STEAL_LIMIT_FRACTION, "measure at another hour, or on other hardware")
+    )
+    busy = f"load average {load:.1f} over a minute on {cores} cores"
+    found.append(_judge("other load", busy, load < cores / 2, "end what else is running; it is in every number"))
+    return found
+
+
+def _steal_between(before: str, after: str) -> float:
+    first, second = (
+        [int(field) for field in text.split("\n", 1)[0].split()[1 : 1 + len(machine_facts.CPU_FIELDS)]]
+        for text in (before, after)
+    )
+    change = [late - early for early, late in zip(first, second, strict=True)]
+    return change[machine_facts.CPU_FIELDS.index("steal")] / total if (total := sum(change)) else 0.0
+
+
+def _memory_and_disk() -> list[Finding]:
+    memory = machine_facts.memory_mb(machine_facts.read("/proc/meminfo"))
+    available, total, swap = (memory.get(key, 0) for key in ("MemAvailable", "MemTotal", "SwapTotal"))
+    found = [
+        _judge(
+            "memory",
+            f"{available} MB available of {total} MB" + (f", {swap} MB of swap" if swap else ""),
+            available >= LEAST_MEMORY_MB,
+            f"three small Cassandra nodes and the laboratory take {LEAST_MEMORY_MB} MB",
+        )
+    ]
+    for name, folder in (("state", state_folder()), ("cache", cache_folder())):
+        there = next(place for place in (folder, *folder.parents) if place.exists())
+        free_gb = shutil.disk_usage(there).free / 1e9
+        writable = os.access(there, os.W_OK)
+        text = f"{folder}: {free_gb:.1f} GB free" + ("" if writable else ", not writable")
+        mend = f"set STEELYARD_{name.upper()} to a folder on a larger disk"
+        found.append(_judge(name, text, writable and free_gb >= LEAST_DISK_GB, mend, bad=not writable))
+    return found
+
+
+def _clock() -> list[Finding]:
+    source = machine_facts.facts().get("clock_source", "unknown")
+    mend = "/sys/devices/system/clocksource/clocksource0 lists others; this one makes every reading of the time slow"
+    return [_judge("clock", source, source in GOOD_CLOCKS, mend)]
+
+
+def _agent() -> list[Finding]:
+    try:
+        program = agent.find()
+        done = asyncio.run(run(None, [str(program), "--version"], timeout_s=VERSION_TIMEOUT_S))
+    except SteelyardError as error:
+        return [Finding(name="agent", state="bad", found=error.message, mend=error.hint)]
+    return [Finding(name="agent", state="good", found=f"{done.stdout.decode(errors='replace').strip()}, {program}")]
+
+
+def _engine() -> list[Finding]:
+    """What the load engine can do here, by the last calibration."""
+    mend = "steelyard calibrate (20 s): only then can a trial be told from the generator's own limit"
+    found = calibration.read(calibration.path_in(state_folder()))
+    if found is None:
+        return [Finding(name="load engine", state="poor", found="never calibrated on this machine", mend=mend)]
+    peaks = ", ".join(
+        f"{max(one.per_s for one in found.ceilings if one.kind == kind):,.0f} {kind}s of 1 KB"
+        for kind in ("read", "write")
+        if any(one.kind == kind for one in found.ceilings)
+    )
+    text = (
+        f"{peaks} a second for each worker at most, {found.slip.pacing_ms_p99 * 1000:,.0f} us late at p99, "
+        f"{found.memory_bytes / 2**20:.0f} MB; {datetime.fromtimestamp(found.made_s):%Y-%m-%d %H:%M}"
+    )
+    try:
+        why = calibration.stale(found, machine_facts.facts(), calibration.fingerprint(agent.find()))
+    except (SteelyardError, OSError) as error:
+        why = str(error)
+    if why:
+        return [Finding(name="load engine", state="poor", found=f"{text}; {why}", mend=mend)]
+    return [_judge("load engine", "; ".join([text, *doubts(found)]), not doubts(found), mend)]
+
+
+def _java() -> list[Finding]:
+    try:
+        from steelyard.system.cassandra import _java as java
+    except ImportError:
+        return []
+    try:
+        virtual_machine = asyncio.run(java.find())
+    except SteelyardError as error:
+        return [Finding(name="java", state="bad", found=error.message, mend=error.hint)]
+    return [Finding(name="java", state="good", found=f"{virtual_machine.version}, {virtual_machine.path}")]
+
+
+def _maven() -> list[Finding]:
+    path = shutil.which("mvn")
+    mend = "as root: apt-get install -y maven; or name a folder of Cassandra's jars in the study"
+    return [_judge("maven", path or "no mvn in PATH", path is not None, mend)]
+
+
+def _root() -> list[Finding]:
+    needed = ("sys_admin", "net_admin", "setpcap")
+    lacking = [name for name in needed if not machine_facts.capable(name)]
+    text = f"user {os.geteuid()}" + (f" without {', '.join(lacking)}" if lacking else " with what namespaces take")
+    mend = "as root each node gets a network and limits of its own; without, nodes are processes on loopback addresses"
+    found = [_judge("privileges", text, not lacking, mend)]
+    for program in ("ip", "tc"):
+        path = shutil.which(program)
+        needs = "as root: apt-get install -y iproute2"
+        found.append(_judge(program, path or f"no {program} in PATH", path is not None, needs))
+    return found
+
+
+def _limits() -> list[Finding]:
+    hierarchies = local.enforceable()
+    able = [name for name in ("cpu", "memory") if hierarchies.has(name)]
+    text = f"version {hierarchies.version}, limits of {' and '.join(able) or 'nothing'}"
+    why = "; ".join(hierarchies.problems)
+    mend = f"{why}; as root, or in a delegated group: systemd-run --user --scope -p Delegate=yes steelyard ..."
+    return [_judge("cgroups", text, len(able) == 2, mend)]
+
+
+def _lease_for_real() -> list[Finding]:
+    """Lend one node and take it back: what counts is whether it works, not what is installed."""
+    with tempfile.TemporaryDirectory(prefix="steelyard-doctor-") as folder:
+        site = local.create(local.Settings(), Path(folder))
+        request = Request("doctor", 1, 1)
+        if reason := site.refuse(request, None):
+            return [Finding(name="site local", state="bad", found=reason, mend="see above")]
+        try:
+            seconds = asyncio.run(_lend(site, request))
+        except SteelyardError as error:
+            return [Finding(name="site local", state="bad", found=error.message, mend=error.hint)]
+    shared = ", ".join(sorted(site.shares))
+    text = f"{site.mode}: 1 + 1 nodes lent in {seconds[0]:.2f} s, back in {seconds[1]:.2f} s; they share {shared}"
+    return [Finding(name="site local", state="good", found=text)]
+
+
+async def _lend(site: local.LocalSite, request: Request) -> tuple[float, float]:
+    begun = time.monotonic()
+    lease = await site.lease(request, lease_records.utc_now() + timedelta(minutes=5))
+    lent = time.monotonic()
+    try:
+        await run(lease.nodes[0], ["true"], timeout_s=VERSION_TIMEOUT_S)
+    finally:
+        ran = time.monotonic()
+        await site.release(lease)
+    return lent - begun, time.monotonic() - ran
+
+
+def _leftovers() -> list[Finding]:
+    site = local.create(local.Settings(), state_folder())
+    try:
+        left = asyncio.run(site.leftovers())
+    except SteelyardError as error:
+        return [Finding(name="leftovers", state="poor", found=error.message, mend=error.hint)]
+    text = ", ".join(lease.id for lease in left) or "none"
+    return [_judge("leftovers", text, not left, "steelyard clean")]
+
+
+def _judge(name: str, found: str, good: bool, mend: str, *, bad: bool = False) -> Finding:
+    return Finding(
+        name=name, state="good" if good else "bad" if bad else "poor", found=found, mend="" if good else mend
+    )
+
+
+LOOKS: tuple[Callable[[], list[Finding]], ...] = (
+    _processor,
+    _memory_and_disk,
+    _clock,
+    _agent,
+    _engine,
+    _java,
+    _maven,
+    _root,
+    _limits,
+    _lease_for_real,
+    _leftovers,
+)

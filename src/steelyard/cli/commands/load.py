@@ -1,0 +1,329 @@
+"""`steelyard load WORKLOAD --contact ADDRESS`: the load engine by itself, against a cluster that runs already.
+
+Creates the tables and fills them if asked, drives the load, prints a line a second, and says at the end what was sent,
+what was done and what went wrong, in plain words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel, ValidationError
+from rich.console import Console
+
+from steelyard import engine_order, plugin
+from steelyard.cli.signature import Json
+from steelyard.cli.terminal import load_output
+from steelyard.cli.terminal.output import message_console, say
+from steelyard.dropin import agent_run
+from steelyard.model.data_model import Schema
+from steelyard.model.errors import EngineError, StudyError
+from steelyard.model.study import Load
+from steelyard.node import agent
+from steelyard.system.base import Endpoint
+from steelyard.tomlfile.problems import from_validation, problem
+from steelyard.workload.base import Explains, Workload
+
+EXIT_DONE, EXIT_ERRORS, EXIT_INTERRUPTED = 0, 1, 130
+DEFAULT_PORT = 9042
+DEFAULT_DURATION_S = 10.0
+SHOW_TIMEOUT_S = 30.0
+POPULATE_THREADS = 64
+DRIVING = ("operations", "duration_s", "rate_per_s", "schedule", "phases")
+"""Fields of `load` of which one means that load is driven, not only tables filled."""
+OF_DRIVING = ("warm_up_s", "read_consistency", "write_consistency")
+"""Fields that filling does not heed."""
+OF_STUDIES = ("engine", "capacity_threads", "capacity_s")
+"""Fields that only the laboratory heeds."""
+MISSING = ("does not exist", "unconfigured table")
+"""What Cassandra says of a keyspace or a table that is not there."""
+Order = Mapping[str, Any]
+"""What the agent is told to do, as docs/reference/wire.md has it."""
+Driven = tuple[agent_run.LoadResult, load_output.Courses]
+"""What an order came to, and the course of each of its phases."""
+NOBODY = ("127.0.0.1:9042",)
+"""Contacts of an order that is only looked at."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options that hold for every order of the command."""
+
+    workers: int | None
+    creates: bool
+    """Whether keyspace and tables are made first."""
+    show: int | None
+    """Print so many operations of an order instead of sending it."""
+    as_json: bool
+    console: Console
+
+
+def load(
+    workload: Annotated[
+        str | None, typer.Argument(metavar="WORKLOAD", help="A workload's TOML file, or one by name such as ycsb-a.")
+    ] = None,
+    contact: Annotated[
+        list[str] | None,
+        typer.Option("--contact", "-c", metavar="ADDRESS[:PORT]", help="A node; all of them, if token-aware."),
+    ] = None,
+    create: Annotated[
+        bool, typer.Option("--create", help="Create keyspace and tables where they are missing.")
+    ] = False,
+    populate: Annotated[bool, typer.Option("--populate", help="Fill the tables first.")] = False,
+    show_count: Annotated[
+        int | None, typer.Option("--show", min=1, help="Print so many operations, send nothing.")
+    ] = None,
+    order: Annotated[Path | None, typer.Option("--order", help="Carry out an order (JSON) instead.")] = None,
+    threads: Annotated[int | None, typer.Option("--threads", "-t", min=1, help="Most operations in flight.")] = None,
+    rate: Annotated[float | None, typer.Option("--rate", help="Operations per second, whatever the answers.")] = None,
+    schedule: Annotated[str | None, typer.Option("--schedule", help="closed, constant, poisson, ...")] = None,
+    duration: Annotated[float | None, typer.Option("--duration", "-d", help="Seconds; 10 if nothing is said.")] = None,
+    operations: Annotated[int | None, typer.Option("--operations", "-n", min=1, help="How many operations.")] = None,
+    warm_up: Annotated[float | None, typer.Option("--warm-up", help="Seconds before that, told apart.")] = None,
+    consistency: Annotated[str | None, typer.Option("--consistency", help="Of reads and writes.")] = None,
+    replication_factor: Annotated[int, typer.Option("--replication-factor", min=1, help="Of --create.")] = 1,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the workload, or load.NAME as studies have it."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the operations.")] = 1,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Threads of the generator.")] = None,
+    as_json: Json = False,
+) -> int:
+    """Carry out the command. Returns the exit code: 0 done, 1 done with errors, 130 interrupted."""
+    options = Options(workers=workers, creates=create, show=show_count, as_json=as_json, console=message_console())
+    named = {"threads": threads, "rate_per_s": rate, "schedule": schedule, "duration_s": duration,
+             "operations": operations, "warm_up_s": warm_up, "read_consistency": consistency,
+             "write_consistency": consistency}  # fmt: skip
+    given = {name: value for name, value in named.items() if value is not None}
+    if order is not None:
+        others = {"workload": workload, "create": create, "populate": populate, "settings": settings}
+        refused = [*(name for name, value in others.items() if value), *given]
+        return _raw(order, contact or (), refused, options)
+    if workload is None:
+        raise StudyError("name a workload: a TOML file, or one of those by name", _names_hint())
+    fields, chosen = split(settings or (), given)
+    source = made(workload, chosen)
+    schema = source.schema()
+    contacts = with_ports(contact or ()) or (NOBODY if show_count is not None else ())
+    if not contacts:
+        raise StudyError(
+            "name the cluster: --contact ADDRESS[:PORT]", "or --show 5 to see what the workload would send"
+        )
+    endpoint = Endpoint("cql", contacts, schema.keyspace, schema.table)
+    wanted, drives = _load_of(fields, filling=create or populate)
+    measured = engine_order.measure(wanted, endpoint, schema, source, seed)
+    if show_count is not None:
+        return show(measured, show_count, as_json)
+    if isinstance(source, Explains):
+        load_output.explained(source.name, source.explain(), options.console)
+    at_once = wanted.threads if "threads" in fields else POPULATE_THREADS
+    filling = {**engine_order.populate(endpoint, schema, source, at_once), **engine_order.connections(wanted, endpoint)}
+    steps = [*([filling] if populate else []), *([measured] if drives else [])]
+    return asyncio.run(_all(options, schema, filling, steps, replication_factor))
+
+
+async def _all(
+    options: Options, schema: Schema, filling: Order, steps: Sequence[Order], replication_factor: int
+) -> int:
+    """Create where that is asked for, then one order after another; none after one with errors."""
+    if options.creates:
+        await _create(filling["contacts"], schema, replication_factor, filling.get("tls"))
+        tables = ", ".join(table.name for table in schema.all_tables())
+        say(options.console, f"created keyspace {schema.keyspace}: {tables}")
+    outcomes: list[Driven] = []
+    for order in steps:
+        outcomes.append(await _driven(order, options))
+        if outcomes[-1][0].interrupted or outcomes[-1][0].main.totals.errors:
+            break
+    return _end(outcomes, options)
+
+
+async def _create(
+    contacts: Sequence[str], schema: Schema, replication_factor: int, tls: Mapping[str, str | None] | None
+) -> None:
+    """Keyspace and tables on a cluster that is not ours: nothing that is there already is changed."""
+    statements = (schema.create_keyspace(replication_factor), *schema.create_rest())
+    await agent_run.cql(contacts, statements, tls=tls)
+
+
+async def _driven(order: Order, options: Options) -> Driven:
+    schedule = order["schedule"]
+    places = int(schedule.get("threads") or schedule.get("in_flight") or 1)
+    workers = options.workers or agent_run.workers_for(places, schedule.get("rate_per_s"))
+    lines = load_output.Lines(options.console)
+    try:
+        outcome = await agent_run.drive(
+            order, workers=workers, on_connected=lines.connected, on_interval=lines.interval
+        )
+        return outcome, lines.courses
+    except EngineError as error:
+        missing = any(words in error.message for words in MISSING)
+        error.hint = "--create makes keyspace and tables" if missing and not options.creates else error.hint
+        raise
+
+
+def _end(outcomes: Sequence[Driven], options: Options) -> int:
+    if options.as_json:
+        json.dump([load_output.as_data(*outcome) for outcome in outcomes], sys.stdout, indent=1)
+        sys.stdout.write("\n")
+    else:
+        for outcome, courses in outcomes:
+            load_output.told(outcome, load_output.paper(), courses)
+    if any(outcome.interrupted for outcome, _ in outcomes):
+        return EXIT_INTERRUPTED
+    failed = any(phase.totals.errors for outcome, _ in outcomes for phase in outcome.phases.values())
+    return EXIT_ERRORS if failed else EXIT_DONE
+
+
+def _raw(path: Path, contacts: Sequence[str], refused: Sequence[str], options: Options) -> int:
+    """`--order`: an order as it is, but for its contacts where some are given. `refused`: options that mean nothing."""
+    if refused:
+        raise StudyError(f"--order says it all: {refused[0]} would mean nothing", "change the order instead")
+    try:
+        order = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(order, dict) or not {"contacts", "schedule", "workload"} <= order.keys():
+            raise ValueError("it has no contacts, schedule and workload")
+    except (OSError, ValueError) as error:
+        raise StudyError(f"{path}: no order: {error}", "see docs/reference/wire.md", path=str(path)) from error
+    if contacts:
+        order["contacts"] = list(with_ports(contacts))
+    if options.show is not None:
+        return show(order, options.show, options.as_json)
+
+    async def body() -> int:
+        return _end([await _driven(order, options)], options)
+
+    return asyncio.run(body())
+
+
+def with_ports(contacts: Sequence[str]) -> tuple[str, ...]:
+    """`address:port` of each contact; several may stand in one word with commas between."""
+    found = []
+    for word in (part.strip() for contact in contacts for part in contact.split(",") if part.strip()):
+        address, colon, port = word.rpartition(":")
+        if word.startswith("[") and word.endswith("]"):
+            address, colon, port = word, "", ""
+        if not colon:
+            found.append(f"{word}:{DEFAULT_PORT}")
+        elif port.isdigit() and 0 < int(port) < 65536 and address:
+            found.append(word)
+        else:
+            raise StudyError(
+                f"--contact {word}: is no address and port", "such as 10.0.0.1 or 10.0.0.1:9042", read=word
+            )
+    return tuple(dict.fromkeys(found))
+
+
+def made(name: str, settings: Mapping[str, str]) -> Workload:
+    """A workload by the path of its file or by name, with settings as the command line has them. Raises StudyError."""
+    module = plugin.find("workload", name)
+    model: type[BaseModel] = module.Settings
+    workload: Workload = module.create(_validated(model, settings, "workload"))
+    return workload
+
+
+def _validated(model: type[BaseModel], settings: Mapping[str, Any], prefix: str) -> BaseModel:
+    """Settings, given as text. Raises StudyError."""
+    raw: dict[str, Any] = {}
+    for name, value in settings.items():
+        outer, _, inner = name.partition(".")
+        if inner and isinstance(raw.setdefault(outer, {}), dict):
+            raw[outer][inner] = value
+        elif inner or outer in raw:
+            raise StudyError(f"--set {outer} and a part of it, {outer}.NAME: one of the two", read=name)
+        else:
+            raw[outer] = value
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        found = from_validation(error, prefix, model)
+        raise StudyError("\n".join(one.message for one in found), errors=found) from error
+
+
+def split(words: Sequence[str], given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Fields of `load`, and settings of the workload, of `--set NAME=VALUE`. `given`: fields that have an option of
+    their own. Raises StudyError."""
+    fields = dict(given)
+    settings: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise StudyError(f"--set {word}: must be NAME=VALUE", "such as --set records=1000", read=word)
+        if name.startswith("load."):
+            field = name.removeprefix("load.")
+            if field not in Load.model_fields:
+                raise problem(f"--set {name}", value, "no such key", tuple(Load.model_fields))
+            if field in OF_STUDIES:
+                raise StudyError(f"--set {name}: only a study heeds it", "leave it out", read=name)
+            if field in fields:
+                raise StudyError(f"--set {name}: load.{field} is given twice", "give it once", read=name)
+            fields[field] = _listed(word, value)
+        elif (name := name.removeprefix("workload.")) in settings:
+            raise StudyError(f"--set {name}: is given twice", "give it once", read=name)
+        else:
+            settings[name] = value
+    return fields, settings
+
+
+def _listed(word: str, value: str) -> Any:
+    """A value as the command line has it; lists and tables as JSON."""
+    if value[:1] not in ("[", "{"):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise StudyError(f"--set {word}: no JSON: {error}", "such as --set load.rates_per_s=[100,200]") from error
+
+
+def _load_of(fields: Mapping[str, Any], *, filling: bool) -> tuple[Load, bool]:
+    """How the load is driven; and whether it is: a command that creates and fills drives only what it is told to."""
+    given = dict(fields)
+    drives = not filling or any(name in given for name in DRIVING)
+    if unused := [name for name in OF_DRIVING if name in given and not drives]:
+        what = f"{unused[0]} would mean nothing: tables are filled at ALL, and no load is driven"
+        raise StudyError(what, "give --duration or --operations too")
+    if not any(name in given for name in ("operations", "duration_s", "phases")):
+        given["duration_s"] = DEFAULT_DURATION_S
+    if "rate_per_s" in given:
+        given.setdefault("schedule", "constant")
+    if given.get("schedule", "closed") != "closed":
+        given.setdefault("threads", POPULATE_THREADS)
+    found = _validated(Load, given, "load")
+    assert isinstance(found, Load)
+    if found.wants_capacity:
+        raise StudyError("load.capacity_fraction: only a study measures what a cluster can do", "give --rate")
+    return found, drives
+
+
+def show(order: Mapping[str, Any], count: int, as_json: bool) -> int:
+    """Print the first operations of an order with their values, without sending anything."""
+    with tempfile.TemporaryDirectory(prefix="steelyard-show-") as folder:
+        path = Path(folder) / "order.json"
+        path.write_text(json.dumps(order), encoding="utf-8")
+        argv = [str(agent.find()), "ops", "--order", str(path), "--count", str(count), "--values"]
+        try:
+            done = subprocess.run(argv, capture_output=True, text=True, timeout=SHOW_TIMEOUT_S, check=False)
+        except subprocess.TimeoutExpired:
+            message = f"{count:,} operations were not made within {SHOW_TIMEOUT_S:g} s"
+            raise EngineError(message, "--show fewer") from None
+    if done.returncode != 0:
+        raise EngineError(done.stderr.strip() or f"the agent ended with {done.returncode}")
+    if as_json:
+        sys.stdout.write(done.stdout)
+        return EXIT_DONE
+    load_output.operations([json.loads(line) for line in done.stdout.splitlines()], order, load_output.paper())
+    return EXIT_DONE
+
+
+def _names_hint() -> str:
+    return f"allowed: a path that ends in .toml, {', '.join(plugin.names('workload'))}"

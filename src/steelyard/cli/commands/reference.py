@@ -1,0 +1,119 @@
+"""`steelyard reference list | show NAME`: the published results that are shipped, with their sources and caveats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from steelyard.cli.signature import Json
+from steelyard.cli.terminal.output import data_console, say
+from steelyard.model.errors import StudyError
+from steelyard.reference import tables as shipped
+from steelyard.reference.tables import Row
+
+EXIT_DONE = 0
+MOST_COLUMNS = 1_000
+
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.command("list", help="Every shipped table, and where it was published.")
+def list_all(as_json: Json = False) -> int:
+    """One line a table: name, study, what it is, where it was printed. Returns 0."""
+    every = shipped.tables().values()
+    if as_json:
+        print(json.dumps([{**_about(table), "rows": len(table.rows)} for table in every], indent=1, ensure_ascii=False))
+        return EXIT_DONE
+    console = data_console()
+    for table in every:
+        say(console, Text.assemble((table.name, "bold"), f"  {table.title}\n", (f"  {table.source.name}, ", "dim"),
+                          (f"{table.printed_in}; {len(table.rows):,} rows", "dim")))  # fmt: skip
+    console.print()
+    for source in dict.fromkeys(table.source.name for table in every):
+        line = next(table.source for table in every if table.source.name == source)
+        say(console, Text.assemble((f"{source}  ", "bold"), line.words()))
+    return EXIT_DONE
+
+
+@app.command(help="The numbers as printed, with source, units, rounding and caveats.")
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A table, a study, or all.")],
+    number: Annotated[str | None, typer.Option("--table", help="Only the rows of this printed table.")] = None,
+    as_json: Json = False,
+) -> int:
+    """Tables by name or study, every number as printed. Returns 0.
+
+    Raises UnknownReference for a name that is not there, StudyError for a number that no row has.
+    """
+    chosen = shipped.named(name)
+    picked = {table.name: _picked(table.wide(), number) for table in chosen}
+    if not any(picked.values()):
+        numbers = sorted({row.key["table"] for table in chosen for row in table.rows if "table" in row.key}, key=int)
+        known = f"there are: {', '.join(numbers)}" if numbers else "its rows have no numbers of tables"
+        raise StudyError(f"{name} has no printed table {number}", known, key="--table", read=number)
+    if as_json:
+        found = [
+            {**_about(table), "rows": [row.model_dump() for row in _picked(table.rows, number)]}
+            for table in chosen
+            if picked[table.name]
+        ]
+        print(json.dumps(found, indent=1, ensure_ascii=False))
+        return EXIT_DONE
+    console = data_console()
+    for table in chosen:
+        if picked[table.name]:
+            _draw(table, picked[table.name], console)
+    return EXIT_DONE
+
+
+def _about(table: shipped.Table) -> dict[str, object]:
+    return table.model_dump(exclude={"rows", "spread"})
+
+
+def _picked(rows: Sequence[Row], number: str | None) -> tuple[Row, ...]:
+    return tuple(row for row in rows if number is None or row.key.get("table") == number)
+
+
+def _draw(table: shipped.Table, rows: Sequence[Row], console: Console) -> None:
+    say(console, Text(f"{table.name}: {table.title}", style="bold"))
+    roundings = dict.fromkeys(column.rounding.words() for column in table.columns.values())
+    for head, text in (
+        ("source", table.source.words()),
+        ("printed in", table.printed_in),
+        ("unit", table.unit),
+        ("a row", table.row),
+        ("rounding", "; ".join(roundings)),
+        *(("caveat", caveat) for caveat in table.caveats),
+    ):
+        say(console, Text.assemble((f"{head:<11}", "dim"), text))
+    keys = [name for name in rows[0].key if len(rows) == 1 or len({row.key[name] for row in rows}) > 1]
+    same = ", ".join(f"{name} {text}" for name, text in rows[0].key.items() if name not in keys and text)
+    if same:
+        say(console, Text.assemble(("all rows   ", "dim"), same))
+    numbers = list(dict.fromkeys(name for row in rows for name in row.numbers))
+    grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in keys:
+        grid.add_column(column, no_wrap=True)
+    for column in numbers:
+        grid.add_column(column, justify="right", no_wrap=True)
+    for row in rows:
+        texts = (row.numbers[name].text if name in row.numbers else "" for name in numbers)
+        grid.add_row(*(Text(row.key[name]) for name in keys), *(Text(text) for text in texts))
+    _uncut(grid, console)
+    console.print()
+
+
+def _uncut(grid: Table, console: Console) -> None:
+    """A table of numbers is never cut to the terminal's width: an ellipsis is no number."""
+    needed = Measurement.get(console, console.options.update(max_width=MOST_COLUMNS), grid).maximum
+    if needed > console.width:
+        console = Console(file=console.file, width=needed, color_system=None, no_color=True)
+    console.print(grid)

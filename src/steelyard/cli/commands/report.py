@@ -1,0 +1,77 @@
+"""`steelyard report STORE`: from the store to one page, and to files for a paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from steelyard.analysis.tables import columns
+from steelyard.cli.signature import Json, StoreFolder
+from steelyard.cli.terminal.output import message_console, say
+from steelyard.model.errors import StudyError
+from steelyard.reading.report_input import ReportInput, report_input
+from steelyard.report import export
+from steelyard.report.data import traces
+from steelyard.report.data.presentation import Figure, view
+from steelyard.report.figures import catalogue, timelines
+from steelyard.report.page import PAGE, build
+from steelyard.report.prose.methods_paragraph import paragraph
+from steelyard.report.tables import analysed
+from steelyard.store.read import open_store
+
+EXIT_DONE, EXIT_SOME_INVALID = 0, 1
+
+
+def report(
+    store: StoreFolder,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The HTML file.")] = None,
+    tables: Annotated[Path | None, typer.Option("--tables", help="Folder for every table.")] = None,
+    figures: Annotated[Path | None, typer.Option("--figures", help="Folder for every figure.")] = None,
+    methods: Annotated[bool, typer.Option("--methods", help="Print the methods text of a paper.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Write the page (to `output`, else `report.html` in the study's folder) and whatever else is asked for.
+
+    With `as_json` all tables go to stdout, with `methods` the methods text of a paper; the page is then written only
+    if `output` names it. Returns 0, or 1 if some attempts are not valid. Raises StoreError if the store has no sealed
+    trial, StudyError if both are asked for.
+    """
+    if as_json and methods:
+        raise StudyError(
+            "--json and --methods both write to stdout, and one would spoil the other",
+            "ask for one at a time",
+            key="--methods",
+        )
+    console = message_console()
+    page_input = report_input(
+        open_store(store), courses=output is not None or figures is not None or not (as_json or methods)
+    )
+    if as_json:
+        print(export.as_json(page_input.tables, columns(page_input.results)))
+    if methods:
+        print(paragraph(page_input), end="")
+    if output is not None or not (as_json or methods):
+        path = output or open_store(store).folder / PAGE
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(build(page_input), encoding="utf-8")
+        say(console, f"report  {path}")
+    if tables is not None:
+        written = export.tables(page_input.tables, analysed.every(page_input.results), tables)
+        say(console, f"tables  {tables} ({len(written)} files)")
+    if figures is not None:
+        written = export.figures(_figures(page_input), figures)
+        say(console, f"figures {figures} ({len(written)} files)")
+    invalid = any(record.verdict.outcome != "valid" for record in page_input.records)
+    return EXIT_SOME_INVALID if invalid else EXIT_DONE
+
+
+def _figures(page_input: ReportInput) -> dict[str, Figure]:
+    found = catalogue.of_results(page_input.results, page_input.records)
+    for trace in page_input.traces:
+        figure = traces.figure(trace)
+        if figure is not None:
+            found[figure.name] = figure
+    shown = view(page_input.results)
+    return found | dict(timelines.all_figures(shown, page_input.timelines, page_input.curves))

@@ -1,0 +1,255 @@
+"""`steelyard run STUDY`: do what is missing of a study; safe to repeat, safe to interrupt."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import termios
+import time
+import tty
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from steelyard.cli.commands.clean import reclaim
+from steelyard.cli.noise_floor import keep
+from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile
+from steelyard.cli.terminal.output import message_console, say
+from steelyard.cli.views import LiveView, PlainView
+from steelyard.judging.stopping import SECONDS_PER_HOUR, decide
+from steelyard.judging.stopping_rule import Decision, rule_of
+from steelyard.lab.conductor import Conductor, Outcome
+from steelyard.lab.live import Both, Live
+from steelyard.lab.plugin_factory import Parts
+from steelyard.lab.progress import Guarded, TimeLeft
+from steelyard.lab.resume import missing
+from steelyard.model.errors import SteelyardError
+from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.node import secrets, signals
+from steelyard.node.folders import cache_folder, state_folder
+from steelyard.plan import estimate, load_feasibility, preflight
+from steelyard.plan.stopping_simulation import likely_blocks
+from steelyard.store import Store, StoreWriter
+
+EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
+BEAT_S = 0.25
+KEYS_AT_ONCE = 64
+ASK = "interrupt: [f]inish the trial, [s]top now, [g]o on?"
+
+
+def run(
+    study_path: StudyFile,
+    store: StoreRoot = Path("store"),
+    scale: Scale = 1.0,
+    plain: Annotated[bool, typer.Option("--plain", help="Log lines instead of a live screen.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Carry out a study. Returns the exit code: 0 done, 1 done but some trials invalid, 130 interrupted."""
+    console = message_console()
+    plain = plain or not console.is_terminal
+    study, plan = preflight.read_and_expand(study_path, scale)
+    settings = [trial.settings for trial in plan.trials]
+    # Under the lock of the store: nobody else adds trials to what is examined.
+    with StoreWriter(store, study.study.name) as writer:
+        site_names = sorted({str(trial.settings["site"]["name"]) for trial in plan.trials})
+        asyncio.run(reclaim(site_names, console=console))
+        examined = preflight.examine(study_path, study, plan, store)
+        preflight.refuse(examined.refusals)
+        writer.conceal = secrets.concealer(settings)
+        for note in load_feasibility.notes(plan, examined.history, examined.machine.cores):
+            say(console, f"note: {note}")
+        writer.intend(study, _text(study_path, scale), plan)
+        try:
+            outcome, interrupted = asyncio.run(_conduct(study, plan, writer, plain=plain, console=console))
+        except SteelyardError as error:
+            error.message, error.hint = writer.conceal.text(error.message), writer.conceal.text(error.hint)
+            with contextlib.suppress(OSError):
+                writer.event("run-failed", message=error.message, hint=error.hint)
+            raise
+        folder = writer.folder
+    if study.design.kind == "same" and not outcome.missing:
+        keep(folder, console, scaled=scale != 1.0)
+    rule = rule_of(study)
+    decision = None if rule is None else decide(plan, Store(folder).trials(), rule)
+    _say(outcome, decision, folder, interrupted=interrupted, as_json=as_json, console=console)
+    if interrupted:
+        return EXIT_INTERRUPTED
+    return EXIT_INVALID if outcome.invalid else EXIT_DONE
+
+
+def _text(study_path: Path, scale: float) -> str:
+    """The study file, and on its first line with which scale it was read."""
+    text = study_path.read_text(encoding="utf-8")
+    return text if scale == 1.0 else f"# run with --scale {scale:g}\n{text}"
+
+
+def _foresight(study: Study, plan: Plan) -> Callable[[Sequence[PlannedTrial], Sequence[TrialRecord]], TimeLeft]:
+    rule = rule_of(study)
+
+    def rest(todo: Sequence[PlannedTrial], records: Sequence[TrialRecord]) -> estimate.PlanEstimate:
+        return estimate.estimate(plan.model_copy(update={"trials": tuple(todo)}), study, records)
+
+    def look(todo: Sequence[PlannedTrial], records: Sequence[TrialRecord]) -> TimeLeft:
+        if not todo:
+            return TimeLeft(0.0, 0.0, 0.0)
+        least = rest(todo, records)
+        if rule is None:
+            return TimeLeft(least.seconds, least.low_s, least.high_s)
+        # What is needed at least, what is likely if the spreads stay as they are, and all up to the cap.
+        decision = decide(plan, records, rule)
+        likely = rest(_up_to(plan, records, likely_blocks(decision), rule.attempts), records)
+        most = rest(_up_to(plan, records, decision.cap, rule.attempts), records)
+        left_s = float("inf") if rule.hours is None else max(0.0, rule.hours - decision.hours) * SECONDS_PER_HOUR
+        return TimeLeft(min(likely.seconds, left_s), min(least.low_s, left_s), min(most.high_s, left_s))
+
+    return look
+
+
+def _up_to(plan: Plan, records: Sequence[TrialRecord], block: int, attempts: int) -> list[PlannedTrial]:
+    return [trial for trial in missing(plan, records, attempts) if trial.block <= block]
+
+
+def _lines(console: Console) -> Callable[[str], None]:
+    return lambda line: say(console, line)
+
+
+async def _conduct(
+    study: Study, plan: Plan, writer: StoreWriter, *, plain: bool, console: Console
+) -> tuple[Outcome, bool]:
+    view = PlainView(_lines(console)) if plain else LiveView(console)
+    parts = Parts(cache_folder=cache_folder(), state_folder=state_folder())
+    live = Live(writer, time.time)
+    # Guarded for itself: a terminal that has gone takes nothing from who looks at the store.
+    watcher = Both(Guarded(view, writer.conceal), live)
+    conductor = Conductor(study, plan, writer, parts, watcher, _foresight(study, plan))
+    with live, view:
+        task = asyncio.ensure_future(conductor.run())
+        beating = [asyncio.ensure_future(_beat(one)) for one in (view, live)]
+        with _interrupts(conductor, task, view, ask=not plain and _at_the_terminal()) as state:
+            try:
+                return await task, state.interrupted
+            except asyncio.CancelledError:
+                writer.event("interrupted")
+                return conductor.outcome(), True
+            finally:
+                for one in beating:
+                    one.cancel()
+
+
+async def _beat(view: LiveView | PlainView | Live) -> None:
+    """Let the view speak although nothing happens."""
+    while True:
+        await asyncio.sleep(BEAT_S)
+        view.beat()
+
+
+class _Interrupt:
+    """What ctrl-C means: asked at a terminal, stop at once elsewhere; a second one always stops."""
+
+    def __init__(self, conductor: Conductor, task: asyncio.Future[Outcome], view: LiveView | PlainView) -> None:
+        self.interrupted = False
+        self._conductor = conductor
+        self._task = task
+        self._view = view
+        self._stopping = False
+        self.asking = False
+
+    def stop(self) -> None:
+        """Stop now: the trial in flight is lost, everything is released. Asking again changes nothing."""
+        if not self._stopping:
+            self._stopping = self.interrupted = True
+            self._view.note = "stopping: releasing what was lent"
+            self._task.cancel()
+
+    def ask(self) -> None:
+        """First ctrl-C at a terminal."""
+        if self.asking:
+            self.stop()
+            return
+        self.asking = True
+        self._view.note = ASK
+
+    def answer(self, keys: bytes) -> None:
+        """Keys that were pressed; only f, s and g mean something, and only when asked."""
+        if not self.asking:
+            return
+        for key in keys.decode(errors="replace"):
+            if key not in "fsg":
+                continue
+            self.asking = False
+            self._view.note = ""
+            if key == "s":
+                self.stop()
+            elif key == "f":
+                self.interrupted = True
+                self._view.note = "finishing the trial in flight"
+                self._conductor.finish()
+            return
+
+
+def _at_the_terminal() -> bool:
+    """Whether keys can be read: a terminal, and this process is not in its background."""
+    try:
+        return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def _interrupts(
+    conductor: Conductor, task: asyncio.Future[Outcome], view: LiveView | PlainView, *, ask: bool
+) -> Iterator[_Interrupt]:
+    state = _Interrupt(conductor, task, view)
+    loop = asyncio.get_running_loop()
+    keyboard = sys.stdin.fileno() if ask else -1
+    before = termios.tcgetattr(keyboard) if ask else None
+
+    def read() -> None:
+        keys = os.read(keyboard, KEYS_AT_ONCE)
+        if keys:
+            state.answer(keys)
+        else:
+            loop.remove_reader(keyboard)
+
+    stop = dict.fromkeys(signals.ENDING, state.stop)
+    with signals.heard(stop | {signal.SIGINT: state.ask} if ask else stop):
+        try:
+            if ask:
+                tty.setcbreak(keyboard)
+                loop.add_reader(keyboard, read)
+            yield state
+        finally:
+            if before is not None:
+                loop.remove_reader(keyboard)
+                with contextlib.suppress(termios.error):
+                    termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
+
+
+def _say(
+    outcome: Outcome, decision: Decision | None, folder: Path, *, interrupted: bool, as_json: bool, console: Console
+) -> None:
+    if as_json:
+        until = {} if decision is None else {"until": decision.model_dump(mode="json")}
+        print(json.dumps({**asdict(outcome), "store": str(folder), "interrupted": interrupted, **until}))
+    missing_words = f"at most {outcome.missing}" if decision is not None and decision.go_on else f"{outcome.missing}"
+    if outcome.not_needed:
+        missing_words = f"{outcome.not_needed} not needed, {missing_words}"
+    if decision is not None:
+        say(console, f"The study {decision.sentence}")
+    say(
+        console,
+        f"{outcome.valid} of {outcome.planned} trials valid, {outcome.invalid} invalid, {missing_words} missing; "
+        f"store {folder}",
+    )
+    next_step = "the same command goes on" if outcome.missing else f"next: steelyard report {folder}"
+    say(console, next_step)

@@ -1,0 +1,122 @@
+"""`steelyard selftest stall`: the coordinated-omission proof, live, with its verdict in words."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from steelyard.cli.signature import Json
+from steelyard.cli.terminal.output import data_console, message_console, say
+from steelyard.node.signals import interruptible
+from steelyard.selftest.stall import IN_FLIGHT, QUANTILE, Asked, Line, Proof, prove
+
+EXIT_DONE, EXIT_FAILED = 0, 1
+LINES_A_HEADER = 20
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.command(
+    help="Stop a server in the middle of a load: is everything sent, and is the stall in the figures? Exit 1 if not."
+)
+def stall(
+    seconds: Annotated[float, typer.Option("--seconds", min=4.0, max=3600.0, help="How long the load goes on.")] = 20.0,
+    rate: Annotated[float, typer.Option("--rate", min=1.0, max=1e5, help="Operations due a second.")] = 1000.0,
+    stall_s: Annotated[float, typer.Option("--stall", min=0.1, max=600.0, help="Seconds of standstill.")] = 2.0,
+    as_json: Json = False,
+) -> int:
+    """Prove it. Returns 0, or 1 if the proof fails. Raises StudyError for sizes that prove nothing."""
+    asked = Asked(seconds=seconds, rate_per_s=rate, stall_s=stall_s)
+    asked.check()
+    console = message_console()
+    say(
+        console,
+        f"{asked.rate_per_s:,.0f} operations a second for {asked.seconds:g} s, {IN_FLIGHT} in flight at most; in the "
+        f"middle the server is stopped for {asked.stall_s:g} s",
+    )
+    found = asyncio.run(_prove(asked, console))
+    if as_json:
+        data = found.model_dump() | {"error_fraction": found.error_fraction, "checks": found.checks}
+        print(json.dumps({**data, "passed": found.passed}, indent=1))
+    else:
+        draw(found, data_console())
+    return EXIT_DONE if found.passed else EXIT_FAILED
+
+
+async def _prove(asked: Asked, console: Console) -> Proof:
+    seen = 0
+
+    def tell(line: Line) -> None:
+        nonlocal seen
+        if seen % LINES_A_HEADER == 0:
+            say(console, f"{'waiting':>37}{'p99, ms':>15}", style="dim")
+            heads = f"{'s':>5}{'answered':>10}{'sent':>10}{'to be sent':>12}{'response':>10}{'service':>10}"
+            say(console, heads, style="dim")
+        seen += 1
+        say(console, _text(line))
+
+    with interruptible():
+        return await prove(asked, tell)
+
+
+def _text(line: Line) -> Text:
+    text = Text(
+        f"{line.second:>5}{line.rate_per_s:>8,.0f}/s{line.sent:>10,}{line.backlog:>12,}"
+        f"{_ms(line.response_ms_p99):>10}{_ms(line.service_ms_p99):>10}"
+    )
+    if line.stopped:
+        text.append("   stopped", style="yellow")
+    return text
+
+
+def _ms(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+
+
+def draw(found: Proof, console: Console) -> None:
+    """The table of what each way of measuring says, and the verdict."""
+    percent = f"p{QUANTILE * 100:g}"
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column, right in (
+        (f"{percent} of the same stall", False),
+        ("sent of due", True),
+        ("ms", True),
+        ("truth", True),
+    ):
+        table.add_column(column, justify="right" if right else "left")
+    truth = _ms(found.truth_ms_p99)
+    sent = f"{found.sent:,} of {found.due:,}"
+    table.add_row("response time: from when it was due", sent, _ms(found.response_ms_p99), truth)
+    table.add_row("service time: a tool that forgets due times", sent, _ms(found.service_ms_p99), truth)
+    closed = f"{found.closed_sent:,} of {found.due:,}"
+    table.add_row("a closed loop, one at a time", closed, _ms(found.closed_ms_p99), truth)
+    console.print(table)
+    console.print(
+        Text(
+            f"truth: {found.stall_ms / 1000:.3f} s of standstill - {1 - QUANTILE:.0%} of {found.seconds:g} s; measured "
+            f"{found.error_fraction:+.1%} from it. Service {percent} without the stall: "
+            f"{_ms(found.service_ms_p99_without)} ms."
+        )
+    )
+    for what, holds in found.checks.items():
+        console.print(Text("✓ " if holds else "✗ ", style="green" if holds else "red").append(what, style="default"))
+    console.print(Text(verdict(found), style="bold"))
+
+
+def verdict(found: Proof) -> str:
+    """The proof in one sentence."""
+    if not found.passed:
+        failed = [what for what, holds in found.checks.items() if not holds]
+        return f"The proof fails. Not so: {'; '.join(failed)}."
+    missing = found.due - found.closed_sent
+    factor = found.response_ms_p99 / max(found.closed_ms_p99, 0.001)
+    return (
+        f"The proof holds: nothing was left out, and the stall is in the figures. The closed loop never sent "
+        f"{missing:,} of the operations and says a p99 that is {factor:,.0f} times too low."
+    )

@@ -1,0 +1,104 @@
+"""`steelyard serve STORE`: stores and a study in progress in the browser of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from steelyard.cli.terminal.output import message_console, say
+from steelyard.model.errors import StoreError
+from steelyard.node.signals import as_keyboard_interrupt
+from steelyard.serve.making import ENDS_WITH_US, FIGURES, PAGE, TABLES, Kind, Maker
+from steelyard.serve.pages import address as page_of
+from steelyard.serve.routes import Routes
+from steelyard.serve.stores import Shelf, find
+from steelyard.serve.web import Server
+from steelyard.store import layout
+
+EXIT_INTERRUPTED = 130
+POLL_S = 0.2
+SCRATCH, LOCK = "steelyard-serve-", ".lock"
+COMMAND = f"{ENDS_WITH_US}from steelyard.cli.main import main; main()"
+
+
+def serve(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A study's folder, or several's.")] = Path("store"),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")] = 8765,
+    address: Annotated[str, typer.Option("--address", help="127.0.0.1 or ::1; nothing else.")] = "127.0.0.1",
+    open_browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+) -> int:
+    """Serve until interrupted: there is no other end, so the code is always 130. Raises StoreError if there is no such
+    folder, StudyError for an address that is not loopback, SteelyardError if the port is taken."""
+    console = message_console()
+    root = store.resolve()
+    if not root.is_dir():
+        raise StoreError(
+            f"{store} is no folder", "name a study's folder, or the folder of several; `steelyard run` makes one"
+        )
+
+    def complain(text: str) -> None:
+        say(console, text, style="red")
+
+    try:
+        with (
+            as_keyboard_interrupt(),
+            scratch_folder() as scratch,
+            contextlib.closing(Shelf(root)) as shelf,
+            contextlib.closing(Maker(_argv, scratch)) as maker,
+            Server(address, port, Routes(shelf, maker).answer, complain) as server,
+        ):
+            _say(server, root, console)
+            if open_browser:
+                # A browser without a window would hold the terminal.
+                threading.Thread(target=webbrowser.open, args=(_url(server, root),), daemon=True).start()
+            server.serve_forever(poll_interval=POLL_S)
+    except KeyboardInterrupt:
+        say(console, "ended")
+    return EXIT_INTERRUPTED
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for what is made, which nobody else can read. Those of servers that were killed are removed: a lock that
+    can be had is held by no server."""
+    for lock in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*/{LOCK}"):
+        with contextlib.suppress(OSError), lock.open("rb+") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if lock.parent.lstat().st_uid == os.getuid():
+                shutil.rmtree(lock.parent, ignore_errors=True)
+    with (
+        tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as made,
+        (Path(made) / LOCK).open("wb") as held,
+    ):
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield Path(made)
+
+
+def _url(server: Server, root: Path) -> str:
+    alone = (root / layout.STUDY_JSON).is_file()
+    return f"{server.url}{page_of(root.name) if alone else '/'}"
+
+
+def _say(server: Server, root: Path, console: Console) -> None:
+    print(_url(server, root), flush=True)
+    stores = len(find(root))
+    what = f"{stores} store{'' if stores == 1 else 's'} in {root}"
+    say(console, f"{what}; this machine only, read-only; ctrl-C ends it")
+
+
+def _argv(kind: Kind, store: Path, into: Path) -> list[str]:
+    """`steelyard report`, by this interpreter and from these sources."""
+    made = {"report": ["--tables", str(into / TABLES)], "figures": ["--figures", str(into / FIGURES)]}[kind]
+    return [sys.executable, "-P", "-c", COMMAND, "report", str(store), "--output", str(into / PAGE), *made]

@@ -1,0 +1,125 @@
+"""`steelyard setup NAME`: get what a system or a foreign engine needs, say what was done, or name the command that
+installs the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from steelyard import plugin
+from steelyard.cli.terminal.output import message_console, say
+from steelyard.engine.base import Fetched
+from steelyard.model.errors import CommandFailed, SteelyardError, StudyError
+from steelyard.node.command import run
+from steelyard.node.folders import cache_folder
+
+EXIT_DONE, EXIT_STUDY, EXIT_LABORATORY = 0, 2, 3
+INSTALL_TIMEOUT_S = 900.0
+
+
+class _Lines(logging.Handler):
+    """What a plug-in says while it prepares, as lines of the console."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(logging.INFO)
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one line."""
+        _say(self._console, "·", record.getMessage())
+
+
+def setup(system: Annotated[str, typer.Argument(help="What to get ready.")] = "cassandra") -> int:
+    """Prepare a system with its default settings, or a foreign engine. As root on Debian or Ubuntu, what is missing is
+    installed; else the command is named. Returns 0, 2 if there is nothing of that name, 3 if something is missing."""
+    return asyncio.run(_set_up(system, message_console()))
+
+
+async def _set_up(name: str, console: Console) -> int:
+    begun = time.monotonic()
+    try:
+        seam, module, plug_in = _plug_in(name)
+    except StudyError as error:
+        return _fail(console, error, EXIT_STUDY)
+    try:
+        with _spoken(f"steelyard.{seam}.{name.replace('-', '_')}", console):
+            await _install(module, console)
+            await plug_in.prepare()
+    except SteelyardError as error:
+        return _fail(console, error, EXIT_LABORATORY)
+    took_s = time.monotonic() - begun
+    _say(console, "✓", f"{plug_in.name} {plug_in.version} is ready in {cache_folder()} ({took_s:.1f} s)")
+    return EXIT_DONE
+
+
+def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
+    """Seam, module and plug-in of a system or of an engine that can be fetched. Raises StudyError."""
+    if not plugin.is_path(name) and name in plugin.names("engine"):
+        module = plugin.find("engine", name)
+        if _is_fetched(name):
+            return "engine", module, module.create()
+        raise StudyError(f"there is nothing to get ready for the engine {name!r}", "name a system, or a foreign engine")
+    if not plugin.is_path(name) and name not in plugin.names("system"):
+        known = (*plugin.names("system"), *(one for one in plugin.names("engine") if _is_fetched(one)))
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise StudyError(f"there is no system or foreign engine {name!r}", f"{hint}allowed: {', '.join(known)}")
+    module = plugin.find("system", name)
+    return "system", module, module.create(module.Settings(), cache_folder())
+
+
+def _is_fetched(engine: str) -> bool:
+    return isinstance(plugin.find("engine", engine).create(), Fetched)
+
+
+async def _install(module: ModuleType, console: Console) -> None:
+    """Debian packages that the module says are missing, if we may. A module need not say any."""
+    missing: Sequence[str] = await module.missing_packages() if hasattr(module, "missing_packages") else ()
+    if not missing or os.geteuid() != 0 or shutil.which("apt-get") is None:
+        return
+    argv = ["apt-get", "install", "-y", "--no-install-recommends", *missing]
+    _say(console, "·", f"installing what is missing: {' '.join(argv)}")
+    try:
+        await run(None, argv, timeout_s=INSTALL_TIMEOUT_S)
+    except CommandFailed:
+        # Fresh machines and containers have no package lists.
+        _say(console, "·", "once more, after: apt-get update")
+        await run(None, ["apt-get", "update"], timeout_s=INSTALL_TIMEOUT_S)
+        await run(None, argv, timeout_s=INSTALL_TIMEOUT_S)
+
+
+@contextmanager
+def _spoken(logger_name: str, console: Console) -> Iterator[None]:
+    logger = logging.getLogger(logger_name)
+    handler, level = _Lines(console), logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+def _fail(console: Console, error: SteelyardError, code: int) -> int:
+    _say(console, "✗", error.message)
+    if error.hint:
+        say(console, Text(f"  {error.hint}", style="dim"))
+    return code
+
+
+def _say(console: Console, mark: str, text: str) -> None:
+    style = {"✓": "green", "✗": "red"}.get(mark, "dim")
+    say(console, Text(f"{mark} ", style=style).append(text, style="default" if mark != "·" else "dim"))

@@ -1,0 +1,110 @@
+"""`steelyard status STORE`: where a study is, what failed and why, on one screen."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from steelyard.cli.board import label_of, narrowing_words
+from steelyard.cli.signature import Json, StoreFolder
+from steelyard.cli.terminal.output import data_console, say
+from steelyard.judging.stopping import decide, not_needed
+from steelyard.judging.stopping_rule import Decision, rule_of
+from steelyard.lab.resume import attempts_by_id, settled
+from steelyard.model.trial import TrialRecord
+from steelyard.store.read import open_store
+
+
+def status(path: StoreFolder, as_json: Json = False) -> int:
+    """Print where the study is. Returns 0 when complete and valid, 1 when some trials are invalid or missing. What a
+    stopping rule made unnecessary is neither."""
+    store = open_store(path)
+    records = store.trials()
+    plan = store.plan
+    limit = store.study.limits.attempts
+    found = attempts_by_id(records)
+    planned = plan.trials if plan else ()
+    done = sum(settled(found.get(trial.id, []), limit) for trial in planned)
+    rule = rule_of(store.study)
+    decision = decide(plan, records, rule) if plan and rule else None
+    spared = len(not_needed(plan, records, decision)) if plan and decision else 0
+    events = store.events()
+    reasons = Counter(str(reason.kind) for record in records for reason in record.verdict.reasons)
+    summary: dict[str, Any] = {
+        "study": store.study.study.name,
+        "planned": len(planned),
+        "done": done,
+        "not_needed": spared,
+        "until": decision.model_dump(mode="json") if decision else None,
+        "valid": sum(record.verdict.outcome == "valid" for record in records),
+        "attempts": len(records),
+        "reasons": dict(reasons),
+        "last_event": events[-1] if events else None,
+        "cells": _cells(records),
+    }
+    if as_json:
+        print(json.dumps(summary, indent=1))
+    else:
+        _draw(summary, decision, data_console())
+    return 0 if planned and summary["valid"] == len(planned) - spared else 1
+
+
+def _cells(records: tuple[TrialRecord, ...]) -> list[dict[str, Any]]:
+    cells: dict[str, list[TrialRecord]] = {}
+    for record in records:
+        cells.setdefault(label_of(record.treatment), []).append(record)
+    rows = []
+    for label, members in sorted(cells.items()):
+        values = [
+            record.responses.execution_time_ms
+            for record in members
+            if record.verdict.outcome == "valid" and record.responses.execution_time_ms is not None
+        ]
+        why = Counter(f"{reason.kind} {reason.detail}".strip() for r in members for reason in r.verdict.reasons)
+        rows.append(
+            {
+                "cell": label,
+                "valid": len(values),
+                "starts": len({record.start for record in members}),
+                "median_ms": statistics.median(values) if values else None,
+                "not_valid": dict(why),
+            }
+        )
+    return rows
+
+
+def _draw(summary: dict[str, Any], decision: Decision | None, console: Console) -> None:
+    spared = f", {summary['not_needed']} not needed" if summary["not_needed"] else ""
+    of = "of at most" if decision is not None and decision.go_on else "of"
+    console.print(
+        f"[bold]{summary['study']}[/bold]   {summary['done']} {of} {summary['planned']} trials done{spared}, "
+        f"{summary['valid']} valid in {summary['attempts']} attempts",
+        highlight=False,
+    )
+    if decision is not None:
+        say(console, f"until {decision.target}: {decision.sentence}")
+    event = summary["last_event"]
+    if event:
+        when = datetime.fromtimestamp(event["t_s"])
+        say(console, f"last event: {event['event']} at {when:%Y-%m-%d %H:%M:%S}")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column, justify in (("cell", "left"), ("valid", "right"), ("starts", "right"), ("median", "right")):
+        table.add_column(column, justify="right" if justify == "right" else "left")
+    known = {label_of(cell.treatment): cell for cell in decision.cells} if decision else {}
+    if known:
+        table.add_column("interval of the mean")
+    table.add_column("not valid because")
+    for cell in summary["cells"]:
+        median = "-" if cell["median_ms"] is None else f"{cell['median_ms'] / 1000:.3f} s"
+        why = "; ".join(f"{count} x {reason}" for reason, count in cell["not_valid"].items())
+        one = known.get(cell["cell"])
+        fewer = f" (of {one.n} starts)" if one and one.n != cell["starts"] else ""
+        interval = [f"{narrowing_words(one)}{fewer}" if one else "-"] if known else []
+        table.add_row(cell["cell"], str(cell["valid"]), str(cell["starts"]), median, *interval, why)
+    console.print(table)

@@ -1,0 +1,82 @@
+"""`steelyard verify STORE`: checksums, forms, plan, journal, every number that the raw files give, and the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from steelyard.cli.signature import Json, StoreFolder
+from steelyard.cli.terminal.output import data_console, say
+from steelyard.model.errors import StoreError
+from steelyard.store.read import open_store
+from steelyard.verify.checklist import CHECKS, Verification
+from steelyard.verify.store import verification
+
+EXIT_SOUND, EXIT_DIFFERENCE = 0, 1
+MOST_FINDINGS = 50
+"""On the screen; `--json` has all."""
+
+
+def verify(
+    store: StoreFolder,
+    reports: Annotated[
+        list[Path] | None, typer.Option("--report", help="A page or `report --json` output; else the store's page.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Check a store and tell what was checked. Returns 0, or 1 if something differs (remarks do not count).
+
+    `reports`: pages or `report --json` output to check too; without, the store's own page if there is one. Raises
+    StoreError where there is no store, or a report that was named is not there.
+    """
+    opened = open_store(store)
+    chosen = tuple(reports or ())
+    for path in chosen:
+        if not path.is_file():
+            raise StoreError(f"{path}: no such report", "name a page, or what `report --json` printed", path=str(path))
+    found = verification(opened, chosen)
+    if as_json:
+        told = {**found.model_dump(mode="json"), "sound": found.sound, "checks": CHECKS}
+        print(json.dumps(told, indent=1, ensure_ascii=False))
+    else:
+        draw(found, data_console())
+    return EXIT_SOUND if found.sound else EXIT_DIFFERENCE
+
+
+def draw(found: Verification, console: Console) -> None:
+    """Findings, then the checks by kind, what could not be checked, and the sentence."""
+    for one in found.findings[:MOST_FINDINGS]:
+        style = "bold red" if one.weight == "difference" else "bold yellow"
+        say(console, Text.assemble((f"{one.weight}, {one.kind}  ", style), one.words()))
+    if len(found.findings) > MOST_FINDINGS:
+        say(console, Text(f"and {len(found.findings) - MOST_FINDINGS:,} more: --json"))
+    if found.findings:
+        console.print()
+    grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    grid.add_column("kind", no_wrap=True)
+    grid.add_column("checks", justify="right", no_wrap=True)
+    grid.add_column("differ", justify="right", no_wrap=True)
+    grid.add_column("what holds where nothing differs")
+    for kind, told in CHECKS.items():
+        if kind in found.made:
+            differ = sum(one.kind == kind and one.weight == "difference" for one in found.findings)
+            grid.add_row(kind, f"{found.made[kind]:,}", str(differ or "-"), told)
+    console.print(grid)
+    for why, times in found.not_checked.items():
+        say(console, Text(f"not checked ({times:,}): {why}", style="dim"))
+    differ = sum(one.weight == "difference" for one in found.findings)
+    remarks = len(found.findings) - differ
+    said = "nothing differs" if found.sound else f"{differ:,} difference{'' if differ == 1 else 's'}"
+    said += f", {remarks:,} remark{'' if remarks == 1 else 's'}" if remarks else ""
+    checks = sum(found.made.values())
+    trials = f"{found.trials:,} trial{'' if found.trials == 1 else 's'}"
+    say(
+        console,
+        Text(f"{found.store}: {said} in {checks:,} checks of {trials}", style="green" if found.sound else "bold red"),
+    )

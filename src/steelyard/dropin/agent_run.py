@@ -1,0 +1,263 @@
+"""Carry out one order with our agent on this machine, outside of a study: what every drop-in does underneath.
+
+    outcome = await drive(order, on_interval=print_status)
+    outcome.main.histogram("response", "read").quantile_ns(0.99)
+
+Counts of an interval are merged by adding buckets, so every figure of the whole comes from all of its operations.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from steelyard.engine import agent as engine
+from steelyard.model.errors import EngineError
+from steelyard.model.load import WARM_UP
+from steelyard.model.outcome import ANSWERED
+from steelyard.node import command, signals
+from steelyard.node.base import Node
+from steelyard.node.tasks import together
+from steelyard.system.cassandra import _cql
+from steelyard.wire.record import Connected, Done, Interval, Record, nothing_done
+from steelyard.wire.tables import Histogram, Sums, Tables
+
+SILENCE_LIMIT_S = 300.0
+"""Longest time without a record: connecting, preparing and sending a line each take far less."""
+PLACES_PER_WORKER = 64
+"""Operations in flight that one thread of the agent carries with ease; a second one costs a connection to each node."""
+REACH_TIMEOUT_S = 2.0
+"""How long a node that nobody named may take to accept a connection."""
+RATE_PER_WORKER = 50_000
+"""Operations per second that are due for each thread at most: a fraction of what one can send."""
+USER_VARIABLE, PASSWORD_VARIABLE = "STEELYARD_CQL_USER", "STEELYARD_CQL_PASSWORD"
+
+
+@dataclass(frozen=True)
+class PhaseOutcome:
+    """A phase that has ended."""
+
+    totals: Done
+    tables: Tables
+
+    def histogram(
+        self, measure: str, operation: str | None = None, outcomes: Collection[str] | None = ANSWERED
+    ) -> Histogram:
+        """As `Tables.histogram`."""
+        return self.tables.histogram(measure, operation, outcomes)
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """What an order came to."""
+
+    connected: Connected | None
+    """Nodes, connections and version of the server; None if the load ended before they were known."""
+    phases: Mapping[str, PhaseOutcome]
+    """By name, in order: `populate`, or `warm-up` and `measure`."""
+    interrupted: bool
+    """Whether it was ended early: by a signal, or by `stop`."""
+
+    @property
+    def main(self) -> PhaseOutcome:
+        """The last phase that is no warm-up; empty when it never began."""
+        kept = [phase for name, phase in self.phases.items() if name != WARM_UP]
+        return kept[-1] if kept else PhaseOutcome(nothing_done(""), Tables())
+
+
+def workers_for(places: int, rate_per_s: float | None = None) -> int:
+    """Threads of the agent for so many operations in flight (and operations per second, if they are scheduled): as few
+    as carry them with ease, at most one a processor of ours."""
+    processors = len(os.sched_getaffinity(0))
+    by_places = -(-places // PLACES_PER_WORKER)
+    by_rate = 1 if rate_per_s is None else int(rate_per_s // RATE_PER_WORKER) + 1
+    wanted = by_places if rate_per_s is None else min(by_places, by_rate)
+    return max(1, min(wanted, processors, places))
+
+
+def credentials(user: str | None, password: str | None) -> dict[str, str]:
+    """The environment variables in which the agent takes user and password; they never stand in an order or an argv."""
+    return {} if user is None else {USER_VARIABLE: user, PASSWORD_VARIABLE: password or ""}
+
+
+async def drive(
+    order: Mapping[str, Any],
+    *,
+    workers: int = 1,
+    variables: Mapping[str, str] | None = None,
+    on_connected: Callable[[Connected], None] | None = None,
+    on_interval: Callable[[Interval], None] | None = None,
+    on_phase: Callable[[str, PhaseOutcome], None] | None = None,
+    stop: asyncio.Event | None = None,
+) -> LoadResult:
+    """Carry out an order (a dict as the agent reads it, see schema/order.example.json) with `steelyard-agent load`.
+
+    `variables`: environment variables of the agent, such as `credentials()`. The first SIGINT or SIGTERM, or setting
+    `stop`, ends the load early; the outcome holds what was done by then. A second signal ends it at once, as
+    KeyboardInterrupt. Raises EngineError when the agent cannot be found, cannot connect, or fails."""
+    sums = Sums()
+    phases: dict[str, PhaseOutcome] = {}
+    connected: Connected | None = None
+    asked = stop if stop is not None else asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def take(_node: str, record: Record) -> None:
+        nonlocal connected
+        limit.reschedule(loop.time() + silence_s)
+        match record:
+            case Connected():
+                connected = record
+                if on_connected is not None:
+                    on_connected(record)
+            case Interval():
+                sums.add(record.tables)
+                if on_interval is not None:
+                    on_interval(record)
+            case Done():
+                phases[record.phase] = PhaseOutcome(record, sums.take())
+                if on_phase is not None:
+                    on_phase(record.phase, phases[record.phase])
+
+    silence_s = SILENCE_LIMIT_S + float(order.get("interval_s", 0.0))
+    with tempfile.TemporaryDirectory(prefix="steelyard-load-") as folder, _signals(asked) as twice:
+        node = Node("load", "load", "127.0.0.1", (), Path(folder), environment=dict(variables or {}))
+        try:
+            async with asyncio.timeout(silence_s) as limit:
+                await _until_the_end(order, node, take, workers, asked)
+        except asyncio.CancelledError:
+            if twice.is_set():
+                raise KeyboardInterrupt from None
+            raise
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            message = f"the load generator said nothing for {silence_s:g} s"
+            raise EngineError(message, "is this machine, or are all nodes, suspended?") from error
+    return LoadResult(connected, phases, asked.is_set())
+
+
+async def _until_the_end(
+    order: Mapping[str, Any],
+    node: Node,
+    take: Callable[[str, Record], None],
+    workers: int,
+    asked: asyncio.Event,
+) -> None:
+    """The agent's whole life; `asked` tells it to come to an end."""
+    watchers: list[asyncio.Task[None]] = []
+
+    async def watch(process: asyncio.subprocess.Process) -> None:
+        await asked.wait()
+        command.send(process, signal.SIGTERM)
+
+    def started(process: asyncio.subprocess.Process) -> None:
+        watchers.append(asyncio.ensure_future(watch(process)))
+
+    try:
+        await engine.carry_out(order, node, take, workers=workers, on_start=started)
+    finally:
+        for watcher in watchers:
+            watcher.cancel()
+
+
+@contextlib.contextmanager
+def _signals(asked: asyncio.Event) -> Iterator[asyncio.Event]:
+    """While inside, the first SIGINT or SIGTERM sets `asked`, the second sets what this yields and cancels the task
+    that entered."""
+    task = asyncio.current_task()
+    once, twice = asyncio.Event(), asyncio.Event()
+
+    def hear() -> None:
+        # A third must not cut short the ending of the agent.
+        if once.is_set() and not twice.is_set() and task is not None:
+            twice.set()
+            task.cancel()
+        once.set()
+        asked.set()
+
+    with signals.heard({signal.SIGINT: hear, signal.SIGTERM: hear}):
+        yield twice
+
+
+async def cql(
+    contacts: Iterable[str],
+    statements: Sequence[str],
+    *,
+    variables: Mapping[str, str] | None = None,
+    tls: Mapping[str, str | None] | None = None,
+    timeout_s: float = _cql.TIMEOUT_S,
+) -> tuple[tuple[dict[str, Any], ...], ...]:
+    """Rows of each statement, carried out one after another by the first contact (`address:port`) that answers.
+    `tls`: as in an order, None for connections that are not encrypted.
+
+    Raises SystemFault when the server refuses a statement or does not answer in time, NotAnswering when no contact can
+    be reached."""
+    last: _cql.NotAnswering | None = None
+    for contact in contacts:
+        address, _, port = contact.rpartition(":")
+        node = Node(contact, "database", address, (), Path(), environment=dict(variables or {}))
+        try:
+            return await _cql.ask(node, int(port), statements, timeout_s=timeout_s, options=_options(tls))
+        except _cql.NotAnswering as fault:
+            last = fault
+    if last is None:
+        raise EngineError("no node is named", "give the address of one")
+    raise last
+
+
+def _options(tls: Mapping[str, str | None] | None) -> list[str]:
+    """The agent's options for an order's `tls`."""
+    if tls is None:
+        return []
+    return ["--tls", *(word for name, value in tls.items() if value is not None for word in (f"--tls-{name}", value))]
+
+
+async def discover(
+    contacts: Sequence[str], *, variables: Mapping[str, str] | None = None, tls: Mapping[str, str] | None = None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """All nodes of the datacenter of the first contact that answers, those of `contacts` first, as client libraries
+    find them; and those that were found but cannot be reached from here. Raises as `cql`."""
+    local, peers = await cql(
+        contacts,
+        ["SELECT data_center FROM system.local", "SELECT peer, rpc_address, data_center FROM system.peers"],
+        variables=variables,
+        tls=tls,
+    )
+    port = int(contacts[0].rpartition(":")[2])
+    known = await _addresses(contacts)
+    found = []
+    for peer in peers:
+        address = peer["rpc_address"] if peer["rpc_address"] not in (None, "0.0.0.0", "::") else peer["peer"]
+        if peer["data_center"] == local[0]["data_center"] and address not in known:
+            found.append(f"[{address}]:{port}" if ":" in address else f"{address}:{port}")
+    answers = await together(_answers(contact) for contact in found)
+    reached = [contact for contact, answer in zip(found, answers, strict=True) if answer]
+    return (*contacts, *reached), tuple(contact for contact in found if contact not in reached)
+
+
+async def _addresses(contacts: Iterable[str]) -> set[str]:
+    """IP addresses of the contacts; of names, all that they stand for."""
+    loop = asyncio.get_running_loop()
+    found = set()
+    for contact in contacts:
+        name, _, port = contact.rpartition(":")
+        with contextlib.suppress(OSError):
+            found |= {str(entry[4][0]) for entry in await loop.getaddrinfo(name.strip("[]"), int(port))}
+    return found
+
+
+async def _answers(contact: str) -> bool:
+    name, _, port = contact.rpartition(":")
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(name.strip("[]"), int(port)), REACH_TIMEOUT_S)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True

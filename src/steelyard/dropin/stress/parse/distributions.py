@@ -1,0 +1,253 @@
+"""cassandra-stress's distributions as its options write them: `UNIFORM(1..1000000)`, `~EXP(1..10)`, `fixed(1)/500`.
+
+What each means follows cassandra-stress 3.11.4 and is held against its own generators by the tests of
+`crates/steelyard-load`; here is only their grammar, their words for the settings block, and the form that the agent
+takes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Any
+
+from steelyard.dropin.stress.parse.refusal import Refused
+
+NAMES = {
+    "exp": "exponential",
+    "extr": "extreme",
+    "extreme": "extreme",
+    "weibull": "extreme",
+    "qextr": "quantized-extreme",
+    "qextreme": "quantized-extreme",
+    "gaussian": "gaussian",
+    "gauss": "gaussian",
+    "normal": "gaussian",
+    "norm": "gaussian",
+    "uniform": "uniform",
+    "fixed": "fixed",
+    "seq": "sequence",
+}
+"""Names and aliases, without regard to case."""
+FORMS = (
+    "EXP(min..max)",
+    "EXTREME(min..max,shape)",
+    "QEXTREME(min..max,shape,quantas)",
+    "GAUSSIAN(min..max[,stdvrng | ,mean,stdev])",
+    "UNIFORM(min..max)",
+    "FIXED(value)",
+    "SEQ(min..max)",
+    "~ before the name turns the order round",
+)
+FULL = re.compile(r"(~?)([a-z]+)\((.+)\)", re.IGNORECASE)
+RATIO = re.compile(r"(.*)/([0-9]+[kmb]?)", re.IGNORECASE)
+MULTIPLES = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
+BEYOND = 2**62
+"""Numbers of the agent are below."""
+NORMAL_EDGES = 3.0
+"""Deviations from the middle to either end of GAUSSIAN(min..max)."""
+
+
+def whole_number(text: str) -> int:
+    """`1000000`, `1M`, `10k`, `1B` (thousand millions). Raises ValueError."""
+    text = text.strip().lower()
+    multiple = MULTIPLES.get(text[-1:], 1)
+    number = int(text[:-1] if multiple > 1 else text) * multiple
+    if abs(number) >= BEYOND:
+        raise ValueError(text)
+    return number
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One distribution of whole numbers. `shape`, `mean`, `deviation`, `quanta` belong to some kinds only."""
+
+    kind: str
+    low: int
+    high: int
+    shape: float = 0.0
+    mean: float = 0.0
+    deviation: float = 0.0
+    quanta: int = 0
+    inverted: bool = False
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether only one number can come out."""
+        return self.low == self.high
+
+    @property
+    def average(self) -> float:
+        """Expected number; of the skewed kinds by their quantiles."""
+        if self.kind in ("fixed", "uniform", "sequence"):
+            return (self.low + self.high) / 2
+        return sum(self.inverse((index + 0.5) / 200) for index in range(200)) / 200
+
+    @property
+    def scale(self) -> float:
+        """Weibull's scale (the exponential's mean): such that a draw is beyond `high` with the probability
+        sqrt(1 / (high - low)), as cassandra-stress sets it."""
+        span = self.high - self.low
+        tail = -math.log(math.sqrt(1 / span))
+        edge = tail if self.kind == "exponential" else tail ** (1 / self.shape)
+        return span / edge if edge else math.inf
+
+    def shifted(self, by: int) -> Distribution:
+        """The same distribution of numbers that are `by` greater."""
+        return replace(self, low=self.low + by, high=self.high + by, mean=self.mean + by)
+
+    def inverse(self, probability: float) -> int:
+        """The number below which a share `probability` of the draws lies, as cassandra-stress's `print` shows it: of an
+        inverted distribution the number above which it lies."""
+        if self.inverted:
+            upright = replace(self, inverted=False)
+            return self.low + self.high - upright.inverse(probability)
+        match self.kind:
+            case "fixed":
+                return self.low
+            case "uniform":
+                number = self.low + probability * (self.high + 1 - self.low)
+            case "sequence":
+                number = self.low + probability * (self.high - self.low)
+            case "gaussian":
+                if not 0 < probability < 1:
+                    return self.high if probability >= 1 else self.low
+                number = NormalDist(self.mean, self.deviation).inv_cdf(probability)
+            case _:
+                if probability >= 1:
+                    return self.high
+                tail = -math.log1p(-probability)
+                number = self.low + self.scale * (tail if self.kind == "exponential" else tail ** (1 / self.shape))
+        return int(min(self.high, max(self.low, number)))
+
+    def described(self) -> str:
+        """As cassandra-stress's settings block puts it."""
+        bounds = f"min={self.low},max={self.high}"
+        match self.kind:
+            case "fixed":
+                text = f"Fixed:  key={self.low}"
+            case "uniform":
+                text = f"Uniform:  {bounds}"
+            case "sequence":
+                text = f"Sequence:  start={self.low},end={self.high}"
+            case "gaussian":
+                text = f"Gaussian:  {bounds},mean={self.mean:f},stdev={self.deviation:f}"
+            case "exponential":
+                text = f"Exponential:  {bounds},mean={self.scale:f}"
+            case _:
+                text = f"Extreme:  {bounds},shape={self.shape:f}, scale={self.scale:f}"
+        return f"Inverse: {text}" if self.inverted else text
+
+    def wire(self) -> dict[str, Any]:
+        """As the agent takes it, see crates/steelyard-wire/src/program.rs."""
+        bounds = {"min": self.low, "max": self.high}
+        made: dict[str, Any]
+        match self.kind:
+            case "fixed":
+                made = {"name": "fixed", "value": float(self.low)}
+            case "uniform":
+                made = {"name": "uniform", "min": float(self.low), "max": float(self.high)}
+            case "sequence":
+                made = {"name": "sequence", **bounds}
+            case "gaussian":
+                made = {"name": "gaussian", **bounds, "mean": self.mean, "deviation": self.deviation}
+            case "exponential":
+                made = {"name": "exponential", **bounds}
+            case _:
+                made = {"name": "extreme", **bounds, "shape": self.shape, "quanta": self.quanta or None}
+        return {"name": "inverted", "of": made} if self.inverted else made
+
+
+def fixed(value: int) -> Distribution:
+    """Always the same number."""
+    return Distribution("fixed", value, value)
+
+
+def parse(text: str, option: str) -> Distribution:
+    """A distribution as written. Raises Refused, naming the option."""
+    match = FULL.fullmatch(text)
+    if match is None:
+        raise Refused(option, text, "this is no distribution", "; ".join(FORMS))
+    inverted, name, inner = match[1] == "~", match[2].lower(), match[3].split(",")
+    kind = NAMES.get(name)
+    if kind is None:
+        raise Refused(option, text, f"there is no distribution {match[2]!r}", "; ".join(FORMS))
+    try:
+        made = _made(kind, inner)
+    except (ValueError, IndexError, ArithmeticError):
+        raise Refused(option, text, f"the parameters do not fit {match[2]}", "; ".join(FORMS)) from None
+    return replace(made, inverted=inverted and not made.is_fixed)
+
+
+def _made(kind: str, inner: list[str]) -> Distribution:
+    """Raises ValueError where number or kind of the parameters is wrong."""
+    counts = {"gaussian": (1, 2, 3), "extreme": (2,), "quantized-extreme": (3,)}.get(kind, (1,))
+    if len(inner) not in counts:
+        raise ValueError(inner)
+    if kind == "fixed":
+        return fixed(whole_number(inner[0]))
+    low_text, high_text = re.split(r"\.\.+", inner[0])
+    low, high = whole_number(low_text), whole_number(high_text)
+    if low > high or (kind == "sequence" and low == high):
+        raise ValueError(inner)
+    shape = mean = deviation = 0.0
+    quanta = 0
+    if kind in ("extreme", "quantized-extreme"):
+        shape = float(inner[1])
+        quanta = int(inner[2]) if kind == "quantized-extreme" else 0
+        if not 0 < shape < math.inf or quanta < 0:
+            raise ValueError(inner)
+    if kind == "gaussian" and len(inner) == 3:
+        mean, deviation = float(inner[1]), float(inner[2])
+    elif kind == "gaussian":
+        edges = float(inner[1]) if len(inner) == 2 else NORMAL_EDGES
+        mean, deviation = (low + high) / 2, (high - low) / 2 / edges
+    if kind == "gaussian" and low < high and not (0 < deviation < math.inf and math.isfinite(mean)):
+        raise ValueError(inner)
+    if low == high:
+        return fixed(low)
+    made = Distribution(kind, low, high, shape, mean, deviation, quanta)
+    if kind in ("extreme", "quantized-extreme") and not 0 < made.scale < math.inf:
+        raise ValueError(inner)
+    return made
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A share: a number of a distribution over a divisor, at most 1."""
+
+    of: Distribution
+    divisor: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the share is always 1."""
+        return self.of.low >= self.divisor
+
+    @property
+    def least(self) -> float:
+        """The least share that can come out."""
+        return min(1.0, self.of.low / self.divisor)
+
+    @property
+    def greatest(self) -> float:
+        """The greatest share that can come out."""
+        return min(1.0, self.of.high / self.divisor)
+
+    def described(self) -> str:
+        """As cassandra-stress's settings block puts it."""
+        return f"Ratio: divisor={self.divisor:f};delegate={self.of.described()}"
+
+
+WHOLE = Ratio(fixed(1), 1)
+
+
+def parse_ratio(text: str, option: str) -> Ratio:
+    """`DIST(...)/divisor`. Raises Refused."""
+    match = RATIO.fullmatch(text)
+    divisor = whole_number(match[2]) if match else 0
+    if match is None or divisor <= 0:
+        raise Refused(option, text, "this is no share", "DIST(..)/divisor, for example fixed(1)/1")
+    return Ratio(parse(match[1], option), divisor)

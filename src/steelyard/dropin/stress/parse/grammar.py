@@ -1,0 +1,147 @@
+"""The grammar of one section: which words it takes, which of them go together, and how its help is written.
+
+A section has forms (`-rate threads=? ...` or `-rate threads>=? ... auto`). A word belongs to the first option of the
+section whose prefix it begins with; the words together must belong to one form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from steelyard.dropin.stress.parse import distributions
+from steelyard.dropin.stress.parse.refusal import Refused
+
+Kind = Literal["value", "flag", "distribution", "ratio", "group"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One word that a section takes: `prefix` and then a value (`cl=ONE`), a flag, or a group (`ratio(read=1)`)."""
+
+    prefix: str
+    help: str
+    kind: Kind = "value"
+    pattern: str = ".*"
+    default: str | None = None
+    required: bool = False
+    refused: str = ""
+    """Why we do not have it; where it says something, the word is refused by name."""
+    allowed: str = ""
+    """What stands in the message, where the pattern is not for people."""
+
+    def accepts(self, word: str) -> bool:
+        """Whether the word is this option's."""
+        if self.kind == "flag":
+            return word.lower() == self.prefix.lower()
+        if self.kind == "group":
+            return word.lower().startswith(f"{self.prefix.lower()}(") and word.endswith(")")
+        return word.lower().startswith(self.prefix.lower())
+
+    @property
+    def what_is_allowed(self) -> str:
+        """For messages."""
+        return self.allowed or self.pattern
+
+    def value_of(self, section: str, word: str) -> str:
+        """What follows the prefix. Raises Refused where it does not fit, or where we do not have the option."""
+        name = f"{section} {self.prefix}".rstrip()
+        if self.refused:
+            raise Refused(name, word, self.refused)
+        if self.kind == "flag":
+            return "set"
+        if self.kind == "group":
+            return word[len(self.prefix) + 1 : -1]
+        value = word[len(self.prefix) :]
+        if self.kind == "distribution":
+            distributions.parse(value, name)
+        elif self.kind == "ratio":
+            distributions.parse_ratio(value, name)
+        elif not re.fullmatch(self.pattern, value, re.IGNORECASE):
+            raise Refused(name, word, "the value does not fit", self.what_is_allowed)
+        return value
+
+    @property
+    def shown(self) -> str:
+        """As help names it."""
+        if self.kind == "group":
+            return f"{self.prefix}(?)"
+        if self.kind in ("distribution", "ratio"):
+            return f"{self.prefix}DIST(?)"
+        return f"{self.prefix}?" if self.prefix.endswith(("=", "<", ">")) else self.prefix
+
+
+@dataclass(frozen=True)
+class Section:
+    """A command or a `-option` with its forms; the first form whose options hold all words is taken."""
+
+    name: str
+    help: str
+    forms: tuple[tuple[Option, ...], ...]
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """Every option once, in order. An option without a prefix takes what no other does, so it comes last."""
+        named = {option.prefix: option for form in self.forms for option in form}
+        return tuple(sorted(named.values(), key=lambda option: option.prefix == ""))
+
+    def read(self, words: Sequence[str]) -> Mapping[str, str]:
+        """Prefix to value of the words that stand there. Raises Refused."""
+        found: dict[str, str] = {}
+        for word in words:
+            option = next((one for one in self.options if one.accepts(word)), None)
+            if option is None:
+                raise Refused(self.name, word, "there is no such option", ", ".join(one.shown for one in self.options))
+            if option.prefix in found:
+                raise Refused(f"{self.name} {option.prefix}", word, "it stands there twice", "once")
+            found[option.prefix] = option.value_of(self.name, word)
+        self._form_of(found, words)
+        return found
+
+    def _form_of(self, found: Mapping[str, str], words: Sequence[str]) -> None:
+        for form in self.forms:
+            has_all = set(found) <= {option.prefix for option in form}
+            if has_all and all(option.prefix in found for option in form if option.required):
+                return
+        raise Refused(self.name, " ".join(words), "these words do not make one of its forms", " | ".join(self.usages))
+
+    @property
+    def usages(self) -> tuple[str, ...]:
+        """One line a form."""
+        lines = []
+        for form in self.forms:
+            shown = (one.shown if one.required else f"[{one.shown}]" for one in form if one.shown)
+            lines.append(" ".join([self.name, *shown]))
+        return tuple(lines)
+
+    def help_lines(self) -> list[str]:
+        """Usage and each option with its default, as `help` prints them."""
+        lines = [""]
+        for index, usage in enumerate(self.usages):
+            lines += ([" OR "] if index else []) + [f"Usage: {usage}"]
+        lines.append("")
+        distributed = False
+        for option in self.options:
+            shown = option.shown + (f" (default={option.default})" if option.default is not None else "")
+            note = f" [refused: {option.refused}]" if option.refused else ""
+            lines.append(f"  {shown:<40} {option.help}{note}")
+            distributed = distributed or option.kind in ("distribution", "ratio")
+        if distributed:
+            lines += ["", "  DIST is one of:", *(f"      {form}" for form in distributions.FORMS)]
+            lines.append("      aliases: extr, qextr, weibull, gauss, normal, norm; numbers may end in k, m, b")
+        return lines
+
+
+def pairs(option: str, inner: str) -> dict[str, str]:
+    """`a=1,b=2` of a group. Raises Refused for what is no pair, or stands there twice."""
+    found: dict[str, str] = {}
+    for part in inner.split(","):
+        name, equals, value = part.partition("=")
+        if not equals or not name or not value:
+            raise Refused(option, part, "this is no name=value", "name=value, separated by commas")
+        if name in found:
+            raise Refused(option, part, f"{name} stands there twice", "each name once")
+        found[name] = value
+    return found

@@ -1,0 +1,380 @@
+"""From words to settings: every word read, every default put in, every word that we do not have refused.
+
+Defaults are those of cassandra-stress 3.11.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from steelyard.dropin.stress.parse import distributions, sections, tokens
+from steelyard.dropin.stress.parse.distributions import whole_number
+from steelyard.dropin.stress.parse.grammar import pairs
+from steelyard.dropin.stress.parse.refusal import Refused
+from steelyard.dropin.stress.parse.settings import (
+    UNITS,
+    Columns,
+    Command,
+    Connection,
+    Errors,
+    Graph,
+    Insert,
+    Log,
+    Population,
+    Rate,
+    Schema,
+    Settings,
+)
+
+Read = Mapping[str, str]
+Words = Mapping[str, Sequence[str]]
+LEAST_INTERVAL_MS = 100
+MOST_TRIES = 1000
+"""Bounds of the agent's."""
+MOST_THREADS = 100_000
+MAX_COLUMNS = 1000
+DEFAULT_KEYS = 1_000_000
+THREADS_OF_COUNTED_WRITES = 200
+"""cassandra-stress writes `n=` rows with so many threads where -rate says nothing; everything else begins with 4."""
+MIXABLE = ("read", "write", "counter_write", "counter_read")
+LOCATOR = "org.apache.cassandra.locator."
+
+
+def read(arguments: Sequence[str]) -> Settings:
+    """Settings of a command line. Raises Refused, naming the first word that does not fit."""
+    found = tokens.sections(arguments)
+    if not found:
+        raise Refused("command", "", "there is none", _all_commands())
+    name, *rest = found
+    section = sections.command(name)
+    if section is None:
+        raise Refused("command", name, "there is no such command", _all_commands())
+    for other in rest:
+        if sections.option(other) is None:
+            listed = ", ".join(one.name for one in sections.OPTIONS)
+            raise Refused(other, " ".join([other, *found[other]]), "there is no such option", listed)
+    options: Words = {sections.option(one).name: found[one] for one in rest}  # type: ignore[union-attr]
+    notes: list[str] = []
+    command = _command(section.name, section.read(found[name]))
+    for unknown in (sections.SENDTO, sections.TOKENRANGE):
+        if unknown.name in options:
+            unknown.read(options[unknown.name] or ("",))
+    if section.name == "user" and sections.SCHEMA.name in options:
+        raise Refused("-schema", " ".join(options["-schema"]), "the schema of `user` stands in its profile")
+    return Settings(
+        command=command,
+        rate=_rate(options.get("-rate"), command),
+        population=_population(options.get("-pop"), command, notes.append),
+        insert=_insert(options.get("-insert", ()), command, notes.append),
+        columns=_columns(options.get("-col", ()), command, notes.append),
+        errors=_errors(options.get("-errors", ())),
+        schema=_schema(options.get("-schema", ())),
+        connection=_connection(options, notes.append),
+        log=_log(options.get("-log", ())),
+        graph=_graph(options.get("-graph"), command),
+        notes=tuple(notes),
+    )
+
+
+def _all_commands() -> str:
+    return ", ".join([*(one.name for one in sections.COMMANDS), *sections.SPECIAL])
+
+
+def _command(name: str, found: Read) -> Command:
+    duration = found.get("duration=")
+    count = found.get("n=")
+    ends_by_itself = duration is None and count is None
+    ratios = {name: 1.0}
+    if name == "mixed":
+        ratios = _ratios("mixed ratio", found.get("ratio", "read=1,write=1"), MIXABLE)
+    elif name == "user":
+        ratios = _ratios("user ops", found["ops"], None)
+    mixture = name in ("mixed", "user")
+    clustering = found.get("clustering=", "GAUSSIAN(1..10)" if name == "mixed" else "gaussian(1..10)")
+    add = found.get("add=", "fixed(1)")
+    least, most = int(found.get("n>", "30")), int(found.get("n<", "200"))
+    if most < 1:
+        raise Refused(f"{name} n<", str(most), "the value does not fit", "from 1")
+    if duration is not None and int(duration[:-1]) < 1:
+        raise Refused(f"{name} duration=", duration, "the value does not fit", "from 1s")
+    return Command(
+        name=name,
+        count=_whole(count, f"{name} n=") if count is not None else None,
+        duration=(int(duration[:-1]), UNITS[duration[-1].lower()][1]) if duration is not None else None,
+        uncertainty=float(found.get("err<", "0.02")) if ends_by_itself else None,
+        measurements=(least, most),
+        warm_up="no-warmup" not in found,
+        truncate=found.get("truncate=", "never").lower(),  # type: ignore[arg-type]
+        consistency=found.get("cl=", "LOCAL_ONE").upper(),
+        serial_consistency=found.get("serial-cl=", "SERIAL").upper(),
+        key_size=_at_least(1, int(found.get("keysize=", "10")), f"{name} keysize="),
+        add=distributions.parse(add, f"{name} add="),
+        add_text=add,
+        ratios=ratios,
+        clustering=distributions.parse(clustering, f"{name} clustering=") if mixture else None,
+        clustering_text=clustering,
+        profile=found.get("profile=", ""),
+    )
+
+
+def _ratios(option: str, inner: str, known: Sequence[str] | None) -> dict[str, float]:
+    """Share by operation, in order of name; those of share 0 are left out, as they never come."""
+    shares: dict[str, float] = {}
+    for name, text in pairs(option, inner).items():
+        own = name.lower() if known is not None else name
+        if known is not None and own not in known:
+            raise Refused(option, name, "there is no such operation", ", ".join(known))
+        try:
+            shares[own] = float(text)
+        except ValueError:
+            raise Refused(option, text, "this is no number", "as 1 or 0.5") from None
+        if not 0 <= shares[own] < float("inf"):
+            raise Refused(option, text, "this is no share", "0 or more")
+    if not any(shares.values()):
+        raise Refused(option, inner, "no operation has a share above 0", "as read=3,write=1")
+    return {name: share for name, share in sorted(shares.items()) if share > 0}
+
+
+def _whole(text: str, option: str) -> int:
+    try:
+        return whole_number(text)
+    except ValueError:
+        raise Refused(option, text, "the number is too large", f"below {distributions.BEYOND}") from None
+
+
+def _at_least(least: int, number: int, option: str) -> int:
+    if number < least:
+        raise Refused(option, str(number), "the value does not fit", f"from {least}")
+    return number
+
+
+def _rate(said: Sequence[str] | None, command: Command) -> Rate:
+    if said is None:
+        if command.name in ("write", "counter_write") and command.count:
+            return Rate(THREADS_OF_COUNTED_WRITES, 0, 0, False, 0, 0)
+        return Rate(None, 0, 0, True, 4, 1000)
+    found = sections.RATE.read(said)
+    throttle, fixed = (int(found.get(name, "0/s")[:-2]) for name in ("throttle=", "fixed="))
+    if throttle and fixed:
+        raise Refused("-rate", " ".join(said), "throttle and fixed are two ways of setting one rate", "one of them")
+    for name in ("threads=", "threads>=", "threads<="):
+        if int(found.get(name, "1")) > MOST_THREADS:
+            raise Refused(f"-rate {name}", found[name], "so many cannot be in flight", f"1 to {MOST_THREADS}")
+    if "threads=" in found:
+        return Rate(_at_least(1, int(found["threads="]), "-rate threads="), throttle, fixed, False, 0, 0)
+    least = _at_least(1, int(found.get("threads>=", "4")), "-rate threads>=")
+    most = _at_least(least, int(found.get("threads<=", "1000")), "-rate threads<=")
+    return Rate(None, 0, 0, "auto" in found, least, most)
+
+
+def _population(said: Sequence[str] | None, command: Command, note: Callable[[str], None]) -> Population:
+    most = command.count or DEFAULT_KEYS
+    only_inserts = command.name == "user" and list(command.ratios) == ["insert"]
+    if said is None:
+        if only_inserts or command.name in ("write", "counter_write"):
+            return Population((1, most), None, True, "ARBITRARY")
+        return Population(None, distributions.parse(f"gaussian(1..{most})", "-pop"), False, "ARBITRARY")
+    found = sections.POPULATION.read(said)
+    order = found.get("contents=", "arbitrary").upper()
+    if "contents=" in found:
+        note(f"-pop contents={found['contents=']} changes nothing: rows of a partition are written in their order")
+    if "seq=" in found:
+        low, high = (_whole(bound, "-pop seq=") for bound in found["seq="].replace("...", "..").split(".."))
+        if low < 1 or low > high:
+            raise Refused("-pop seq=", found["seq="], "the bounds do not fit", "as 1..1000000, from 1")
+        return Population((low, high), None, "no-wrap" not in found, order)
+    drawn = distributions.parse(found.get("dist=", f"gaussian(1..{most})"), "-pop dist=")
+    if drawn.low < 1:
+        raise Refused("-pop dist=", found["dist="], "there is no key below 1", "distributions from 1")
+    return Population(None, drawn, False, order)
+
+
+def _insert(said: Sequence[str], command: Command, note: Callable[[str], None]) -> Insert:
+    found = sections.INSERT.read(said)
+    visits = distributions.parse(found.get("visits=", "fixed(1)"), "-insert visits=")
+    revisit = distributions.parse(found.get("revisit=", "uniform(1..1M)"), "-insert revisit=")
+    row_population = distributions.parse_ratio(
+        found.get("row-population-ratio=", "fixed(1)/1"), "-insert row-population-ratio="
+    )
+    if visits != distributions.fixed(1):
+        raise Refused(
+            "-insert visits=", found["visits="], "partitions are not spread over several visits", "visits=fixed(1)"
+        )
+    if not row_population.is_whole:
+        raise Refused(
+            "-insert row-population-ratio=",
+            found["row-population-ratio="],
+            "all columns of a row are written",
+            "row-population-ratio=fixed(1)/1",
+        )
+    for name in ("partitions=", "batchtype=", "select-ratio="):
+        if name in found and command.name != "user":
+            note(f"-insert {name}{found[name]} changes nothing for `{command.name}`, as in cassandra-stress")
+    partitions, select = found.get("partitions="), found.get("select-ratio=")
+    return Insert(
+        visits=visits,
+        revisit=revisit,
+        partitions=distributions.parse(partitions, "-insert partitions=") if partitions else None,
+        batch=found["batchtype="].upper() if "batchtype=" in found else None,
+        select=distributions.parse_ratio(select, "-insert select-ratio=") if select else None,
+        row_population=row_population,
+    )
+
+
+def _columns(said: Sequence[str], command: Command, note: Callable[[str], None]) -> Columns:
+    found = sections.COLUMNS.read(said)
+    count = distributions.parse(found.get("n=", "FIXED(5)"), "-col n=")
+    names = tuple(sorted(found["names="].split(","))) if "names=" in found else ()
+    if len(set(names)) != len(names):
+        raise Refused("-col names=", found["names="], "a name stands there twice", "each name once")
+    if not count.is_fixed:
+        raise Refused("-col n=", found["n="], "CQL rows have one number of columns, as in cassandra-stress", "FIXED(n)")
+    if not 1 <= count.low <= MAX_COLUMNS:
+        raise Refused("-col n=", found["n="], "the number does not fit", f"FIXED(1) to FIXED({MAX_COLUMNS})")
+    if command.name == "user" and said:
+        note("-col changes nothing for `user`, as in cassandra-stress: columns stand in the profile")
+    if found.get("comparator=", "AsciiType") == "TimeUUIDType":
+        raise Refused("-col comparator=", "TimeUUIDType", "columns have names", "AsciiType, UTF8Type")
+    return Columns(
+        names=names or tuple(sorted(f"C{index}" for index in range(count.low))),
+        given=bool(names),
+        count=distributions.fixed(len(names)) if names else count,
+        size=distributions.parse(found.get("size=", "FIXED(34)"), "-col size="),
+        comparator=found.get("comparator=", "AsciiType"),
+        timestamp=found.get("timestamp="),
+        slice="slice" in found,
+    )
+
+
+def _errors(said: Sequence[str]) -> Errors:
+    found = sections.ERRORS.read(said)
+    tries = int(found.get("retries=", "9")) + 1
+    if tries > MOST_TRIES:
+        raise Refused("-errors retries=", found["retries="], "the value does not fit", f"0 to {MOST_TRIES - 1}")
+    return Errors("ignore" in found, tries, "skip-read-validation" not in found)
+
+
+def _schema(said: Sequence[str]) -> Schema:
+    found = sections.SCHEMA.read(said)
+    replication = pairs("-schema replication", found["replication"]) if "replication" in found else {}
+    strategy = replication.pop("strategy", "SimpleStrategy")
+    strategy = strategy if "." in strategy else LOCATOR + strategy
+    factor = replication.pop("factor", None)
+    if "replication_factor" not in replication and (strategy == LOCATOR + "SimpleStrategy" or factor is not None):
+        replication["replication_factor"] = factor or "1"
+    for name, number in replication.items():
+        if not number.isdigit():
+            raise Refused("-schema replication", f"{name}={number}", "this is no number of replicas", "as 3")
+    compaction = pairs("-schema compaction", found["compaction"]) if "compaction" in found else {}
+    return Schema(
+        keyspace=found.get("keyspace=", "keyspace1"),
+        strategy=strategy,
+        options=replication,
+        compression=found.get("compression="),
+        compaction=compaction.pop("strategy", None),
+        compaction_options=compaction,
+    )
+
+
+def _connection(options: Words, note: Callable[[str], None]) -> Connection:
+    mode = sections.MODE.read(options["-mode"]) if "-mode" in options else {"native": "set", "cql3": "set"}
+    if not {"native", "simplenative"} & set(mode):
+        raise Refused("-mode", " ".join(options["-mode"]), "it does not say which protocol", "native cql3")
+    for name in ("unprepared", "port=", "maxPending=", "connectionsPerHost=", "protocolVersion="):
+        if name in mode:
+            word = name if mode[name] == "set" else name + mode[name]
+            said = next(one.help for one in sections.MODE.options if one.prefix == name)
+            note(f"-mode {word} is {said}")
+    if "password=" in mode and "user=" not in mode:
+        raise Refused("-mode password=", "*suppressed*", "there is no user to it", "user=... password=...")
+    node = sections.NODE.read(options.get("-node", ()))
+    ports = sections.PORT.read(options.get("-port", ()))
+    transport = sections.TRANSPORT.read(options.get("-transport", ()))
+    for name in ("truststore-password=", "keystore-password="):
+        if name in transport:
+            note(f"-transport {name} is ignored: PEM files have no password of their own here")
+    return Connection(
+        nodes=_nodes(node),
+        whitelist="whitelist" in node,
+        datacenter=node.get("datacenter="),
+        port=_port(ports.get("native=", "9042")),
+        ports=(int(ports.get("thrift=", "9160")), int(ports.get("jmx=", "7199"))),
+        user=mode.get("user="),
+        password=mode.get("password="),
+        provider=mode.get("auth-provider="),
+        compression=mode.get("compression=", "none").lower(),
+        simple="simplenative" in mode,
+        max_pending=int(mode.get("maxPending=", "128")),
+        per_node=int(mode.get("connectionsPerHost=", "8")),
+        trusted=_pem("-transport truststore=", transport.get("truststore=")),
+        own=_pem("-transport keystore=", transport.get("keystore=")),
+        transport=transport,
+    )
+
+
+def _port(text: str) -> int:
+    if not 0 < int(text) < 65536:
+        raise Refused("-port native=", text, "the value does not fit", "1 to 65535")
+    return int(text)
+
+
+def _nodes(found: Read) -> tuple[str, ...]:
+    if "file=" not in found:
+        return tuple(found.get("", "localhost").split(","))
+    path = Path(found["file="]).expanduser()
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise Refused("-node file=", str(path), why or "cannot be read", "a file with a node a line") from None
+    nodes = tuple(line.strip() for line in lines if line.strip())
+    if not nodes:
+        raise Refused("-node file=", str(path), "no node stands in it", "a file with a node a line")
+    return nodes
+
+
+def _pem(option: str, text: str | None) -> Path | None:
+    if text is None:
+        return None
+    path = Path(text).expanduser()
+    try:
+        begins = path.read_bytes()[:4]
+    except OSError as error:
+        raise Refused(option, text, error.strerror or "cannot be read", "a PEM file") from None
+    # A Java key store begins with this number, a PKCS#12 store with an ASN.1 sequence.
+    if begins == b"\xfe\xed\xfe\xed" or begins[:1] == b"\x30":
+        store = "PKCS#12" if begins[:1] == b"\x30" else "JKS"
+        raise Refused(
+            option,
+            text,
+            f"this is a {store} key store",
+            "PEM. `keytool -importkeystore -srckeystore STORE -destkeystore STORE.p12 -deststoretype PKCS12`, then "
+            "`openssl pkcs12 -in STORE.p12 -out STORE.pem -nodes`",
+        )
+    return path
+
+
+def _log(said: Sequence[str]) -> Log:
+    found = sections.LOG.read(said)
+    interval = found.get("interval=", "1s").lower()
+    number = int(interval.rstrip("ms"))
+    interval_ms = number if interval.endswith("ms") else 1000 * number
+    return Log(
+        file=Path(found["file="]).expanduser() if "file=" in found else None,
+        histograms=Path(found["hdrfile="]).expanduser() if "hdrfile=" in found else None,
+        interval_ms=_at_least(LEAST_INTERVAL_MS, interval_ms, "-log interval="),
+        level=found.get("level=", "normal").upper(),
+        settings="no-settings" not in found,
+        summary="no-summary" not in found,
+    )
+
+
+def _graph(said: Sequence[str] | None, command: Command) -> Graph:
+    found = sections.GRAPH.read(said) if said is not None else {}
+    return Graph(
+        file=Path(found["file="]).expanduser() if "file=" in found else None,
+        revision=found.get("revision=", "unknown"),
+        title=found.get("title="),
+        operation=found.get("op=", command.name.upper()),
+    )

@@ -1,0 +1,227 @@
+"""A profile of `user profile=FILE`: the YAML that describes a table, how its values spread, and statements on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from steelyard.dropin.stress.parse import distributions
+from steelyard.dropin.stress.parse.distributions import WHOLE, Distribution, Ratio, fixed
+from steelyard.dropin.stress.parse.refusal import Refused
+from steelyard.dropin.stress.plan.schema import quoted
+
+KEYS = (
+    "specname",
+    "keyspace",
+    "keyspace_definition",
+    "table",
+    "table_definition",
+    "extra_definitions",
+    "columnspec",
+    "insert",
+    "queries",
+    "token_range_queries",
+)
+BATCHES = ("LOGGED", "UNLOGGED", "COUNTER")
+FIELDS = ("samerow", "multirow")
+
+
+@dataclass(frozen=True)
+class ColumnSpec:
+    """How the values of a column spread; None where the profile leaves it to cassandra-stress's defaults.
+
+    `population`: of the values themselves, `size`: of bytes or entries, `cluster`: of different values within a
+    partition."""
+
+    name: str
+    size: Distribution | None = None
+    population: Distribution | None = None
+    cluster: Distribution | None = None
+
+    def described(self) -> str:
+        """As the settings block puts it."""
+        parts = (("Clustering", self.cluster), ("Size", self.size), ("Identity", self.population))
+        return "".join(f"{name}: {one.described()};" for name, one in parts if one is not None)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A statement of the profile; `same_row`: whether all its markers come from one row."""
+
+    name: str
+    cql: str
+    same_row: bool
+    fields: str | None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A profile, read."""
+
+    path: str
+    keyspace: str
+    table: str
+    keyspace_cql: str | None
+    table_cql: str | None
+    extra_cql: tuple[str, ...]
+    columns: Mapping[str, ColumnSpec]
+    partitions: Distribution
+    select: Ratio
+    batch: str
+    queries: Mapping[str, Query]
+    insert: Mapping[str, str]
+    """As it stands there, for the settings block."""
+
+    def creations(self) -> tuple[str, ...]:
+        """CQL that makes what is not there. Statements that do not say so get their IF NOT EXISTS."""
+        statements = [cql for cql in (self.keyspace_cql, self.table_cql, *self.extra_cql) if cql]
+        return tuple(_if_not_there(_qualified(cql, self.keyspace, self.table)) for cql in statements)
+
+    @property
+    def qualified(self) -> str:
+        """The table with its keyspace, as CQL takes it."""
+        return f"{_name(self.keyspace)}.{_name(self.table)}"
+
+    def spec(self, column: str) -> ColumnSpec:
+        """Of a column; empty where the profile says nothing."""
+        return self.columns.get(column, ColumnSpec(column))
+
+
+def _name(name: str) -> str:
+    """A name that stands alone is without regard to case, as in CQL."""
+    return name if re.fullmatch("[a-z][a-z0-9_]*", name) else quoted(name)
+
+
+def _if_not_there(cql: str) -> str:
+    pattern = r"^\s*CREATE\s+(KEYSPACE|TABLE|COLUMNFAMILY|TYPE|(?:CUSTOM\s+)?INDEX|MATERIALIZED\s+VIEW)\s+(?!IF\b)"
+    return re.sub(pattern, r"CREATE \1 IF NOT EXISTS ", cql.strip().rstrip(";"), flags=re.IGNORECASE)
+
+
+def _qualified(cql: str, keyspace: str, table: str) -> str:
+    """With the keyspace before a table that stands without one (cassandra-stress says USE first)."""
+    plain = (
+        rf'(\b(?:TABLE|COLUMNFAMILY|FROM|ON|INTO|UPDATE)\s+(?:IF\s+NOT\s+EXISTS\s+)?)("?){re.escape(table)}\2(?![\w.])'
+    )
+    named = re.sub(plain, rf"\g<1>{_name(keyspace)}.\g<2>{table}\g<2>", cql, flags=re.IGNORECASE)
+    kind = r"(\bCREATE\s+(?:TYPE|MATERIALIZED\s+VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?)([\w\"]+)(?![\w.\"])"
+    return re.sub(kind, rf"\g<1>{_name(keyspace)}.\g<2>", named, flags=re.IGNORECASE)
+
+
+def load(path: str) -> Profile:
+    """Read a profile. Raises Refused: where, what was read, what is allowed."""
+    option = "user profile="
+    if re.match(r"^https?://", path):
+        raise Refused(option, path, "profiles are read from files, not fetched", "a path")
+    try:
+        text = Path(path.removeprefix("file://")).expanduser().read_text(encoding="utf-8")
+        read = yaml.safe_load(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(option, path, getattr(error, "strerror", None) or "cannot be read", "a YAML file") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark is not None else ""
+        raise Refused(option, path, f"{where}{getattr(error, 'problem', None) or 'no YAML'}", "a YAML file") from None
+    if not isinstance(read, dict):
+        raise Refused(option, path, "the file is no table of keys", ", ".join(KEYS))
+    return made(path, {str(key): value for key, value in read.items()})
+
+
+def made(path: str, read: Mapping[str, Any]) -> Profile:
+    """The profile of what a YAML file holds. Raises Refused."""
+    for key in read:
+        if key not in KEYS:
+            raise Refused(path, key, "there is no such key", ", ".join(KEYS))
+    for key in ("keyspace", "table"):
+        if not isinstance(read.get(key), str):
+            raise Refused(path, str(read.get(key)), f"`{key}` has no name", "a name")
+    for key in ("keyspace_definition", "table_definition"):
+        if not isinstance(read.get(key) or "", str):
+            raise Refused(f"{path}: {key}", str(read[key]), "this is no statement", "CREATE ...")
+    extra = read.get("extra_definitions") or []
+    if not isinstance(extra, list) or not all(isinstance(one, str) for one in extra):
+        raise Refused(f"{path}: extra_definitions", str(extra), "this is no list of statements", "- CREATE ...")
+    insert = _lower(path, "insert", read.get("insert"))
+    for key in insert:
+        if key not in ("partitions", "select", "row-population", "batchtype", "visits"):
+            raise Refused(f"{path}: insert", key, "there is no such key", "partitions, select, batchtype")
+    if (
+        distributions.parse_ratio(str(insert.get("row-population", "fixed(1)/1")), f"{path}: insert: row-population")
+        != WHOLE
+    ):
+        raise Refused(
+            f"{path}: insert: row-population", insert["row-population"], "all columns are written", "fixed(1)/1"
+        )
+    if distributions.parse(str(insert.get("visits", "fixed(1)")), f"{path}: insert: visits") != fixed(1):
+        raise Refused(f"{path}: insert: visits", insert["visits"], "partitions have one visit", "fixed(1)")
+    batch = str(insert.get("batchtype", "LOGGED")).upper()
+    if batch not in BATCHES:
+        raise Refused(f"{path}: insert: batchtype", batch, "there is no such batch", ", ".join(BATCHES))
+    return Profile(
+        path=path,
+        keyspace=read["keyspace"],
+        table=read["table"],
+        keyspace_cql=read.get("keyspace_definition") or None,
+        table_cql=read.get("table_definition") or None,
+        extra_cql=tuple(extra),
+        columns=_columns(path, read.get("columnspec") or []),
+        partitions=distributions.parse(str(insert.get("partitions", "fixed(1)")), f"{path}: insert: partitions"),
+        select=distributions.parse_ratio(str(insert.get("select", "fixed(1)/1")), f"{path}: insert: select"),
+        batch=batch,
+        queries=_queries(path, read.get("queries") or {}),
+        insert={key: str(value) for key, value in insert.items()},
+    )
+
+
+def _lower(path: str, key: str, value: object) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Refused(f"{path}: {key}", str(value), "this is no table of keys", "key: value")
+    return {str(name).lower(): one for name, one in value.items()}
+
+
+def _columns(path: str, read: object) -> dict[str, ColumnSpec]:
+    if not isinstance(read, list):
+        raise Refused(f"{path}: columnspec", str(read), "this is no list", "a list of columns")
+    found = {}
+    for number, one in enumerate(read):
+        where = f"{path}: columnspec {number + 1}"
+        spec = _lower(path, f"columnspec {number + 1}", one)
+        name = spec.pop("name", None)
+        if not isinstance(name, str):
+            raise Refused(where, str(one), "the column has no name", "name: ...")
+        spread = {
+            key: distributions.parse(str(spec.pop(key)), f"{where} ({name}): {key}")
+            for key in ("size", "population", "cluster")
+            if key in spec
+        }
+        if spec:
+            raise Refused(f"{where} ({name})", ", ".join(spec), "there is no such key", "size, population, cluster")
+        found[name] = ColumnSpec(name, **spread)
+    return found
+
+
+def _queries(path: str, read: object) -> dict[str, Query]:
+    found = {}
+    for name, one in _lower(path, "queries", read).items():
+        where = f"{path}: queries: {name}"
+        query = _lower(path, f"queries: {name}", one)
+        cql, fields = query.pop("cql", None), query.pop("fields", None)
+        if not isinstance(cql, str):
+            raise Refused(where, str(one), "there is no statement", "cql: ...")
+        if query:
+            raise Refused(where, ", ".join(query), "there is no such key", "cql, fields")
+        if fields is not None and str(fields).lower() not in FIELDS:
+            raise Refused(f"{where}: fields", str(fields), "the value does not fit", ", ".join(FIELDS))
+        found[name] = Query(name, cql.strip().rstrip(";"), str(fields).lower() == "samerow", fields)
+    return found
+
+
+def qualified_cql(profile: Profile, query: Query) -> str:
+    """The statement with its table's keyspace."""
+    return _qualified(query.cql, profile.keyspace, profile.table)

@@ -1,0 +1,178 @@
+"""What a command line asks for, as frozen values; `parse_settings` makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from steelyard.dropin.stress.parse.distributions import Distribution, Ratio
+
+UNITS = {"s": (1, "SECONDS"), "m": (60, "MINUTES"), "h": (3600, "HOURS")}
+
+
+@dataclass(frozen=True)
+class Command:
+    """The command itself. Of `count`, `duration` and `uncertainty` one is set: it ends the load."""
+
+    name: str
+    count: int | None
+    duration: tuple[int, str] | None
+    """Number and unit, as `(15, "MINUTES")`."""
+    uncertainty: float | None
+    measurements: tuple[int, int]
+    """With `uncertainty`: at least and at most so many."""
+    warm_up: bool
+    truncate: Literal["never", "once", "always"]
+    consistency: str
+    serial_consistency: str
+    key_size: int
+    add: Distribution
+    add_text: str
+    ratios: Mapping[str, float]
+    """Operation to its share, in order of name; one operation where the command is no mixture."""
+    clustering: Distribution | None
+    clustering_text: str
+    profile: str
+
+    @property
+    def duration_s(self) -> float | None:
+        """Seconds, if the load ends by the clock."""
+        if self.duration is None:
+            return None
+        return self.duration[0] * next(float(s) for s, name in UNITS.values() if name == self.duration[1])
+
+    @property
+    def writes(self) -> bool:
+        """Whether the command changes data; between two thread counts of `auto` there is a rest then."""
+        return self.name not in ("read", "counter_read")
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Threads, or the range of them that is tried."""
+
+    threads: int | None
+    throttle_per_s: int
+    fixed_per_s: int
+    auto: bool
+    least: int
+    most: int
+
+
+@dataclass(frozen=True)
+class Population:
+    """Keys: `sequence` or drawn from `drawn`; seeds of cassandra-stress, which begin with 1."""
+
+    sequence: tuple[int, int] | None
+    drawn: Distribution | None
+    wrap: bool
+    order: str
+
+
+@dataclass(frozen=True)
+class Insert:
+    """How partitions are written; None where the command line says nothing."""
+
+    visits: Distribution
+    revisit: Distribution
+    partitions: Distribution | None
+    batch: str | None
+    select: Ratio | None
+    row_population: Ratio
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of standard1 and counter1. `names` in the order of their bytes; `given` if the user named them."""
+
+    names: tuple[str, ...]
+    given: bool
+    count: Distribution
+    size: Distribution
+    comparator: str
+    timestamp: str | None
+    slice: bool
+
+
+@dataclass(frozen=True)
+class Errors:
+    """`tries`: how often an operation is tried in all."""
+
+    ignore: bool
+    tries: int
+    validate: bool
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Keyspace and tables that a write creates."""
+
+    keyspace: str
+    strategy: str
+    options: Mapping[str, str]
+    compression: str | None
+    compaction: str | None
+    compaction_options: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Nodes, and how to speak to them."""
+
+    nodes: tuple[str, ...]
+    whitelist: bool
+    datacenter: str | None
+    port: int
+    ports: tuple[int, int]
+    """Thrift's and JMX's, which we only show."""
+    user: str | None
+    password: str | None
+    provider: str | None
+    compression: str
+    simple: bool
+    max_pending: int
+    per_node: int
+    trusted: Path | None
+    own: Path | None
+    transport: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Log:
+    """Where what is said goes."""
+
+    file: Path | None
+    histograms: Path | None
+    interval_ms: int
+    level: str
+    settings: bool
+    summary: bool
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The page of `-graph`, if it is wanted."""
+
+    file: Path | None
+    revision: str
+    title: str | None
+    operation: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All of a command line. `notes`: words that are accepted and change nothing, to be said on standard error."""
+
+    command: Command
+    rate: Rate
+    population: Population
+    insert: Insert
+    columns: Columns
+    errors: Errors
+    schema: Schema
+    connection: Connection
+    log: Log
+    graph: Graph
+    notes: tuple[str, ...] = ()

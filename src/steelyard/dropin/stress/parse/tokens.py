@@ -1,0 +1,46 @@
+"""From argv to sections: `write n=1 -rate threads=4` is the section `write` with the word `n=1`, and `-rate` with
+`threads=4`.
+
+A command line that was written for a shell may come to us without one (from a file, from an argv list): backslashes
+before brackets, quotes around values and the semicolon that ended the command are taken off as a shell would.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from steelyard.dropin.stress.parse.refusal import Refused
+
+ESCAPED = re.compile(r"\\([(){}\[\]<>=,;~*?!&|$#'\"])")
+"""What a shell makes people escape. Any other backslash is part of a value."""
+QUOTED = re.compile(r"""^([^\s"'=(]*=)?(["'])(.*)\2$""")
+Sections = Mapping[str, tuple[str, ...]]
+"""Section to its words, in order; the first is the command."""
+
+
+def tidy(arguments: Sequence[str]) -> tuple[str, ...]:
+    """The words that cassandra-stress would see: escapes and quotes undone, spaces around `, = ( )` closed up, a
+    semicolon at the end of the command line dropped."""
+    bare = (QUOTED.sub(r"\1\3", ESCAPED.sub(r"\1", argument)) for argument in arguments)
+    text = " ".join(argument for argument in bare if argument.strip()).rstrip("; ")
+    # cassandra-stress does the same two substitutions, so that `ratio( read = 1, write = 1 )` is one word.
+    text = re.sub(r"\s+([,=()])", r"\1", text)
+    text = re.sub(r"([,=(])\s+", r"\1", text)
+    return tuple(text.split())
+
+
+def sections(arguments: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Words by section. Raises Refused for a section that is named twice."""
+    words = tidy(arguments)
+    found: dict[str, list[str]] = {}
+    name = ""
+    for index, word in enumerate(words):
+        if index == 0 or word.startswith("-"):
+            name = word.lower()
+            if name in found:
+                raise Refused(name, word, "it stands there twice", "each command and option once")
+            found[name] = []
+        else:
+            found[name].append(word)
+    return {name: tuple(values) for name, values in found.items()}

@@ -1,0 +1,1 @@
+"""From settings to the orders that the agent carries out, and to tables."""

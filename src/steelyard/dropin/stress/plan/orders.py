@@ -1,0 +1,252 @@
+"""From settings to what the agent carries out: a workload as data (crates/steelyard-wire/src/program.rs) and orders.
+
+The statements and the values of their markers are those of cassandra-stress, so that either reads what the other wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.dropin.stress.parse.distributions import Distribution, fixed
+from steelyard.dropin.stress.parse.settings import Settings
+from steelyard.dropin.stress.plan.schema import quoted
+from steelyard.dropin.stress.run.interval_stats import Counting
+from steelyard.wire.record import FORMAT
+
+VALUE_SEED = 0
+"""Always the same: a later load must find what an earlier one has written."""
+TIMEOUT_MS = 12_000
+"""How long cassandra-stress's client library waits for an answer."""
+WARM_UP_OPERATIONS = 50_000
+WARM_UP_SHARE = 0.25
+WARM_UP_THREADS = 100
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A workload and how its operations are counted. `counted` by operation; `shared` parts of the program."""
+
+    keyspace: str
+    statements: tuple[Mapping[str, Any], ...]
+    operations: tuple[Mapping[str, Any], ...]
+    counted: Mapping[str, Counting]
+    clustering: Distribution | None
+    validated: bool
+
+    def program(self, only: str | None = None, records: int = 1) -> dict[str, Any]:
+        """The agent's workload; of one operation, if `only` names it."""
+        kept = [one for one in self.operations if only in (None, one["name"])]
+        return {
+            "kind": "program",
+            "records": records,
+            "statements": list(self.statements),
+            "populate": [],
+            "operations": kept,
+            "clustering": self.clustering.wire() if self.clustering is not None and len(kept) > 1 else None,
+            "validate_fraction": 1.0 if self.validated else 0.0,
+            "value_seed": VALUE_SEED,
+        }
+
+
+def keys(settings: Settings) -> dict[str, Any]:
+    """Where keys come from. Seeds of cassandra-stress begin with 1, keys of the agent with 0."""
+    population = settings.population
+    if population.sequence is not None:
+        low, high = population.sequence
+        numbers = fixed(low) if low == high else Distribution("sequence", low, high)
+    else:
+        assert population.drawn is not None
+        numbers = population.drawn
+    return {"kind": "drawn", "number": numbers.shifted(-1).wire()}
+
+
+def records(settings: Settings) -> int:
+    """Keys that may come."""
+    population = settings.population
+    if population.sequence is not None:
+        return population.sequence[1]
+    assert population.drawn is not None
+    return population.drawn.high
+
+
+def predefined(settings: Settings) -> Plan:
+    """The plan of every command but `user`."""
+    makers = {"read": _read, "write": _write, "counter_read": _counter_read, "counter_write": _counter_write}
+    chosen = settings.command.ratios
+    operations = tuple(
+        {
+            "name": name.upper(),
+            "weight": weight,
+            "keys": keys(settings),
+            "steps": [{"kind": "execute", "statement": name}],
+        }
+        for name, weight in chosen.items()
+    )
+    empty = not settings.errors.validate
+    return Plan(
+        keyspace=settings.schema.keyspace,
+        statements=tuple(makers[name](settings) for name in chosen),
+        operations=operations,
+        # A counter that is not there is an error whatever -errors says; a row that is not there only if it is compared.
+        counted={name.upper(): Counting(may_be_empty=empty and name == "read") for name in chosen},
+        clustering=settings.command.clustering,
+        validated=settings.errors.validate,
+    )
+
+
+def _key(settings: Settings) -> dict[str, Any]:
+    return {"type": "blob", "make": {"kind": "stress-key", "size": settings.command.key_size}}
+
+
+def _column(settings: Settings, name: str) -> dict[str, Any]:
+    make: dict[str, Any] = {"kind": "stress-column", "column": 0, "size": settings.columns.size.wire()}
+    if settings.columns.given:
+        make["named"] = name
+    else:
+        make["column"] = int(name[1:])
+    if settings.command.key_size != 10:
+        make["key_size"] = settings.command.key_size
+    return {"type": "blob", "make": make}
+
+
+def _table(settings: Settings, table: str) -> str:
+    return f"{quoted(settings.schema.keyspace)}.{quoted(table)}"
+
+
+def _write(settings: Settings) -> dict[str, Any]:
+    columns = settings.columns
+    using = f" USING TIMESTAMP {columns.timestamp}" if columns.timestamp else ""
+    sets = ", ".join(f"{quoted(name)} = ?" for name in columns.names)
+    return {
+        "name": "write",
+        "cql": f"UPDATE {_table(settings, 'standard1')}{using} SET {sets} WHERE key = ?",
+        "values": [*(_column(settings, name) for name in columns.names), _key(settings)],
+        "partition_key": [len(columns.names)],
+        "writes": True,
+    }
+
+
+def _read(settings: Settings) -> dict[str, Any]:
+    columns = settings.columns
+    expected = [_column(settings, name) for name in columns.names]
+    if columns.slice:
+        expected.insert(0, {"type": "blob", "make": {"kind": "any"}})
+    asked = "*" if columns.slice else ", ".join(quoted(name) for name in columns.names)
+    return {
+        "name": "read",
+        "cql": f"SELECT {asked} FROM {_table(settings, 'standard1')} WHERE key = ?",
+        "values": [_key(settings)],
+        "partition_key": [0],
+        "writes": False,
+        "wants_row": True,
+        "expect": expected if settings.errors.validate else [],
+    }
+
+
+def _counter_write(settings: Settings) -> dict[str, Any]:
+    names = [quoted(name) for name in settings.columns.names]
+    added = {"type": "bigint", "make": {"kind": "draw", "number": settings.command.add.wire()}}
+    sets = ", ".join(f"{name} = {name} + ?" for name in names)
+    return {
+        "name": "counter_write",
+        "cql": f"UPDATE {_table(settings, 'counter1')} SET {sets} WHERE key = ?",
+        "values": [*(added for _ in names), _key(settings)],
+        "partition_key": [len(names)],
+        "writes": True,
+    }
+
+
+def _counter_read(settings: Settings) -> dict[str, Any]:
+    return {
+        "name": "counter_read",
+        "cql": f"SELECT * FROM {_table(settings, 'counter1')} WHERE key = ?",
+        "values": [_key(settings)],
+        "partition_key": [0],
+        "writes": False,
+        "wants_row": True,
+    }
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What ends a load; neither: a signal."""
+
+    operations: int | None = None
+    duration_s: float | None = None
+
+
+def ending(settings: Settings) -> Ending:
+    """Of the measured load. With `no-wrap` at the latest when every key has had its turn; of `err<` at the latest when
+    the most measurements are made."""
+    operations, population = settings.command.count, settings.population
+    if settings.command.uncertainty is not None:
+        return Ending(duration_s=(settings.command.measurements[1] + 1) * settings.log.interval_ms / 1000)
+    if population.sequence is not None and not population.wrap:
+        low, high = population.sequence
+        operations = min(high - low + 1, operations if operations is not None else high)
+    return Ending(operations, settings.command.duration_s)
+
+
+def warm_up_operations(settings: Settings) -> int:
+    """Operations of each kind before the measured ones: a quarter of their number, at most 50,000, for each named
+    node."""
+    count = settings.command.count
+    one = WARM_UP_OPERATIONS if count is None else min(WARM_UP_OPERATIONS, int(count * WARM_UP_SHARE))
+    return one * len(settings.connection.nodes)
+
+
+def warm_up_threads(settings: Settings) -> int:
+    """At most 100 at once."""
+    return min(WARM_UP_THREADS, settings.rate.threads or settings.rate.most)
+
+
+def order(
+    settings: Settings,
+    plan: Plan,
+    contacts: Sequence[str],
+    threads: int,
+    stop: Ending,
+    seed: int,
+    only: str | None = None,
+) -> dict[str, Any]:
+    """An order of the agent: the plan's load, or (unpaced) that of its operation `only`."""
+    rate = max(settings.rate.throttle_per_s, settings.rate.fixed_per_s) if only is None else 0
+    schedule: dict[str, Any] = {"kind": "closed", "threads": threads}
+    if rate:
+        schedule = {"kind": "constant", "rate_per_s": float(rate), "in_flight": threads}
+    made: dict[str, Any] = {
+        "format": FORMAT,
+        "protocol": "cql",
+        "contacts": list(contacts),
+        "keyspace": plan.keyspace,
+        "action": "load",
+        "workload": plan.program(only, records(settings)),
+        "seed": seed,
+        "schedule": schedule,
+        "stop": {"operations": stop.operations, "duration_s": stop.duration_s},
+        "warm_up_s": 0.0,
+        "read_consistency": settings.command.consistency,
+        "write_consistency": settings.command.consistency,
+        "serial_consistency": settings.command.serial_consistency,
+        "timeout_ms": TIMEOUT_MS,
+        "tries": settings.errors.tries,
+        "routing": "token",
+        "interval_s": settings.log.interval_ms / 1000,
+        "discover": not settings.connection.whitelist,
+    }
+    if settings.connection.compression != "none":
+        made["compression"] = settings.connection.compression
+    encrypted = tls(settings)
+    return made if encrypted is None else {**made, "tls": encrypted}
+
+
+def tls(settings: Settings) -> dict[str, str] | None:
+    """An order's encryption, if it is asked for."""
+    trusted, own = settings.connection.trusted, settings.connection.own
+    if trusted is None and own is None:
+        return None
+    # Java's client checks who signed a certificate, not which name it bears.
+    told = {"ca": trusted, "certificate": own, "key": own, "verify": "chain"}
+    return {name: str(value) for name, value in told.items() if value is not None}

@@ -1,0 +1,53 @@
+"""CQL of what a command line needs to be there: cassandra-stress's keyspace and tables, and their emptying."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from steelyard.dropin.stress.parse.settings import Settings
+
+TABLES = ("standard1", "counter1")
+
+
+def quoted(name: str) -> str:
+    """A name as CQL takes it whatever its letters."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A string as CQL takes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def creations(settings: Settings) -> tuple[str, ...]:
+    """Keyspace, standard1, counter1, each if it is not there. As cassandra-stress makes them but for COMPACT STORAGE,
+    which Cassandra 4 has no longer; both read and write either."""
+    schema = settings.schema
+    replication = _map({"class": schema.strategy, **schema.options})
+    keyspace = quoted(schema.keyspace)
+    rows = ", ".join(f"{quoted(name)} blob" for name in settings.columns.names)
+    counters = ", ".join(f"{quoted(name)} counter" for name in settings.columns.names)
+    return (
+        f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {replication} AND durable_writes = true",
+        f"CREATE TABLE IF NOT EXISTS {keyspace}.standard1 (key blob PRIMARY KEY, {rows}) WITH {_table(settings)}",
+        f"CREATE TABLE IF NOT EXISTS {keyspace}.counter1 (key blob PRIMARY KEY, {counters}) WITH {_table(settings)}",
+    )
+
+
+def _table(settings: Settings) -> str:
+    schema = settings.schema
+    # No compression means none, as in cassandra-stress; the server's own default would be LZ4.
+    compression = {"class": schema.compression} if schema.compression else {"enabled": "false"}
+    parts = [f"compression = {_map(compression)}"]
+    if schema.compaction is not None:
+        parts.append(f"compaction = {_map({'class': schema.compaction, **schema.compaction_options})}")
+    return " AND ".join(parts)
+
+
+def _map(values: Mapping[str, str]) -> str:
+    return "{" + ", ".join(f"{literal(name)}: {literal(value)}" for name, value in values.items()) + "}"
+
+
+def truncations(keyspace: str, tables: tuple[str, ...] = TABLES) -> tuple[str, ...]:
+    """What empties the tables."""
+    return tuple(f"TRUNCATE {quoted(keyspace)}.{quoted(table)}" for table in tables)

@@ -1,0 +1,1 @@
+"""What cassandra-stress prints: rows, settings, help, graphs and logs."""

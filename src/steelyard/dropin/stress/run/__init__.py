@@ -1,0 +1,1 @@
+"""Carry out the orders of a command and count what comes of them."""

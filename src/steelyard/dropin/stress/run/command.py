@@ -1,0 +1,125 @@
+"""One command line from argv to exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from collections.abc import Sequence
+
+from steelyard.dropin.stress.parse import parse_settings, profile, tokens
+from steelyard.dropin.stress.parse.refusal import Refused
+from steelyard.dropin.stress.parse.settings import Connection, Settings
+from steelyard.dropin.stress.plan import orders, profile_orders, schema
+from steelyard.dropin.stress.print import graph, help, output_stream, settings_block
+from steelyard.dropin.stress.print.output_stream import Voice
+from steelyard.dropin.stress.run.execution import Action, Asking, Tools
+
+EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
+
+
+def conduct(arguments: Sequence[str], tools: Tools | None = None) -> int:
+    """Carry out a command line; the exit code is that of cassandra-stress: 0, or 1 when anything failed. Raises
+    SteelyardError where it could not begin."""
+    tidied = tokens.tidy(arguments)
+    if not tidied:
+        print("\n".join(help.overview()))
+        raise Refused("command", "", "there is none", "see above")
+    lines = help.special(tidied)
+    if lines is not None:
+        print("\n".join(lines))
+        return EXIT_DONE
+    settings = parse_settings.read(arguments)
+    if settings.graph.file is not None:
+        graph.check(settings.graph.file)
+    if settings.log.histograms is not None:
+        # Opened anew for each load: whether it can be is known before the first.
+        output_stream.opened("-log hdrfile=", settings.log.histograms).close()
+    with output_stream.speaking(settings.log.file) as speaker:
+        return asyncio.run(_carry_out(settings, tidied, speaker, tools or Tools()))
+
+
+async def _carry_out(settings: Settings, tidied: Sequence[str], speaker: Voice, tools: Tools) -> int:
+    for note in settings.notes:
+        _note(speaker, note)
+    if settings.command.name == "user":
+        contacts = await _nodes(settings, speaker, tools)
+        action, creations, tables = await _of_profile(settings, contacts, speaker, tools)
+    else:
+        plan = orders.predefined(settings)
+        if settings.log.settings:
+            speaker.say(*settings_block.block(settings), "")
+        contacts = await _nodes(settings, speaker, tools)
+        action = Action(settings, plan, contacts, speaker, secrets.randbits(63), tools)
+        creations = schema.creations(settings) if settings.command.name in ("write", "counter_write") else ()
+        tables = schema.TABLES
+    good = await action.run(creations, tables)
+    if settings.graph.file is not None:
+        graph.write(settings.graph, tidied, speaker.kept)
+    if action.interrupted:
+        return EXIT_INTERRUPTED
+    return EXIT_DONE if good else EXIT_FAILED
+
+
+async def _of_profile(
+    settings: Settings, contacts: Sequence[str], speaker: Voice, tools: Tools
+) -> tuple[Action, tuple[str, ...], tuple[str, ...]]:
+    """As in cassandra-stress, the schema is made before the settings are shown, as these follow from the table."""
+    read = profile.load(settings.command.profile)
+    asking = Asking.of(settings, contacts, tools)
+    if read.creations():
+        await asking.rows(read.creations())
+        speaker.say_here("Created schema.")
+    (described,) = await asking.rows([profile_orders.schema_question(read)])
+
+    def note(text: str) -> None:
+        _note(speaker, text)
+
+    table = profile_orders.Table.of(read, profile_orders.columns_of(described), note)
+    plan = profile_orders.plan(settings, table, note)
+    if settings.log.settings:
+        speaker.say(*settings_block.block(settings, read.keyspace), *settings_block.profile(read, table.rows), "")
+    return Action(settings, plan, contacts, speaker, secrets.randbits(63), tools), (), (read.table,)
+
+
+def _note(speaker: Voice, text: str) -> None:
+    speaker.note(f"steelyard stress: {text}")
+
+
+def addresses(connection: Connection) -> list[str]:
+    """`address:port` of every named node, each once. Raises Refused for a name that nobody knows."""
+    found: list[str] = []
+    for node in connection.nodes:
+        name, colon, own_port = node.strip().rpartition(":")
+        if not colon or not own_port.isdigit() or ":" in name:
+            name, own_port = node.strip(), str(connection.port)
+        try:
+            # The first address of the family that the agent's contacts are written in.
+            known = socket.getaddrinfo(name, int(own_port), socket.AF_INET, socket.SOCK_STREAM)
+        except OSError as error:
+            raise Refused(
+                "-node", node, f"no address is known for it ({error.strerror})", "names or addresses"
+            ) from None
+        found.append(f"{known[0][4][0]}:{own_port}")
+    return list(dict.fromkeys(found))
+
+
+async def _nodes(settings: Settings, speaker: Voice, tools: Tools) -> list[str]:
+    """All nodes to send to: those that are named and, without `whitelist`, the others of their data centre."""
+    connection = settings.connection
+    contacts = addresses(connection)
+    asking = Asking.of(settings, contacts, tools)
+    if connection.datacenter is not None:
+        rows = await asking.rows(["SELECT data_center FROM system.local"])
+        here = str(rows[0][0]["data_center"])
+        if here != connection.datacenter:
+            wanted = connection.datacenter
+            raise Refused(
+                "-node datacenter=", wanted, f"the first node is in {here!r}", f"name a node of {wanted!r} first"
+            )
+    if connection.whitelist:
+        return contacts
+    found, missing = await tools.discover(contacts, variables=asking.variables, tls=asking.tls)
+    for contact in missing:
+        _note(speaker, f"{contact} belongs to the cluster, but cannot be reached: it is left out")
+    return list(found)

@@ -1,0 +1,290 @@
+"""What a command does, in the order of cassandra-stress: schema, warm-up, truncation, load, results.
+
+Left out is what only waits: the two seconds before a load, and one a node after a schema change, which the server's
+answer makes needless. The rest of 15 s between two thread counts of `auto` stays, because it changes what is measured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.dropin import agent_run
+from steelyard.dropin.agent_run import LoadResult
+from steelyard.dropin.stress.parse.settings import Settings
+from steelyard.dropin.stress.plan import orders, schema
+from steelyard.dropin.stress.plan.orders import Ending, Plan
+from steelyard.dropin.stress.print import hdr, output
+from steelyard.dropin.stress.print.output import Finished
+from steelyard.dropin.stress.print.output_stream import Voice, opened
+from steelyard.dropin.stress.run import interval_stats
+from steelyard.dropin.stress.run.load_counts import Recorder
+from steelyard.model.errors import SystemFault
+from steelyard.wire.record import Connected, Interval
+
+REST_S = 15.0
+"""Between two thread counts of a command that writes, so that what the first left behind is written out."""
+SCHEMA_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What touches the world; a test puts its own in."""
+
+    drive: Callable[..., Any] = agent_run.drive
+    cql: Callable[..., Any] = agent_run.cql
+    discover: Callable[..., Any] = agent_run.discover
+    rest_s: float = REST_S
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Asks the nodes in CQL."""
+
+    contacts: Sequence[str]
+    variables: Mapping[str, str]
+    tls: Mapping[str, str] | None
+    cql: Callable[..., Any]
+
+    @classmethod
+    def of(cls, settings: Settings, contacts: Sequence[str], tools: Tools) -> Asking:
+        """As a command line asks."""
+        user = agent_run.credentials(settings.connection.user, settings.connection.password)
+        return cls(contacts, user, orders.tls(settings), tools.cql)
+
+    async def rows(self, statements: Sequence[str]) -> tuple[tuple[dict[str, Any], ...], ...]:
+        """Rows of each statement. Raises SystemFault where the server refuses one."""
+        answers: tuple[tuple[dict[str, Any], ...], ...] = await self.cql(
+            self.contacts, statements, variables=self.variables, tls=self.tls, timeout_s=SCHEMA_TIMEOUT_S
+        )
+        return answers
+
+
+class Action:
+    """Carries out one command line. `seed`: of the stream of operations."""
+
+    def __init__(
+        self, settings: Settings, plan: Plan, contacts: Sequence[str], voice: Voice, seed: int, tools: Tools
+    ) -> None:
+        self.settings = settings
+        self.plan = plan
+        self.contacts = contacts
+        self.voice = voice
+        self.seed = seed
+        self.tools = tools
+        self.interrupted = False
+        self._connected = False
+        self.asking = Asking.of(settings, contacts, tools)
+
+    async def run(self, creations: Sequence[str], tables: tuple[str, ...]) -> bool:
+        """Everything after the settings. Whether it went well. Raises SteelyardError where it could not begin."""
+        if creations:
+            await self.asking.rows(creations)
+            self.voice.say_here("Created keyspaces.")
+        if self.settings.command.count == 0:
+            self.voice.say("N=0: SCHEMA CREATED, NOTHING ELSE DONE.")
+            return True
+        good = await self._warm_up()
+        if good and not self.interrupted:
+            threads, truncate = self.settings.rate.threads, self.settings.command.truncate
+            if truncate == "once" or (truncate == "always" and threads is not None):
+                await self._truncate(tables)
+            if threads is None:
+                self.voice.say("Thread count was not specified")
+                good = await self._thread_counts(tables)
+            else:
+                good = await self._load(threads) is not None
+        self.voice.say("END" if good else "FAILURE")
+        return good
+
+    async def _truncate(self, tables: tuple[str, ...]) -> None:
+        for table in tables:
+            with contextlib.suppress(_NoSuchTable):
+                await self._empty(table)
+        self.voice.say_here(f"Truncated {self.plan.keyspace}.[{', '.join(tables)}].")
+
+    async def _empty(self, table: str) -> None:
+        try:
+            await self.asking.rows(schema.truncations(self.plan.keyspace, (table,)))
+        except SystemFault as fault:
+            # cassandra-stress names tables that its own schema need not have.
+            if "does not exist" in fault.message or "unconfigured table" in fault.message:
+                raise _NoSuchTable from fault
+            raise
+
+    async def _warm_up(self) -> bool:
+        operations = orders.warm_up_operations(self.settings)
+        if not self.settings.command.warm_up or operations <= 0:
+            return True
+        threads = orders.warm_up_threads(self.settings)
+        for name in sorted(self.plan.counted):
+            self.voice.say(f"Warming up {name} with {operations} iterations...")
+            outcome, _ = await self._drive(threads, Ending(operations), None, only=name)
+            if outcome is None or self.interrupted:
+                return outcome is not None
+        return True
+
+    async def _thread_counts(self, tables: tuple[str, ...]) -> bool:
+        """One load for each thread count, until the rate grows no more."""
+        rate, command = self.settings.rate, self.settings.command
+        if command.uncertainty is not None:
+            self.voice.say(
+                "WARNING: uncertainty mode (err<) results in uneven workload between thread runs, "
+                "so should be used for high level analysis only"
+            )
+        finished: list[Finished] = []
+        rates: list[float] = []
+        threads, before = rate.least, 0
+        growth = -1.0 if command.uncertainty is None else command.uncertainty
+        while True:
+            self.voice.say("", f"Running with {threads} threadCount")
+            if command.truncate == "always":
+                await self._truncate(tables)
+            recorder = await self._load(threads)
+            if recorder is None:
+                return False
+            rates.append(recorder.whole.operations_per_s)
+            share = recorder.uncertainty.share
+            finished.append(Finished(f"{threads} threadCount", recorder.whole, recorder.spans, share))
+            if before:
+                gain = 100 * interval_stats.average_improvement(rates, 1)
+                self.voice.say_here(f"Improvement over {before} threadCount: {gain:.0f}%")
+            before, threads = threads, interval_stats.threads_after(threads)
+            if threads > rate.most or self.interrupted:
+                break
+            if command.writes:
+                self.voice.say("Sleeping for 15s")
+                await self._rest()
+            if rate.auto and not (
+                interval_stats.still_improves(rates, 3, 0.0) and interval_stats.still_improves(rates, 5, growth)
+            ):
+                break
+        self.voice.say(*output.summary(finished))
+        return True
+
+    async def _rest(self) -> None:
+        await asyncio.sleep(self.tools.rest_s)
+
+    async def _load(self, threads: int) -> Recorder | None:
+        """One measured load; None if it failed."""
+        stop = orders.ending(self.settings)
+        self.voice.say(f"Running {self._description()} with {threads} threads {self._how_long(stop)}", output.header())
+        outcome, recorder = await self._drive(threads, stop, self.voice)
+        if outcome is None:
+            return None
+        self.voice.say(*output.results(recorder.whole, recorder.spans))
+        self._tell_of_waiting(outcome)
+        return recorder
+
+    def _description(self) -> str:
+        names = list(self.plan.counted)
+        return names[0] if self.settings.command.clustering is None else f"[{', '.join(names)}]"
+
+    def _how_long(self, stop: Ending) -> str:
+        command = self.settings.command
+        if command.duration is not None:
+            return f"{command.duration[0]} {command.duration[1].lower()}"
+        if command.count is not None:
+            return f"for {command.count} iteration"
+        return f"until stderr of mean < {command.uncertainty}"
+
+    async def _drive(
+        self, threads: int, stop: Ending, voice: Voice | None, only: str | None = None
+    ) -> tuple[LoadResult | None, Recorder]:
+        """Carry out one order, measured if there is a voice; no outcome where an operation failed that may not."""
+        command, rate = self.settings.command, self.settings.rate
+        paced = only is None and bool(rate.throttle_per_s or rate.fixed_per_s)
+        time_of = "response" if paced and rate.fixed_per_s else "service"
+        end = asyncio.Event()
+        failed: dict[str, int] = {}
+        async with self._histograms(voice) as log:
+            recorder = Recorder(self.plan, time_of, voice, log, paced)
+
+            def on_interval(interval: Interval) -> None:
+                recorder.take(interval)
+                self._count_failures(interval, failed)
+                if failed and not self.settings.errors.ignore:
+                    end.set()
+                if voice is not None and command.uncertainty is not None:
+                    least, most = command.measurements
+                    if recorder.uncertainty.settled(command.uncertainty, least, most):
+                        end.set()
+
+            made = orders.order(self.settings, self.plan, self.contacts, threads, stop, self.seed, only)
+            workers = agent_run.workers_for(threads, made["schedule"].get("rate_per_s"))
+            outcome = await self.tools.drive(
+                made,
+                workers=workers,
+                variables=self.asking.variables,
+                on_connected=self._say_connected,
+                on_interval=on_interval,
+                stop=end,
+            )
+        # Set by us for a reason of our own, or else by a signal.
+        own_end = bool(failed and not self.settings.errors.ignore) or (
+            command.uncertainty is not None
+            and voice is not None
+            and recorder.uncertainty.settled(command.uncertainty, *command.measurements)
+        )
+        self.interrupted = self.interrupted or (outcome.interrupted and not own_end)
+        self._tell_of_failures(failed, outcome)
+        if failed and not self.settings.errors.ignore:
+            return None, recorder
+        return outcome, recorder
+
+    @contextlib.asynccontextmanager
+    async def _histograms(self, voice: Voice | None) -> AsyncIterator[hdr.Log | None]:
+        path = self.settings.log.histograms
+        if path is None or voice is None:
+            yield None
+            return
+        with opened("-log hdrfile=", path) as out:
+            yield hdr.Log(out, time.time())
+
+    def _count_failures(self, interval: Interval, failed: dict[str, int]) -> None:
+        for operation, counting in self.plan.counted.items():
+            for outcome, number in interval.tables.outcomes(operation).items():
+                if counting.fails(outcome) and number:
+                    name = f"{operation}: {outcome}"
+                    failed[name] = failed.get(name, 0) + number
+
+    def _tell_of_failures(self, failed: Mapping[str, int], outcome: LoadResult) -> None:
+        if not failed or self.settings.log.level == "MINIMAL":
+            return
+        listed = ", ".join(f"{name} x{number}" for name, number in sorted(failed.items()))
+        self.voice.note(f"steelyard stress: operations failed: {listed}")
+        for phase in outcome.phases.values():
+            for kind, text in phase.totals.texts:
+                self.voice.note(f"  servers said of {kind}: {text}")
+        if not self.settings.errors.ignore:
+            self.voice.note("  the load ends at the first interval with one; `-errors ignore` goes on and counts them")
+
+    def _say_connected(self, record: Connected) -> None:
+        if self._connected:
+            return
+        self._connected = True
+        self.voice.note(f"steelyard stress: connected to {', '.join(record.nodes)} ({record.server})")
+        self.voice.note("steelyard stress: nothing is read over JMX, so the gc columns are 0")
+
+    def _tell_of_waiting(self, outcome: LoadResult) -> None:
+        """`throttle=` shows times that begin when an operation is sent: what it waited before is said here."""
+        rate = self.settings.rate
+        if not rate.throttle_per_s:
+            return
+        response = outcome.main.histogram("response", outcomes=None)
+        median, high = (response.quantile_ns(share) for share in (0.5, 0.99))
+        if median is None or high is None:
+            return
+        self.voice.note(
+            f"steelyard stress: throttle={rate.throttle_per_s}/s: the times above begin when an operation is sent. "
+            f"From when it was due: median {median / 1e6:.1f} ms, 99th percentile {high / 1e6:.1f} ms "
+            f"(n = {response.n}). `fixed=` prints those"
+        )
+
+
+class _NoSuchTable(Exception):
+    """A table that need not be there is not there."""

@@ -1,0 +1,59 @@
+"""Counts one load as it goes: rows as they come, histograms on request, and the sums that the results are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from steelyard.dropin.stress.plan.orders import Plan
+from steelyard.dropin.stress.print import hdr, output
+from steelyard.dropin.stress.print.output_stream import Voice
+from steelyard.dropin.stress.run import interval_stats
+from steelyard.dropin.stress.run.interval_stats import Span, Uncertainty
+from steelyard.wire.record import Interval
+
+
+@dataclass
+class Recorder:
+    """Counts one load as it goes, and says its rows."""
+
+    plan: Plan
+    time_of: str
+    voice: Voice | None
+    histograms: hdr.Log | None
+    paced: bool
+    uncertainty: Uncertainty = field(default_factory=Uncertainty)
+    spans: dict[str, Span] = field(default_factory=dict)
+    whole: Span = field(default_factory=Span)
+
+    def take(self, interval: Interval) -> None:
+        """One interval of all operations."""
+        spans = interval_stats.spans_of(interval, self.plan.counted, self.time_of)
+        # An operation has rows from the interval on in which it first came.
+        spans = {name: span for name, span in spans.items() if span.operations or name in self.spans}
+        together = interval_stats.merged(spans.values(), side_by_side=True)
+        if not spans:
+            together = Span(seconds=interval.seconds)
+        self.whole = interval_stats.merged((self.whole, together), side_by_side=False)
+        for name, span in spans.items():
+            before = self.spans.get(name, Span(seconds=self.whole.seconds - span.seconds))
+            self.spans[name] = interval_stats.merged((before, span), side_by_side=False)
+        self.spans = dict(sorted(self.spans.items()))
+        self.uncertainty.feed(together.settled_rows_per_s)
+        self._log(interval, spans)
+        if self.voice is not None and together.operations:
+            share = self.uncertainty.share
+            if len(self.spans) > 1:
+                for name, span in sorted(spans.items()):
+                    self.voice.say(output.row(name, span, self.spans[name], share))
+            self.voice.say(output.row("total", together, self.whole, share))
+
+    def _log(self, interval: Interval, spans: Mapping[str, Span]) -> None:
+        if self.histograms is None:
+            return
+        measures = (("st", "service"), ("rt", "response"), ("wt", "lag"))
+        tables = interval.tables
+        for name in spans:
+            for tag, measure in measures if self.paced else measures[:1]:
+                buckets = tables.histogram(measure, name, None).buckets
+                self.histograms.write(f"{name}-{tag}", interval.t_s, interval.seconds, buckets)

@@ -1,0 +1,253 @@
+"""One command from its first line to its last: makes the table if asked to, drives the load, prints as YCSB does."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TextIO
+
+from steelyard import __version__
+from steelyard.dropin import agent_run, hdrlog
+from steelyard.dropin.ycsb import java, measures, output, property_support
+from steelyard.dropin.ycsb.command import Command
+from steelyard.dropin.ycsb.export_options import TIME_SERIES, Display, display
+from steelyard.dropin.ycsb.order import Compiled, compile_command
+from steelyard.engine_order import POPULATE_SEED
+from steelyard.model.errors import EngineError, StudyError
+from steelyard.wire.record import Interval
+from steelyard.wire.tables import Sums
+
+EXIT_DONE, EXIT_INSERTION_FAILED, EXIT_INTERRUPTED = 0, 1, 130
+CROWDED = "Warning: the threadcount is bigger than recordcount, the threadcount will be recordcount!"
+REPLICATION = 3
+"""Copies of each row that YCSB's own instructions ask for; fewer where there are fewer nodes."""
+SEED_BITS = 32
+
+
+async def carry_out(command: Command, out: TextIO, err: TextIO) -> int:
+    """The whole command; data to `out`, all else to `err`. Returns the exit code. Raises SteelyardError."""
+    said = [*command.said, *property_support.check(command.properties)]
+    shown = display(command.properties)
+    seed = POPULATE_SEED if command.action == "load" else random.SystemRandom().getrandbits(SEED_BITS)
+    compiled = compile_command(command, seed)
+    _check_writable(shown)
+    print("Command line: " + " ".join(command.words), file=err)
+    print(f"Steelyard {__version__}, in place of YCSB Client 0.17.0", file=err)
+    for line in said:
+        print(f"steelyard: {line}", file=err)
+    if compiled.crowded:
+        print(CROWDED, file=out)
+    variables = agent_run.credentials(compiled.target.user, compiled.target.password)
+    contacts = await _contacts(compiled, variables, err)
+    if command.create_table:
+        copies = min(REPLICATION, len(contacts))
+        statements = compiled.target.statements(copies)
+        await agent_run.cql(contacts, statements, variables=variables, tls=compiled.target.tls)
+    print(f"Starting test. {_intention(compiled, shown)}", file=err, flush=True)
+    screen = Screen(shown, compiled.operations, out, err)
+    order = {**compiled.order, "contacts": list(contacts), "interval_s": shown.interval_s}
+    ended = await _drive(replace(compiled, order=order), screen, variables)
+    screen.finish(ended.outcome, ended.cleanup_ns)
+    if ended.failed_insertion:
+        print("steelyard: an insertion failed, which ends the load as in YCSB; to go on nevertheless:", file=err)
+        print("  -p core_workload_insertion_keep_going_on_error=true", file=err)
+        return EXIT_INSERTION_FAILED
+    return EXIT_INTERRUPTED if ended.outcome.interrupted else EXIT_DONE
+
+
+async def _contacts(compiled: Compiled, variables: dict[str, str], err: TextIO) -> tuple[str, ...]:
+    contacts, missing = await agent_run.discover(compiled.target.contacts, variables=variables, tls=compiled.target.tls)
+    if len(contacts) > len(compiled.target.contacts):
+        print(f"steelyard: nodes: {', '.join(contacts)}", file=err)
+    for contact in missing:
+        print(f"steelyard: {contact} belongs to the cluster, but cannot be reached: it is left out", file=err)
+    return contacts
+
+
+def _intention(compiled: Compiled, shown: Display) -> str:
+    """What the load will be, with the seed that repeats it."""
+    schedule = compiled.order["schedule"]
+    rate = f", {schedule['rate_per_s']:g} operations/s" if "rate_per_s" in schedule else ""
+    seed = compiled.order["seed"]
+    text = f"threadcount={compiled.threads}{rate}, steelyard.workers={compiled.workers}, steelyard.seed={seed}."
+    halves = compiled.order["workload"]["proportions"]["read_modify_write"] > 0
+    if halves and shown.interval != "op" and compiled.order["action"] == "load":
+        text += " Intended times of reads leave out those within read-modify-writes."
+    return text
+
+
+def _check_writable(shown: Display) -> None:
+    """Before the load rather than after it."""
+    paths = [Path(shown.export_file)] if shown.export_file else []
+    paths += [Path(shown.hdr_path + "probe")] if shown.hdr_files else []
+    for path in paths:
+        if not path.absolute().parent.is_dir() or path.is_dir():
+            raise StudyError(f"{path}: no file can be written there", "does its folder exist?", path=str(path))
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the driving ended. `cleanup_ns`: from the last answer to the agent's end."""
+
+    outcome: agent_run.LoadResult
+    cleanup_ns: int
+    failed_insertion: bool
+
+
+async def _drive(compiled: Compiled, screen: Screen, variables: dict[str, str]) -> Ended:
+    stop = asyncio.Event()
+    answered_ns = time.monotonic_ns()
+    failed = False
+    ends_at_error = compiled.order["action"] == "populate" and not compiled.keeps_going
+
+    def on_interval(interval: Interval) -> None:
+        nonlocal failed
+        screen.add(interval)
+        if ends_at_error and interval.errors and not stop.is_set():
+            failed = True
+            stop.set()
+
+    def on_phase(_name: str, _phase: agent_run.PhaseOutcome) -> None:
+        nonlocal answered_ns
+        answered_ns = time.monotonic_ns()
+
+    try:
+        outcome = await agent_run.drive(
+            compiled.order,
+            workers=compiled.workers,
+            variables=variables,
+            on_connected=lambda _: screen.begin(),
+            on_interval=on_interval,
+            on_phase=on_phase,
+            stop=stop,
+        )
+    except EngineError as error:
+        if "keyspace" in error.hint:
+            wanted = "; ".join(compiled.target.statements(min(REPLICATION, len(compiled.order["contacts"]))))
+            hint = f"create them, with --create-table or with: {wanted};"
+            raise EngineError(error.message, hint) from error
+        raise
+    return Ended(outcome, time.monotonic_ns() - answered_ns, failed)
+
+
+class Screen:
+    """Adds up intervals, prints status lines as they fall due, and the final block."""
+
+    def __init__(
+        self,
+        shown: Display,
+        operations: int | None,
+        out: TextIO,
+        err: TextIO,
+        now_s: Callable[[], float] = time.time,
+    ) -> None:
+        self._shown = shown
+        self._operations = operations
+        self._out, self._err, self._now_s = out, err, now_s
+        self._start_s: float | None = None
+        self._line_s = 0.0
+        """Time of the last status line, since the start."""
+        self._done = self._done_at_line = 0
+        self._sums = Sums()
+        self._seen: dict[str, None] = {}
+        """Measurements so far: each status line names all of them."""
+        self._points: dict[str, list[tuple[int, float]]] = {}
+        self._unit, self._unit_ms = Sums(), 0
+        """timeseries: what is being averaged, and since when."""
+        self._files: dict[str, list[str]] = {}
+        """Lines of the .hdr files, by measurement."""
+
+    def begin(self) -> None:
+        """The line before the first operation."""
+        self._print_status(self._now_s(), 0.0, {})
+
+    def add(self, interval: Interval) -> None:
+        """Takes an interval, and prints if a line is due."""
+        if self._start_s is None:
+            self._start_s = interval.t_s
+        self._done += interval.done
+        self._sums.add(interval.tables)
+        end_s = interval.t_s + interval.seconds
+        if self._shown.kind == TIME_SERIES:
+            # An interval's beginning wanders by microseconds.
+            units = int(((interval.t_s - self._start_s) * 1000 + 1) // self._shown.granularity_ms)
+            if units * self._shown.granularity_ms > self._unit_ms:
+                self._average()
+                self._unit_ms = units * self._shown.granularity_ms
+            self._unit.add(interval.tables)
+        # Half of the agent's interval: its ends wander by microseconds.
+        if end_s - self._start_s - self._line_s >= self._shown.status_interval_s - self._shown.interval_s / 2:
+            self._turn(end_s, None)
+
+    def finish(self, outcome: agent_run.LoadResult, cleanup_ns: int) -> None:
+        """The last status line and the final block, the latter on `out` or in the file that was asked for."""
+        main = outcome.main
+        self._average()
+        self._turn(main.totals.last_done_s or self._now_s(), cleanup_ns)
+        found = measures.measures(main.tables, self._shown, cleanup_ns)
+        operations = main.totals.operations + main.totals.errors
+        # YCSB's own time has its connections in it, so it is never 0 where anything was done.
+        runtime_ms = max(round(main.totals.execution_ns / 1e6), min(operations, 1))
+        rows = output.overall(runtime_ms, operations)
+        text = output.export(rows + output.measured(found, self._shown, self._points), self._shown.exporter)
+        if self._shown.export_file:
+            Path(self._shown.export_file).write_text(text, encoding="utf-8")
+        else:
+            print(text, end="" if text.endswith("\n") else "\n", file=self._out)
+        self._write_files()
+
+    def _turn(self, end_s: float, cleanup_ns: int | None) -> None:
+        """What came since the last line becomes a status line and a line of each .hdr file."""
+        tables = self._sums.take()
+        found = measures.measures(tables, self._shown, cleanup_ns)
+        self._seen.update(dict.fromkeys(found))
+        elapsed_s = max(end_s - (self._start_s if self._start_s is not None else end_s), self._line_s)
+        every = {name: found.get(name, measures.Measure()) for name in self._order()}
+        if self._shown.hdr_files:
+            for name, measure in every.items():
+                line = hdrlog.line(self._line_s, elapsed_s - self._line_s, measure.counts_us())
+                self._files.setdefault(name, []).append(line)
+        self._print_status(end_s, elapsed_s, every)
+        self._line_s, self._done_at_line = elapsed_s, self._done
+
+    def _order(self) -> list[str]:
+        """All measurements so far, in YCSB's order."""
+        own = [name for name in self._seen if not name.startswith("Intended-")]
+        intended = [name.removeprefix("Intended-") for name in self._seen if name not in own]
+        return [
+            *java.map_order(own),
+            *(f"Intended-{name}" for name in java.map_order(intended)),
+        ]
+
+    def _print_status(self, at_s: float, elapsed_s: float, found: measures.Measures) -> None:
+        if not self._shown.status:
+            return
+        since_s = elapsed_s - self._line_s
+        text = output.status(
+            self._shown,
+            datetime.fromtimestamp(at_s),
+            found,
+            elapsed_s=elapsed_s,
+            done=self._done,
+            current_per_s=(self._done - self._done_at_line) / since_s if since_s > 0 else 0.0,
+            todo=max((self._operations or 0) - self._done, 0),
+        )
+        print(text, file=self._err, flush=True)
+        if self._shown.kind == TIME_SERIES:
+            print(text, file=self._out, flush=True)
+
+    def _average(self) -> None:
+        for name, measure in measures.measures(self._unit.take(), self._shown).items():
+            if measure.n:
+                self._points.setdefault(name, []).append((self._unit_ms, measure.mean_us))
+
+    def _write_files(self) -> None:
+        start_s = self._start_s if self._start_s is not None else self._now_s()
+        for name, kept in self._files.items():
+            text = hdrlog.head(f"Logging for: {name}", start_s) + "".join(kept)
+            Path(f"{self._shown.hdr_path}{name}.hdr").write_text(text, encoding="ascii")

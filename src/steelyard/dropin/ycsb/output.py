@@ -1,0 +1,197 @@
+"""YCSB's output: the rows of its final block in each of its exporters' forms, and its status lines. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from steelyard.dropin.ycsb import java
+from steelyard.dropin.ycsb.export_options import HDR, HISTOGRAM, TIME_SERIES, Display
+from steelyard.dropin.ycsb.measures import Measure, Measures, status_order
+
+Row = tuple[str, str, int | float]
+"""Metric, measurement, value."""
+Points = Mapping[str, Sequence[tuple[int, float]]]
+"""Measurement to its averages over time: milliseconds since the start, microseconds."""
+
+
+def overall(runtime_ms: int, operations: int) -> list[Row]:
+    """The rows about the whole. There is no JVM, so there are no rows of single collectors, and the sums are 0."""
+    throughput = 1000.0 * operations / runtime_ms if runtime_ms else math.inf if operations else math.nan
+    return [
+        ("OVERALL", "RunTime(ms)", runtime_ms),
+        ("OVERALL", "Throughput(ops/sec)", throughput),
+        ("TOTAL_GCs", "Count", 0),
+        ("TOTAL_GC_TIME", "Time(ms)", 0),
+        ("TOTAL_GC_TIME_%", "Time(%)", 0.0),
+    ]
+
+
+def measured(found: Measures, display: Display, points: Points) -> list[Row]:
+    """The rows of all measurements."""
+    rows: list[Row] = []
+    for name, measure in found.items():
+        if display.kind == TIME_SERIES:
+            rows += _time_series(name, measure, points.get(name, ()))
+        elif display.kind == HISTOGRAM:
+            rows += _histogram(name, measure, display, measure.statuses)
+        elif display.kind == HDR:
+            rows += _hdr(name, measure, display)
+        else:
+            rows += _hdr("Hdr" + name, measure, display)
+            rows += _histogram("Bucket" + name, measure, display, {})
+    return rows
+
+
+def _statuses(name: str, statuses: Mapping[str, int]) -> list[Row]:
+    return [(name, f"Return={status}", statuses[status]) for status in status_order(statuses)]
+
+
+def _hdr(name: str, measure: Measure, display: Display) -> list[Row]:
+    rows: list[Row] = [
+        (name, "Operations", measure.n),
+        (name, "AverageLatency(us)", measure.mean_us),
+        (name, "MinLatency(us)", measure.min_us),
+        (name, "MaxLatency(us)", measure.max_us),
+    ]
+    for percentile in display.percentiles:
+        rows.append((name, f"{ordinal(percentile)}PercentileLatency(us)", measure.upper_percentile_us(percentile)))
+    rows += _statuses(name, measure.statuses)
+    if display.verbose:
+        rows += [(name, str(value), float(count)) for value, count in _joined(measure.counts_us())]
+    return rows
+
+
+def _histogram(name: str, measure: Measure, display: Display, statuses: Mapping[str, int]) -> list[Row]:
+    """The older measurement: buckets of 1 ms, and percentiles as their lower ends."""
+    cells, beyond = [0] * display.buckets, 0
+    squares = 0.0
+    for value, count in measure.counts_us():
+        squares += float(value) * value * count
+        if value // 1000 >= display.buckets:
+            beyond += count
+        else:
+            cells[value // 1000] += count
+    mean = measure.mean_us
+    rows: list[Row] = [
+        (name, "Operations", measure.n),
+        (name, "AverageLatency(us)", mean),
+        (name, "LatencyVariance(us)", max(squares / measure.n - mean * mean, 0.0) if measure.n else math.nan),
+        (name, "MinLatency(us)", measure.min_us if measure.n else -1),
+        (name, "MaxLatency(us)", measure.max_us if measure.n else -1),
+    ]
+    for percentile in (95, 99):
+        seen = 0
+        for number, count in enumerate(cells):
+            seen += count
+            if measure.n and seen / measure.n >= percentile / 100:
+                rows.append((name, f"{percentile}thPercentileLatency(us)", number * 1000))
+                break
+    rows += _statuses(name, statuses)
+    if display.verbose:
+        rows += [(name, str(number), count) for number, count in enumerate(cells)]
+        rows.append((name, f">{display.buckets}", beyond))
+    return rows
+
+
+def _time_series(name: str, measure: Measure, points: Sequence[tuple[int, float]]) -> list[Row]:
+    rows: list[Row] = [
+        (name, "Operations", measure.n),
+        (name, "AverageLatency(us)", measure.mean_us),
+        (name, "MinLatency(us)", measure.min_us if measure.n else -1),
+        (name, "MaxLatency(us)", measure.max_us if measure.n else -1),
+    ]
+    return [*rows, *_statuses(name, measure.statuses), *((name, str(at_ms), average) for at_ms, average in points)]
+
+
+def _joined(counts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    sums: dict[int, int] = {}
+    for value, count in counts:
+        sums[value] = sums.get(value, 0) + count
+    return sorted(sums.items())
+
+
+def ordinal(percentile: float) -> str:
+    """`95th`, `1st`; a broken number stands as it is."""
+    if percentile % 1:
+        return java.double(percentile)
+    whole = int(percentile)
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    return f"{whole}{'th' if whole % 100 in (11, 12, 13) else endings.get(whole % 10, 'th')}"
+
+
+def export(rows: Iterable[Row], exporter: str) -> str:
+    """The rows as YCSB's exporter of that name (`Text`, `JSON`, `JSONArray`) writes them."""
+    if exporter == "Text":
+        return "".join(f"[{metric}], {name}, {_text(value)}\n" for metric, name, value in rows)
+    objects = [
+        "{\n"
+        + f'  "metric" : {json.dumps(metric)},\n  "measurement" : {json.dumps(name)},\n  "value" : {_json(value)}\n'
+        + "}"
+        for metric, name, value in rows
+    ]
+    return "[ " + ", ".join(objects) + " ]" if exporter == "JSONArray" else " ".join(objects)
+
+
+def _text(value: float) -> str:
+    return str(value) if isinstance(value, int) else java.double(value)
+
+
+def _json(value: float) -> str:
+    return json.dumps(_text(value)) if isinstance(value, float) and not math.isfinite(value) else _text(value)
+
+
+def status(
+    display: Display,
+    at: datetime,
+    found: Measures,
+    *,
+    elapsed_s: float,
+    done: int,
+    current_per_s: float,
+    todo: int,
+) -> str:
+    """One status line. `done` operations so far, `current_per_s` since the last line, `todo` left; `found`:
+    measurements since the last line."""
+    text = (
+        f"{display.label}{at:%Y-%m-%d %H:%M:%S}:{at.microsecond // 1000:03d} {int(elapsed_s)} sec: {done} operations; "
+    )
+    if done:
+        text += f"{java.two_places(current_per_s)} current ops/sec; "
+    if todo > 0:
+        text += f"est completion in {remaining(_seconds_left(todo, done, elapsed_s))}"
+    return text + "".join(f"{_summary(name, measure, display)} " for name, measure in found.items())
+
+
+def _seconds_left(todo: int, done: int, elapsed_s: float) -> int:
+    if done and elapsed_s > 0:
+        return math.ceil(todo / (done / elapsed_s))
+    # As Java turns NaN and infinity into a long.
+    return java.LONG_MAX if elapsed_s > 0 else 0
+
+
+def remaining(seconds: int) -> str:
+    """A time as YCSB writes it, with a blank behind; only a single digit of seconds is `second`."""
+    days, rest = divmod(seconds, 86_400)
+    hours, rest = divmod(rest, 3600)
+    minutes, rest = divmod(rest, 60)
+    parts = [(days, "day"), (hours, "hour"), (minutes if not days else 0, "minute")]
+    text = "".join(f"{number} {unit}{'' if number == 1 else 's'} " for number, unit in parts if number)
+    if text:
+        return text
+    return f"{rest} second{'' if rest < 10 else 's'} "
+
+
+def _summary(name: str, measure: Measure, display: Display) -> str:
+    older = f"[{name} AverageLatency(us)={java.two_places(measure.mean_us)}]" if measure.n else ""
+    if display.kind in (HISTOGRAM, TIME_SERIES):
+        return older
+    both = display.kind != HDR
+    percentiles = "".join(f", {p:g}={measure.upper_percentile_us(p)}" for p in (90, 99, 99.9, 99.99))
+    text = (
+        f"[{'Hdr' if both else ''}{name}: Count={measure.n}, Max={measure.max_us}, Min={measure.min_us}, "
+        f"Avg={java.two_places(measure.mean_us)}{percentiles}]"
+    )
+    return f"{text}\n{older.replace('[', '[Bucket', 1)}" if both else text

@@ -1,0 +1,301 @@
+"""The checks within one cell: one group's count, mean, standard deviation, order statistics, range."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from steelyard.reference.audit import bounds
+from steelyard.reference.audit.bounds import Quartiles
+from steelyard.reference.audit.finding import Ledger, Place, figure, words
+from steelyard.reference.printed import Printed
+from steelyard.reference.rounding import EVERYTHING, Interval
+
+FRACTIONS = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "max": 1.0}
+STATISTICS = ("count", "mean", "sd", *FRACTIONS, "range", "se", "cv_percent")
+"""The numbers of a cell by the names that the checks use."""
+MOST_VALUES = 10_000
+"""Above so many values in a cell, what its quartiles allow is not worked out value by value."""
+MOST_SUMS = 10_000
+"""Above so many possible sums whole numbers exclude nothing worth knowing."""
+FEWEST_FOR_GROUPS = 20
+VALLEY_RATIO = 5.0
+
+
+class Conventions(NamedTuple):
+    """What is known of how the numbers were computed; the defaults allow every usual way."""
+
+    quartiles: Quartiles = "any"
+    sd_divisors: tuple[int, ...] = (0, 1)
+    """n minus each of these may stand below the root of the standard deviation."""
+    whole_numbers: bool = False
+    """The values that were summarised are whole numbers."""
+    design_count: int | None = None
+
+
+class Cell(NamedTuple):
+    """One group's printed summary. `labels` gives the names that the table uses where they are others."""
+
+    place: Place
+    numbers: Mapping[str, Printed]
+    labels: Mapping[str, str] = {}
+    pooled: bool = False
+    """Whether it pools other cells."""
+    counted: int | None = None
+    """The count, where it is known better than its printed digits say."""
+
+    def get(self, name: str) -> Interval | None:
+        """What the printed digits allow; None where there is no number."""
+        printed = self.numbers.get(name)
+        return None if printed is None else printed.interval
+
+    def label(self, name: str) -> str:
+        """The table's own name of a statistic."""
+        return self.labels.get(name, name)
+
+    def text(self, name: str) -> str:
+        """Name and digits as printed."""
+        return f"{self.label(name)} {self.numbers[name].text}"
+
+    def texts(self, *names: str) -> str:
+        """Of these statistics those that were printed."""
+        return ", ".join(self.text(name) for name in names if self.get(name) is not None)
+
+    @property
+    def n(self) -> int | None:
+        """The number of values; None where it is not one whole number for sure."""
+        printed = self.numbers.get("count")
+        return self.counted if printed is None or self.counted is not None else printed.whole
+
+    @property
+    def largest(self) -> float:
+        """The largest of the values in size, as far as the order statistics and the mean say."""
+        known = [value.size().high for name in (*FRACTIONS, "mean") if (value := self.get(name)) is not None]
+        return max(known, default=0.0)
+
+    def spread(self) -> Interval:
+        """What range, maximum and minimum together allow of the range."""
+        known = self.get("range") or EVERYTHING
+        least, most = self.get("min"), self.get("max")
+        if least is not None and most is not None:
+            known = known.within(most.minus(least))
+        return known.within(Interval(0.0, math.inf))
+
+
+def sd_of(ss: Interval, n: int, divisors: tuple[int, ...]) -> Interval:
+    """Standard deviations of n values with these sums of squared deviations, for every divisor n - k."""
+    return Interval(
+        math.sqrt(max(ss.low, 0.0) / (n - min(divisors))), math.sqrt(max(ss.high, 0.0) / (n - max(divisors)))
+    )
+
+
+def ss_of(sd: Interval, n: int, divisors: tuple[int, ...]) -> Interval:
+    """The other way round."""
+    return Interval(max(sd.low, 0.0) ** 2 * (n - max(divisors)), sd.high**2 * (n - min(divisors)))
+
+
+def sd_otherwise(sd: Interval, n: int | None, divisors: tuple[int, ...]) -> Interval:
+    """The same standard deviation by any of the allowed divisors: what is derived from it may have used another one.
+
+    sem and pandas divide by n - 1 where numpy's std divides by n. Without a count above 1 it is left as it is.
+    """
+    if n is None or n < 2:
+        return sd
+    factor = math.sqrt((n - min(divisors)) / (n - max(divisors)))
+    return Interval(min(sd.low / factor, sd.low * factor), max(sd.high / factor, sd.high * factor))
+
+
+def check(cell: Cell, how: Conventions, ledger: Ledger) -> None:
+    """Every check that this cell's numbers allow."""
+    _count(cell, how, ledger)
+    if not _order(cell, ledger):
+        ledger.skip("other checks of a cell whose quartiles are out of order")
+        return
+    _range(cell, ledger)
+    _mean_and_deviation(cell, how, ledger)
+    _derived(cell, how, ledger)
+    _two_groups(cell, ledger)
+    if how.whole_numbers:
+        _whole_numbers(cell, how, ledger)
+
+
+def _count(cell: Cell, how: Conventions, ledger: Ledger) -> None:
+    if how.design_count is None or cell.pooled or "count" not in cell.numbers:
+        return
+    n, printed = how.design_count, cell.numbers["count"].counted()
+    times = round((printed.value or 0.0) / n)
+    because = (
+        f"the design's count; {printed.text} is {times} times that" if printed.value == times * n else "the design"
+    )
+    ledger.weigh("count", cell.place, cell.label("count"), printed, Interval(n, n), because)
+
+
+def _order(cell: Cell, ledger: Ledger) -> bool:
+    """Each order statistic against every one before it; a finding names the pair."""
+    known = [(name, value) for name in FRACTIONS if (value := cell.get(name)) is not None]
+    fine = True
+    for (before, low), (after, _) in itertools.combinations(known, 2):
+        because = f"{cell.text(before)}, and {cell.label(before)} <= {cell.label(after)}"
+        should = Interval(low.low, math.inf)
+        fine &= ledger.weigh("order", cell.place, cell.label(after), cell.numbers[after], should, because)
+    return fine
+
+
+def _range(cell: Cell, ledger: Ledger) -> None:
+    least, most = cell.get("min"), cell.get("max")
+    if least is not None and most is not None and "range" in cell.numbers:
+        because = f"{cell.texts('max', 'min')}: range = max - min"
+        should, printed = most.minus(least), cell.numbers["range"]
+        ledger.weigh("range", cell.place, cell.label("range"), printed, should, because, values=cell.largest)
+
+
+def boxes_of(cell: Cell, how: Conventions) -> list[Interval] | None:
+    """For each of the cell's sorted values where it lies; None without a count or without any order statistic, or where
+    they are out of order."""
+    n = cell.n
+    quantiles = {share: value for name, share in FRACTIONS.items() if (value := cell.get(name)) is not None}
+    if n is None or not 1 <= n <= MOST_VALUES or not quantiles:
+        return None
+    boxes = bounds.order_bounds(n, quantiles, how.quartiles)
+    return None if any(box.empty for box in boxes) else boxes
+
+
+def _mean_and_deviation(cell: Cell, how: Conventions, ledger: Ledger) -> None:
+    boxes, n = boxes_of(cell, how), cell.n
+    if cell.get("sd") is not None and (n is None or n < 2):
+        ledger.skip("the standard deviation of a cell without an exact count of at least 2")
+    mean = cell.get("mean")
+    order = cell.texts("count", *FRACTIONS, "range")
+    if mean is not None and boxes is not None:
+        allowed = bounds.mean_bounds(boxes)
+        because = f"{order}: the mean of values that have these order statistics"
+        if not ledger.weigh("mean", cell.place, cell.label("mean"), cell.numbers["mean"], allowed, because):
+            mean = None
+    elif mean is not None and n is None:
+        low, high = cell.get("min"), cell.get("max")
+        allowed = Interval(low.low if low else -math.inf, high.high if high else math.inf)
+        if allowed != EVERYTHING:
+            because = f"{cell.texts('min', 'max')}: a mean lies between them"
+            ledger.weigh("mean", cell.place, cell.label("mean"), cell.numbers["mean"], allowed, because)
+    if cell.get("sd") is not None and n is not None and n >= 2:
+        ss = possible_ss(cell, boxes, n, mean or EVERYTHING)
+        should = sd_of(ss, n, how.sd_divisors)
+        if should != Interval(0.0, math.inf):
+            because = (
+                f"{order}{', ' + cell.text('mean') if mean else ''}: least and greatest standard deviation that such "
+                "values can have (von Szokefalvi Nagy; Popoviciu; Bhatia and Davis)"
+            )
+            ledger.weigh(
+                "deviation", cell.place, cell.label("sd"), cell.numbers["sd"], should, because, values=cell.largest
+            )
+
+
+def possible_ss(cell: Cell, boxes: list[Interval] | None, n: int, mean: Interval) -> Interval:
+    """The sums of squared deviations that everything but the printed standard deviation allows."""
+    ss = Interval(0.0, math.inf)
+    if boxes is not None:
+        ss = ss.within(bounds.ss_bounds(boxes, None, mean))
+    spread = cell.spread()
+    if not spread.empty and spread.low >= 0:
+        ss = ss.within(bounds.range_ss(n, spread))
+    least, most = cell.get("min"), cell.get("max")
+    if mean != EVERYTHING and least is not None and most is not None:
+        ss = ss.within(Interval(0.0, bounds.mean_ss(n, mean, least, most)))
+    return ss
+
+
+def _derived(cell: Cell, how: Conventions, ledger: Ledger) -> None:
+    """Standard error and coefficient of variation."""
+    sd, n, mean = cell.get("sd"), cell.n, cell.get("mean")
+    if sd is None:
+        return
+    sd = sd_otherwise(sd, n, how.sd_divisors)
+    if n is not None and n > 0 and "se" in cell.numbers:
+        because = f"{cell.texts('sd', 'count')}: standard error = standard deviation / sqrt(count)"
+        should, printed = sd.times(1 / math.sqrt(n)), cell.numbers["se"]
+        ledger.weigh("standard error", cell.place, cell.label("se"), printed, should, because, values=cell.largest)
+    if mean is not None and mean.size().low > 0 and "cv_percent" in cell.numbers:
+        because = f"{cell.texts('sd', 'mean')}: 100 standard deviation / mean"
+        should, printed = sd.over(mean.size()).times(100.0), cell.numbers["cv_percent"]
+        ledger.weigh("variation", cell.place, cell.label("cv_percent"), printed, should, because, values=1.0)
+
+
+def _two_groups(cell: Cell, ledger: Ledger) -> None:
+    """Two groups of values, told from the summary alone, and only where a single group could hardly look so.
+
+    Both must hold for every value that the printed digits allow: sd > range / 3 sqrt(n / (n - 1)), which no
+    distribution with one mode within that range has (Jacobson 1969, *Annals of Mathematical Statistics* 40(5)); and an
+    inner quarter of the values (first quartile to median, or median to third quartile) spreads over at least 5 times
+    the width of some quarter below and of some quarter above it, a valley between two heaps. Of samples of 21 from a
+    uniform distribution 0.1% look so, of the worst mixture of a point and a uniform distribution 1.3% (simulated).
+    """
+    n, sd, spread = cell.n, cell.get("sd"), cell.spread()
+    marks = [cell.get(name) for name in FRACTIONS]
+    known = [mark for mark in marks if mark is not None]
+    if cell.pooled or n is None or n < FEWEST_FOR_GROUPS or sd is None or len(known) < len(marks):
+        return
+    ledger.holds("two groups")
+    gaps = [Interval(max(0.0, b.low - a.high), max(0.0, b.high - a.low)) for a, b in itertools.pairwise(known)]
+    narrow = [max(gap.high, spread.high * 1e-12) for gap in gaps]
+    valley = max(
+        min(gaps[1].low / narrow[0], max(gaps[1].low / narrow[2], gaps[1].low / narrow[3])),
+        min(gaps[2].low / narrow[3], max(gaps[2].low / narrow[0], gaps[2].low / narrow[1])),
+    )
+    limit = spread.high / 3 * math.sqrt(n / (n - 1))
+    if sd.low <= limit or valley < VALLEY_RATIO:
+        return
+    wide = 1 if gaps[1].low > gaps[2].low else 2
+    ends = (cell.text(list(FRACTIONS)[wide]), cell.text(list(FRACTIONS)[wide + 1]))
+    because = (
+        f"{cell.texts('count', *FRACTIONS)}: only a quarter of the values lies between {ends[0]} and {ends[1]}, the "
+        f"others lie close together below and above; a standard deviation above {figure(limit)} (a third of the "
+        "range) is more than one group of values has. The mean describes no value of the cell"
+    )
+    should = Interval(0.0, limit)
+    ledger.add("two groups", "remark", cell.place, cell.label("sd"), cell.numbers["sd"], should, because)
+
+
+def _whole_numbers(cell: Cell, how: Conventions, ledger: Ledger) -> None:
+    """GRIM (Brown and Heathers 2017) and GRIMMER (Anaya 2016; Allard 2018): a mean of n whole numbers is a fraction
+    S / n, and their sum of squares is a whole number that is even or odd as S is."""
+    n, mean, sd = cell.n, cell.get("mean"), cell.get("sd")
+    if n is None or n < 1 or mean is None:
+        return
+    slack = 1e-9 * max(1.0, abs(mean.low), abs(mean.high)) * n
+    sums = range(math.ceil(mean.low * n - slack), math.floor(mean.high * n + slack) + 1)
+    if len(sums) > MOST_SUMS:
+        ledger.skip("means of whole numbers printed too coarsely to exclude a sum")
+        return
+    ledger.holds("whole numbers")
+    if not sums:
+        middle = round((cell.numbers["mean"].value or 0.0) * n)
+        nearest = " or ".join(figure(total / n) for total in sorted({middle - 1, middle, middle + 1}))
+        because = f"{cell.text('count')}: the mean of {n} whole numbers is a multiple of 1/{n} (GRIM)"
+        ledger.add(
+            "whole numbers", "contradiction", cell.place, cell.label("mean"), cell.numbers["mean"], nearest, because
+        )
+        return
+    if sd is not None and n > 1 and not any(_squares(total, sd, n, how) for total in sums):
+        because = (
+            f"{cell.texts('count', 'mean')}: no {n} whole numbers of this mean have this standard deviation (GRIMMER)"
+        )
+        should = f"another value than {words(sd)}"
+        ledger.add("whole numbers", "contradiction", cell.place, cell.label("sd"), cell.numbers["sd"], should, because)
+
+
+def _squares(total: int, sd: Interval, n: int, how: Conventions) -> bool:
+    """Whether some sum of squares fits this sum and standard deviation: whole, of the sum's parity, not below
+    total^2 / n."""
+    for divisor in how.sd_divisors:
+        if n - divisor < 1:
+            continue
+        ss = Interval(max(sd.low, 0.0) ** 2 * (n - divisor), sd.high**2 * (n - divisor))
+        low, high = (end + total**2 / n for end in ss)
+        slack = 1e-9 * max(1.0, high)
+        first = math.ceil(low - slack)
+        first += (first - total) % 2
+        if first <= high + slack:
+            return True
+    return False

@@ -1,0 +1,248 @@
+"""Checks of numbers that compare two groups, or that follow from others by a formula."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from steelyard.reference.audit.finding import DUST, Ledger, Place, words
+from steelyard.reference.audit.single_cell import sd_otherwise
+from steelyard.reference.printed import Printed
+from steelyard.reference.rounding import Interval, hull
+
+FEWEST_DIGITS = 3
+FEWEST_COPIES = 4
+
+
+class Side(NamedTuple):
+    """One of the two groups that are compared: as printed."""
+
+    mean: Printed
+    sd: Printed | None = None
+    n: int | None = None
+
+
+Pooling = Literal[
+    "root mean square", "pooled by n - 1", "pooled by n", "the first group's", "the second group's", "Hedges' g"
+]
+
+
+def effect_sizes(one: Side, other: Side, divisors: tuple[int, ...]) -> dict[str, Interval]:
+    """|Cohen's d| by every usual denominator that the numbers allow.
+
+    `root mean square`: sqrt((s1^2 + s2^2) / 2). `pooled by n - 1`: sqrt(((n1-1) s1^2 + (n2-1) s2^2) / (n1+n2-2))
+    (Cohen 1988, chapter 2); `pooled by n`: the same over n1 + n2. `the first group's`, `the second group's`: Glass
+    1976. `Hedges' g`: the pooled one times the correction of Hedges 1981, exact or as 1 - 3 / (4 df - 1). `divisors`:
+    n minus what may stand below the root of the standard deviations. Without counts those that need them are left
+    out, and so is what divides by 0; what may be divided by 0 has no upper end.
+    """
+    if one.sd is None or other.sd is None:
+        return {}
+    means, sds = (one.mean.interval, other.mean.interval), (one.sd.interval, other.sd.interval)
+    if means[0] is None or means[1] is None or sds[0] is None or sds[1] is None:
+        return {}
+    away = means[0].minus(means[1]).size()
+    n1, n2 = one.n, other.n
+    squares = tuple(
+        sd_otherwise(sd.size(), n, divisors).squared() for sd, n in ((sds[0], n1), (sds[1], n2)) if sd is not None
+    )
+    below = {
+        "root mean square": squares[0].plus(squares[1]).times(0.5).root(),
+        "the first group's": squares[0].root(),
+        "the second group's": squares[1].root(),
+    }
+    degrees = 0
+    if n1 is not None and n2 is not None and n1 + n2 > 3 and min(n1, n2) >= 1:
+        degrees = n1 + n2 - 2
+        within = squares[0].times(n1 - 1).plus(squares[1].times(n2 - 1))
+        below["pooled by n - 1"] = within.times(1 / degrees).root()
+        below["pooled by n"] = within.times(1 / (n1 + n2)).root()
+    dust = DUST * max(mean.size().high for mean in means if mean is not None)
+    found = {
+        name: away.over(sd) if sd.low > dust else Interval(away.low / sd.high, math.inf)
+        for name, sd in below.items()
+        if sd.high > dust
+    }
+    if "pooled by n - 1" in found:
+        found["Hedges' g"] = found["pooled by n - 1"].by(_hedges(degrees))
+    return found
+
+
+def _hedges(degrees: int) -> Interval:
+    """Hedges' correction for these degrees of freedom (2 or more): exact, and its usual approximation."""
+    exact = math.exp(math.lgamma(degrees / 2) - math.lgamma((degrees - 1) / 2)) / math.sqrt(degrees / 2)
+    near = 1 - 3 / (4 * degrees - 1)
+    return Interval(min(exact, near), max(exact, near))
+
+
+def check_effect(
+    place: Place,
+    column: str,
+    printed: Printed,
+    sides: tuple[Side, Side],
+    pooling: Pooling | None,
+    divisors: tuple[int, ...],
+    ledger: Ledger,
+) -> None:
+    """The printed effect size against means and standard deviations; the sign is free.
+
+    With `pooling` None any usual denominator will do. The finding says what every usual one gives, and what difference
+    of means the printed number would need.
+    """
+    one, other = sides
+    sizes = effect_sizes(one, other, divisors)
+    if printed.interval is None:
+        return
+    if not sizes or (pooling is not None and pooling not in sizes):
+        ledger.skip("an effect size without the two means and standard deviations above 0")
+        return
+    size = printed.interval.size()
+    accepted = sizes if pooling is None else {pooling: sizes[pooling]}
+    ledger.holds("effect size")
+    if any(size.meets(allowed) for allowed in accepted.values()):
+        return
+    shown = ", ".join(f"{words(allowed)} by {name}" for name, allowed in sizes.items())
+    fits = [name for name, allowed in sizes.items() if size.meets(allowed)]
+    others = f"; it would be right by {', '.join(fits)}" if fits else "; no usual denominator gives the printed one"
+    sd1, sd2 = one.sd, other.sd
+    below = _root_mean_square(one, other)
+    because = (
+        f"means {one.mean.text} and {other.mean.text}, standard deviations {sd1.text if sd1 else ''} and "
+        f"{sd2.text if sd2 else ''}: |d| is {shown}{others}"
+    )
+    if below is not None:
+        because += f"; the printed one needs means that differ by {words(size.by(below))}"
+    should = hull(accepted.values())
+    ledger.add("effect size", "contradiction", place, column, printed, should, because)
+
+
+def _root_mean_square(one: Side, other: Side) -> Interval | None:
+    sd1 = None if one.sd is None else one.sd.interval
+    sd2 = None if other.sd is None else other.sd.interval
+    return None if sd1 is None or sd2 is None else sd1.squared().plus(sd2.squared()).times(0.5).root()
+
+
+def check_ratio(place: Place, column: str, printed: Printed, over: Printed, under: Printed, ledger: Ledger) -> None:
+    """printed = over / under."""
+    top, bottom = over.interval, under.interval
+    if top is None or bottom is None:
+        return
+    if bottom.low <= 0 <= bottom.high:
+        ledger.skip("a ratio whose divisor may be 0")
+        return
+    ledger.weigh("ratio", place, column, printed, top.over(bottom), f"{over.text} / {under.text}")
+
+
+Both = Sequence[tuple[Printed, Printed]]
+"""Pairs of numbers, of each of which the printed one may speak (means, medians); at least one pair."""
+
+
+def _nearest(
+    kind: str, place: Place, column: str, printed: Printed, ways: Mapping[str, Interval], ledger: Ledger
+) -> None:
+    """Any of several ways to compute the number will do; a finding names the one that is nearest, and all others."""
+    meant = printed.interval
+    if meant is None:
+        return
+    if not ways:
+        ledger.skip(MAY_BE_ZERO)
+        return
+    nearest = min(ways.values(), key=lambda way: abs(way.gap(meant)))
+    ledger.weigh(kind, place, column, printed, nearest, ", ".join(f"{way} = {words(ways[way])}" for way in ways))
+
+
+def check_any_ratio(place: Place, column: str, printed: Printed, both: Both, ledger: Ledger) -> None:
+    """Either way round is a ratio of the two groups."""
+    ways = {}
+    for one, other in both:
+        for over, under in ((one, other), (other, one)):
+            if over.interval and under.interval and not under.interval.low <= 0 <= under.interval.high:
+                ways[f"{over.text} / {under.text}"] = over.interval.over(under.interval)
+    least = _least_over_zero(both)
+    if least is not None and printed.interval is not None and printed.interval.size().high >= least:
+        ledger.skip(MAY_BE_ZERO)
+        return
+    _nearest("ratio", place, column, printed, ways, ledger)
+
+
+MAY_BE_ZERO = "a ratio or percentage whose divisor may be 0"
+
+
+def _least_over_zero(both: Both) -> float | None:
+    """The least size of a quotient whose divisor may be 0, of either way round; None where no divisor may."""
+    found = [
+        over.interval.size().low / under.interval.size().high if under.interval.size().high else 0.0
+        for one, other in both
+        for over, under in ((one, other), (other, one))
+        if over.interval and under.interval and under.interval.low <= 0 <= under.interval.high
+    ]
+    return min(found, default=None)
+
+
+def check_difference(place: Place, column: str, printed: Printed, both: Both, ledger: Ledger) -> None:
+    """Either way round is a difference of the two groups."""
+    ways = {}
+    for one, other in both:
+        for first, second in ((one, other), (other, one)):
+            if first.interval and second.interval:
+                ways[f"{first.text} - {second.text}"] = first.interval.minus(second.interval)
+    _nearest("difference", place, column, printed, ways, ledger)
+
+
+def changes(one: Printed, other: Printed) -> dict[str, Interval]:
+    """Every usual percentage of two numbers: change of one from the other as rise and as fall, and one's share in the
+    other. Without those whose divisor may be 0."""
+    found = {}
+    for over, under in ((other, one), (one, other)):
+        if over.interval and under.interval and not under.interval.low <= 0 <= under.interval.high:
+            share, text = over.interval.over(under.interval).times(100), f"{over.text} / {under.text}"
+            found[f"100 ({text} - 1)"] = Interval(share.low - 100, share.high - 100)
+            found[f"100 (1 - {text})"] = Interval(100 - share.high, 100 - share.low)
+            found[f"100 {text}"] = share
+    return found
+
+
+def check_change(place: Place, column: str, printed: Printed, both: Both, ledger: Ledger) -> None:
+    """Any usual percentage will do."""
+    ways = {name: way for one, other in both for name, way in changes(one, other).items()}
+    least = _least_over_zero(both)
+    if least is not None and printed.interval is not None and printed.interval.size().high >= 100 * (least - 1):
+        ledger.skip(MAY_BE_ZERO)
+        return
+    _nearest("percentage", place, column, printed, ways, ledger)
+
+
+def check_percent(place: Place, mean: tuple[str, Printed], sd: tuple[str, Printed] | None, ledger: Ledger) -> None:
+    """A mean share lies within 0 and 100%, and its standard deviation within sqrt(m (100 - m)), twice that for n of 2.
+
+    Bhatia and Davis 2000; the factor sqrt(n / (n - 1)) is at most sqrt 2.
+    """
+    ledger.weigh("bounds", place, mean[0], mean[1], Interval(0, 100), "a share lies within 0 and 100%")
+    if sd is None or mean[1].interval is None:
+        return
+    middle = min(max(50.0, mean[1].interval.low), mean[1].interval.high)
+    most = math.sqrt(2 * max(middle * (100 - middle), 0.0))
+    because = f"{mean[0]} {mean[1].text}: the standard deviation of shares of this mean, sqrt(2 m (100 - m)) at most"
+    ledger.weigh("deviation", place, sd[0], sd[1], Interval(0.0, most), because)
+
+
+def check_copies(blocks: Mapping[str, Sequence[tuple[Place, str, Printed]]], ledger: Ledger) -> None:
+    """Blocks of rows whose numbers agree with another block's to the last digit.
+
+    A block is the rows of one level (its name), each number with its place. At least four numbers in the same order
+    must agree, each of three digits or more, and no number of the later block may differ: by chance that is about one
+    in a million even where all values lie within 10% of each other.
+    """
+    for (first, ours), (second, theirs) in itertools.combinations(blocks.items(), 2):
+        texts = [[printed.text for _, _, printed in block] for block in (ours, theirs)]
+        long = [text for text in texts[1] if len(text.replace(".", "").lstrip("0-")) >= FEWEST_DIGITS]
+        if len(long) < FEWEST_COPIES or len(long) < len(texts[1]):
+            continue
+        ledger.holds("copied")
+        width = len(texts[1])
+        if any(texts[0][start : start + width] == texts[1] for start in range(len(texts[0]) - width + 1)):
+            place, column, printed = theirs[0]
+            because = f"all {width} numbers of {second} are those of {first}: {', '.join(texts[1])}"
+            ledger.add("copied", "remark", place, column, printed, "numbers of its own", because)

@@ -1,0 +1,158 @@
+"""How own trials are laid beside a table that prints one number a cell: the mapping, read from `tables.toml`, applied.
+
+A *facet* is a setting of our trial as text (`site.nodes`, `load.threads`) or what follows from settings
+(`workload.read_fraction`). A published cell is ours if every facet has the level that its row says. Conditions are
+facets that should be equal and are said where they are not; they choose nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from steelyard.model.estimate import Estimate
+from steelyard.reference.comparison import Beside, Verdict, lay, shown
+from steelyard.reference.printed import Printed
+from steelyard.reference.tables import Column, Form, Number, Row, Table
+
+
+@dataclass(frozen=True)
+class Own:
+    """One own treatment, as the mapping sees it."""
+
+    name: str
+    facets: Mapping[str, str]
+    """Facet to its level as text; what is not known is missing."""
+    n: int
+    numbers: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
+    """(response, statistic) to our number, in the published unit."""
+    remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Response to what makes ours another quantity, such as processors that the nodes share."""
+
+
+Contrasted = Callable[[Own, Own, str], Estimate | None]
+"""Cohen's d of a response, the first treatment less the second."""
+
+
+def lay_table(table: Table, own: Sequence[Own], contrasted: Contrasted) -> tuple[Beside, ...]:
+    """Every printed number of the table with ours beside it, or why there is none; empty for a table without a form."""
+    if table.form is None:
+        return ()
+    form, found = table.form, []
+    for row in table.rows:
+        for column, printed in row.numbers.items():
+            spec = next((one for one in form.numbers if one.column == column and _holds(one.where, row)), None)
+            found.append(_laid(table, form, row, column, printed, spec, own, contrasted))
+    return tuple(found)
+
+
+def clashes(table: Table, own: Sequence[Own]) -> tuple[Own, Own] | None:
+    """Two own treatments that would be laid beside the same printed number with as many reasons against either."""
+    if table.form is None or not _weighs(table.form, own):
+        return None
+    for row in table.rows:
+        for spec in table.form.numbers:
+            for cell in (spec.cell, spec.against):
+                if not spec.response or cell is None or not _holds(spec.where, row):
+                    continue
+                both = _matching(table.form, spec, cell, row, own)
+                if len(both) > 1 and len(apart(table.form, row, both[0])) == len(apart(table.form, row, both[1])):
+                    return both[0], both[1]
+    return None
+
+
+def _weighs(form: Form, own: Sequence[Own]) -> bool:
+    return not form.system or any(one.facets.get("system.name") == form.system for one in own)
+
+
+def _holds(where: Mapping[str, str], row: Row) -> bool:
+    return all(row.key.get(name) == wanted for name, wanted in where.items())
+
+
+def _matching(form: Form, spec: Number, cell: Mapping[str, str] | None, row: Row, own: Sequence[Own]) -> list[Own]:
+    """The own treatments of the cell, the one with the fewest reasons against it first."""
+    wanted = {facet: _level(form, name, row) for name, facet in {**form.cell, **(cell or {})}.items()}
+    wanted |= dict(spec.only)
+    found = [one for one in own if all(one.facets.get(facet) == level for facet, level in wanted.items())]
+    return sorted(found, key=lambda one: len(apart(form, row, one)))
+
+
+def _level(form: Form, name: str, row: Row) -> str:
+    text = row.key[name]
+    return form.levels.get(name, {}).get(text, text)
+
+
+def _laid(
+    table: Table, form: Form, row: Row, column: str, printed: Printed, spec: Number | None, own: Sequence[Own],
+    contrasted: Contrasted,
+) -> Beside:  # fmt: skip
+    known = {"table": table.name, "cell": row.key, "statistic": column, "unit": _unit(table.columns[column], row)}
+    if spec is None or not spec.response:
+        why = spec.missing if spec is not None else form.missing
+        return _without(known, printed, "not comparable", (why or "nothing of ours is the same number",))
+    if not _weighs(form, own):
+        systems = {one.facets.get("system.name", "") for one in own}
+        why = f"system {', '.join(sorted(systems))}, published {form.system_words or form.system}"
+        return _without(known, printed, "not comparable", (why, *((form.missing,) if form.missing else ())))
+    first, second = (_matching(form, spec, cell, row, own) for cell in (spec.cell, spec.against))
+    if not first or (spec.against is not None and not second):
+        cells = [spec.cell] if spec.against is None else [spec.cell, spec.against]
+        return _without(known, printed, "no number", (_no_treatment(form, spec, cells, row, own),))
+    if spec.against is not None:
+        ours = contrasted(first[0], second[0], spec.response)
+    else:
+        ours = first[0].numbers.get((spec.response, spec.statistic))
+    if ours is None:
+        return _without(known, printed, "no number", (f"our trials have no {spec.response_words or spec.response}",))
+    both = [first[0]] if spec.against is None else [first[0], second[0]]
+    reasons = dict.fromkeys(
+        why for one in both for why in (*apart(form, row, one), *one.remarks.get(spec.response, ()))
+    )
+    found = lay(table.name, row.key, column, printed, ours, (*reasons, *spec.unlike))
+    return found.model_copy(update={"unit": known["unit"]})
+
+
+def _unit(column: Column, row: Row) -> str:
+    return row.key.get("unit", column.unit) if column.unit == "in column unit" else column.unit
+
+
+def _without(known: Mapping[str, object], printed: Printed, verdict: Verdict, reasons: Sequence[str]) -> Beside:
+    if printed.interval is None:
+        verdict, reasons = "no number", ("nothing was published",)
+    ends = printed.interval
+    return Beside.model_validate({
+        **known, "printed": printed.text, "verdict": verdict, "reasons": tuple(reasons),
+        "published_low": None if ends is None else ends.low, "published_high": None if ends is None else ends.high,
+    })  # fmt: skip
+
+
+def _no_treatment(
+    form: Form, spec: Number, cells: Sequence[Mapping[str, str] | None], row: Row, own: Sequence[Own]
+) -> str:
+    """Which levels of the published cell no own treatment has."""
+    for facet, level in spec.only.items():
+        if all(one.facets.get(facet) != level for one in own):
+            return f"no treatment of ours has {form.words.get(f'{facet} {level}', f'{facet} {level}')}"
+    for cell in cells:
+        levels = {name: (facet, _level(form, name, row)) for name, facet in {**form.cell, **(cell or {})}.items()}
+        lacking = [
+            f"{form.words.get(name, name)} {row.key[name]}"
+            for name, (facet, level) in levels.items()
+            if all(one.facets.get(facet) != level for one in own)
+        ]
+        if lacking:
+            return f"no treatment of ours has {', '.join(lacking)}"
+    return "no treatment of ours has all levels of this cell together"
+
+
+def apart(form: Form, row: Row, own: Own) -> tuple[str, ...]:
+    """Every condition that is known of both and differs, and that the number of trials says nothing."""
+    reasons = []
+    for facet, published in form.conditions.items():
+        theirs = row.key.get(published.removeprefix("column "), "") if published.startswith("column ") else published
+        ours = own.facets.get(facet)
+        if ours is not None and theirs and ours != theirs:
+            reasons.append(f"{form.words.get(facet, facet)} {shown(ours)}, published {shown(theirs)}")
+    if own.n < 2:
+        reasons.append(f"n {own.n}: too few trials of ours to say how sure it is")
+    return tuple(reasons)

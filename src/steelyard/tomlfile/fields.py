@@ -1,0 +1,26 @@
+"""Fields of nested pydantic models by dotted name, as a TOML file names them."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+
+def lookup(model: type[BaseModel], parts: Sequence[str]) -> FieldInfo | None:
+    """The field at a path below a model; a key of a free table (`yaml.concurrent_reads`) gives the table's field."""
+    field = model.model_fields.get(parts[0])
+    if field is None or len(parts) == 1:
+        return field
+    inner = [part for part in (typing.get_args(field.annotation) or (field.annotation,)) if part is not types.NoneType]
+    for annotation in (field.annotation, *inner):
+        if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
+            return lookup(annotation, parts[1:])
+        origin = typing.get_origin(annotation) or annotation
+        if inspect.isclass(origin) and issubclass(origin, Mapping):
+            return field
+    return None

@@ -1,0 +1,137 @@
+"""Errors in a TOML file, for people: file, line, what was read, what is allowed, the nearest right name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from steelyard.model.errors import StudyError
+from steelyard.model.secret import redacted
+from steelyard.tomlfile.fields import lookup
+
+LONGEST_READ = 60
+BOUNDS = {
+    "greater_than_equal": ("ge", "must be at least {}"),
+    "greater_than": ("gt", "must be more than {}"),
+    "less_than_equal": ("le", "must be at most {}"),
+    "less_than": ("lt", "must be less than {}"),
+    "string_pattern_mismatch": ("pattern", "must match {}"),
+}
+KINDS = {
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "string_type": "must be text",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+}
+
+
+class Missing:
+    """Stands for a key that was not read at all."""
+
+
+def problem(key: str, read: object, what: str, allowed: Sequence[str] = (), *, near: bool = True) -> StudyError:
+    """One error, not yet placed in its file. `allowed`: right names in place of what was read, or of the key's end."""
+    read = redacted(read, key) if isinstance(read, (str, int, float, list, tuple)) else read
+    wrong = str(read) if isinstance(read, str) and "no such key" not in what else key.rpartition(".")[2]
+    ends = {name.rpartition(".")[2]: name for name in reversed(allowed)}
+    close = difflib.get_close_matches(wrong, [*allowed, *ends], n=1, cutoff=0.5) if near else []
+    close = [ends.get(name, name) for name in close]
+    tail = f"; did you mean {close[0]!r}?" if close else ""
+    tail += f"{'' if close else ';'} allowed: {', '.join(allowed)}" if allowed else ""
+    shown = "" if isinstance(read, (Missing, Mapping)) else f" = {_shorten(read)}"
+    return StudyError(f"{key}{shown}: {what}{tail}", key=key, read=read, allowed=allowed)
+
+
+def _shorten(read: object) -> str:
+    text = str(read).lower() if isinstance(read, bool) else repr(read) if isinstance(read, str) else str(read)
+    return text if len(text) <= LONGEST_READ else text[:LONGEST_READ] + "..."
+
+
+def from_validation(
+    error: ValidationError, prefix: str, model: type[BaseModel], also: Sequence[str] = ()
+) -> list[StudyError]:
+    """pydantic's errors in our words. `prefix`: dotted key of the table; `also`: further keys allowed in it."""
+    return [_translate(details, prefix, model, also) for details in error.errors(include_url=False)]
+
+
+def _translate(details: ErrorDetails, prefix: str, model: type[BaseModel], also: Sequence[str]) -> StudyError:
+    location = [str(part) for part in details["loc"]]
+    key = ".".join([prefix, *location] if prefix else location)
+    kind, read, facts = details["type"], details["input"], details.get("ctx", {})
+    if kind == "extra_forbidden":
+        inner = _model_at(model, _fields(location[:-1]))
+        names = tuple(inner.model_fields) if inner else ()
+        return problem(key, read, "no such key", (*names, *(also if len(location) == 1 else ())))
+    if kind == "missing":
+        return problem(key, Missing(), "must be given")
+    if kind == "literal_error":
+        field = lookup(model, _fields(location)) if location else None
+        choices = tuple(str(choice) for choice in get_args(field.annotation)) if field else (str(facts["expected"]),)
+        return problem(key, read, "not allowed", choices)
+    if kind in BOUNDS:
+        name, text = BOUNDS[kind]
+        return problem(key, read, text.format(facts[name]))
+    if kind == "value_error":
+        return problem(key, Missing() if isinstance(read, Mapping) else read, str(facts["error"]))
+    return problem(key, read, KINDS.get(kind, details["msg"].replace("Input should be", "must be")))
+
+
+def _fields(location: Sequence[str]) -> list[str]:
+    """The fields of a place, without the numbers of entries in a list."""
+    return [part for part in location if not part.isdigit()]
+
+
+def _model_at(model: type[BaseModel], location: Sequence[str]) -> type[BaseModel] | None:
+    if not location:
+        return model
+    field = lookup(model, location)
+    annotation: Any = field.annotation if field else None
+    found = (one for one in (annotation, *get_args(annotation)) if isinstance(one, type) and issubclass(one, BaseModel))
+    return next(found, None)
+
+
+def placed(error: StudyError, path: str, line: int) -> StudyError:
+    """The same error with its place in front: `studies/x.toml:14: ...`."""
+    where = ":".join([*([path] if path else []), *([str(line)] if line else [])])
+    return StudyError(
+        f"{where}: {error.message}" if where else error.message,
+        error.hint,
+        path=path,
+        line=line,
+        key=error.key,
+        read=error.read,
+        allowed=error.allowed,
+    )
+
+
+def raise_all(errors: Iterable[StudyError], path: str, find_line: Callable[[str], int]) -> None:
+    """Raise every error at once, placed and in the order of the file. Does nothing without errors."""
+    found = [placed(error, path, find_line(error.key)) for error in errors]
+    unique = sorted({error.message: error for error in found}.values(), key=lambda error: error.line)
+    if len(unique) == 1:
+        raise unique[0]
+    if unique:
+        first = unique[0]
+        raise StudyError(
+            "\n".join(error.message for error in unique),
+            f"{len(unique)} errors",
+            path=path,
+            line=first.line,
+            key=first.key,
+            read=first.read,
+            allowed=first.allowed,
+            errors=unique,
+        )

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.cli.commands.check import check, duration
+from steelyard.judging.noise_floor import KeptFloor, Spread, circumstances
+from steelyard.node import machine_facts, noise_floor
+from steelyard.plan import expand
+from steelyard.study import read
+from tests.unit.cli.screen import Printed, printed
+from tests.unit.study.paper import HEAD, OTHER, WORKLOAD
+
+REST = f'[factors]\nnodes = [1, 3]\nworkload = ["{WORKLOAD}", "{OTHER}"]\n'
+LONG = "[design]\ntrials = 8\n" + REST
+
+
+def checked(folder: Path, rest: str, **options: Any) -> Printed:
+    path = folder / "paper.toml"
+    path.write_text(HEAD + rest)
+    return printed(lambda: check(path, store=folder / "store", **options), width=400)
+
+
+def test_a_study_that_works_is_laid_out(tmp_path: Path) -> None:
+    found = checked(tmp_path, LONG)
+    assert (found.code, found.err) == (0, "")
+    for words in (
+        "4 treatments, full-factorial",
+        "64 trials in 2 blocks, seed 1",
+        " more (--all)",
+        "trials within a start",
+        "with a CV of 5.0% (assumed)",
+        "default rates",
+        "if started now",
+        "GiB available",
+        "GB free",
+        "2 cluster sizes: enough for a slope",
+    ):
+        assert words in found.out, words
+    assert "more (--all)" not in checked(tmp_path, LONG, everything=True).out
+
+
+def test_json_has_everything(tmp_path: Path) -> None:
+    found = checked(tmp_path, REST, as_json=True)
+    data = json.loads(found.out)
+    assert found.code == 0
+    assert len(data["plan"]["trials"]) == 24
+    assert data["treatments"][0] == {"nodes": 1, "workload": WORKLOAD}
+    assert data["estimate"]["trials"] == 24
+    assert {item["factor"] for item in data["resolution"]} == {"nodes", "workload"}
+    assert data["errors"] == []
+
+
+def test_errors_go_to_stderr_with_exit_code_2(tmp_path: Path) -> None:
+    found = checked(tmp_path, "thread = 4\n[factors]\nnodes = 3\n")
+    assert (found.code, found.out) == (2, "")
+    found = checked(tmp_path, "thread = 4\n[factors]\nnodes = [1, 1]\n")
+    assert found.code == 2
+    assert "paper.toml:20: load.thread = 4: no such key; did you mean 'threads'?" in found.err
+
+
+def test_what_cannot_work_is_refused_at_its_line(tmp_path: Path) -> None:
+    found = checked(tmp_path, "[factors]\nnodes = [1, 3]\nsystem.replication_factor = [1, 3]\n")
+    assert found.code == 2
+    assert "8 treatments" not in found.out
+    assert "paper.toml:22: system.replication_factor = 3 with 1 node: more copies than nodes" in found.err
+
+
+def test_a_confounded_design_is_refused_at_its_line(tmp_path: Path) -> None:
+    rest = (
+        '[design]\nkind = "listed"\ntreatments = [{ nodes = 1, load.threads = 1 }, { nodes = 3, load.threads = 2 }]\n'
+    )
+    found = checked(tmp_path, rest)
+    assert found.code == 2
+    assert "paper.toml:22: factors 'nodes' and 'load.threads' always move together" in found.err
+
+
+def test_errors_in_json(tmp_path: Path) -> None:
+    found = checked(tmp_path, "thread = 4\n", as_json=True)
+    assert found.code == 2
+    (error,) = json.loads(found.out)["errors"]
+    assert (error["line"], error["key"]) == (20, "load.thread")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.4, "0.4 s"), (41.2, "41 s"), (260, "4 min"), (7000, "1.9 h"), (90_000, "25.0 h")]
+)
+def test_durations_have_as_many_digits_as_a_guess_deserves(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_a_stopping_rule_says_what_to_expect(tmp_path: Path) -> None:
+    rest = "[design]\nstarts = 30\ntrials = 1\n[design.until]\nwidth_percent = 3\n{}[factors]\nnodes = [1, 3]\n"
+    found = checked(tmp_path, rest.format(""))
+    flat = " ".join(found.out.split())
+    assert found.code == 0
+    assert "is within 3% of it: from 10 to 30 starts" in flat
+    assert "CV between starts" in flat
+    assert "10.0% 30 " in flat, "the cap"
+    assert "% reach the cap, wider than asked" in flat
+    assert "the study ends after fewer if its intervals are within ±3% before" in flat
+    assert "a floor of" not in flat
+    found = checked(tmp_path, rest.format("least_starts = 6\nhours = 0.001\n"))
+    flat = " ".join(found.out.split())
+    assert found.code == 0
+    assert "a floor of 6 starts: t intervals that end a study cover less" in flat
+    assert "the study will end without a judged interval" in flat
+    until = json.loads(checked(tmp_path, rest.format(""), as_json=True).out)["until"]
+    assert until["rule"]["least_starts"] == 10
+    assert [one["cv"] for one in until["expected"]] == [0.01, 0.02, 0.05, 0.1]
+
+
+def test_it_says_which_noise_floor_the_study_will_be_judged_against(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+    assert "noise floor none: no noise floor of this machine is known" in checked(tmp_path, REST).out
+    assert "this study measures it" in checked(tmp_path, '[design]\nkind = "same"\n').out
+    study = read(tmp_path / "paper.toml")
+    of = circumstances(expand(study).trials[0].settings, [machine_facts.facts()])
+    spread = Spread(
+        response="execution_time_ms", starts=12, trials=36, between_mean_square=0.0031, between_degrees=11,
+        within_mean_square=0.0004, within_degrees=24, trials_a_start=3.0,
+    )  # fmt: skip
+    floor = KeptFloor(study="noise-floor", made_s=1.79e9, pairs=6, holds_for=of, spreads=(spread,))
+    noise_floor.write(tmp_path / "state", floor)
+    text = checked(tmp_path, REST).out
+    assert "execution time of identical systems stays below 7.3% over starts and 2.4% within starts at 95%" in text
+    assert "(study noise-floor of 2026-09-21, 12 starts, 36 trials)" in text
+    assert "if its nodes are like this machine" in text, "the site is not this machine"
+    data = json.loads(checked(tmp_path, REST, as_json=True).out)
+    assert data["noise_floor"]["floor"]["study"] == "noise-floor"
+    noise_floor.write(tmp_path / "state", floor.model_copy(update={"holds_for": of.model_copy(update={"nodes": 9})}))
+    for path in (tmp_path / "state" / noise_floor.FOLDER).glob("*.json"):
+        if '"nodes": 9' not in path.read_text():
+            path.unlink()
+    assert "it was measured with nodes 9, this study has 1 and 3" in checked(tmp_path, REST).out

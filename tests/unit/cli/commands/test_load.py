@@ -1,0 +1,179 @@
+"""`steelyard load`: what it makes of its words, what it says of an outcome, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from steelyard.cli.commands import load as command
+from steelyard.cli.main import command_line
+from steelyard.cli.terminal import load_output
+from steelyard.dropin.agent_run import LoadResult, PhaseOutcome
+from steelyard.model.errors import StudyError
+from steelyard.node import agent
+from steelyard.wire.record import Connected, nothing_done
+from steelyard.wire.tables import Tables
+from tests.unit.wire import made
+
+CONNECTED = Connected(nodes=("n1:9042",), connections=1, server="5.0.5")
+ROOT = Path(__file__).resolve().parents[4]
+CATALOGUE = str(ROOT / "studies" / "workloads" / "catalogue.toml")
+
+
+@pytest.mark.parametrize(
+    ("words", "contacts"),
+    [
+        (("10.0.0.1",), ("10.0.0.1:9042",)),
+        (("10.0.0.1:1,n2 , n3:3", "n2"), ("10.0.0.1:1", "n2:9042", "n3:3")),
+        (("[::1]", "[::1]:5"), ("[::1]:9042", "[::1]:5")),
+    ],
+)
+def test_contacts_get_the_usual_port(words: tuple[str, ...], contacts: tuple[str, ...]) -> None:
+    assert command.with_ports(words) == contacts
+
+
+@pytest.mark.parametrize("word", ["n1:x", "n1:0", "n1:70000", ":9042"])
+def test_what_is_no_contact_is_refused(word: str) -> None:
+    with pytest.raises(StudyError, match="is no address and port"):
+        command.with_ports((word,))
+
+
+@pytest.mark.parametrize(
+    ("fields", "filling", "expected"),
+    [
+        ({"threads": 3}, True, ("closed", 3, 10.0, None, False)),
+        ({}, False, ("closed", 1, 10.0, None, True)),
+        ({"operations": 5}, True, ("closed", 1, None, 5, True)),
+        ({"rate_per_s": 50.0, "duration_s": 3.0}, False, ("constant", 64, 3.0, None, True)),
+        ({"rate_per_s": 50.0, "schedule": "poisson", "threads": 2}, True, ("poisson", 2, 10.0, None, True)),
+    ],
+)
+def test_how_the_load_is_driven(fields: dict[str, Any], filling: bool, expected: tuple[Any, ...]) -> None:
+    found, drives = command._load_of(fields, filling=filling)
+    assert (found.schedule, found.threads, found.duration_s, found.operations, drives) == expected
+
+
+def test_settings_of_the_workload_and_of_the_load() -> None:
+    words = ("records=50", "weights.get=9", "workload.makers=3", "load.timeout_ms=77", "load.rates_per_s=[1, 2]")
+    fields, settings = command.split(words, {"threads": 4})
+    assert fields == {"threads": 4, "timeout_ms": "77", "rates_per_s": [1, 2]}
+    order = command.made(CATALOGUE, settings).order()
+    assert order["records"] == 50
+    assert order["operations"][0]["weight"] == 9.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"workload": None}, "name a workload"),
+        ({"workload": "ycsb-x"}, "there is no workload 'ycsb-x'"),
+        ({"workload": "nothing.toml"}, r"there is no workload file nothing\.toml"),
+        ({"contact": []}, "--contact ADDRESS"),
+        ({"settings": ["records"]}, "must be NAME=VALUE"),
+        ({"settings": ["load.rates_per_s=[1"]}, "no JSON"),
+        ({"settings": ["makrs=3"]}, "did you mean 'makers'"),
+        ({"settings": ["weights.gett=3"]}, "there is no operation 'gett'"),
+        ({"settings": ["load.thread=3"]}, "did you mean 'threads'"),
+        ({"rate": -1.0}, "must be more than 0"),
+        ({"settings": ["load.schedule=constant", "load.capacity_fraction=0.5"]}, "only a study measures"),
+        ({"settings": ["load.engine=latte"]}, "only a study heeds it"),
+        ({"settings": ["load.threads=3", "load.threads=4"]}, "load.threads is given twice"),
+        ({"settings": ["load.threads=3"], "threads": 4}, "load.threads is given twice"),
+        ({"settings": ["records=3", "workload.records=4"]}, "records: is given twice"),
+        ({"settings": ["records=3", "records.x=4"]}, "records and a part of it"),
+        ({"workload": None, "order": Path("nothing.json")}, "no order"),
+        ({"order": Path("nothing.json")}, "workload would mean nothing"),
+        ({"workload": None, "order": Path("nothing.json"), "threads": 3}, "threads would mean nothing"),
+        ({"populate": True, "consistency": "QUORUM"}, "read_consistency would mean nothing"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_sent(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(StudyError, match=says):
+        command.load(**{"workload": CATALOGUE, "contact": ["127.0.0.1"]} | changes)
+
+
+@pytest.mark.agent
+def test_show_prints_statements_with_their_values() -> None:
+    done = CliRunner().invoke(command_line("load"), ["load", CATALOGUE, "--show", "5", "--set", "records=100"])
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert len([line for line in lines if not line.startswith(" ")]) == 5
+    assert not any("?" in line.partition("'")[0] for line in lines)
+    data = CliRunner().invoke(command_line("load"), ["load", "ycsb-a", "--show", "2", "--json"])
+    assert [json.loads(line)["index"] for line in data.output.splitlines()] == [0, 1]
+    assert agent.find()
+
+
+TABLES = (
+    made.counts([(1_000_000, 1_000_000, 90)], "get"),
+    made.counts([(2_000_000, 2_000_000, 5)], "get", "not-found"),
+    made.counts([(9_000_000, 9_000_000, 2)], "get", "invalid"),
+    made.counts([(3_000_000, 3_000_000, 3)], "put", "not-applied"),
+    made.counts([(1_000, 1_000, 90)], "get", measure="lag"),
+)
+
+
+def phase(**totals: Any) -> PhaseOutcome:
+    plain = {"execution_ns": 2_000_000_000, "operations": 98, "errors": 2, "errors_by_kind": {"invalid": 2}, "rows": 90}
+    return PhaseOutcome(made.done(**{**plain, **totals}), made.interval(*TABLES).tables)
+
+
+def test_the_end_says_what_was_sent_done_and_wrong() -> None:
+    end = phase(not_found=5, reconnections=1, dropped=3, error_texts={"server": ["too large (0x2200)"]})
+    said = " ".join(load_output.sentences(end))
+    for words in (
+        "100 operations in 2.0 s: 98 done (49 per s), 2 errors (2 invalid).",
+        "3 light-weight transactions were not applied",
+        "5 reads of keys that the fill has written found no row.",
+        "90 rows were returned.",
+        "Lag at most 0.001 ms",
+        "Servers said of server: too large (0x2200)",
+        "made anew 1 times",
+        "3 records could not be written",
+    ):
+        assert words in said
+    assert "0 errors." in load_output.sentences(phase(errors=0))[0]
+
+
+def test_figures_as_data() -> None:
+    outcome = LoadResult(CONNECTED, {"measure": phase()}, False)
+    found = load_output.as_data(outcome)["phases"]["measure"]
+    assert found["by_operation"]["get"]["outcomes"] == {"ok": 90, "not-found": 5, "invalid": 2}
+    assert found["by_operation"]["get"]["response_ms_p50"] == pytest.approx(1.0)
+    assert found["by_operation"]["put"]["response_ms_p99"] is None, "of three operations there is none"
+    assert found["lag_ms_p99"] is None
+    assert found["response_ms"]["p50"]["value"] == pytest.approx(1.0)
+    assert found["response_ms"]["p99"] is None
+    whole = json.loads(json.dumps(load_output.as_data(outcome)))
+    assert whole["connected"] == {"record": "connected", "nodes": ["n1:9042"], "connections": 1, "server": "5.0.5"}
+    assert load_output.as_data(LoadResult(None, {}, True))["connected"] == {}
+
+
+def test_percentiles_with_their_intervals_and_those_that_few_operations_do_not_support() -> None:
+    said = load_output.percentile_sentences(phase(), None)
+    assert said[0].startswith("Response ms of all operations, with 95% intervals: p50 1.00 [1.00, 1.00]")
+    assert "taken as independent" in said[1]
+    assert said[-1] == "98 operations are too few for p95 (200), p99 (1,000), p99.9 (10,000): 10 must lie beyond."
+    assert not load_output.percentile_sentences(PhaseOutcome(nothing_done(""), Tables()), None)
+
+
+def test_a_line_a_second() -> None:
+    interval = made.interval(*TABLES, sent=120, done=97, errors=2, backlog=21)
+    words = load_output.line(interval, 100.0).split()
+    assert words == ["1.0", "120", "97", "2", "1.00", "-", "-", "-", "-", "-", "21"]
+    header = load_output.HEADER.splitlines()[1]
+    assert len(load_output.line(interval, 100.0)) == len(header)
+
+
+@pytest.mark.parametrize(("number", "text"), [(1234.5, "1,234"), (12.34, "12.3"), (1.234, "1.23"), (0.0123, "0.012")])
+def test_three_digits(number: float, text: str) -> None:
+    assert load_output.digits(number) == text
+
+
+def test_values_stand_in_place_of_markers() -> None:
+    cql = "UPDATE k.t SET a = ?, b = '?' WHERE k = ?"
+    assert load_output.filled_in(cql, [1, "x" * 100]) == f"UPDATE k.t SET a = 1, b = '?' WHERE k = '{'x' * 47}..."

@@ -1,0 +1,52 @@
+"""`steelyard setup`: says what it did, or what is missing, and with which code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.cli.commands.setup import setup
+from tests.unit.cli.screen import printed
+
+SYSTEM = """
+import logging
+from pathlib import Path
+from steelyard.model.base import Value
+from steelyard.model.errors import SystemFault
+
+class Settings(Value):
+    pass
+
+class Made:
+    name, version = "made", "1"
+
+    async def prepare(self):
+        logging.getLogger("steelyard.system").info("not ours")
+        if {fails}:
+            raise SystemFault("no wood", "as root: apt-get install wood")
+
+def create(settings, cache_folder):
+    return Made()
+"""
+
+
+def say(tmp_path: Path, name: str) -> tuple[int, str]:
+    found = printed(lambda: setup(name))
+    assert found.out == ""
+    return found.code, found.err
+
+
+@pytest.mark.parametrize(("fails", "code", "told"), [(False, 0, "✓ made 1 is ready"), (True, 3, "✗ no wood")])
+def test_ready_or_not(tmp_path: Path, fails: bool, code: int, told: str) -> None:
+    path = tmp_path / "made.py"
+    path.write_text(SYSTEM.format(fails=fails))
+    got, text = say(tmp_path, str(path))
+    assert (got, told in text) == (code, True)
+    assert ("apt-get install wood" in text) is fails
+
+
+def test_unknown_system(tmp_path: Path) -> None:
+    code, text = say(tmp_path, "casandra")
+    assert code == 2
+    assert "did you mean 'cassandra'" in text

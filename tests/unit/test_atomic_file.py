@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from steelyard import atomic_file
+from steelyard.atomic_file import replace_file
+
+
+def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    for text in ("old", "new, ä"):
+        replace_file(path, text)
+        assert path.read_text(encoding="utf-8") == text
+    replace_file(path, "by a draft of its own", draft=tmp_path / "a.draft")
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("a.json", "by a draft of its own")]
+
+
+def test_text_is_on_disk_before_it_has_the_name_and_the_name_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = []
+    path = tmp_path / "a.json"
+
+    def sync(descriptor: int) -> None:
+        of_folder = os.readlink(f"/proc/self/fd/{descriptor}") == str(tmp_path)
+        steps.append(("folder" if of_folder else "text", path.exists()))
+
+    monkeypatch.setattr(atomic_file.os, "fsync", sync)
+    replace_file(path, "text")
+    assert steps == [("text", False), ("folder", True)]
+
+
+def test_what_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.json"
+    replace_file(path, "old")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(atomic_file.os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        replace_file(path, "new")
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("a.json", "old")]

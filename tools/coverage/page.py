@@ -1,0 +1,153 @@
+"""The page of the coverage report: what was counted, in tables, two figures, and words that the counts fill in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+
+from steelyard.report.basics.theme import ALERT, BAND, DASHES, INK, PAPER, SERIES
+from steelyard.report.draw.plot import Axis, Drawing
+from tools.coverage import sides
+from tools.coverage.tally import CONFIDENCE, TOLERANCE, Line
+
+FIGURES = ("coverage-identical.svg", "coverage-ratio.svg")
+WIDTH, HEIGHT, LEFT, TOP, FOOT, KEY = 680.0, 330.0, 46.0, 30.0, 48.0, 300.0
+STARTS_SHOWN = ("2", "3", "5", "10", "20")
+USES: Mapping[str, str] = {"ours": "", "replication": "replication", "not used": "not used"}
+
+WORDS = "words.md"
+"""What is said of each family, beside this module: the head of the page, then one section a family."""
+
+
+def words() -> dict[str, str]:
+    """Family to its text; the head of the page under an empty name."""
+    text = resources.files(__package__).joinpath(WORDS).read_text(encoding="utf-8")
+    head, *sections = text.split("\n## ")
+    found = {"": head.strip()}
+    for section in sections:
+        name, _, told = section.partition("\n")
+        found[name.strip()] = told.strip()
+    return found
+
+
+def table(lines: Sequence[Line]) -> str:
+    """One family: a row a method and truth, a column a number of units."""
+    numbers = sorted({line.case.n for line in lines}, key=_by_size)
+    rows: dict[tuple[str, str], dict[str, Line]] = {}
+    for line in lines:
+        rows.setdefault((line.method, line.case.truth), {})[line.case.n] = line
+    heads = ["method", "truth", "use", *numbers]
+    out = [f"| {' | '.join(heads)} |", f"| {' | '.join('---' for _ in heads)} |"]
+    for (method, truth), cells in rows.items():
+        use = USES[next(iter(cells.values())).use]
+        shown = (_cell(cells[n]) if n in cells else "" for n in numbers)
+        out.append(f"| {method} | {truth} | {use} | {' | '.join(shown)} |")
+    return "\n".join(out)
+
+
+def _by_size(n: str) -> tuple[int, list[int]]:
+    """`10` after `2`, `2, 5` after both, `8 sizes x 1` by its numbers."""
+    found = [int(one) for one in re.findall(r"\d+", n)]
+    return len(found), found
+
+
+def _cell(line: Line) -> str:
+    """`95.1 ± 0.3`, in bold with its name where it is not within the promise."""
+    if line.rate is None:
+        return "no ends"
+    shown = f"{100 * line.rate:.1f} ± {100 * line.error:.1f}"
+    part = "" if line.given == line.studies else f" ({100 * line.given / line.studies:.0f}% given)"
+    return f"{shown}{part}" if line.verdict == "holds" else f"**{shown}** {line.verdict}{part}"
+
+
+def _ours(lines: Sequence[Line]) -> str:
+    given = [line.verdict for line in lines if line.use == "ours" and line.rate is not None]
+    return (
+        f"Of {len(given)} cells of what the report prints as its own, {given.count('holds')} hold; "
+        f"{given.count('wide')} intervals are wide and {given.count('narrow')} narrow; "
+        f"{given.count('cautious')} tests are cautious and {given.count('errs too often')} err too often."
+    )
+
+
+def page(lines: Sequence[Line], studies: int, seed: int) -> str:
+    """The whole page in Markdown."""
+    narrow = [line for line in lines if line.use == "ours" and line.verdict in ("narrow", "errs too often")]
+    about = words()
+    low, high = (f"{100 * (CONFIDENCE + side * TOLERANCE):g}" for side in (-1, 1))
+    parts = [
+        "# What a 95% interval holds\n\n<!-- Written by python -m tools.coverage; do not edit. -->",
+        about[""].format(studies=studies, seed=seed, low=low, high=high),
+        _ours(lines),
+        f"![Identical systems called different, over starts a level](../figures/{FIGURES[0]})",
+        f"![Coverage of intervals of a ratio, over starts a level](../figures/{FIGURES[1]})",
+        "## Where something of ours does not keep the promise\n\n" + _narrow(narrow),
+    ]
+    for family in dict.fromkeys(line.case.family for line in lines):
+        found = [line for line in lines if line.case.family == family]
+        parts.append(f"## {family}\n\n{about[family]}\n\n{_unit(found)}\n\n{table(found)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _narrow(lines: Sequence[Line]) -> str:
+    if not lines:
+        return "Nowhere in these tables."
+    rows = [f"* {line.method}; {line.case.truth}; n {line.case.n}: {100 * (line.rate or 0):.1f}%" for line in lines]
+    return "\n".join(rows)
+
+
+def _unit(lines: Sequence[Line]) -> str:
+    seen = "per cent of studies in which something was seen that is not there (promised: at most 5)"
+    holding = "per cent of intervals that hold the truth (promised: 95)"
+    errs = {line.case.promise for line in lines}
+    if len(errs) == 1:
+        return f"{(seen if errs == {'errs'} else holding).capitalize()}."
+    return f"Tests: {seen}. Intervals: {holding}."
+
+
+def figures(lines: Sequence[Line]) -> tuple[str, str]:
+    """The two pictures, in the order of FIGURES."""
+    house = [line for line in lines if line.case.truth.endswith(sides.HOUSE.words)]
+    same = [line for line in house if line.case.family == sides.SAME and line.case.n in STARTS_SHOWN]
+    ratios = [line for line in house if line.case.family == sides.RATIOS and "same starts" not in line.case.truth]
+    wanted = ("Welch on", "Fieller", "bootstrap-t", "percentile")
+    shown = [line for line in ratios if line.case.n in STARTS_SHOWN and line.method.startswith(wanted)]
+    return (
+        _picture(same, "identical systems called different, % of studies", (0.0, 45.0), (0.0, 5.0)),
+        _picture(shown, "intervals that hold the true ratio, % of studies", (75.0, 100.0), (94.0, 96.0)),
+    )
+
+
+def _picture(lines: Sequence[Line], title: str, range_percent: tuple[float, float], good: tuple[float, float]) -> str:
+    """At most four lines over starts a level, the promise as a band, names at the right; bars: two errors each way."""
+    drawing = Drawing(WIDTH, HEIGHT)
+    drawing.rectangle(0, 0, WIDTH, HEIGHT, PAPER)
+    y = Axis(*range_percent, HEIGHT - FOOT, TOP)
+    x = Axis(0, len(STARTS_SHOWN) - 1, LEFT + 16, WIDTH - KEY)
+    drawing.rectangle(LEFT, y.of(good[1]), WIDTH - KEY + 10, y.of(good[0]), BAND)
+    drawing.y_axis(y, LEFT, WIDTH - KEY + 10, "")
+    drawing.text(8, TOP - 12, title)
+    for place, starts in enumerate(STARTS_SHOWN):
+        drawing.text(x.of(place), HEIGHT - FOOT + 16, starts, anchor="middle")
+    drawing.text((LEFT + WIDTH - KEY) / 2, HEIGHT - FOOT + 34, "starts a level", anchor="middle")
+    methods = dict.fromkeys(line.method for line in lines)
+    for place, method in enumerate(methods):
+        ours = [line for line in lines if line.method == method]
+        colour = (*SERIES[:3], ALERT)[place]
+        dash = "" if ours[0].use == "ours" else " ".join(map(str, DASHES[1]))
+        _series(drawing, ours, x.of, y.of, colour, dash)
+        height = TOP + 14 + 34 * place
+        drawing.path([(WIDTH - KEY + 30, height - 4), (WIDTH - KEY + 54, height - 4)], colour, dash=dash)
+        drawing.text(WIDTH - KEY + 58, height, method.replace("`", ""), colour=INK)
+        drawing.text(WIDTH - KEY + 58, height + 13, USES[ours[0].use] or "ours")
+    return drawing.svg() + "\n"
+
+
+def _series(
+    drawing: Drawing, lines: Sequence[Line], x: Callable[[float], float], y: Callable[[float], float], colour: str,
+    dash: str,
+) -> None:  # fmt: skip
+    places = [(x(STARTS_SHOWN.index(line.case.n)), line.rate, line.error) for line in lines if line.rate is not None]
+    drawing.path([(at, y(100 * rate)) for at, rate, _ in places], colour, dash=dash)
+    ends = [(at, y(100 * (rate - 2 * error)), y(100 * (rate + 2 * error))) for at, rate, error in places]
+    drawing.rules(((at, low, at, high) for at, low, high in ends), colour)

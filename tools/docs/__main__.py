@@ -1,0 +1,47 @@
+"""`python -m tools.docs`: are the generated files of the repository up to date? `--write` makes them so."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tools.docs import study_file, study_schema, workload_file
+
+ROOT = Path(__file__).resolve().parents[2]
+GENERATED: Mapping[str, Callable[[], str]] = {
+    "schema/study.schema.json": study_schema.text,
+    "docs/reference/study-file.md": study_file.text,
+    "docs/reference/workload-file.md": workload_file.text,
+}
+"""Path below the repository's root, and what makes its text."""
+
+
+def out_of_date(root: Path) -> list[str]:
+    """The generated files that are not what the models say now."""
+
+    def differs(path: Path, text: str) -> bool:
+        return not path.is_file() or path.read_text(encoding="utf-8") != text
+
+    return [name for name, make in GENERATED.items() if differs(root / name, make())]
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    """Returns 0, or 1 where a file is not up to date and is not to be written."""
+    parser = argparse.ArgumentParser(prog="python -m tools.docs", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write what is not up to date instead of naming it")
+    write = parser.parse_args(arguments).write
+    names = out_of_date(root)
+    for name in names:
+        if write:
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(GENERATED[name](), encoding="utf-8")
+            print(f"written: {name}")
+        else:
+            print(f"not up to date: {name}; python -m tools.docs --write", file=sys.stderr)
+    return 1 if names and not write else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,242 @@
+"""The reference page of the study file, made from the models and from the settings of every shipped plug-in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from steelyard import plugin
+from steelyard.model.study import (
+    About,
+    AnalysisChoice,
+    Choice,
+    Cost,
+    Data,
+    Design,
+    Limits,
+    Load,
+    LoadPhase,
+    SiteChoice,
+    Study,
+    Until,
+)
+from steelyard.study.fields import ALIASES, SEAMS, hard, settings_model
+
+TABLES: dict[str, type[BaseModel]] = {
+    "study": About,
+    "site": SiteChoice,
+    "system": Choice,
+    "workload": Choice,
+    "load": Load,
+    "load.phases": LoadPhase,
+    "data": Data,
+    "design": Design,
+    "design.until": Until,
+    "analysis": AnalysisChoice,
+    "cost": Cost,
+    "limits": Limits,
+}
+LISTS = ("load.phases",)
+"""Tables of which there may be several."""
+PURPOSE = {
+    "study": "What is asked.",
+    "site": "Where the nodes come from. Beside these keys: the settings of the site that is named.",
+    "system": "What is weighed. Beside the name: its settings.",
+    "workload": "What is asked of it. Beside the name: its settings.",
+    "design.until": "A stopping rule: `design.starts` becomes the most that is done. See "
+    "[replicate until narrow](../howto/replicate-until-narrow.md).",
+}
+HEAD = """\
+# The study file
+
+<!-- Made by `python -m tools.docs --write`; edit the models instead. -->
+
+A study is one TOML file. `steelyard check STUDY` validates it and says what it would do; nothing is started. Unknown
+keys are refused, with the nearest right name. Editors find the schema in `schema/study.schema.json`.
+
+```toml
+format = 1
+probes = ["os"]
+
+[study]
+name = "mine"
+question = "Does a third node help?"
+
+[site]
+name = "local"
+
+[system]
+name = "cassandra"
+
+[workload]
+name = "ycsb-a"
+records = 5000
+
+[load]
+operations = 2000
+
+[factors]
+nodes = [1, 3]
+load.threads = [1, 8]
+```
+
+## Factors
+
+`[factors]` maps a field to its levels. Any field of `site`, `system`, `workload`, `load` and `data` can be a factor,
+by its dotted name. Short names: """
+FACTORS = """.
+
+A key cannot be a value and a table at once in TOML, so beside `workload = [...]` write the longer one in quotes:
+`"workload.records" = [1000, 2000]`. Every level of every treatment is validated before anything starts.
+
+A factor that needs a new cluster is *hard to change* and varies over **starts** (`design.starts` of each
+combination); the others vary over **trials** within a start (`design.trials` of each treatment). Hard are `site`,
+`system`, `data`, and what determines the filled data; easy are `load`, the name of the workload and what does not touch
+the data. The tables say which.
+
+`--scale 0.01` multiplies `workload.records` and `load.operations` (in factors too, not below 100), and adds the scale
+to the study's name, so that its store is another one.
+
+## Order and control
+
+`order = "blocks"`: each block starts every combination of hard levels once, in random order; a start repeats
+`design.trials` times every treatment once, in random order. `order = "published"`: combinations as listed, all
+trials of a treatment one after another. `design.seed` decides all orders and all operations. The extra trials of
+`design.control` are in every block; their replicate numbers count from 10,001, and 10,000 + k pairs with replicate k of
+the same treatment in the same start.
+
+A trial's id is made of its complete settings and its replicate numbers, so a study can get more levels, starts or
+trials and keep what its store has. The path of a plug-in is relative to the working directory.
+"""
+
+
+def text() -> str:
+    """The page."""
+    aliases = ", ".join(f"`{short}` for `{long}`" for short, long in ALIASES.items())
+    parts = [HEAD + aliases + FACTORS, *_top(), *(part for table in TABLES for part in _section(table))]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _top() -> Iterator[str]:
+    own = properties(Study)
+    yield "## Keys before the first table\n"
+    yield from rows({name: own[name] for name in ("format", "probes")}, None)
+    yield ""
+
+
+def _section(table: str) -> Iterator[str]:
+    model = TABLES[table]
+    yield f"## `[[{table}]]`\n" if table in LISTS else f"## `[{table}]`\n"
+    purpose = PURPOSE.get(table) or (model.__doc__ or "").strip()
+    yield purpose + "\n"
+    changes = {name: _varies(table, name, "") for name in model.model_fields}
+    yield from rows(properties(model), changes if table in ("site", "load", "data") else None)
+    yield ""
+    if table in SEAMS:
+        for names in _families(table):
+            yield from _plugins(table, names)
+
+
+def properties(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of each field, and whether it is required."""
+    schema = model.model_json_schema()
+    if "$ref" in schema:  # a model that contains itself
+        schema = schema["$defs"][schema["$ref"].rpartition("/")[2]]
+    required = schema.get("required", ())
+    return {name: {**field, "required": name in required} for name, field in schema.get("properties", {}).items()}
+
+
+def _families(seam: str) -> list[tuple[str, ...]]:
+    """Plug-ins with the same settings but other defaults, together."""
+    families: dict[str, list[str]] = {}
+    for name in plugin.names(seam):
+        fields = properties(settings_model(seam, name))
+        meaning = {key: (field.get("description"), _kind(field)) for key, field in fields.items()}
+        families.setdefault(json.dumps(meaning), []).append(name)
+    return [tuple(names) for names in families.values()]
+
+
+def _plugins(seam: str, names: Sequence[str]) -> Iterator[str]:
+    yield f"### {seam} {', '.join(f'`{name}`' for name in names)}\n"
+    for name in names:
+        lines = (settings_model(seam, name).__doc__ or "").strip().split("\n\n")[0].split("\n")
+        yield (f"`{name}`: " if len(names) > 1 else "") + " ".join(line.strip() for line in lines) + "\n"
+    fields = {name: properties(settings_model(seam, name)) for name in names}
+    first = fields[names[0]]
+    if not first:
+        yield "No settings.\n"
+        return
+    differ = [key for key in first if len({_default(fields[name][key]) for name in names}) > 1]
+    shown = {key: {**field, "varied": key in differ} for key, field in first.items()}
+    yield from rows(shown, {key: _varies(seam, key, names[0]) for key in first})
+    yield ""
+    if differ:
+        yield "Defaults that differ:\n"
+        yield "| key | " + " | ".join(f"`{name}`" for name in names) + " |"
+        yield "| --- |" + " --- |" * len(names)
+        for key in differ:
+            yield f"| `{key}` | " + " | ".join(_default(fields[name][key]) for name in names) + " |"
+        yield ""
+
+
+def _varies(table: str, key: str, name: str) -> str:
+    if table not in ("site", "system", "workload", "load", "data"):
+        return ""
+    return "starts" if hard(f"{table}.{key}", {table: (name,)} if name else {}) else "trials"
+
+
+def rows(fields: Mapping[str, Any], changes: Mapping[str, str] | None) -> Iterator[str]:
+    """A table of fields as `properties` gives them. `changes`: field to what it varies over, for a column of that."""
+    extra = " varies over |" if changes is not None else ""
+    yield f"| key | type | default |{extra} meaning |"
+    yield "| --- | --- | --- |" + (" --- |" if changes is not None else "") + " --- |"
+    for name, field in fields.items():
+        default = "see below" if field.get("varied") else _default(field)
+        varies = f" {changes[name]} |" if changes is not None else ""
+        meaning = " ".join(field.get("description", "").split()).replace("|", "\\|")
+        yield f"| `{name}` | {_kind(field)} | {default} |{varies} {meaning} |"
+
+
+def _default(field: Mapping[str, Any]) -> str:
+    if field.get("required"):
+        return "must be given"
+    default = field.get("default")
+    if default is None:
+        return "none"
+    return f"`{json.dumps(default, ensure_ascii=False)}`"
+
+
+BOUNDS = {
+    "minimum": "at least {}",
+    "exclusiveMinimum": "more than {}",
+    "maximum": "at most {}",
+    "exclusiveMaximum": "less than {}",
+}
+KINDS = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "array": "list",
+    "object": "table",
+    "distribution": "distribution",
+}
+
+
+def _kind(field: Mapping[str, Any]) -> str:
+    """Type and limits of a field in words."""
+    if "enum" in field:
+        return " or ".join(f"`{choice}`" if choice != "" else '`""`' for choice in field["enum"])
+    if "const" in field:
+        return f"`{field['const']}`"
+    if "anyOf" in field:
+        kinds = dict.fromkeys(_kind(choice) for choice in field["anyOf"] if choice.get("type") != "null")
+        return " or ".join(kinds)
+    limits = [words.format(f"{field[name]:,}") for name, words in BOUNDS.items() if name in field]
+    kind = KINDS.get(field.get("type", ""), "table")
+    if kind == "list" and isinstance(field.get("items"), Mapping):
+        kind = f"list of {_kind(field['items'])}"
+    return ", ".join([kind, *limits])

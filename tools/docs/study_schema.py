@@ -1,0 +1,83 @@
+"""The JSON schema of a study file, for editors: the models, with the settings of every shipped plug-in put in."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import BaseModel
+
+from steelyard import plugin
+from steelyard.model.study import Study
+from steelyard.study.fields import SEAMS, SECTIONS, settings_model
+
+REF = "#/$defs/"
+PATH = "Path of a plug-in's Python file, or of a workload's TOML file."
+LEVEL: dict[str, Any] = {"type": ["string", "integer", "number", "boolean"]}
+
+
+def schema() -> dict[str, Any]:
+    """The schema as JSON data."""
+    found = Study.model_json_schema(mode="validation", ref_template=REF + "{model}")
+    found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    found["title"] = "Steelyard study"
+    definitions = found["$defs"]
+    for seam in SEAMS:
+        names = plugin.names(seam)
+        for name in names:
+            definitions[f"{seam}:{name}"] = _plugin(seam, name, definitions)
+        choices = [{"$ref": f"{REF}{seam}:{name}"} for name in names] + [_by_path(SECTIONS[seam])]
+        found["properties"][seam] = {"anyOf": choices} | _default(found["properties"][seam])
+    for unused in ("Choice", "SiteChoice"):
+        definitions.pop(unused, None)
+    definitions["Levels"] = _nested({"type": "array", "items": LEVEL, "minItems": 1}, "Levels")
+    definitions["Treatment"] = _nested(LEVEL, "Treatment")
+    table = {"type": "object", "additionalProperties": {"$ref": f"{REF}Levels"}}
+    found["properties"]["factors"] |= table
+    design = definitions["Design"]["properties"]
+    treatment = {"type": "object", "additionalProperties": {"$ref": f"{REF}Treatment"}}
+    design["treatments"]["items"] = treatment
+    design["base"] |= treatment
+    design["control"] = {key: item for key, item in design["control"].items() if key not in ("anyOf", "default")}
+    design["control"] |= treatment
+    return found
+
+
+def _default(section: dict[str, Any]) -> dict[str, Any]:
+    return {"default": section["default"]} if "default" in section else {}
+
+
+def _nested(leaf: dict[str, Any], name: str) -> dict[str, Any]:
+    """A dotted key in TOML is a table within a table: a leaf, or a table of the same."""
+    return {"anyOf": [leaf, {"type": "object", "additionalProperties": {"$ref": f"{REF}{name}"}}]}
+
+
+def _own(model: type[BaseModel]) -> dict[str, Any]:
+    return dict(model.model_json_schema(ref_template=REF + "{model}")["properties"])
+
+
+def _plugin(seam: str, name: str, definitions: dict[str, Any]) -> dict[str, Any]:
+    settings = settings_model(seam, name).model_json_schema(mode="validation", ref_template=REF + "{model}")
+    definitions.update(settings.get("$defs", {}))
+    own = _own(SECTIONS[seam])
+    own["name"] = {"const": name, "description": own["name"].get("description", "")}
+    return {
+        "type": "object",
+        "title": f"{seam} {name}",
+        "description": settings.get("description", ""),
+        "properties": own | settings.get("properties", {}),
+        "required": ["name", *settings.get("required", [])],
+        "additionalProperties": settings.get("additionalProperties", False),
+    }
+
+
+def _by_path(model: type[BaseModel]) -> dict[str, Any]:
+    """A plug-in of the user's own: its settings are not known here."""
+    own = _own(model)
+    own["name"] = {"type": "string", "pattern": r"(\.py$|\.toml$|/)", "description": PATH}
+    return {"type": "object", "title": "a plug-in's path", "properties": own, "required": ["name"]}
+
+
+def text() -> str:
+    """The schema as the text of its file."""
+    return json.dumps(schema(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
