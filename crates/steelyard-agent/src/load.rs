@@ -11,8 +11,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use steelyard_client::cql::{self, ConnectError};
 use steelyard_client::link::LinkError;
-use steelyard_load::client::Clock;
-use steelyard_load::drive::{self, DriveError, write_record};
+use steelyard_load::clock::Clock;
+use steelyard_load::drive::{self, DriveError};
+use steelyard_load::output::write_record;
 use steelyard_wire::{FORMAT, Failure, Hello, Order, Record};
 
 use crate::{Exit, UNREACHABLE};

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use steelyard_load::operation::{Kinds, Operation, Stream};
-use steelyard_load::program::{At, Request, Requests, Statement};
-use steelyard_load::ycsb::{Kind, write_key, write_value};
+use steelyard_load::schedule::expected_operations;
 use steelyard_wire::program::BatchMode;
 use steelyard_wire::{Order, Workload, Ycsb};
+use steelyard_workload::operation::Operation;
+use steelyard_workload::program::{At, Request, Requests, Statement};
+use steelyard_workload::stream::{Stream, kinds};
+use steelyard_workload::ycsb::{Kind, write_key, write_value};
 
 use crate::readable::readable;
 
@@ -88,8 +90,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 }
 
 fn print(arguments: &Arguments, order: &Order) -> Result<(), Box<dyn Error>> {
-    let mut stream = Stream::from_order(order, arguments.first)?;
-    let kinds = Kinds::of(order)?;
+    let mut stream = Stream::from_order(order, expected_operations(order), arguments.first)?;
+    let kinds = kinds(order)?;
     let requests = Requests::of(order)?;
     let mut out = BufWriter::new(io::stdout().lock());
     for _ in 0..arguments.count {
@@ -162,7 +164,7 @@ fn step_of<'a>(requests: &'a Requests, operation: &Operation, with_values: bool)
 
 fn values(statement: &Statement, at: &At) -> Vec<Value> {
     let mut bytes = Vec::new();
-    let mut show = |maker: &steelyard_load::program::Maker| {
+    let mut show = |maker: &steelyard_workload::program::Maker| {
         bytes.clear();
         let there = maker.put(at, &mut bytes);
         readable(&maker.kind, there.then_some(bytes.as_slice()))

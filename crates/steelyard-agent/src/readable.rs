@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 use steelyard_cql::{ColumnType, Reader, Value};
-use steelyard_load::program::{CqlType, Native};
+use steelyard_workload::program::{CqlType, Native};
 
 use crate::cql::to_json;
 

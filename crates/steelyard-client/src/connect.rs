@@ -10,8 +10,8 @@ use std::time::Duration;
 use rustix::fd::OwnedFd;
 use steelyard_channel::Pipe;
 use steelyard_cql::Value;
-use steelyard_load::LoadError;
 use steelyard_wire::{Connected, Order, Routing};
+use steelyard_workload::OrderError;
 
 use crate::cql::CqlClient;
 use crate::link::{Access, Link, LinkError};
@@ -36,7 +36,7 @@ pub enum ConnectError {
     #[error(transparent)]
     Link(#[from] LinkError),
     #[error(transparent)]
-    Load(#[from] LoadError),
+    Order(#[from] OrderError),
     #[error("this machine refuses: {0}")]
     Machine(#[from] io::Error),
 }
@@ -82,12 +82,12 @@ impl Bell {
 pub fn connect(order: &Order, slots: &[u32]) -> Result<(Vec<CqlClient>, Connected), ConnectError> {
     let access = Access::of_order(order).map_err(LinkError::from)?;
     if order.contacts.is_empty() || order.contacts.len() > usize::from(u16::MAX) {
-        return Err(LoadError::new("contacts", order.contacts.len(), "1 to 65535 of address:port").into());
+        return Err(OrderError::new("contacts", order.contacts.len(), "1 to 65535 of address:port").into());
     }
     let statements = Statements::new(order)?;
     let per_shard = order.connections_per_node as usize;
     if !(1..=MAX_PER_NODE).contains(&per_shard) {
-        return Err(LoadError::new("connections_per_node", per_shard, "1 to 1024").into());
+        return Err(OrderError::new("connections_per_node", per_shard, "1 to 1024").into());
     }
     let mut links = open_all(&order.contacts, slots.len(), &access, per_shard)?;
     let mut server = String::new();
@@ -115,7 +115,7 @@ pub fn connect(order: &Order, slots: &[u32]) -> Result<(Vec<CqlClient>, Connecte
     }
     if routes.connections() > MAX_CONNECTIONS {
         let allowed = "65535 connections of one thread at most, over all nodes and shards";
-        return Err(LoadError::new("connections_per_node", per_shard, allowed).into());
+        return Err(OrderError::new("connections_per_node", per_shard, allowed).into());
     }
     let shared = Arc::new(Shared {
         order: order.clone(),

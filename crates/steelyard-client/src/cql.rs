@@ -14,10 +14,12 @@ use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::fd::OwnedFd;
 use steelyard_cql::response::{Detail, Glance, Response, Rows, glance};
 use steelyard_cql::{CqlError, Header, code, murmur3, request};
-use steelyard_load::client::{Client, Clock, Completion, Nanos, Outcome};
-use steelyard_load::operation::Operation;
-use steelyard_load::program::At;
-use steelyard_load::texts::Texts;
+use steelyard_load::client::{Client, Completion};
+use steelyard_load::clock::{Clock, Nanos};
+use steelyard_load::error_samples::ErrorSamples;
+use steelyard_load::outcome::Outcome;
+use steelyard_workload::operation::Operation;
+use steelyard_workload::program::At;
 
 use crate::connect::{Bell, News, Shared, revive};
 pub use crate::connect::{ConnectError, connect};
@@ -98,7 +100,7 @@ pub struct CqlClient {
     closed: Arc<AtomicBool>,
     reconnections: u64,
     /// What servers have said of errors.
-    texts: Texts,
+    error_samples: ErrorSamples,
 }
 
 impl CqlClient {
@@ -151,7 +153,7 @@ impl CqlClient {
             news,
             closed,
             reconnections: 0,
-            texts: Texts::default(),
+            error_samples: ErrorSamples::default(),
         })
     }
 
@@ -288,7 +290,7 @@ impl CqlClient {
                 return Ok(());
             }
             Ok(Glance::Error(code)) => {
-                note(&mut self.texts, outcome_of(code), header, body);
+                note(&mut self.error_samples, outcome_of(code), header, body);
                 (outcome_of(code), 0)
             }
             Err(_) => (Outcome::Connection, 0),
@@ -419,7 +421,7 @@ impl CqlClient {
                 true
             }
             _ => {
-                note(&mut self.texts, Outcome::Server, header, body);
+                note(&mut self.error_samples, Outcome::Server, header, body);
                 false
             }
         };
@@ -550,8 +552,8 @@ impl Client for CqlClient {
     }
 
     #[inline]
-    fn texts(&mut self, into: &mut Texts) {
-        self.texts.move_to(into);
+    fn hand_over_errors(&mut self, into: &mut ErrorSamples) {
+        self.error_samples.move_to(into);
     }
 }
 
@@ -567,9 +569,9 @@ fn invalid_data(error: CqlError) -> io::Error {
 
 /// Keeps what the server says of an error.
 #[cold]
-fn note(texts: &mut Texts, outcome: Outcome, header: &Header, body: &[u8]) {
+fn note(samples: &mut ErrorSamples, outcome: Outcome, header: &Header, body: &[u8]) {
     if let Ok(Response::Error(error)) = Response::decode(header, body) {
-        texts.add(outcome, &format!("{} (0x{:04x})", error.message, error.code));
+        samples.add(outcome, &format!("{} (0x{:04x})", error.message, error.code));
     }
 }
 

@@ -8,7 +8,7 @@ use rustix::event::epoll;
 use rustix::fd::{AsFd, OwnedFd};
 use steelyard_channel::Pipe;
 use steelyard_cql::{Frame, Header, MAX_BODY_BYTES};
-use steelyard_load::client::{Clock, Nanos};
+use steelyard_load::clock::{Clock, Nanos};
 
 /// Streams of one connection in the protocol: 15 bits.
 const MAX_STREAMS: usize = 32_768;

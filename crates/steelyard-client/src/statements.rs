@@ -3,11 +3,11 @@
 
 use steelyard_cql::request::{self, BatchKind, Manner, ValueWriter};
 use steelyard_cql::{Consistency, put_bytes};
-use steelyard_load::LoadError;
-use steelyard_load::operation::Operation;
-use steelyard_load::program::{At, Batch, Request, Requests, Statement};
 use steelyard_wire::Order;
 use steelyard_wire::program::BatchMode;
+use steelyard_workload::OrderError;
+use steelyard_workload::operation::Operation;
+use steelyard_workload::program::{At, Batch, Request, Requests, Statement};
 
 /// A request's partition key: its bytes as tokens are computed of them, and where in them each part lies.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ pub(crate) struct Statements {
 
 impl Statements {
     /// Compiles the order's workload. Errors: what it asks for cannot be; a consistency level that does not exist.
-    pub fn new(order: &Order) -> Result<Self, LoadError> {
+    pub fn new(order: &Order) -> Result<Self, OrderError> {
         let requests = Requests::of(order)?;
         let levels = Levels {
             read: level("read_consistency", &order.read_consistency)?,
@@ -152,7 +152,7 @@ impl Statements {
                     let at = batch.at(at, repetition, occurrence);
                     let statement = &self.requests.statements[*number];
                     writer.prepared(&ids[*number], statement.values.len() as u16, |values| {
-                        let put = |value: &steelyard_load::program::Maker| value.put_value(&at, values.raw());
+                        let put = |value: &steelyard_workload::program::Maker| value.put_value(&at, values.raw());
                         statement.values.iter().for_each(put);
                     });
                     occurrence += 1;
@@ -181,7 +181,7 @@ struct Levels {
 }
 
 impl Levels {
-    fn asked(&self, requests: &Requests, place: usize) -> Result<Asked, LoadError> {
+    fn asked(&self, requests: &Requests, place: usize) -> Result<Asked, OrderError> {
         let statements = requests.of_request(place);
         let first = statements.first();
         let own = statements.iter().find_map(|statement| statement.consistency.as_deref());
@@ -207,13 +207,13 @@ impl Levels {
     }
 }
 
-fn level(field: &'static str, name: &str) -> Result<Consistency, LoadError> {
+fn level(field: &'static str, name: &str) -> Result<Consistency, OrderError> {
     let allowed = "ANY, ONE, TWO, THREE, QUORUM, ALL, LOCAL_QUORUM, EACH_QUORUM, SERIAL, LOCAL_SERIAL, LOCAL_ONE";
-    Consistency::from_name(name).ok_or_else(|| LoadError::new(field, name, allowed))
+    Consistency::from_name(name).ok_or_else(|| OrderError::new(field, name, allowed))
 }
 
-fn serial_level(name: &str) -> Result<Consistency, LoadError> {
+fn serial_level(name: &str) -> Result<Consistency, OrderError> {
     Consistency::from_name(name)
         .filter(|level| matches!(level, Consistency::Serial | Consistency::LocalSerial))
-        .ok_or_else(|| LoadError::new("serial_consistency", name, "SERIAL, LOCAL_SERIAL"))
+        .ok_or_else(|| OrderError::new("serial_consistency", name, "SERIAL, LOCAL_SERIAL"))
 }

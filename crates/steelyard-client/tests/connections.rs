@@ -13,7 +13,7 @@ use rcgen::{BasicConstraints, Certificate, CertificateParams, DnType, IsCa, KeyP
 use steelyard_client::cql;
 use steelyard_client::link::{Access, Link, LinkError};
 use steelyard_cql::{Compression, Consistency};
-use steelyard_load::client::Clock;
+use steelyard_load::clock::Clock;
 use steelyard_load::drive;
 use steelyard_sim::{Config, TlsFiles, serve};
 use steelyard_wire::{Action, Connected, Done, Order, Proportions, Record, Routing, Schedule, Stop, Tls, Verify};

@@ -13,7 +13,7 @@ use steelyard_client::link::{Access, Credentials, Link, LinkError};
 use steelyard_cql::request::Request;
 use steelyard_cql::response::{self, Columns, Detail};
 use steelyard_cql::{ColumnSpec, ColumnType, Consistency, Frame, HEADER_LENGTH, Header, Value, code};
-use steelyard_load::client::Clock;
+use steelyard_load::clock::Clock;
 use steelyard_load::drive;
 use steelyard_wire::{Action, Done, Order, Proportions, Record, RequestDistribution, Routing, Schedule, Stop};
 
@@ -442,7 +442,7 @@ fn what_cannot_be_reached_is_named() {
         Err(ConnectError::Link(LinkError::Address { .. }))
     ));
     order.read_consistency = "MOST".into();
-    let Err(ConnectError::Load(error)) = cql::connect(&order, &[1]) else {
+    let Err(ConnectError::Order(error)) = cql::connect(&order, &[1]) else {
         panic!()
     };
     assert_eq!(error.field, "read_consistency");

@@ -15,7 +15,7 @@ use steelyard_cql::response::{self, Columns, Detail};
 use steelyard_cql::{
     ColumnSpec, ColumnType, Consistency, Frame, HEADER_LENGTH, Header, Value, code, murmur3, put_bytes,
 };
-use steelyard_load::client::Clock;
+use steelyard_load::clock::Clock;
 use steelyard_load::drive;
 use steelyard_wire::{Done, Interval, Order, Record};
 
@@ -595,7 +595,7 @@ fn consistency_levels_that_do_not_exist_are_refused() {
     for (field, change) in wrong {
         let mut order = order(&[&server], read.clone(), 1);
         change(&mut order);
-        let Err(ConnectError::Load(error)) = cql::connect(&order, &[1]) else {
+        let Err(ConnectError::Order(error)) = cql::connect(&order, &[1]) else {
             panic!("{field}")
         };
         assert_eq!(error.field, field);

@@ -14,7 +14,7 @@ use steelyard_cql::response::{self, Columns};
 use steelyard_cql::{
     ColumnSpec, ColumnType, Frame, HEADER_LENGTH, Header, Opcode, V4, Value, code, murmur3, put_string,
 };
-use steelyard_load::client::Clock;
+use steelyard_load::clock::Clock;
 use steelyard_load::drive;
 use steelyard_wire::{Done, Order, Proportions, Record, Schedule, Stop};
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use steelyard_wire::{Arrivals, Schedule as Wanted};
+use steelyard_wire::{Arrivals, Order, Schedule as Wanted};
 
-use crate::LoadError;
-use crate::random::{Purpose, Random};
 use crate::schedule::shape::Shape;
+use steelyard_workload::OrderError;
+use steelyard_workload::random::{Purpose, Random};
 
 pub mod shape;
 pub mod trace;
@@ -97,7 +97,7 @@ impl Pace {
     /// The pace of an order's schedule, ending before `duration_s` if that is given. `seed` decides the gaps of Poisson arrivals.
     ///
     /// Errors: a schedule or a duration that cannot be, a trace that cannot be read.
-    pub fn new(schedule: &Wanted, duration_s: Option<f64>, seed: u64) -> Result<Self, LoadError> {
+    pub fn new(schedule: &Wanted, duration_s: Option<f64>, seed: u64) -> Result<Self, OrderError> {
         let end_ns = end_ns(duration_s)?;
         if let Wanted::Trace { file, speed, .. } = schedule {
             let stamps = trace::read(Path::new(file), *speed)?;
@@ -143,6 +143,21 @@ impl Schedule for Pace {
     }
 }
 
+/// Operations that an order asks for in all, over all shares: its own number of them, or those of its open schedules within their
+/// duration (in the mean of Poisson arrivals); 0 for a closed loop that ends by time.
+pub fn expected_operations(order: &Order) -> f64 {
+    // A schedule that is not possible is refused when it is carried out.
+    let timed = order.measured_schedules().filter_map(|(schedule, duration_s)| {
+        let pace = Pace::new(schedule, duration_s, order.seed).ok()?;
+        let whole_trace = matches!(schedule, Wanted::Trace { .. }).then_some(f64::INFINITY);
+        pace.operations(duration_s.or(whole_trace)?)
+    });
+    match order.stop.operations {
+        Some(operations) => operations as f64,
+        None => timed.sum(),
+    }
+}
+
 fn arrivals(schedule: &Wanted) -> Arrivals {
     match schedule {
         Wanted::Poisson { .. } => Arrivals::Poisson,
@@ -151,11 +166,11 @@ fn arrivals(schedule: &Wanted) -> Arrivals {
     }
 }
 
-fn end_ns(duration_s: Option<f64>) -> Result<u64, LoadError> {
+fn end_ns(duration_s: Option<f64>) -> Result<u64, OrderError> {
     match duration_s {
         None => Ok(u64::MAX),
         Some(seconds) if seconds > 0.0 && seconds <= LONGEST_S => Ok((seconds * 1e9).round() as u64),
-        Some(seconds) => Err(LoadError::new(
+        Some(seconds) => Err(OrderError::new(
             "stop.duration_s",
             seconds,
             "above 0, up to 100 million (3 years)",

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use steelyard_wire::Counts;
 
-use crate::LoadError;
-use crate::client::{Nanos, Outcome};
+use crate::clock::Nanos;
+use crate::error_samples::ErrorSamples;
 use crate::histogram::Histogram;
-use crate::operation::Kinds;
-use crate::texts::Texts;
+use crate::outcome::Outcome;
+use steelyard_workload::OrderError;
+use steelyard_workload::operation::Kinds;
 
 /// The spans of an operation's time that are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,12 +76,12 @@ pub struct Tally {
     pub first_sent: Option<Nanos>,
     pub last_done: Option<Nanos>,
     /// What servers said of errors.
-    pub texts: Texts,
+    pub error_samples: ErrorSamples,
 }
 
 impl Tally {
     /// An empty tally of operations of these kinds.
-    pub fn new(kinds: &Arc<Kinds>) -> Result<Self, LoadError> {
+    pub fn new(kinds: &Arc<Kinds>) -> Result<Self, OrderError> {
         Ok(Self::with(Arc::clone(kinds), Histogram::new()?))
     }
 
@@ -105,7 +106,7 @@ impl Tally {
             backlog: 0,
             first_sent: None,
             last_done: None,
-            texts: Texts::default(),
+            error_samples: ErrorSamples::default(),
         }
     }
 
@@ -203,7 +204,7 @@ impl Tally {
         }
         self.first_sent = [self.first_sent, other.first_sent].into_iter().flatten().min();
         self.last_done = self.last_done.max(other.last_done);
-        self.texts.merge(&other.texts);
+        self.error_samples.merge(&other.error_samples);
     }
 
     /// Forgets everything; histograms once made are kept.
@@ -217,7 +218,7 @@ impl Tally {
         self.by_outcome = [0; Outcome::ALL.len()];
         self.rows_of.fill(0);
         (self.first_sent, self.last_done) = (None, None);
-        self.texts.clear();
+        self.error_samples.clear();
     }
 
     /// One measure over all kinds and outcomes, added to `into`.
@@ -261,7 +262,7 @@ fn place(name: u16, outcome: Outcome, measure: Measure) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ycsb::{self, Kind};
+    use steelyard_workload::ycsb::{self, Kind};
 
     fn tally() -> Tally {
         Tally::new(&Arc::new(ycsb::kinds())).unwrap()

@@ -11,10 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use steelyard_wire::Share;
 
-use crate::client::{Client, Clock, Completion, Nanos, Outcome};
-use crate::leg::{Desk, Leg, Progress};
-use crate::operation::{Kinds, Operation, Stream};
+use crate::client::{Client, Completion};
+use crate::clock::{Clock, Nanos};
+use crate::outcome::Outcome;
+use crate::phase_sequence::{PhaseSequence, Progress, ReportChannel};
 use crate::tally::{Tally, Timing};
+use steelyard_workload::operation::{Kinds, Operation};
+use steelyard_workload::stream::Stream;
 
 /// Longest wait without looking whether to stop.
 const STOP_CHECK_NS: Nanos = 100_000_000;
@@ -100,12 +103,19 @@ impl<C: Client> Worker<C> {
         self.client.reconnections()
     }
 
-    /// Carries out one leg: sends what is due, drains, hands over the last interval. Errors: see `Client::poll`.
-    pub fn run(&mut self, leg: Leg, clock: Clock, stop: &AtomicBool, desk: &Desk, tally: Box<Tally>) -> io::Result<()> {
+    /// Carries out one sequence: sends what is due, drains, hands over the last interval. Errors: see `Client::poll`.
+    pub fn run(
+        &mut self,
+        sequence: PhaseSequence,
+        clock: Clock,
+        stop: &AtomicBool,
+        channel: &ReportChannel,
+        tally: Box<Tally>,
+    ) -> io::Result<()> {
         for slot in &mut self.slots {
-            slot.free = leg.phases[0].start;
+            slot.free = sequence.phases[0].start;
         }
-        let mut progress = Progress::new(leg, self.share, desk, tally);
+        let mut progress = Progress::new(sequence, self.share, channel, tally);
         self.fit(&progress);
         let mut stopped_at = None;
         self.stopping = false;
@@ -137,7 +147,7 @@ impl<C: Client> Worker<C> {
             until = until.min(due);
         }
         if self.oldest != NONE {
-            until = until.min(self.slots[self.oldest as usize].submitted + progress.leg.timeout);
+            until = until.min(self.slots[self.oldest as usize].submitted + progress.sequence.timeout);
         }
         until
     }
@@ -266,7 +276,7 @@ impl<C: Client> Worker<C> {
             }
         }
         self.completions = completions;
-        self.client.texts(&mut progress.tally.texts);
+        self.client.hand_over_errors(&mut progress.tally.error_samples);
     }
 
     fn complete(&mut self, progress: &mut Progress<'_>, completion: &Completion) {
@@ -282,7 +292,7 @@ impl<C: Client> Worker<C> {
         let mut outcome = completion.outcome;
         // An answer that is not what was written stays so; what could not be sent for a whole time-out has waited enough.
         let again = outcome.is_error() && outcome != Outcome::Invalid && completion.sent.is_some();
-        if again && slot.tries < progress.leg.tries && !self.stopping {
+        if again && slot.tries < progress.sequence.tries && !self.stopping {
             slot.tries += 1;
             slot.first_sent = sent;
             return self.submit(completion.slot, completion.done);
@@ -331,7 +341,7 @@ impl<C: Client> Worker<C> {
         let given_up = stopped_at.is_some_and(|at| now >= at + STOP_DRAIN_NS);
         while self.oldest != NONE {
             let number = self.oldest;
-            if !given_up && now < self.slots[number as usize].submitted + progress.leg.timeout {
+            if !given_up && now < self.slots[number as usize].submitted + progress.sequence.timeout {
                 return;
             }
             let sent = self.client.abandon(number);

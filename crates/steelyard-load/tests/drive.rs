@@ -5,11 +5,15 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use steelyard_load::client::{Client, Clock, Completion, Nanos, Outcome};
+use steelyard_load::client::{Client, Completion};
+use steelyard_load::clock::{Clock, Nanos};
 use steelyard_load::drive::{self, DriveError};
-use steelyard_load::operation::{Operation, Stream};
-use steelyard_load::ycsb::Kind;
+use steelyard_load::outcome::Outcome;
+use steelyard_load::schedule::expected_operations;
 use steelyard_wire::{Action, Done, Interval, Order, Proportions, Record, RequestDistribution, Schedule, Share, Stop};
+use steelyard_workload::operation::Operation;
+use steelyard_workload::stream::Stream;
+use steelyard_workload::ycsb::Kind;
 
 const MS: Nanos = 1_000_000;
 const S: Nanos = 1_000 * MS;
@@ -473,7 +477,7 @@ fn operations_do_not_depend_on_the_number_of_workers() {
     .unwrap();
     let mut operations = std::mem::take(&mut *seen.lock().unwrap());
     operations.sort_unstable_by_key(|operation| operation.index);
-    let mut whole = Stream::from_order(&order, 0).unwrap();
+    let mut whole = Stream::from_order(&order, expected_operations(&order), 0).unwrap();
     assert!(operations.into_iter().eq((0..3_000).map(|_| whole.next())));
 }
 
@@ -630,7 +634,7 @@ fn orders_that_cannot_be_are_refused() {
             &mut Vec::new(),
         );
         assert!(
-            matches!(ended, Err(DriveError::Load(error)) if error.field == field),
+            matches!(ended, Err(DriveError::Order(error)) if error.field == field),
             "{field}"
         );
     }
@@ -643,5 +647,5 @@ fn orders_that_cannot_be_are_refused() {
         &AtomicBool::new(false),
         &mut Vec::new(),
     );
-    assert!(matches!(ended, Err(DriveError::Load(error)) if error.field == "stop"));
+    assert!(matches!(ended, Err(DriveError::Order(error)) if error.field == "stop"));
 }

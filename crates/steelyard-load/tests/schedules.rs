@@ -7,10 +7,12 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use steelyard_load::client::{Client, Clock, Completion, Nanos, Outcome};
+use steelyard_load::client::{Client, Completion};
+use steelyard_load::clock::{Clock, Nanos};
 use steelyard_load::drive::{self, DriveError};
-use steelyard_load::operation::Operation;
+use steelyard_load::outcome::Outcome;
 use steelyard_wire::{Arrivals, Done, Interval, LoadPhase, Order, Record, Schedule, Share, Stop};
+use steelyard_workload::operation::Operation;
 
 const MS: Nanos = 1_000_000;
 const S: Nanos = 1_000 * MS;
@@ -422,7 +424,7 @@ fn processes_that_should_start_together_do() {
         order.start_at_s = Some(wrong);
         let refused = attempt(&order, |_| MS, &AtomicBool::new(false));
         assert!(
-            matches!(refused, Err(DriveError::Load(error)) if error.field == "start_at_s"),
+            matches!(refused, Err(DriveError::Order(error)) if error.field == "start_at_s"),
             "{wrong}"
         );
     }
@@ -454,7 +456,7 @@ fn phases_that_cannot_be_are_refused() {
         change(&mut order);
         let refused = attempt(&order, |_| MS, &AtomicBool::new(false));
         assert!(
-            matches!(refused, Err(DriveError::Load(error)) if error.field == field),
+            matches!(refused, Err(DriveError::Order(error)) if error.field == field),
             "{field}"
         );
     }

@@ -72,6 +72,18 @@ pub struct Order {
     pub interval_s: f64,
 }
 
+impl Order {
+    /// The schedules of the measured phases, and how many seconds each lasts; `None`: it does not end by time.
+    pub fn measured_schedules(&self) -> impl Iterator<Item = (&Schedule, Option<f64>)> {
+        let single = self.phases.is_empty().then_some((&self.schedule, self.stop.duration_s));
+        let phases = self
+            .phases
+            .iter()
+            .map(|phase| (&phase.schedule, Some(phase.duration_s)));
+        single.into_iter().chain(phases)
+    }
+}
+
 /// Fill the table with records 0..records, or drive the mix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -19,7 +19,7 @@ pub struct Program {
     pub operations: Vec<OperationSpec>,
     /// Operations of one kind that follow each other (cassandra-stress's `clustering`); None: each is drawn by itself.
     #[serde(default)]
-    pub clustering: Option<Distribution>,
+    pub clustering: Option<DistributionSpec>,
     /// Share of the answers with an `expect` whose values are compared, 0 to 1.
     #[serde(default)]
     pub validate_fraction: f64,
@@ -94,14 +94,14 @@ pub enum Step {
         /// How often all of them are in it; a function of seed and key where it is no fixed number: where the key stays,
         /// as many as a `row` of the same count chooses among.
         #[serde(default = "once")]
-        repeat: Distribution,
+        repeat: DistributionSpec,
         /// Whether each repetition takes the next key; else the key stays and only `row` moves on.
         #[serde(default)]
         next_key: bool,
         /// With `next_key`: how often for each of the keys, `row` moving on; a function of seed and key, as many as a `row` of
         /// the same count chooses among.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        rows: Option<Distribution>,
+        rows: Option<DistributionSpec>,
     },
 }
 
@@ -122,7 +122,7 @@ pub enum Keys {
     /// A key that exists, those that the load has inserted included, by YCSB's choosers.
     Existing { distribution: crate::RequestDistribution },
     /// A number of that distribution, whether the key exists or not.
-    Drawn { number: Distribution },
+    Drawn { number: DistributionSpec },
 }
 
 /// A value of a CQL type.
@@ -169,10 +169,10 @@ pub enum Make {
         /// Of numbers, timestamps and the like, not of collections; None: all that the type holds, of float and double 0 to 1, of timestamps and
         /// dates those from 1970 to 9999, of counters 1.
         #[serde(default)]
-        number: Option<Distribution>,
+        number: Option<DistributionSpec>,
         /// Bytes of text and blobs (None: 16), entries of collections (None: 4).
         #[serde(default)]
-        size: Option<Distribution>,
+        size: Option<DistributionSpec>,
         /// Entries of a list or set; key and value of a map; members of a tuple. Empty: `random` of their types.
         #[serde(default)]
         of: Vec<Value>,
@@ -180,12 +180,12 @@ pub enum Make {
         versioned: bool,
     },
     /// A number drawn for each operation: limits, clustering bounds.
-    Draw { number: Distribution },
+    Draw { number: DistributionSpec },
     /// As JSON; null is CQL's null.
     Fixed { value: serde_json::Value },
     /// Number of the repetition within a batch, from 0; else a number below `count` drawn for the operation, where `count` is
     /// a function of seed and key.
-    Row { count: Distribution },
+    Row { count: DistributionSpec },
     /// In `expect` only: whatever the column holds.
     Any,
     /// cassandra-stress's partition key of the seed `key` + 1... as its own generator makes it.
@@ -193,7 +193,7 @@ pub enum Make {
     /// cassandra-stress's value of that column (from 0) in the row of the seed.
     StressColumn {
         column: u32,
-        size: Distribution,
+        size: DistributionSpec,
         /// Its name where it is not `C` and the number.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         named: Option<String>,
@@ -207,7 +207,7 @@ pub enum Make {
 /// `gaussian` and `extreme` are those of cassandra-stress's options, so that its command lines keep their meaning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Distribution {
+pub enum DistributionSpec {
     Fixed {
         value: f64,
     },
@@ -266,7 +266,7 @@ pub enum Distribution {
     },
     /// ~DIST: the highest takes the lowest's place.
     Inverted {
-        of: Box<Distribution>,
+        of: Box<DistributionSpec>,
     },
 }
 
@@ -290,6 +290,6 @@ fn stress_key_size() -> u32 {
     10
 }
 
-fn once() -> Distribution {
-    Distribution::Fixed { value: 1.0 }
+fn once() -> DistributionSpec {
+    DistributionSpec::Fixed { value: 1.0 }
 }

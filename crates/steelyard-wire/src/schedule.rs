@@ -54,7 +54,7 @@ pub enum Schedule {
 
 impl Schedule {
     /// Operations that this process may have in flight, and the field that says so.
-    pub fn places(&self) -> (&'static str, u32) {
+    pub fn in_flight(&self) -> (&'static str, u32) {
         match self {
             Self::Closed { threads } => ("schedule.threads", *threads),
             Self::Constant { in_flight, .. }

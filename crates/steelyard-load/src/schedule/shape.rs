@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use steelyard_wire::Schedule;
 
-use crate::LoadError;
+use steelyard_workload::OrderError;
 
 /// Steps of Newton's method at most; bisection, where it falls back on that, needs 52 of them.
 const MAX_ITERATIONS: usize = 80;
@@ -50,7 +50,7 @@ impl Shape {
     /// The shape of an order's schedule; None for a closed loop and a trace, which have none.
     ///
     /// Errors: rates that are negative or never above 0, lengths that are not above 0, an amplitude above the mean.
-    pub fn new(schedule: &Schedule) -> Result<Option<Self>, LoadError> {
+    pub fn new(schedule: &Schedule) -> Result<Option<Self>, OrderError> {
         Ok(Some(match *schedule {
             Schedule::Closed { .. } | Schedule::Trace { .. } => return Ok(None),
             Schedule::Constant { rate_per_s, .. } | Schedule::Poisson { rate_per_s, .. } => {
@@ -66,7 +66,7 @@ impl Shape {
                 let from = not_negative("schedule.from_per_s", from_per_s)?;
                 let to = not_negative("schedule.to_per_s", to_per_s)?;
                 if from + to == 0.0 {
-                    return Err(LoadError::new(
+                    return Err(OrderError::new(
                         "schedule.to_per_s",
                         to,
                         "above 0, or from_per_s above 0",
@@ -90,7 +90,7 @@ impl Shape {
                 let amplitude = not_negative("schedule.amplitude_per_s", amplitude_per_s)?;
                 if amplitude > mean {
                     let allowed = "at most mean_per_s: no rate is below 0";
-                    return Err(LoadError::new("schedule.amplitude_per_s", amplitude, allowed));
+                    return Err(OrderError::new("schedule.amplitude_per_s", amplitude, allowed));
                 }
                 let period = above_zero("schedule.period_s", period_s)?;
                 Self::Sine {
@@ -152,14 +152,14 @@ impl Shape {
     }
 }
 
-fn steps(rates: &[f64], step_s: f64) -> Result<Shape, LoadError> {
+fn steps(rates: &[f64], step_s: f64) -> Result<Shape, OrderError> {
     let length = above_zero("schedule.step_s", step_s)?;
     for rate in rates {
         not_negative("schedule.rates_per_s", *rate)?;
     }
     if !rates.iter().any(|rate| *rate > 0.0) {
         let read = format!("{rates:?}");
-        return Err(LoadError::new(
+        return Err(OrderError::new(
             "schedule.rates_per_s",
             read,
             "rates of which one is above 0",
@@ -223,16 +223,16 @@ fn sine_angle(e: f64, m: f64) -> f64 {
     angle
 }
 
-fn above_zero(field: &'static str, read: f64) -> Result<f64, LoadError> {
+fn above_zero(field: &'static str, read: f64) -> Result<f64, OrderError> {
     if (LEAST..=MOST).contains(&read) {
         return Ok(read);
     }
-    Err(LoadError::new(field, read, "above 0 (1e-9), up to 100 million"))
+    Err(OrderError::new(field, read, "above 0 (1e-9), up to 100 million"))
 }
 
-fn not_negative(field: &'static str, read: f64) -> Result<f64, LoadError> {
+fn not_negative(field: &'static str, read: f64) -> Result<f64, OrderError> {
     if (0.0..=MOST).contains(&read) {
         return Ok(read);
     }
-    Err(LoadError::new(field, read, "0 to 100 million"))
+    Err(OrderError::new(field, read, "0 to 100 million"))
 }

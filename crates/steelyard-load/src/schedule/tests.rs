@@ -7,7 +7,7 @@ use super::*;
 
 const S: u64 = 1_000_000_000;
 
-fn constant(rate_per_s: f64, duration_s: Option<f64>) -> Result<Pace, LoadError> {
+fn constant(rate_per_s: f64, duration_s: Option<f64>) -> Result<Pace, OrderError> {
     let in_flight = 1;
     Pace::new(&Wanted::Constant { rate_per_s, in_flight }, duration_s, 1)
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::LoadError;
+use steelyard_workload::OrderError;
 
 /// Most time stamps of a trace: they are held in memory, 8 bytes each.
 pub const MAX_STAMPS: usize = 20_000_000;
@@ -14,9 +14,9 @@ pub const MAX_STAMPS: usize = 20_000_000;
 ///
 /// A line holds one number of seconds; empty lines and lines that begin with # are passed over. Errors: a file that cannot be
 /// read, a line that is no number or lies before the one above it, no or too many time stamps, a speed that is not above 0.
-pub fn read(path: &Path, speed: f64) -> Result<Arc<[u64]>, LoadError> {
+pub fn read(path: &Path, speed: f64) -> Result<Arc<[u64]>, OrderError> {
     let name = path.display();
-    let open = |error| LoadError::new("schedule.file", format!("{name}: {error}"), "a file that can be read");
+    let open = |error| OrderError::new("schedule.file", format!("{name}: {error}"), "a file that can be read");
     stamps(
         BufReader::new(File::open(path).map_err(open)?),
         &name.to_string(),
@@ -24,11 +24,11 @@ pub fn read(path: &Path, speed: f64) -> Result<Arc<[u64]>, LoadError> {
     )
 }
 
-fn stamps(lines: impl BufRead, name: &str, speed: f64) -> Result<Arc<[u64]>, LoadError> {
+fn stamps(lines: impl BufRead, name: &str, speed: f64) -> Result<Arc<[u64]>, OrderError> {
     if !(speed > 0.0 && speed.is_finite()) {
-        return Err(LoadError::new("schedule.speed", speed, "a finite number above 0"));
+        return Err(OrderError::new("schedule.speed", speed, "a finite number above 0"));
     }
-    let wrong = |read: String, allowed| LoadError::new("schedule.file", format!("{name}: {read}"), allowed);
+    let wrong = |read: String, allowed| OrderError::new("schedule.file", format!("{name}: {read}"), allowed);
     let mut found = Vec::new();
     let mut first_and_last = None;
     for (line, number) in lines.lines().zip(1..) {

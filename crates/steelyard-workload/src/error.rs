@@ -6,13 +6,13 @@ use std::fmt::Display;
 /// The order asks for something that cannot be: which field, what was read, what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: read {read}; allowed: {allowed}")]
-pub struct LoadError {
+pub struct OrderError {
     pub field: Cow<'static, str>,
     pub read: String,
     pub allowed: Cow<'static, str>,
 }
 
-impl LoadError {
+impl OrderError {
     /// The error for one field.
     pub fn new(field: impl Into<Cow<'static, str>>, read: impl Display, allowed: impl Into<Cow<'static, str>>) -> Self {
         Self {

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use steelyard_wire::program::{Distribution, Make, Program, Value};
+use steelyard_wire::program::{DistributionSpec, Make, Program, Value};
 
-use super::content::{Content, DEFAULT_BYTES, DEFAULT_ENTRIES, MOST_BYTES, MOST_ENTRIES};
+use super::constants;
 use super::cql_type::{CqlType, Native};
 use super::encode::Digits;
-use super::fixed;
-use super::maker::{Maker, Rows, Source};
 use super::numbers::Numbers;
-use crate::LoadError;
+use super::random_values::{Content, DEFAULT_BYTES, DEFAULT_ENTRIES, MOST_BYTES, MOST_ENTRIES};
+use super::value_source::{Maker, Rows, Source};
+use crate::OrderError;
 use crate::random::{Purpose, Random};
 use crate::stress;
 
@@ -29,7 +29,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub fn new(seed: u64, program: &Program, values: &[Value]) -> Result<Self, LoadError> {
+    pub fn new(seed: u64, program: &Program, values: &[Value]) -> Result<Self, OrderError> {
         let mut context = Self {
             seed,
             value_seed: program.value_seed,
@@ -47,7 +47,7 @@ impl Context {
         Ok(context)
     }
 
-    fn rows(&self, count: &Distribution) -> Result<Rows, LoadError> {
+    fn rows(&self, count: &DistributionSpec) -> Result<Rows, OrderError> {
         Ok(Rows {
             count: Numbers::new(count)?.within(1..=i64::MAX, "make.count")?,
             of_key: Random::new(self.value_seed, Purpose::Row).at(0),
@@ -56,7 +56,7 @@ impl Context {
     }
 
     /// Compiles one value, the `ordinal`-th of its statement. Errors: a type or a make that cannot be.
-    pub fn maker(&self, value: &Value, ordinal: u64) -> Result<Maker, LoadError> {
+    pub fn maker(&self, value: &Value, ordinal: u64) -> Result<Maker, OrderError> {
         if value.make == Make::Any {
             // The type does not matter.
             return Ok(Maker::of(Native::Blob, Source::Any));
@@ -79,7 +79,7 @@ impl Context {
                     random: Random::new(self.seed, Purpose::Draw).at(ordinal),
                 }
             }
-            Make::Fixed { value } => Source::Fixed(fixed::bytes(&kind, value)?),
+            Make::Fixed { value } => Source::Fixed(constants::bytes(&kind, value)?),
             Make::Row { count } => Source::Row {
                 native: native(&kind, "row")?,
                 rows: Arc::new(self.rows(count)?),
@@ -90,7 +90,7 @@ impl Context {
                     Native::Blob | Native::Text | Native::Ascii
                 );
                 if !bytes || !KEY_BYTES.contains(size) {
-                    return Err(LoadError::new("make.size", size, "1 to 65535, of a blob or text"));
+                    return Err(OrderError::new("make.size", size, "1 to 65535, of a blob or text"));
                 }
                 Source::StressKey(*size)
             }
@@ -102,7 +102,7 @@ impl Context {
             } => {
                 native(&kind, "stress-column")?;
                 if !KEY_BYTES.contains(key_size) {
-                    return Err(LoadError::new("make.key_size", key_size, "1 to 65535"));
+                    return Err(OrderError::new("make.key_size", key_size, "1 to 65535"));
                 }
                 let made = match named {
                     Some(name) => stress::Column::new(name, size),
@@ -117,7 +117,7 @@ impl Context {
         Ok(Maker { kind, source })
     }
 
-    fn key(&self, kind: &CqlType, make: &Make) -> Result<Source, LoadError> {
+    fn key(&self, kind: &CqlType, make: &Make) -> Result<Source, OrderError> {
         let Make::Key {
             divide,
             modulo,
@@ -128,12 +128,12 @@ impl Context {
             digits,
         } = make
         else {
-            return Err(LoadError::new("make.kind", "another", "key"));
+            return Err(OrderError::new("make.kind", "another", "key"));
         };
         let native = native(kind, "key")?;
         if *divide == 0 || *modulo == Some(0) || *digits > 64 {
             let read = format!("divide {divide}, modulo {modulo:?}, digits {digits}");
-            return Err(LoadError::new(
+            return Err(OrderError::new(
                 "make",
                 read,
                 "divide and modulo above 0, up to 64 digits",
@@ -152,7 +152,7 @@ impl Context {
             let last = i128::from(*offset) + i128::from(*scale) * i128::from(most);
             if !held.contains(&i128::from(*offset)) || !held.contains(&last) {
                 let read = format!("numbers of {offset} to {last}");
-                return Err(LoadError::new("make", read, format!("{min} to {max}: {kind}")));
+                return Err(OrderError::new("make", read, format!("{min} to {max}: {kind}")));
             }
         }
         Ok(Source::Key {
@@ -169,7 +169,7 @@ impl Context {
         })
     }
 
-    fn content(&self, kind: &CqlType, make: &Make) -> Result<Content, LoadError> {
+    fn content(&self, kind: &CqlType, make: &Make) -> Result<Content, OrderError> {
         let Make::Random {
             number,
             size,
@@ -178,18 +178,18 @@ impl Context {
             ..
         } = make
         else {
-            return Err(LoadError::new("make.kind", "another", "random"));
+            return Err(OrderError::new("make.kind", "another", "random"));
         };
         let CqlType::Native(native) = kind else {
             if number.is_some() {
                 let allowed = format!("numbers of what is in it, see of: {kind}");
-                return Err(LoadError::new("make.number", "a number", allowed));
+                return Err(OrderError::new("make.number", "a number", allowed));
             }
             return self.collection(kind, size.as_ref(), of);
         };
         if !of.is_empty() {
             let read = format!("{} values", of.len());
-            return Err(LoadError::new("make.of", read, format!("none: {kind}")));
+            return Err(OrderError::new("make.of", read, format!("none: {kind}")));
         }
         let bytes = || size_of(size.as_ref(), DEFAULT_BYTES, MOST_BYTES);
         Ok(match (native, number) {
@@ -210,7 +210,7 @@ impl Context {
     }
 
     /// Of a type with types in it.
-    fn collection(&self, kind: &CqlType, size: Option<&Distribution>, of: &[Value]) -> Result<Content, LoadError> {
+    fn collection(&self, kind: &CqlType, size: Option<&DistributionSpec>, of: &[Value]) -> Result<Content, OrderError> {
         let mut members = self.members(kind, of)?;
         let entries = || size_of(size, DEFAULT_ENTRIES, MOST_ENTRIES);
         if let CqlType::Tuple(_) = kind {
@@ -239,7 +239,7 @@ impl Context {
     }
 
     /// Makers of the values within one: those that are said, or what looks random.
-    fn members(&self, kind: &CqlType, of: &[Value]) -> Result<Vec<Maker>, LoadError> {
+    fn members(&self, kind: &CqlType, of: &[Value]) -> Result<Vec<Maker>, OrderError> {
         let inner = kind.inner();
         if of.is_empty() {
             return inner.into_iter().map(|kind| self.default_maker(kind)).collect();
@@ -247,12 +247,12 @@ impl Context {
         if of.len() != inner.len() {
             let read = format!("{} values", of.len());
             let allowed = format!("{} or none: {kind}", inner.len());
-            return Err(LoadError::new("make.of", read, allowed));
+            return Err(OrderError::new("make.of", read, allowed));
         }
         let member = |(number, (value, kind)): (usize, (&Value, &CqlType))| {
             if matches!(value.make, Make::Random { versioned: true, .. }) {
                 let allowed = "false: the value around it has the version";
-                return Err(LoadError::new("make.of.versioned", true, allowed));
+                return Err(OrderError::new("make.of.versioned", true, allowed));
             }
             let made = self
                 .maker(value, number as u64)
@@ -260,13 +260,13 @@ impl Context {
             if made.kind == *kind {
                 Ok(made)
             } else {
-                Err(LoadError::new("make.of.type", &made.kind, kind.to_string()))
+                Err(OrderError::new("make.of.type", &made.kind, kind.to_string()))
             }
         };
         of.iter().zip(inner).enumerate().map(member).collect()
     }
 
-    fn default_maker(&self, kind: &CqlType) -> Result<Maker, LoadError> {
+    fn default_maker(&self, kind: &CqlType) -> Result<Maker, OrderError> {
         let make = Make::Random {
             salt: 0,
             number: None,
@@ -280,24 +280,24 @@ impl Context {
 }
 
 /// The type without types in it that a make wants.
-fn native(kind: &CqlType, make: &str) -> Result<Native, LoadError> {
+fn native(kind: &CqlType, make: &str) -> Result<Native, OrderError> {
     match kind {
         CqlType::Native(native) => Ok(*native),
         other => {
             let allowed = format!("a type without types in it, as {make} makes numbers");
-            Err(LoadError::new("type", other, allowed))
+            Err(OrderError::new("type", other, allowed))
         }
     }
 }
 
-fn size_of(size: Option<&Distribution>, default: i64, most: i64) -> Result<Numbers, LoadError> {
+fn size_of(size: Option<&DistributionSpec>, default: i64, most: i64) -> Result<Numbers, OrderError> {
     match size {
         None => Numbers::fixed(default),
         Some(size) => Numbers::new(size)?.within(0..=most, "make.size"),
     }
 }
 
-fn numbers_of(native: Native, distribution: &Distribution, field: &'static str) -> Result<Numbers, LoadError> {
+fn numbers_of(native: Native, distribution: &DistributionSpec, field: &'static str) -> Result<Numbers, OrderError> {
     let numbers = Numbers::new(distribution).map_err(|error| error.within(field))?;
     match native.range() {
         Some((min, max)) => numbers.within(min..=max, field),

@@ -6,16 +6,16 @@ use serde_json::Value as Json;
 use steelyard_cql::{put_big_integer, put_bytes, put_null, put_signed_vint, put_unsigned_vint};
 
 use super::cql_type::{CqlType, Native};
-use crate::LoadError;
+use crate::OrderError;
 
 /// The bytes of a value; None is null. Errors: a value that is none of the type's.
-pub fn bytes(kind: &CqlType, value: &Json) -> Result<Option<Vec<u8>>, LoadError> {
+pub fn bytes(kind: &CqlType, value: &Json) -> Result<Option<Vec<u8>>, OrderError> {
     if value.is_null() {
         return Ok(None);
     }
     let mut out = Vec::new();
     let allowed = format!("{kind}: {}", notation(kind));
-    put(kind, value, &mut out).ok_or_else(|| LoadError::new("value", value, allowed))?;
+    put(kind, value, &mut out).ok_or_else(|| OrderError::new("value", value, allowed))?;
     Ok(Some(out))
 }
 

@@ -2,9 +2,9 @@
 
 use steelyard_wire::{RequestDistribution, Ycsb};
 
-use crate::LoadError;
-use crate::distribution::{Exponential, Hotspot, Latest, ScrambledZipfian, uniform};
+use crate::OrderError;
 use crate::random::{Random, unit};
+use crate::ycsb_distributions::{Exponential, Hotspot, Latest, ScrambledZipfian, uniform};
 
 /// Draws after which a key that exists is taken uniformly. YCSB would draw for ever; this is reached only if almost the whole key
 /// space is still to be inserted.
@@ -54,7 +54,7 @@ impl KeySpace {
 
 /// YCSB's key choosers for requests.
 #[derive(Clone, Debug)]
-pub(crate) enum Chooser {
+pub(crate) enum KeyChooser {
     Uniform { count: u64 },
     Zipfian(ScrambledZipfian),
     Latest(Latest),
@@ -63,9 +63,9 @@ pub(crate) enum Chooser {
     Exponential(Exponential),
 }
 
-impl Chooser {
+impl KeyChooser {
     /// The chooser of a workload. Errors: a distribution that needs more records than there are.
-    pub fn new(keys: &KeySpace) -> Result<Self, LoadError> {
+    pub fn new(keys: &KeySpace) -> Result<Self, OrderError> {
         let KeySpace { first, records, .. } = *keys;
         Ok(match keys.distribution {
             RequestDistribution::Uniform => Self::Uniform { count: records },
@@ -78,7 +78,7 @@ impl Chooser {
             RequestDistribution::Latest => {
                 let newest = first + records - 1;
                 if newest == 0 {
-                    return Err(LoadError::new(
+                    return Err(OrderError::new(
                         "workload.records",
                         records,
                         "2 and more with the distribution latest",
@@ -121,7 +121,7 @@ impl Chooser {
     }
 }
 
-fn hotspot(keys: &KeySpace) -> Result<Hotspot, LoadError> {
+fn hotspot(keys: &KeySpace) -> Result<Hotspot, OrderError> {
     let made = Hotspot::new(
         keys.first,
         keys.records,
@@ -130,7 +130,7 @@ fn hotspot(keys: &KeySpace) -> Result<Hotspot, LoadError> {
     );
     let (hot, cold) = made.sizes();
     if (hot == 0 && keys.hotspot_operation_fraction > 0.0) || (cold == 0 && keys.hotspot_operation_fraction < 1.0) {
-        return Err(LoadError::new(
+        return Err(OrderError::new(
             "workload.hotspot_data_fraction",
             keys.hotspot_data_fraction,
             "a fraction of the records that leaves at least one on each side that operations go to",

@@ -7,11 +7,11 @@
 
 use std::f64::consts::TAU;
 
-use steelyard_wire::program::Distribution;
+use steelyard_wire::program::DistributionSpec;
 
-use crate::LoadError;
-use crate::distribution::{Hotspot, ScrambledZipfian, ZIPFIAN_CONSTANT, Zipfian, zeta_of};
+use crate::OrderError;
 use crate::random::unit;
+use crate::ycsb_distributions::{Hotspot, ScrambledZipfian, ZIPFIAN_CONSTANT, Zipfian, zeta_of};
 
 const DEVIATIONS_TO_THE_END: f64 = 3.0;
 /// Most quanta of a QEXTREME: its bounds are kept in memory.
@@ -19,7 +19,7 @@ const MAX_QUANTA: u32 = 1_000_000;
 
 /// A distribution, ready to be drawn from.
 #[derive(Clone, Debug)]
-pub struct Spread(pub(crate) Form);
+pub struct Distribution(pub(crate) Form);
 
 #[derive(Clone, Debug)]
 pub(crate) enum Form {
@@ -64,9 +64,9 @@ pub(crate) struct Quantized {
     bounds: Box<[i64]>,
 }
 
-impl Spread {
+impl Distribution {
     /// Check the parameters and compute what follows from them. A zipfian costs a power for each of its first million items.
-    pub fn new(distribution: &Distribution) -> Result<Self, LoadError> {
+    pub fn new(distribution: &DistributionSpec) -> Result<Self, OrderError> {
         Form::new(distribution).map(Self)
     }
 
@@ -84,41 +84,41 @@ impl Spread {
 }
 
 impl Form {
-    fn new(distribution: &Distribution) -> Result<Self, LoadError> {
+    fn new(distribution: &DistributionSpec) -> Result<Self, OrderError> {
         Ok(match *distribution {
-            Distribution::Fixed { value } if value.is_finite() => Self::Fixed(value as i64),
-            Distribution::Fixed { value } => return Err(LoadError::new("fixed.value", value, "a finite number")),
-            Distribution::Sequence { min, max } => Self::Sequence(Range::new("sequence", min, max)?),
-            Distribution::Uniform { min, max } => Self::Uniform(Range::of_reals(min, max)?),
-            Distribution::Zipfian { min, max, theta } => Self::zipfian(Range::new("zipfian", min, max)?, theta)?,
-            Distribution::Latest { min, max } => {
+            DistributionSpec::Fixed { value } if value.is_finite() => Self::Fixed(value as i64),
+            DistributionSpec::Fixed { value } => return Err(OrderError::new("fixed.value", value, "a finite number")),
+            DistributionSpec::Sequence { min, max } => Self::Sequence(Range::new("sequence", min, max)?),
+            DistributionSpec::Uniform { min, max } => Self::Uniform(Range::of_reals(min, max)?),
+            DistributionSpec::Zipfian { min, max, theta } => Self::zipfian(Range::new("zipfian", min, max)?, theta)?,
+            DistributionSpec::Latest { min, max } => {
                 let range = Range::new("latest", min, max)?;
                 Self::Inverted(Box::new(Self::zipfian(range, ZIPFIAN_CONSTANT)?), range)
             }
-            Distribution::ScrambledZipfian { min, max } => {
+            DistributionSpec::ScrambledZipfian { min, max } => {
                 let range = Range::new("scrambled-zipfian", min, max)?;
                 Self::Scrambled(range, ScrambledZipfian::new(0, range.count("scrambled-zipfian")?))
             }
-            Distribution::Hotspot {
+            DistributionSpec::Hotspot {
                 min,
                 max,
                 data_fraction,
                 operation_fraction,
             } => Self::hotspot(Range::new("hotspot", min, max)?, data_fraction, operation_fraction)?,
-            Distribution::Exponential { min, max } => Self::exponential(Range::new("exponential", min, max)?)?,
-            Distribution::Gaussian {
+            DistributionSpec::Exponential { min, max } => Self::exponential(Range::new("exponential", min, max)?)?,
+            DistributionSpec::Gaussian {
                 min,
                 max,
                 mean,
                 deviation,
             } => Self::gaussian(Range::new("gaussian", min, max)?, mean, deviation)?,
-            Distribution::Extreme {
+            DistributionSpec::Extreme {
                 min,
                 max,
                 shape,
                 quanta,
             } => Self::extreme(Range::new("extreme", min, max)?, shape, quanta)?,
-            Distribution::Inverted { ref of } => {
+            DistributionSpec::Inverted { ref of } => {
                 let form = Self::new(of)?;
                 let range = form.range();
                 Self::Inverted(Box::new(form), range)
@@ -126,28 +126,28 @@ impl Form {
         })
     }
 
-    fn zipfian(range: Range, theta: f64) -> Result<Self, LoadError> {
+    fn zipfian(range: Range, theta: f64) -> Result<Self, OrderError> {
         if !(theta > 0.0 && theta < 1.0) {
-            return Err(LoadError::new("zipfian.theta", theta, "a number above 0 and below 1"));
+            return Err(OrderError::new("zipfian.theta", theta, "a number above 0 and below 1"));
         }
         let count = range.count("zipfian")?;
         let ranks = Zipfian::with_theta(0, count - 1, theta, zeta_of(count, theta));
         Ok(Self::Zipfian(range, ranks))
     }
 
-    fn hotspot(range: Range, data_fraction: f64, operation_fraction: f64) -> Result<Self, LoadError> {
+    fn hotspot(range: Range, data_fraction: f64, operation_fraction: f64) -> Result<Self, OrderError> {
         for (name, fraction) in [
             ("hotspot.data_fraction", data_fraction),
             ("hotspot.operation_fraction", operation_fraction),
         ] {
             if !(0.0..=1.0).contains(&fraction) {
-                return Err(LoadError::new(name, fraction, "0 to 1"));
+                return Err(OrderError::new(name, fraction, "0 to 1"));
             }
         }
         let hotspot = Hotspot::new(0, range.count("hotspot")?, data_fraction, operation_fraction);
         let (hot, cold) = hotspot.sizes();
         if (hot == 0 && operation_fraction > 0.0) || (cold == 0 && operation_fraction < 1.0) {
-            return Err(LoadError::new(
+            return Err(OrderError::new(
                 "hotspot.data_fraction",
                 data_fraction,
                 "a fraction that leaves a number on either side that gets operations",
@@ -157,14 +157,14 @@ impl Form {
     }
 
     /// The mean is such that the fraction 1 / sqrt(max - min) lies beyond the upper bound.
-    fn exponential(range: Range) -> Result<Self, LoadError> {
+    fn exponential(range: Range) -> Result<Self, OrderError> {
         if range.min == range.max {
             return Ok(Self::Fixed(range.min));
         }
         Ok(Self::Exponential(range, range.width() / beyond("exponential", range)?))
     }
 
-    fn gaussian(range: Range, mean: Option<f64>, deviation: Option<f64>) -> Result<Self, LoadError> {
+    fn gaussian(range: Range, mean: Option<f64>, deviation: Option<f64>) -> Result<Self, OrderError> {
         if range.min == range.max {
             return Ok(Self::Fixed(range.min));
         }
@@ -173,10 +173,10 @@ impl Form {
             deviation: deviation.unwrap_or(range.width() / 2.0 / DEVIATIONS_TO_THE_END),
         };
         if !normal.mean.is_finite() {
-            return Err(LoadError::new("gaussian.mean", normal.mean, "a finite number"));
+            return Err(OrderError::new("gaussian.mean", normal.mean, "a finite number"));
         }
         if !(normal.deviation > 0.0 && normal.deviation.is_finite()) {
-            return Err(LoadError::new(
+            return Err(OrderError::new(
                 "gaussian.deviation",
                 normal.deviation,
                 "a finite number above 0",
@@ -186,12 +186,12 @@ impl Form {
     }
 
     /// As `exponential`, with a shape; in quanta the chance is the same for each number of one quantum.
-    fn extreme(range: Range, shape: f64, quanta: Option<u32>) -> Result<Self, LoadError> {
+    fn extreme(range: Range, shape: f64, quanta: Option<u32>) -> Result<Self, OrderError> {
         if !(shape > 0.0 && shape.is_finite()) {
-            return Err(LoadError::new("extreme.shape", shape, "a finite number above 0"));
+            return Err(OrderError::new("extreme.shape", shape, "a finite number above 0"));
         }
         if let Some(0 | MAX_QUANTA..) = quanta {
-            return Err(LoadError::new("extreme.quanta", quanta.unwrap_or(0), "1 to 999999"));
+            return Err(OrderError::new("extreme.quanta", quanta.unwrap_or(0), "1 to 999999"));
         }
         if range.min == range.max {
             return Ok(Self::Fixed(range.min));
@@ -250,9 +250,9 @@ impl Form {
 }
 
 impl Range {
-    fn new(name: &'static str, min: i64, max: i64) -> Result<Self, LoadError> {
+    fn new(name: &'static str, min: i64, max: i64) -> Result<Self, OrderError> {
         if min > max {
-            return Err(LoadError::new(
+            return Err(OrderError::new(
                 name,
                 format!("{min}..{max}"),
                 "a min that is not above the max",
@@ -261,18 +261,18 @@ impl Range {
         Ok(Self { min, max })
     }
 
-    fn of_reals(min: f64, max: f64) -> Result<Self, LoadError> {
+    fn of_reals(min: f64, max: f64) -> Result<Self, OrderError> {
         if !(min.is_finite() && max.is_finite()) {
-            return Err(LoadError::new("uniform", format!("{min}..{max}"), "finite numbers"));
+            return Err(OrderError::new("uniform", format!("{min}..{max}"), "finite numbers"));
         }
         Self::new("uniform", min as i64, max as i64)
     }
 
     /// How many numbers there are, where that must be counted.
-    fn count(self, name: &'static str) -> Result<u64, LoadError> {
+    fn count(self, name: &'static str) -> Result<u64, OrderError> {
         let count = self.wrapping_count();
         if count == 0 || count > 1 << 62 {
-            return Err(LoadError::new(
+            return Err(OrderError::new(
                 name,
                 format!("{}..{}", self.min, self.max),
                 "at most 2^62 numbers",
@@ -314,10 +314,10 @@ impl Range {
 
 /// The quantile of the unit exponential distribution that the upper bound is put at: 1 / sqrt(max - min) of it lies beyond. Of two
 /// neighbours that is all of it.
-fn beyond(name: &'static str, range: Range) -> Result<f64, LoadError> {
+fn beyond(name: &'static str, range: Range) -> Result<f64, OrderError> {
     if range.max.abs_diff(range.min) == 1 {
         let read = format!("{}..{}", range.min, range.max);
-        return Err(LoadError::new(
+        return Err(OrderError::new(
             name,
             read,
             "a max that is the min, or 2 above it or more",
@@ -358,8 +358,8 @@ mod tests {
     use super::*;
     use crate::random::{Purpose, Random};
 
-    fn drawn(distribution: &Distribution) -> Vec<i64> {
-        let spread = Spread::new(distribution).unwrap();
+    fn drawn(distribution: &DistributionSpec) -> Vec<i64> {
+        let spread = Distribution::new(distribution).unwrap();
         let random = Random::new(3, Purpose::Key);
         (0..20_000)
             .map(|index| spread.value([random.at(index).bits(0), random.at(index).bits(1)]))
@@ -372,27 +372,27 @@ mod tests {
 
     #[test]
     fn both_bounds_occur_and_nothing_beyond_them() {
-        let inverted = Distribution::Inverted {
-            of: Box::new(Distribution::Exponential { min: -4, max: 5 }),
+        let inverted = DistributionSpec::Inverted {
+            of: Box::new(DistributionSpec::Exponential { min: -4, max: 5 }),
         };
         for distribution in [
-            Distribution::Uniform { min: -4.0, max: 5.0 },
-            Distribution::Sequence { min: -4, max: 5 },
-            Distribution::ScrambledZipfian { min: -4, max: 5 },
-            Distribution::Zipfian {
+            DistributionSpec::Uniform { min: -4.0, max: 5.0 },
+            DistributionSpec::Sequence { min: -4, max: 5 },
+            DistributionSpec::ScrambledZipfian { min: -4, max: 5 },
+            DistributionSpec::Zipfian {
                 min: -4,
                 max: 5,
                 theta: 0.5,
             },
-            Distribution::Latest { min: -4, max: 5 },
-            Distribution::Exponential { min: -4, max: 5 },
-            Distribution::Gaussian {
+            DistributionSpec::Latest { min: -4, max: 5 },
+            DistributionSpec::Exponential { min: -4, max: 5 },
+            DistributionSpec::Gaussian {
                 min: -4,
                 max: 5,
                 mean: None,
                 deviation: None,
             },
-            Distribution::Extreme {
+            DistributionSpec::Extreme {
                 min: -4,
                 max: 5,
                 shape: 1.0,
@@ -403,51 +403,51 @@ mod tests {
             let values = drawn(&distribution);
             assert_eq!(values.iter().min(), Some(&-4), "{distribution:?}");
             assert_eq!(values.iter().max(), Some(&5), "{distribution:?}");
-            assert_eq!(Spread::new(&distribution).unwrap().bounds(), (-4, 5));
+            assert_eq!(Distribution::new(&distribution).unwrap().bounds(), (-4, 5));
         }
     }
 
     #[test]
     fn whole_of_i64_is_a_range_too() {
         for distribution in [
-            Distribution::Uniform {
+            DistributionSpec::Uniform {
                 min: i64::MIN as f64,
                 max: i64::MAX as f64,
             },
-            Distribution::Sequence {
+            DistributionSpec::Sequence {
                 min: i64::MIN,
                 max: i64::MAX,
             },
-            Distribution::Exponential {
+            DistributionSpec::Exponential {
                 min: i64::MIN,
                 max: i64::MAX,
             },
-            Distribution::Gaussian {
+            DistributionSpec::Gaussian {
                 min: i64::MIN,
                 max: i64::MAX,
                 mean: None,
                 deviation: None,
             },
-            Distribution::Extreme {
+            DistributionSpec::Extreme {
                 min: i64::MIN,
                 max: i64::MAX,
                 shape: 0.5,
                 quanta: Some(4),
             },
-            Distribution::Inverted {
-                of: Box::new(Distribution::Exponential {
+            DistributionSpec::Inverted {
+                of: Box::new(DistributionSpec::Exponential {
                     min: i64::MIN,
                     max: i64::MAX,
                 }),
             },
         ] {
-            let spread = Spread::new(&distribution).unwrap();
+            let spread = Distribution::new(&distribution).unwrap();
             for bits in [[0, 0], [u64::MAX, u64::MAX], [1 << 63, 1], [u64::MAX, 0]] {
                 spread.value(bits);
             }
         }
         assert!(
-            Spread::new(&Distribution::Latest {
+            Distribution::new(&DistributionSpec::Latest {
                 min: i64::MIN,
                 max: i64::MAX
             })
@@ -457,13 +457,13 @@ mod tests {
 
     #[test]
     fn popular_ends_are_where_they_belong() {
-        let zipfian = drawn(&Distribution::Zipfian {
+        let zipfian = drawn(&DistributionSpec::Zipfian {
             min: 1,
             max: 100,
             theta: 0.99,
         });
-        let latest = drawn(&Distribution::Latest { min: 1, max: 100 });
-        let hotspot = drawn(&Distribution::Hotspot {
+        let latest = drawn(&DistributionSpec::Latest { min: 1, max: 100 });
+        let hotspot = drawn(&DistributionSpec::Hotspot {
             min: 1,
             max: 100,
             data_fraction: 0.1,
@@ -478,21 +478,21 @@ mod tests {
     fn parameters_without_a_meaning_are_refused_by_name() {
         let nan = f64::NAN;
         for (distribution, field) in [
-            (Distribution::Fixed { value: nan }, "fixed.value"),
-            (Distribution::Uniform { min: 2.0, max: 1.0 }, "uniform"),
-            (Distribution::Uniform { min: nan, max: 1.0 }, "uniform"),
-            (Distribution::Sequence { min: 2, max: 1 }, "sequence"),
+            (DistributionSpec::Fixed { value: nan }, "fixed.value"),
+            (DistributionSpec::Uniform { min: 2.0, max: 1.0 }, "uniform"),
+            (DistributionSpec::Uniform { min: nan, max: 1.0 }, "uniform"),
+            (DistributionSpec::Sequence { min: 2, max: 1 }, "sequence"),
             (
-                Distribution::Zipfian {
+                DistributionSpec::Zipfian {
                     min: 1,
                     max: 2,
                     theta: 1.0,
                 },
                 "zipfian.theta",
             ),
-            (Distribution::Exponential { min: 1, max: 2 }, "exponential"),
+            (DistributionSpec::Exponential { min: 1, max: 2 }, "exponential"),
             (
-                Distribution::Gaussian {
+                DistributionSpec::Gaussian {
                     min: 1,
                     max: 2,
                     mean: None,
@@ -501,7 +501,7 @@ mod tests {
                 "gaussian.deviation",
             ),
             (
-                Distribution::Gaussian {
+                DistributionSpec::Gaussian {
                     min: 1,
                     max: 2,
                     mean: Some(nan),
@@ -510,7 +510,7 @@ mod tests {
                 "gaussian.mean",
             ),
             (
-                Distribution::Extreme {
+                DistributionSpec::Extreme {
                     min: 1,
                     max: 9,
                     shape: 0.0,
@@ -519,7 +519,7 @@ mod tests {
                 "extreme.shape",
             ),
             (
-                Distribution::Extreme {
+                DistributionSpec::Extreme {
                     min: 1,
                     max: 9,
                     shape: 1.0,
@@ -528,7 +528,7 @@ mod tests {
                 "extreme.quanta",
             ),
             (
-                Distribution::Hotspot {
+                DistributionSpec::Hotspot {
                     min: 1,
                     max: 9,
                     data_fraction: 0.0,
@@ -537,7 +537,7 @@ mod tests {
                 "hotspot.data_fraction",
             ),
             (
-                Distribution::Hotspot {
+                DistributionSpec::Hotspot {
                     min: 1,
                     max: 9,
                     data_fraction: 0.5,
@@ -546,7 +546,11 @@ mod tests {
                 "hotspot.operation_fraction",
             ),
         ] {
-            assert_eq!(Spread::new(&distribution).unwrap_err().field, field, "{distribution:?}");
+            assert_eq!(
+                Distribution::new(&distribution).unwrap_err().field,
+                field,
+                "{distribution:?}"
+            );
         }
     }
 }

@@ -1,70 +1,21 @@
-//! Programs: workloads as data, compiled once into something that is cheap to carry out.
-//!
-//! `Stream` says which operations there are and on which keys; `Requests` says which statements they execute, with which values.
-//! Everything is a pure function of seed, index, key and version, so that no two processes need to agree on anything.
+//! Checks of a whole program, before any part of it is compiled.
 
-mod content;
-mod context;
-mod cql_type;
-mod encode;
-mod expect;
-mod fixed;
-mod maker;
-mod numbers;
-mod requests;
-mod stream;
-mod ycsb;
-
-use steelyard_wire::program::{Program, Step};
+use steelyard_wire::program::Program;
 use steelyard_wire::{Action, Order};
 
-use crate::LoadError;
-use crate::operation::{Kinds, MOST_SHARES};
+use crate::OrderError;
+use crate::operation::MOST_SHARES;
 
-pub use cql_type::{CqlType, Native};
-pub(crate) use encode::put_decimal;
-pub use maker::{At, Maker};
-pub use numbers::Numbers;
-pub use requests::{Batch, Request, Requests, Statement};
-pub use stream::Stream;
-
-/// What the fill of a program is called in records.
-const POPULATE: &str = "populate";
 /// Most kinds of operations, statements, and statements of a batch: their numbers have 16 bits.
 const MOST: usize = 65_535;
 
-/// The kinds of operations of a program, in its order; the one that fills the table, where that is asked for.
-pub(crate) fn kinds(program: &Program, action: Action) -> Result<Kinds, LoadError> {
-    let mut kinds = Kinds::default();
-    let mut add = |name: &str, steps: &[Step]| {
-        let names: Vec<String> = steps.iter().map(step_name).collect();
-        kinds.add(name, &names.iter().map(String::as_str).collect::<Vec<_>>(), true);
-    };
-    match action {
-        Action::Populate => add(POPULATE, &program.populate),
-        Action::Load => program
-            .operations
-            .iter()
-            .for_each(|operation| add(&operation.name, &operation.steps)),
-    }
-    Ok(kinds)
-}
-
-/// A step is called as its statement, a batch as its statements.
-fn step_name(step: &Step) -> String {
-    match step {
-        Step::Execute { statement } => statement.clone(),
-        Step::Batch { statements, .. } => statements.join("+"),
-    }
-}
-
 /// Refuses a program that cannot be carried out as it is.
-fn check(program: &Program, order: &Order) -> Result<(), LoadError> {
+pub(super) fn check(program: &Program, order: &Order) -> Result<(), OrderError> {
     let ensure = |good: bool, field: &'static str, read: String, allowed: &'static str| {
         if good {
             Ok(())
         } else {
-            Err(LoadError::new(field, read, allowed))
+            Err(OrderError::new(field, read, allowed))
         }
     };
     let share = order.share;

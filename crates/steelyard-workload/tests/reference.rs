@@ -5,12 +5,12 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use steelyard_load::distribution::{
+use steelyard_wire::{Action, InsertOrder, LengthDistribution, Order, Proportions, RequestDistribution, Share};
+use steelyard_workload::random::{Purpose, Random, unit};
+use steelyard_workload::ycsb::{Stream, write_key, write_value};
+use steelyard_workload::ycsb_distributions::{
     Exponential, Hotspot, Latest, ScrambledZipfian, ZIPFIAN_CONSTANT, Zipfian, fnv_hash, uniform, zeta,
 };
-use steelyard_load::random::{Purpose, Random, unit};
-use steelyard_load::ycsb::{Stream, write_key, write_value};
-use steelyard_wire::{Action, InsertOrder, LengthDistribution, Order, Proportions, RequestDistribution, Share};
 
 fn reference() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/ycsb/reference.json");
@@ -128,14 +128,14 @@ fn sequential_kinds_and_value_bytes_are_equal() {
     for row in list(&reference["value_bytes"]) {
         let expected: Vec<u8> = list(&row[1]).iter().map(|byte| number(byte) as u8).collect();
         assert_eq!(
-            steelyard_load::ycsb::six_characters(number(&row[0]) as u32).to_vec(),
+            steelyard_workload::ycsb::six_characters(number(&row[0]) as u32).to_vec(),
             expected
         );
     }
 }
 
 fn proportions_kind(proportions: &Proportions, at: f64) -> String {
-    let kind = steelyard_load::ycsb::kind_at(&steelyard_load::ycsb::kind_ends(proportions), at);
+    let kind = steelyard_workload::ycsb::kind_at(&steelyard_workload::ycsb::kind_ends(proportions), at);
     kind.name().replace('-', "").to_uppercase()
 }
 

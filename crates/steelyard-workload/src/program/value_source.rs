@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use steelyard_wire::Ycsb;
 
-use super::content::{Content, is_narrow, put_sized, version_of};
 use super::cql_type::{CqlType, Native};
 use super::encode::{Digits, put_real, put_whole};
 use super::numbers::Numbers;
-use crate::distribution::{fnv_hash, uniform};
+use super::random_values::{Content, is_narrow, put_sized, version_of};
 use crate::random::Random;
 use crate::stress;
 use crate::ycsb::{write_key, write_value};
+use crate::ycsb_distributions::{fnv_hash, uniform};
 
 /// What the values of one execution of a statement follow from.
 #[derive(Clone, Debug, Default)]

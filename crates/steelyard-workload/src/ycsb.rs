@@ -6,20 +6,15 @@
 
 use std::fmt::Display;
 
-use steelyard_wire::{Action, InsertOrder, LengthDistribution, Order, Proportions, Schedule, Share, Ycsb};
+use steelyard_wire::{Action, InsertOrder, LengthDistribution, Order, Proportions, Share, Ycsb};
 
-use crate::LoadError;
-use crate::chooser::{Chooser, KeySpace};
-use crate::distribution::{Lengths, fnv_hash, uniform};
+use crate::OrderError;
+use crate::decimal::put_decimal;
+use crate::insert_lag::default_insert_lag;
+use crate::key_chooser::{KeyChooser, KeySpace};
 use crate::operation::{Kinds, MOST_SHARES, Operation};
-use crate::program::put_decimal;
 use crate::random::{Purpose, Random};
-use crate::schedule::Pace;
-
-/// Operations of lag for each other place in flight. One each would do if all took equally long; in a simulated closed loop of 64
-/// places with log-normal service times (sigma 1) and YCSB's D, 5% of the reads then asked for a key still in flight, and 0.005%
-/// with 16.
-pub const LAG_PER_PLACE: u64 = 16;
+use crate::ycsb_distributions::{Lengths, fnv_hash, uniform};
 
 /// Most digits of a key's number, and most bytes of a field: more is no workload but a mistake, and would take all memory.
 const MOST_DIGITS: u32 = 1024;
@@ -94,7 +89,7 @@ pub struct Stream {
     key_random: Random,
     field_random: Random,
     scan_random: Random,
-    chooser: Chooser,
+    chooser: KeyChooser,
     first_key: u64,
     /// First key that the load itself inserts.
     first_new_key: u64,
@@ -108,10 +103,15 @@ pub struct Stream {
 
 impl Stream {
     /// The stream of an order: `new` with what the workload leaves open taken from the order's stop and schedule.
-    pub fn from_order(order: &Order, workload: &Ycsb, first_index: u64) -> Result<Self, LoadError> {
+    pub fn from_order(
+        order: &Order,
+        workload: &Ycsb,
+        expected_operations: f64,
+        first_index: u64,
+    ) -> Result<Self, OrderError> {
         let field_count = u32::try_from(order.fields.len()).unwrap_or(u32::MAX);
         Self::new(
-            &settled(order, workload),
+            &settled(order, workload, expected_operations),
             field_count,
             order.seed,
             order.share,
@@ -129,7 +129,7 @@ impl Stream {
         share: Share,
         action: Action,
         first_index: u64,
-    ) -> Result<Self, LoadError> {
+    ) -> Result<Self, OrderError> {
         check(workload, field_count, share)?;
         let behind = first_index % share.of;
         let next_index = first_index + (share.index + share.of - behind) % share.of;
@@ -149,7 +149,7 @@ impl Stream {
             key_random: Random::new(seed, Purpose::Key),
             field_random: Random::new(seed, Purpose::Field),
             scan_random: Random::new(seed, Purpose::ScanLength),
-            chooser: Chooser::new(&KeySpace::of(workload))?,
+            chooser: KeyChooser::new(&KeySpace::of(workload))?,
             first_key: workload.insert_start,
             first_new_key: workload.insert_start + workload.records,
             insert_lag: workload.insert_lag.unwrap_or(0),
@@ -209,13 +209,7 @@ impl Stream {
     }
 
     fn kind(&self, index: u64) -> Kind {
-        let at = self.kind_random.at(index).unit(0);
-        let place = self
-            .kinds
-            .iter()
-            .position(|end| at < *end)
-            .unwrap_or(Kind::ALL.len() - 1);
-        Kind::ALL[place]
+        kind_at(&self.kinds, self.kind_random.at(index).unit(0))
     }
 
     fn count_inserts(&mut self, index: u64) {
@@ -245,64 +239,17 @@ impl Stream {
     }
 }
 
-/// Operation `index` by itself. Costs as much as a new stream and counting the inserts before it: for tests and people.
-pub fn operation_at(
-    workload: &Ycsb,
-    field_count: u32,
-    seed: u64,
-    action: Action,
-    index: u64,
-) -> Result<Operation, LoadError> {
-    Ok(Stream::new(workload, field_count, seed, Share::default(), action, index)?.next())
-}
-
 /// The order's workload with `expected_new_keys` and `insert_lag` filled in where they are None.
 ///
-/// New keys: operations x the share of inserts x 2, as YCSB; without a number of operations those of an open schedule's rate and
-/// duration; none for a closed loop that ends by time. Lag: `LAG_PER_PLACE` for each place in flight, over all shares, beside the
-/// operation's own: one thread knows that all before it is done.
-pub fn settled(order: &Order, workload: &Ycsb) -> Ycsb {
+/// New keys: `expected_operations` x the share of inserts x 2, as YCSB has it. Lag: see `insert_lag`.
+pub fn settled(order: &Order, workload: &Ycsb, expected_operations: f64) -> Ycsb {
     let mut workload = workload.clone();
-    let (operations, lag) = (expected_operations(order), usual_lag(order));
     let insert_share = workload.proportions.insert / workload.proportions.sum();
     workload
         .expected_new_keys
-        .get_or_insert((operations * insert_share * 2.0) as u64);
-    workload.insert_lag.get_or_insert(lag);
+        .get_or_insert((expected_operations * insert_share * 2.0) as u64);
+    workload.insert_lag.get_or_insert(default_insert_lag(order));
     workload
-}
-
-/// Operations over all shares as far as the order says: its number of them, or those of its open schedules, or 0.
-pub(crate) fn expected_operations(order: &Order) -> f64 {
-    // A schedule that cannot be is refused when it is carried out.
-    let timed = schedules(order).filter_map(|(schedule, duration_s)| {
-        let pace = Pace::new(schedule, duration_s, order.seed).ok()?;
-        let whole_trace = matches!(schedule, Schedule::Trace { .. }).then_some(f64::INFINITY);
-        pace.operations(duration_s.or(whole_trace)?)
-    });
-    match order.stop.operations {
-        Some(operations) => operations as f64,
-        None => timed.sum(),
-    }
-}
-
-/// `LAG_PER_PLACE` for each other place in flight, over all shares.
-pub(crate) fn usual_lag(order: &Order) -> u64 {
-    let in_flight = schedules(order).map(|(schedule, _)| schedule.places().1).max();
-    (u64::from(in_flight.unwrap_or(1)) * order.share.of).saturating_sub(1) * LAG_PER_PLACE
-}
-
-/// The schedules of the measured phases, and how long each lasts.
-fn schedules(order: &Order) -> impl Iterator<Item = (&Schedule, Option<f64>)> {
-    let alone = order
-        .phases
-        .is_empty()
-        .then_some((&order.schedule, order.stop.duration_s));
-    let phases = order
-        .phases
-        .iter()
-        .map(|phase| (&phase.schedule, Some(phase.duration_s)));
-    alone.into_iter().chain(phases)
 }
 
 /// Append the key's name: `user` and the key number, hashed unless the insert order is `ordered`, with zeros before it up to
@@ -365,18 +312,19 @@ pub fn kind_ends(proportions: &Proportions) -> [f64; 5] {
 }
 
 /// The kind whose part of [0, 1) holds `unit`.
+#[inline]
 pub fn kind_at(ends: &[f64; 5], unit: f64) -> Kind {
-    let place = ends.iter().position(|end| unit < *end).unwrap_or(Kind::ALL.len() - 1);
-    Kind::ALL[place]
+    let number = ends.iter().position(|end| unit < *end).unwrap_or(Kind::ALL.len() - 1);
+    Kind::ALL[number]
 }
 
 /// Refuse what cannot work.
-fn check(workload: &Ycsb, field_count: u32, share: Share) -> Result<(), LoadError> {
+fn check(workload: &Ycsb, field_count: u32, share: Share) -> Result<(), OrderError> {
     let ensure = |good: bool, field, read: &dyn Display, allowed| {
         if good {
             Ok(())
         } else {
-            Err(LoadError::new(field, read, allowed))
+            Err(OrderError::new(field, read, allowed))
         }
     };
     let w = workload;

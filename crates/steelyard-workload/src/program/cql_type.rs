@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::LoadError;
+use crate::OrderError;
 
 /// Deepest nesting of types that is read.
 const MAX_DEPTH: usize = 16;
@@ -105,12 +105,12 @@ pub enum CqlType {
 
 impl CqlType {
     /// The type that CQL writes so. Errors: a type that does not exist or is not known.
-    pub fn parse(text: &str) -> Result<Self, LoadError> {
+    pub fn parse(text: &str) -> Result<Self, OrderError> {
         let mut parser = Parser { rest: text };
         parser
             .parse(0)
             .filter(|_| parser.rest.trim().is_empty())
-            .ok_or_else(|| LoadError::new("type", format!("{text:?}"), ALLOWED))
+            .ok_or_else(|| OrderError::new("type", format!("{text:?}"), ALLOWED))
     }
 
     /// Bytes of every value of the type, if there are always as many.

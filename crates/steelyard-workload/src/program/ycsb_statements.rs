@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use steelyard_wire::{Action, Order, Ycsb};
 
-use super::maker::Maker;
 use super::requests::{Request, Statement};
+use super::value_source::Maker;
 use crate::ycsb::Kind;
 
 /// The statements that an order's operations execute, and the requests of each kind's steps.

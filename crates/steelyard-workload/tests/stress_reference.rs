@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
-use steelyard_load::random::{Purpose, Random};
-use steelyard_load::spread::Spread;
-use steelyard_load::stress::{Column, row_seed, write_key};
-use steelyard_wire::program::Distribution;
+use steelyard_wire::program::DistributionSpec;
+use steelyard_workload::distributions::Distribution;
+use steelyard_workload::random::{Purpose, Random};
+use steelyard_workload::stress::{Column, row_seed, write_key};
 
 fn reference() -> Value {
     let path = concat!(
@@ -20,7 +20,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap()
 }
 
-fn distribution(value: &Value) -> Distribution {
+fn distribution(value: &Value) -> DistributionSpec {
     serde_json::from_value(value.clone()).unwrap()
 }
 
@@ -61,7 +61,11 @@ fn bounds_are_equal() {
         let (least, greatest) = (row[2].as_i64().unwrap(), row[3].as_i64().unwrap());
         // The inverse of the tool says its least for its greatest.
         let expected = (least.min(greatest), least.max(greatest));
-        assert_eq!(Spread::new(&distribution(&row[1])).unwrap().bounds(), expected, "{row}");
+        assert_eq!(
+            Distribution::new(&distribution(&row[1])).unwrap().bounds(),
+            expected,
+            "{row}"
+        );
     }
 }
 
@@ -69,7 +73,7 @@ fn bounds_are_equal() {
 fn draws_are_distributed_as_the_tools() {
     let random = Random::new(11, Purpose::Key);
     for case in list(&reference()["histograms"]) {
-        let spread = Spread::new(&distribution(&case["distribution"])).unwrap();
+        let spread = Distribution::new(&distribution(&case["distribution"])).unwrap();
         let cells = list(&case["cells"]);
         let ends: Vec<i64> = cells.iter().map(|cell| cell[0].as_i64().unwrap()).collect();
         let theirs: Vec<f64> = cells.iter().map(|cell| cell[1].as_f64().unwrap()).collect();

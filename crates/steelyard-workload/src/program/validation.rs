@@ -3,7 +3,7 @@
 use steelyard_cql::{Reader, put_bytes};
 
 use super::cql_type::CqlType;
-use super::maker::{At, Maker};
+use super::value_source::{At, Maker};
 
 /// Whether a cell holds what `maker` says; `scratch` is overwritten.
 pub(super) fn holds(maker: &Maker, at: &At, cell: Option<&[u8]>, scratch: &mut Vec<u8>) -> bool {

@@ -1,21 +1,21 @@
 //! Numbers of a program's distributions, whole or with a fraction.
 
-use steelyard_wire::program::Distribution;
+use steelyard_wire::program::DistributionSpec;
 
-use crate::LoadError;
+use crate::OrderError;
+use crate::distributions::Distribution;
 use crate::random::{Random, unit};
-use crate::spread::Spread;
 
 /// A distribution, ready to be drawn from.
 #[derive(Clone, Debug)]
 pub struct Numbers {
-    whole: Spread,
+    whole: Distribution,
     real: Real,
     /// Of a sequence the place decides, not chance.
     is_sequence: bool,
 }
 
-/// What `Spread`, which is whole numbers, leaves out.
+/// What `Distribution`, which is whole numbers, leaves out.
 #[derive(Clone, Copy, Debug)]
 enum Real {
     AsWhole,
@@ -25,28 +25,28 @@ enum Real {
 
 impl Numbers {
     /// Errors: parameters that cannot be.
-    pub fn new(distribution: &Distribution) -> Result<Self, LoadError> {
+    pub fn new(distribution: &DistributionSpec) -> Result<Self, OrderError> {
         let real = match *distribution {
-            Distribution::Fixed { value } => Real::Fixed(value),
-            Distribution::Uniform { min, max } if min.fract() != 0.0 || max.fract() != 0.0 => {
+            DistributionSpec::Fixed { value } => Real::Fixed(value),
+            DistributionSpec::Uniform { min, max } if min.fract() != 0.0 || max.fract() != 0.0 => {
                 Real::Uniform { min, width: max - min }
             }
             _ => Real::AsWhole,
         };
         let mut inner = distribution;
-        while let Distribution::Inverted { of } = inner {
+        while let DistributionSpec::Inverted { of } = inner {
             inner = of;
         }
         Ok(Self {
-            whole: Spread::new(distribution)?,
+            whole: Distribution::new(distribution)?,
             real,
-            is_sequence: matches!(inner, Distribution::Sequence { .. }),
+            is_sequence: matches!(inner, DistributionSpec::Sequence { .. }),
         })
     }
 
     /// One number, always.
-    pub fn fixed(value: i64) -> Result<Self, LoadError> {
-        Self::new(&Distribution::Fixed { value: value as f64 })
+    pub fn fixed(value: i64) -> Result<Self, OrderError> {
+        Self::new(&DistributionSpec::Fixed { value: value as f64 })
     }
 
     /// A whole number; `place` is the index or the key by which a sequence goes.
@@ -86,12 +86,12 @@ impl Numbers {
     }
 
     /// The same, refused where numbers outside of `allowed` can occur.
-    pub fn within(self, allowed: std::ops::RangeInclusive<i64>, field: &'static str) -> Result<Self, LoadError> {
+    pub fn within(self, allowed: std::ops::RangeInclusive<i64>, field: &'static str) -> Result<Self, OrderError> {
         let (min, max) = self.bounds();
         if allowed.contains(&min) && allowed.contains(&max) {
             return Ok(self);
         }
         let range = format!("{} to {}", allowed.start(), allowed.end());
-        Err(LoadError::new(field, format!("numbers of {min} to {max}"), range))
+        Err(OrderError::new(field, format!("numbers of {min} to {max}"), range))
     }
 }

@@ -5,11 +5,11 @@
 //! `tests/stress_reference.rs` holds all of it against rows that the tool's own classes made.
 
 use steelyard_cql::murmur3::token;
-use steelyard_wire::program::Distribution;
+use steelyard_wire::program::DistributionSpec;
 
-use crate::LoadError;
+use crate::OrderError;
+use crate::distributions::{Distribution, Form, Range};
 use crate::random::unit;
-use crate::spread::{Form, Range, Spread};
 
 /// Most bytes of a value. The tool keeps a buffer of the greatest size for every column.
 const MAX_SIZE: i64 = 1 << 28;
@@ -58,7 +58,7 @@ pub struct Column {
 impl Column {
     /// Of the column with that name (`-col names=`). Refuses sizes that the tool draws differently each time (quanta), has no room
     /// for (inverses) or does not know.
-    pub fn new(name: &str, size: &Distribution) -> Result<Self, LoadError> {
+    pub fn new(name: &str, size: &DistributionSpec) -> Result<Self, OrderError> {
         Ok(Self {
             salt: salt(COLUMN_PREFIX, name.as_bytes()),
             size: checked(size)?,
@@ -66,7 +66,7 @@ impl Column {
     }
 
     /// Of the column `C<number>` (`-col n=`).
-    pub fn numbered(number: u32, size: &Distribution) -> Result<Self, LoadError> {
+    pub fn numbered(number: u32, size: &DistributionSpec) -> Result<Self, OrderError> {
         Self::new(&format!("C{number}"), size)
     }
 
@@ -88,17 +88,17 @@ impl Column {
 }
 
 /// A distribution of sizes that is a function of the identity.
-fn checked(size: &Distribution) -> Result<Form, LoadError> {
-    let form = Spread::new(size)?.0;
+fn checked(size: &DistributionSpec) -> Result<Form, OrderError> {
+    let form = Distribution::new(size)?.0;
     let range = form.range();
     if range.min < 0 || range.max > MAX_SIZE {
         let read = format!("{}..{}", range.min, range.max);
-        return Err(LoadError::new("size", read, "0 to 268435456 bytes"));
+        return Err(OrderError::new("size", read, "0 to 268435456 bytes"));
     }
     match form {
         Form::Fixed(_) | Form::Sequence(_) | Form::Uniform(_) => Ok(form),
         Form::Exponential(..) | Form::Gaussian(..) | Form::Extreme(..) => Ok(form),
-        _ => Err(LoadError::new(
+        _ => Err(OrderError::new(
             "size",
             format!("{size:?}"),
             "fixed, sequence, uniform, exponential, gaussian, extreme without quanta",
@@ -237,14 +237,14 @@ mod tests {
 
     #[test]
     fn sizes_that_the_tool_does_not_repeat_are_refused() {
-        let inner = Box::new(Distribution::Fixed { value: 3.0 });
+        let inner = Box::new(DistributionSpec::Fixed { value: 3.0 });
         for size in [
-            Distribution::Fixed { value: -1.0 },
-            Distribution::Fixed { value: 1e12 },
-            Distribution::Uniform { min: -3.0, max: 3.0 },
-            Distribution::ScrambledZipfian { min: 1, max: 9 },
-            Distribution::Inverted { of: inner },
-            Distribution::Extreme {
+            DistributionSpec::Fixed { value: -1.0 },
+            DistributionSpec::Fixed { value: 1e12 },
+            DistributionSpec::Uniform { min: -3.0, max: 3.0 },
+            DistributionSpec::ScrambledZipfian { min: 1, max: 9 },
+            DistributionSpec::Inverted { of: inner },
+            DistributionSpec::Extreme {
                 min: 1,
                 max: 9,
                 shape: 1.0,

@@ -5,12 +5,40 @@ use std::sync::Arc;
 use steelyard_wire::program::{Keys, OperationSpec, Program, Step};
 use steelyard_wire::{Action, Order, Share};
 
-use crate::LoadError;
-use crate::chooser::{Chooser, KeySpace};
-use crate::operation::Operation;
-use crate::program::numbers::Numbers;
+use super::check::check;
+use super::numbers::Numbers;
+use crate::OrderError;
+use crate::insert_lag::default_insert_lag;
+use crate::key_chooser::{KeyChooser, KeySpace};
+use crate::operation::{Kinds, Operation};
 use crate::random::{Purpose, Random};
-use crate::ycsb::{expected_operations, usual_lag};
+
+/// What the fill of a program is called in records.
+const POPULATE: &str = "populate";
+/// The kinds of operations of a program, in its order; the one that fills the table, where that is asked for.
+pub(crate) fn kinds(program: &Program, action: Action) -> Kinds {
+    let mut kinds = Kinds::default();
+    let mut add = |name: &str, steps: &[Step]| {
+        let names: Vec<String> = steps.iter().map(step_name).collect();
+        kinds.add(name, &names.iter().map(String::as_str).collect::<Vec<_>>(), true);
+    };
+    match action {
+        Action::Populate => add(POPULATE, &program.populate),
+        Action::Load => program
+            .operations
+            .iter()
+            .for_each(|operation| add(&operation.name, &operation.steps)),
+    }
+    kinds
+}
+
+/// A step is called as its statement, a batch as its statements.
+fn step_name(step: &Step) -> String {
+    match step {
+        Step::Execute { statement } => statement.clone(),
+        Step::Batch { statements, .. } => statements.join("+"),
+    }
+}
 
 /// Longest run of operations of one kind.
 const MOST_IN_A_RUN: i64 = 1 << 40;
@@ -29,12 +57,12 @@ struct Mix {
 }
 
 impl Mix {
-    fn new(program: &Program, seed: u64) -> Result<Self, LoadError> {
+    fn new(program: &Program, seed: u64) -> Result<Self, OrderError> {
         let weights: Vec<f64> = program.operations.iter().map(|operation| operation.weight).collect();
         let sum: f64 = weights.iter().sum();
         if !(weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0) && sum > 0.0 && sum.is_finite()) {
             let allowed = "numbers of 0 and more with a sum above 0";
-            return Err(LoadError::new("operations.weight", format!("{weights:?}"), allowed));
+            return Err(OrderError::new("operations.weight", format!("{weights:?}"), allowed));
         }
         let last = weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0);
         let mut end = 0.0;
@@ -96,16 +124,16 @@ impl Mix {
 enum Choice {
     /// The next ones that nobody has taken: so many.
     New(u64),
-    Existing(Box<Chooser>),
+    Existing(Box<KeyChooser>),
     Drawn(Numbers),
 }
 
 impl Choice {
-    fn new(operation: &OperationSpec, program: &Program, new_keys: u64) -> Result<Self, LoadError> {
+    fn new(operation: &OperationSpec, program: &Program, new_keys: u64) -> Result<Self, OrderError> {
         Ok(match &operation.keys {
             Keys::New => Self::New(keys_taken(&operation.steps)?),
             Keys::Existing { .. } if program.records == 0 => {
-                return Err(LoadError::new(
+                return Err(OrderError::new(
                     "keys.kind",
                     "existing",
                     "new and drawn where records is 0",
@@ -113,7 +141,7 @@ impl Choice {
             }
             Keys::Existing { distribution } => {
                 let keys = KeySpace::with_defaults(*distribution, program.records, new_keys);
-                Self::Existing(Box::new(Chooser::new(&keys)?))
+                Self::Existing(Box::new(KeyChooser::new(&keys)?))
             }
             Keys::Drawn { number } => Self::Drawn(Numbers::new(number)?.within(0..=i64::MAX, "keys.number")?),
         })
@@ -128,7 +156,7 @@ impl Choice {
 }
 
 /// Keys that one operation of these steps takes: of a batch that goes from key to key, as many as it repeats.
-pub(crate) fn keys_taken(steps: &[Step]) -> Result<u64, LoadError> {
+pub(crate) fn keys_taken(steps: &[Step]) -> Result<u64, OrderError> {
     let mut most = 1;
     for step in steps {
         let Step::Batch {
@@ -140,7 +168,7 @@ pub(crate) fn keys_taken(steps: &[Step]) -> Result<u64, LoadError> {
         let repeat = Numbers::new(repeat)?;
         let Some(repeat) = repeat.constant() else {
             let read = format!("{:?}", repeat.bounds());
-            return Err(LoadError::new(
+            return Err(OrderError::new(
                 "repeat",
                 read,
                 "a fixed number where a batch inserts new keys",
@@ -217,8 +245,13 @@ struct Load {
 
 impl Stream {
     /// The operations of the order's share from `first_index` on. Errors: a program that cannot be.
-    pub fn from_order(order: &Order, program: &Program, first_index: u64) -> Result<Self, LoadError> {
-        super::check(program, order)?;
+    pub fn from_order(
+        order: &Order,
+        program: &Program,
+        expected_operations: f64,
+        first_index: u64,
+    ) -> Result<Self, OrderError> {
+        check(program, order)?;
         let share = order.share;
         let behind = first_index % share.of;
         Ok(Self {
@@ -229,7 +262,7 @@ impl Stream {
                 Action::Populate => Work::Fill {
                     stride: program.populate_stride,
                 },
-                Action::Load => Work::Load(Box::new(Load::new(order, program)?)),
+                Action::Load => Work::Load(Box::new(Load::new(order, program, expected_operations)?)),
             },
         })
     }
@@ -256,11 +289,11 @@ impl Stream {
 }
 
 impl Load {
-    fn new(order: &Order, program: &Program) -> Result<Self, LoadError> {
-        let new_keys = expected_new_keys(order, program)?;
+    fn new(order: &Order, program: &Program, expected_operations: f64) -> Result<Self, OrderError> {
+        let new_keys = expected_new_keys(program, expected_operations)?;
         if new_keys >= 1 << 62 {
             let read = format!("{new_keys} new keys expected");
-            return Err(LoadError::new("stop.operations", read, "new keys below 2^62"));
+            return Err(OrderError::new("stop.operations", read, "new keys below 2^62"));
         }
         let choice = |operation: &OperationSpec| {
             let made = Choice::new(operation, program, new_keys);
@@ -276,7 +309,7 @@ impl Load {
             inserts: choices.iter().any(|choice| choice.taken() > 0),
             choices,
             key_random: Random::new(order.seed, Purpose::Key),
-            insert_lag: program.insert_lag.unwrap_or_else(|| usual_lag(order)),
+            insert_lag: program.insert_lag.unwrap_or_else(|| default_insert_lag(order)),
         })
     }
 
@@ -306,7 +339,7 @@ impl Load {
 }
 
 /// As YCSB: twice the keys that the operations will insert.
-fn expected_new_keys(order: &Order, program: &Program) -> Result<u64, LoadError> {
+fn expected_new_keys(program: &Program, expected_operations: f64) -> Result<u64, OrderError> {
     let sum: f64 = program.operations.iter().map(|operation| operation.weight).sum();
     let mut share = 0.0;
     for operation in &program.operations {
@@ -316,5 +349,5 @@ fn expected_new_keys(order: &Order, program: &Program) -> Result<u64, LoadError>
             share += operation.weight / sum * taken as f64;
         }
     }
-    Ok((expected_operations(order) * share * 2.0) as u64)
+    Ok((expected_operations * share * 2.0) as u64)
 }

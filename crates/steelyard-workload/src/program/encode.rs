@@ -3,8 +3,9 @@
 use steelyard_cql::{put_big_integer, put_signed_vint};
 
 use super::cql_type::Native;
-use crate::distribution::fnv_hash;
+use crate::decimal::put_decimal;
 use crate::random::mix;
+use crate::ycsb_distributions::fnv_hash;
 
 /// A day in nanoseconds: `time` ends before it.
 const DAY_NS: i64 = 86_400_000_000_000;
@@ -78,19 +79,4 @@ fn put_digits(value: i64, digits: &Digits, out: &mut Vec<u8>) {
         out.push(b'-');
     }
     put_decimal(value.unsigned_abs(), digits.fewest, out);
-}
-
-/// Appends a number in decimal digits, with zeros before it up to `fewest`.
-pub fn put_decimal(value: u64, fewest: usize, out: &mut Vec<u8>) {
-    let mut buffer = [0; 20];
-    let mut at = buffer.len();
-    let mut left = value;
-    while left > 0 || at == buffer.len() {
-        at -= 1;
-        buffer[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-    }
-    let written = buffer.len() - at;
-    out.extend(std::iter::repeat_n(b'0', fewest.saturating_sub(written)));
-    out.extend_from_slice(&buffer[at..]);
 }

@@ -4,8 +4,8 @@ use steelyard_cql::{put_big_integer, put_null, put_signed_vint, put_unsigned_vin
 
 use super::cql_type::{CqlType, Native};
 use super::encode::{Digits, put_real, put_uuid, put_whole};
-use super::maker::{At, Maker};
 use super::numbers::Numbers;
+use super::value_source::{At, Maker};
 use crate::random::{Random, unit};
 
 /// Bytes of text and blobs, and entries of collections, where a value does not say.

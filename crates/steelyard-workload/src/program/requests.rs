@@ -4,12 +4,13 @@
 use steelyard_wire::program::{BatchMode, Program, Step};
 use steelyard_wire::{Action, Order, Workload};
 
-use super::context::Context;
-use super::expect::holds;
-use super::maker::{At, Maker};
+use super::check::check;
 use super::numbers::Numbers;
-use super::{check, ycsb};
-use crate::LoadError;
+use super::validation::holds;
+use super::value_compiler::Context;
+use super::value_source::{At, Maker};
+use super::ycsb_statements;
+use crate::OrderError;
 use crate::operation::Operation;
 use crate::random::{Purpose, Random};
 
@@ -152,10 +153,10 @@ pub struct Requests {
 
 impl Requests {
     /// Compiles an order's workload. Errors: what the workload asks for cannot be.
-    pub fn of(order: &Order) -> Result<Self, LoadError> {
+    pub fn of(order: &Order) -> Result<Self, OrderError> {
         let (statements, kinds, fraction) = match &order.workload {
             Workload::Ycsb(workload) => {
-                let (statements, kinds) = ycsb::requests(order, workload);
+                let (statements, kinds) = ycsb_statements::requests(order, workload);
                 (statements, kinds, 0.0)
             }
             Workload::Program(program) => {
@@ -243,7 +244,7 @@ impl Requests {
 type Compiled = (Vec<Statement>, Vec<Vec<Request>>);
 
 /// Only the statements that operations of the order's action execute are prepared.
-fn compile(order: &Order, program: &Program) -> Result<Compiled, LoadError> {
+fn compile(order: &Order, program: &Program) -> Result<Compiled, OrderError> {
     let mut compiler = Compiler {
         order,
         program,
@@ -269,12 +270,12 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn steps(&mut self, place: &str, steps: &[Step], end: u64) -> Result<Vec<Request>, LoadError> {
+    fn steps(&mut self, place: &str, steps: &[Step], end: u64) -> Result<Vec<Request>, OrderError> {
         let step = |step| self.step(step, end).map_err(|error| error.within(place));
         steps.iter().map(step).collect()
     }
 
-    fn step(&mut self, step: &Step, end: u64) -> Result<Request, LoadError> {
+    fn step(&mut self, step: &Step, end: u64) -> Result<Request, OrderError> {
         match step {
             Step::Execute { statement } => Ok(Request::Execute {
                 statement: self.statement(statement)?,
@@ -289,7 +290,7 @@ impl Compiler<'_> {
             } => {
                 let repeat = Numbers::new(repeat)?.within(1..=65_535, "repeat")?;
                 let rows = match rows {
-                    Some(_) if !next_key => return Err(LoadError::new("rows", "some", "none without next_key")),
+                    Some(_) if !next_key => return Err(OrderError::new("rows", "some", "none without next_key")),
                     Some(rows) => Some(Numbers::new(rows)?.within(1..=65_535, "rows")?),
                     None => None,
                 };
@@ -297,7 +298,7 @@ impl Compiler<'_> {
                 let most = repeat.bounds().1 * each * statements.len() as i64;
                 if statements.is_empty() || most > 65_535 {
                     let read = format!("{most} statements in a batch");
-                    return Err(LoadError::new("statements", read, "1 to 65535"));
+                    return Err(OrderError::new("statements", read, "1 to 65535"));
                 }
                 // The rows that a `row` of as many means, see `Rows`.
                 let of_key = Random::new(self.program.value_seed, Purpose::Row).at(0);
@@ -318,7 +319,7 @@ impl Compiler<'_> {
                     end,
                 };
                 match batch.statements.iter().find(|place| !self.statements[**place].writes) {
-                    Some(place) => Err(LoadError::new(
+                    Some(place) => Err(OrderError::new(
                         "statements",
                         &self.statements[*place].name,
                         "statements that write, in a batch",
@@ -330,7 +331,7 @@ impl Compiler<'_> {
     }
 
     /// Place of a statement by name; compiled when it is asked for first.
-    fn statement(&mut self, name: &str) -> Result<usize, LoadError> {
+    fn statement(&mut self, name: &str) -> Result<usize, OrderError> {
         if let Some(place) = self.statements.iter().position(|statement| statement.name == name) {
             return Ok(place);
         }
@@ -347,7 +348,7 @@ impl Compiler<'_> {
                 .map(|statement| statement.name.as_str())
                 .collect();
             let allowed = format!("each name once of {}", names.join(", "));
-            return Err(LoadError::new("statement", name, allowed));
+            return Err(OrderError::new("statement", name, allowed));
         };
         let compiled = self
             .compile(statement)
@@ -356,7 +357,7 @@ impl Compiler<'_> {
         Ok(self.statements.len() - 1)
     }
 
-    fn compile(&self, statement: &steelyard_wire::program::Statement) -> Result<Statement, LoadError> {
+    fn compile(&self, statement: &steelyard_wire::program::Statement) -> Result<Statement, OrderError> {
         let context = Context::new(self.order.seed, self.program, &statement.values)?;
         let makers = |field: &str, values: &[steelyard_wire::program::Value]| {
             let maker = |(place, value)| {
@@ -367,21 +368,21 @@ impl Compiler<'_> {
                 .iter()
                 .enumerate()
                 .map(maker)
-                .collect::<Result<Vec<Maker>, LoadError>>()
+                .collect::<Result<Vec<Maker>, OrderError>>()
         };
         let values = makers("values", &statement.values)?;
         let expect = makers("expect", &statement.expect)?;
         if let Some(why) = expect.iter().find_map(Maker::unexpected) {
             let allowed = "values that follow from the key and a version that they carry";
-            return Err(LoadError::new("expect", why, allowed));
+            return Err(OrderError::new("expect", why, allowed));
         }
         if values.iter().any(Maker::is_any) {
-            return Err(LoadError::new("values.make", "any", "any in expect only"));
+            return Err(OrderError::new("values.make", "any", "any in expect only"));
         }
         let is_part = |place: &u16| values.get(usize::from(*place)).is_some_and(|value| !value.is_null());
         if !statement.partition_key.iter().all(is_part) {
             let read = format!("{:?}", statement.partition_key);
-            return Err(LoadError::new(
+            return Err(OrderError::new(
                 "partition_key",
                 read,
                 "places of values that are not null",
@@ -391,7 +392,7 @@ impl Compiler<'_> {
         let page_rows = statement.page_rows.unwrap_or(1);
         if pages == 0 || pages > MOST_PAGES || page_rows == 0 || page_rows > MOST_PAGE_ROWS {
             let read = format!("{pages} pages of {page_rows} rows");
-            return Err(LoadError::new("max_pages", read, "1 and more of 1 row and more"));
+            return Err(OrderError::new("max_pages", read, "1 and more of 1 row and more"));
         }
         Ok(Statement {
             name: statement.name.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::client::Outcome;
+use crate::outcome::Outcome;
 
 /// Different texts of one kind of error that are kept: servers put keys and sizes into them, so there may be one for each
 /// operation.
@@ -11,9 +11,9 @@ const MOST_CHARACTERS: usize = 300;
 
 /// The first few different texts of each kind of error.
 #[derive(Clone, Debug, Default)]
-pub struct Texts(Vec<(Outcome, String)>);
+pub struct ErrorSamples(Vec<(Outcome, String)>);
 
-impl Texts {
+impl ErrorSamples {
     /// Keeps a text, unless it is known or its kind has enough of them.
     pub fn add(&mut self, outcome: Outcome, text: &str) {
         let end = text
@@ -68,16 +68,16 @@ mod tests {
 
     #[test]
     fn each_kind_keeps_its_first_texts_once_and_short() {
-        let mut texts = Texts::default();
+        let mut samples = ErrorSamples::default();
         for number in 0..10 {
-            texts.add(Outcome::Server, &format!("no {number}"));
-            texts.add(Outcome::Server, "no 0");
+            samples.add(Outcome::Server, &format!("no {number}"));
+            samples.add(Outcome::Server, "no 0");
         }
-        texts.add(Outcome::Overloaded, &"ü".repeat(1000));
-        let mut sum = Texts::default();
+        samples.add(Outcome::Overloaded, &"ü".repeat(1000));
+        let mut sum = ErrorSamples::default();
         sum.add(Outcome::Server, "no 1");
-        texts.move_to(&mut sum);
-        assert!(texts.by_kind().is_empty());
+        samples.move_to(&mut sum);
+        assert!(samples.by_kind().is_empty());
         let found = sum.by_kind();
         assert_eq!(found["server"], ["no 1", "no 0", "no 2"]);
         assert_eq!(found["overloaded"], ["ü".repeat(MOST_CHARACTERS)]);

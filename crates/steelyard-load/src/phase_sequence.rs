@@ -1,4 +1,4 @@
-//! A leg as one worker sees it: phases that follow each other without a pause. It keeps two places in time: the operation that
+//! A sequence as one worker sees it: phases that follow each other without a pause. It keeps two places in time: the operation that
 //! is next to be sent, and the interval that is being counted.
 //!
 //! Phases have their times from the clock alone. What is due in one and late is sent in the next one, before what is due there;
@@ -11,12 +11,12 @@ use std::sync::mpsc::{Receiver, Sender};
 use rustix::time::ClockId;
 use steelyard_wire::Share;
 
-use crate::client::Nanos;
-use crate::drive::cpu;
+use crate::clock::Nanos;
+use crate::clock::cpu_time;
 use crate::schedule::{Pace, Schedule};
 use crate::tally::Tally;
 
-/// One phase of a leg.
+/// One phase of a sequence.
 #[derive(Clone, Debug)]
 pub(crate) struct Phase {
     pub pace: Pace,
@@ -36,7 +36,7 @@ impl Phase {
 
 /// Phases that follow each other without a pause; all but the last have a duration.
 #[derive(Clone, Debug)]
-pub(crate) struct Leg {
+pub(crate) struct PhaseSequence {
     pub phases: Vec<Phase>,
     pub timeout: Nanos,
     /// How often a request is sent, at most.
@@ -46,9 +46,9 @@ pub(crate) struct Leg {
     pub backlog_limit: u64,
 }
 
-impl Leg {
-    /// When a backlog is no longer sent: the leg's length (at least a time-out) after its end. A system that is asked for ten
-    /// times what it can do would otherwise hold the leg for ten times its length.
+impl PhaseSequence {
+    /// When a backlog is no longer sent: the sequence's length (at least a time-out) after its end. A system that is asked for ten
+    /// times what it can do would otherwise hold the sequence for ten times its length.
     fn gives_up_at(&self) -> Option<Nanos> {
         let (first, last) = (self.phases.first()?, self.phases.last()?);
         if self.phases.iter().all(|phase| phase.pace.is_closed()) {
@@ -62,7 +62,7 @@ impl Leg {
 /// What a worker hands to the reporter at the end of an interval.
 pub(crate) struct Report {
     pub worker: usize,
-    /// Number of the phase within the leg, from 0.
+    /// Number of the phase within the sequence, from 0.
     pub phase: usize,
     /// Number of the interval within the phase, from 0.
     pub number: u64,
@@ -71,14 +71,14 @@ pub(crate) struct Report {
     pub tally: Box<Tally>,
     /// Whether it is the last of the phase.
     pub last: bool,
-    /// Whether the worker has ended the leg with it.
+    /// Whether the worker has ended the sequence with it.
     pub over: bool,
     /// What the worker's thread has used of its processor so far.
     pub cpu: Nanos,
 }
 
 /// A worker's way to the reporter, and the emptied tallies' way back.
-pub(crate) struct Desk {
+pub(crate) struct ReportChannel {
     pub worker: usize,
     pub reports: Sender<Report>,
     pub emptied: Receiver<Box<Tally>>,
@@ -96,50 +96,50 @@ struct Cursor {
 }
 
 impl Cursor {
-    fn first(leg: &Leg, share: Share) -> Self {
+    fn first(sequence: &PhaseSequence, share: Share) -> Self {
         let mut cursor = Self {
             phase: 0,
             count: 0,
-            pace: leg.phases[0].pace.clone(),
+            pace: sequence.phases[0].pace.clone(),
             due: None,
         };
-        cursor.find(leg, share);
+        cursor.find(sequence, share);
         cursor
     }
 
     /// To the operation so many further on in the same phase, or to the next phase.
     #[inline]
-    fn advance(&mut self, by: u64, leg: &Leg, share: Share) {
+    fn advance(&mut self, by: u64, sequence: &PhaseSequence, share: Share) {
         self.count += by;
-        self.find(leg, share);
+        self.find(sequence, share);
     }
 
     #[inline]
-    fn find(&mut self, leg: &Leg, share: Share) {
+    fn find(&mut self, sequence: &PhaseSequence, share: Share) {
         loop {
-            let phase = &leg.phases[self.phase];
+            let phase = &sequence.phases[self.phase];
             let index = share.index + self.count * share.of;
             let within = phase.operations.is_none_or(|operations| index < operations);
             self.due = within
                 .then(|| self.pace.due(index))
                 .flatten()
                 .map(|due| phase.start + due);
-            if self.due.is_some() || !self.enter_next(leg) {
+            if self.due.is_some() || !self.enter_next(sequence) {
                 return;
             }
         }
     }
 
     /// To the first operation of the next phase.
-    fn skip_phase(&mut self, leg: &Leg, share: Share) {
+    fn skip_phase(&mut self, sequence: &PhaseSequence, share: Share) {
         self.due = None;
-        if self.enter_next(leg) {
-            self.find(leg, share);
+        if self.enter_next(sequence) {
+            self.find(sequence, share);
         }
     }
 
-    fn enter_next(&mut self, leg: &Leg) -> bool {
-        let Some(phase) = leg.phases.get(self.phase + 1) else {
+    fn enter_next(&mut self, sequence: &PhaseSequence) -> bool {
+        let Some(phase) = sequence.phases.get(self.phase + 1) else {
             return false;
         };
         (self.phase, self.count, self.pace) = (self.phase + 1, 0, phase.pace.clone());
@@ -155,9 +155,9 @@ struct Refused {
     end: u64,
 }
 
-/// Where a worker is in a leg.
+/// Where a worker is in a sequence.
 pub(crate) struct Progress<'a> {
-    pub leg: Leg,
+    pub sequence: PhaseSequence,
     pub tally: Box<Tally>,
     share: Share,
     next: Cursor,
@@ -172,25 +172,25 @@ pub(crate) struct Progress<'a> {
     phase: usize,
     interval_number: u64,
     interval_end: Nanos,
-    desk: &'a Desk,
+    channel: &'a ReportChannel,
 }
 
 impl<'a> Progress<'a> {
-    pub fn new(leg: Leg, share: Share, desk: &'a Desk, tally: Box<Tally>) -> Self {
-        let next = Cursor::first(&leg, share);
+    pub fn new(sequence: PhaseSequence, share: Share, channel: &'a ReportChannel, tally: Box<Tally>) -> Self {
+        let next = Cursor::first(&sequence, share);
         let mut progress = Self {
             arriving: next.clone(),
             next,
             share,
             waiting: 0,
             refused: VecDeque::new(),
-            gives_up_at: leg.gives_up_at(),
+            gives_up_at: sequence.gives_up_at(),
             phase: 0,
             interval_number: 0,
-            interval_end: leg.phases[0].start,
-            leg,
+            interval_end: sequence.phases[0].start,
+            sequence,
             tally,
-            desk,
+            channel,
         };
         progress.plan_interval();
         progress
@@ -205,7 +205,7 @@ impl<'a> Progress<'a> {
     /// The phase of the next operation.
     #[inline]
     pub fn next_phase(&self) -> (usize, &Phase) {
-        (self.next.phase, &self.leg.phases[self.next.phase])
+        (self.next.phase, &self.sequence.phases[self.next.phase])
     }
 
     pub fn interval_end(&self) -> Nanos {
@@ -227,7 +227,7 @@ impl<'a> Progress<'a> {
     /// The next operation is sent, or given up: on to the one after it.
     #[inline]
     pub fn taken(&mut self) {
-        self.next.advance(1, &self.leg, self.share);
+        self.next.advance(1, &self.sequence, self.share);
         if self.waiting > 0 {
             self.waiting -= 1;
             self.pass_refused();
@@ -241,19 +241,21 @@ impl<'a> Progress<'a> {
             if (range.phase, range.first) != (self.next.phase, self.next.count) {
                 return;
             }
-            self.next.advance(range.end - range.first, &self.leg, self.share);
+            self.next.advance(range.end - range.first, &self.sequence, self.share);
             self.refused.pop_front();
         }
     }
 
     /// A closed loop's phase has ended.
     pub fn skip_phase(&mut self) {
-        self.next.skip_phase(&self.leg, self.share);
+        self.next.skip_phase(&self.sequence, self.share);
     }
 
     /// Whether the phase of the next operation has ended by that time.
     pub fn is_over(&self, now: Nanos) -> bool {
-        self.leg.phases[self.next.phase].end().is_some_and(|end| now >= end)
+        self.sequence.phases[self.next.phase]
+            .end()
+            .is_some_and(|end| now >= end)
     }
 
     /// Whether operations that became due before `free`, when a place in flight became free, have not been put to the backlog yet.
@@ -277,8 +279,8 @@ impl<'a> Progress<'a> {
                 .filter(|due| *due <= now && !self.arriving.pace.is_closed());
             let Some(due) = due else { break None };
             let (phase, first) = (self.arriving.phase, self.arriving.count);
-            self.arriving.advance(1, &self.leg, self.share);
-            if self.waiting < self.leg.backlog_limit {
+            self.arriving.advance(1, &self.sequence, self.share);
+            if self.waiting < self.sequence.backlog_limit {
                 self.waiting += 1;
                 continue;
             }
@@ -320,11 +322,11 @@ impl<'a> Progress<'a> {
 
     /// The end of the phase that is being counted; `None` for the last one, which lasts until all is answered.
     fn phase_end(&self) -> Option<Nanos> {
-        self.leg.phases.get(self.phase + 1).map(|next| next.start)
+        self.sequence.phases.get(self.phase + 1).map(|next| next.start)
     }
 
     fn plan_interval(&mut self) {
-        let end = self.interval_end + self.leg.interval;
+        let end = self.interval_end + self.sequence.interval;
         self.interval_end = self.phase_end().map_or(end, |phase_end| phase_end.min(end));
     }
 
@@ -338,38 +340,39 @@ impl<'a> Progress<'a> {
             return 0;
         };
         let mut late = self.waiting;
-        while late < self.leg.backlog_limit && !cursor.pace.is_closed() && cursor.due.is_some_and(|due| due < end) {
+        while late < self.sequence.backlog_limit && !cursor.pace.is_closed() && cursor.due.is_some_and(|due| due < end)
+        {
             late += 1;
-            cursor.advance(1, &self.leg, self.share);
+            cursor.advance(1, &self.sequence, self.share);
         }
         late
     }
 
     fn hand_over(&mut self, end: Nanos, last: bool, over: bool) {
         // A tally comes back from the reporter cleared; if the reporter is behind, a new one is made of the old.
-        let fresh = match self.desk.emptied.try_recv() {
+        let fresh = match self.channel.emptied.try_recv() {
             Ok(tally) => tally,
             Err(_) => Box::new(self.tally.sibling()),
         };
         let report = Report {
-            worker: self.desk.worker,
+            worker: self.channel.worker,
             phase: self.phase,
             number: self.interval_number,
             end,
             tally: std::mem::replace(&mut self.tally, fresh),
             last,
             over,
-            cpu: cpu(ClockId::ThreadCPUTime),
+            cpu: cpu_time(ClockId::ThreadCPUTime),
         };
         self.interval_number += 1;
         // The reporter is gone only if it has failed; its error is the one that is told.
-        let _ = self.desk.reports.send(report);
+        let _ = self.channel.reports.send(report);
     }
 
-    /// The leg has ended.
+    /// The sequence has ended.
     pub fn finish(&mut self, now: Nanos) {
         self.tally.backlog = 0;
-        let start = self.leg.phases[self.phase].start;
+        let start = self.sequence.phases[self.phase].start;
         self.hand_over(now.max(start), true, true);
     }
 }

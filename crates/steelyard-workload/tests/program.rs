@@ -2,11 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value as Json, json};
-use steelyard_load::LoadError;
-use steelyard_load::operation::{Kinds, Operation, Stream};
-use steelyard_load::program::{At, Request, Requests};
-use steelyard_wire::program::{Distribution, Make, Program};
-use steelyard_wire::{Action, Order, Share, Workload};
+use steelyard_wire::program::{DistributionSpec, Make, Program};
+use steelyard_wire::{Action, Order, Schedule, Share, Workload};
+use steelyard_workload::OrderError;
+use steelyard_workload::operation::Operation;
+use steelyard_workload::program::{At, Request, Requests};
+use steelyard_workload::stream::{Stream, kinds};
 
 fn order() -> Order {
     serde_json::from_str(include_str!("../../../schema/program-order.example.json")).unwrap()
@@ -19,10 +20,21 @@ fn program(order: &mut Order) -> &mut Program {
     }
 }
 
+/// What the order's schedule asks for in all: its number of operations, or rate times duration.
+fn expected_operations(order: &Order) -> f64 {
+    match (order.stop.operations, &order.schedule) {
+        (Some(operations), _) => operations as f64,
+        (None, Schedule::Constant { rate_per_s, .. } | Schedule::Poisson { rate_per_s, .. }) => {
+            rate_per_s * order.stop.duration_s.unwrap()
+        }
+        (None, _) => 0.0,
+    }
+}
+
 /// Operations of a share from an index on.
 fn operations(order: &Order, share: Share, first: u64, count: usize) -> Vec<Operation> {
     let order = Order { share, ..order.clone() };
-    let mut stream = Stream::from_order(&order, first).unwrap();
+    let mut stream = Stream::from_order(&order, expected_operations(&order), first).unwrap();
     (0..count).map(|_| stream.next()).collect()
 }
 
@@ -30,8 +42,8 @@ fn all(order: &Order, count: usize) -> Vec<Operation> {
     operations(order, Share::default(), 0, count)
 }
 
-fn uniform(min: f64, max: f64) -> Distribution {
-    Distribution::Uniform { min, max }
+fn uniform(min: f64, max: f64) -> DistributionSpec {
+    DistributionSpec::Uniform { min, max }
 }
 
 #[test]
@@ -57,7 +69,7 @@ fn the_shares_together_are_the_whole_stream() {
 
 #[test]
 fn kinds_come_as_often_as_their_weights_say() {
-    for clustering in [None, Some(Distribution::Fixed { value: 5.0 })] {
+    for clustering in [None, Some(DistributionSpec::Fixed { value: 5.0 })] {
         let mut order = order();
         let run = if clustering.is_some() { 5.0 } else { 1.0 };
         let weights = [6.0, 2.0, 0.5, 0.5, 1.0];
@@ -81,7 +93,7 @@ fn kinds_come_as_often_as_their_weights_say() {
 fn operations_of_one_kind_follow_each_other_for_the_lengths_drawn() {
     let mut order = order();
     let program = program(&mut order);
-    program.clustering = Some(Distribution::Sequence { min: 1, max: 4 });
+    program.clustering = Some(DistributionSpec::Sequence { min: 1, max: 4 });
     // So many kinds that two runs of the same one hardly ever follow each other.
     let operation = program.operations[0].clone();
     program.operations = (0..2000)
@@ -138,7 +150,7 @@ fn a_batch_of_new_keys_takes_as_many_as_it_repeats() {
     let keys: Vec<u64> = all(&order, 4).iter().map(|operation| operation.key).collect();
     assert_eq!(keys, [10_000, 10_007, 10_014, 10_021]);
     program_mut_step(&mut order, json!({"name": "uniform", "min": 1, "max": 3}));
-    let error = Stream::from_order(&order, 0).unwrap_err();
+    let error = Stream::from_order(&order, expected_operations(&order), 0).unwrap_err();
     assert_eq!(error.field, "operations.load.repeat");
 }
 
@@ -168,7 +180,7 @@ fn the_fill_writes_every_key_once_and_none_beyond() {
     }
     keys.sort_unstable();
     assert!(keys.into_iter().eq(0..95));
-    let kinds = Kinds::of(&order).unwrap();
+    let kinds = kinds(&order).unwrap();
     assert_eq!((kinds.names(), kinds.count()), (&["populate".to_owned()][..], 1));
     assert_eq!(requests.statements.len(), 1, "only what the fill executes");
 }
@@ -216,7 +228,7 @@ fn a_batch_of_several_keys_has_the_rows_of_each() {
 
 #[test]
 fn steps_are_named_after_their_statements() {
-    let kinds = Kinds::of(&order()).unwrap();
+    let kinds = kinds(&order()).unwrap();
     assert_eq!(kinds.names(), ["read", "write", "reserve", "scan", "correct", "insert"]);
     let steps = |kind| {
         kinds
@@ -244,7 +256,7 @@ fn order_of(values: Json, expect: Json) -> Order {
     order
 }
 
-fn requests(values: Json) -> Result<Requests, LoadError> {
+fn requests(values: Json) -> Result<Requests, OrderError> {
     Requests::of(&order_of(values, json!([])))
 }
 
@@ -526,7 +538,7 @@ fn programs_that_cannot_be_are_refused() {
             p.statements[1].values[0].make = Make::StressKey { size: u32::MAX };
         }),
         ("operations.read.statements.read.expect.0.make.key_size", |p| {
-            let size = Distribution::Fixed { value: 1.0 };
+            let size = DistributionSpec::Fixed { value: 1.0 };
             p.statements[1].expect[0].make = Make::StressColumn {
                 column: 0,
                 size,
@@ -539,7 +551,7 @@ fn programs_that_cannot_be_are_refused() {
         ("workload.populate_stride", |p| p.populate_stride = 0),
         ("workload.validate_fraction", |p| p.validate_fraction = 1.5),
         ("clustering", |p| {
-            p.clustering = Some(Distribution::Fixed { value: 0.0 })
+            p.clustering = Some(DistributionSpec::Fixed { value: 0.0 })
         }),
         ("operations.read.keys.kind", |p| p.records = 0),
         ("operations.read.statement", |p| p.statements[1].name = "red".into()),
@@ -554,7 +566,7 @@ fn programs_that_cannot_be_are_refused() {
     for (field, change) in wrong {
         let mut order = order();
         change(program(&mut order));
-        let refused = Stream::from_order(&order, 0)
+        let refused = Stream::from_order(&order, expected_operations(&order), 0)
             .map(|_| ())
             .and_then(|()| Requests::of(&order).map(|_| ()));
         let error = refused.unwrap_err();
@@ -566,8 +578,18 @@ fn programs_that_cannot_be_are_refused() {
 fn orders_that_would_overflow_are_refused() {
     let mut shared = order();
     shared.share.of = u64::MAX;
-    assert_eq!(Stream::from_order(&shared, 0).unwrap_err().field, "share.of");
+    assert_eq!(
+        Stream::from_order(&shared, expected_operations(&shared), 0)
+            .unwrap_err()
+            .field,
+        "share.of"
+    );
     let mut long = order();
     long.stop.operations = Some(u64::MAX);
-    assert_eq!(Stream::from_order(&long, 0).unwrap_err().field, "stop.operations");
+    assert_eq!(
+        Stream::from_order(&long, expected_operations(&long), 0)
+            .unwrap_err()
+            .field,
+        "stop.operations"
+    );
 }
