@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 use steelyard_channel::ClientTls;
-use steelyard_client::link::{Access, Credentials, Link, LinkError};
+use steelyard_client::blocking_connection::{Access, BlockingConnection, Credentials};
+use steelyard_client::error::ConnectionError;
 use steelyard_cql::response::Rows;
 use steelyard_cql::{Compression, Consistency, CqlError, Value};
 use steelyard_wire::{Tls, Verify};
@@ -58,7 +59,7 @@ struct Encryption {
 }
 
 impl Arguments {
-    fn access(&self) -> Result<Access, LinkError> {
+    fn access(&self) -> Result<Access, ConnectionError> {
         let tls = self.tls.then(|| Tls {
             ca: self.encryption.tls_ca.clone(),
             certificate: self.encryption.tls_certificate.clone(),
@@ -104,15 +105,15 @@ fn level(name: &str) -> Result<Consistency, String> {
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let mut out = io::stdout().lock();
     let timeout = Duration::from_secs_f64(arguments.timeout_s);
-    let mut link = arguments
+    let mut connection = arguments
         .access()
-        .and_then(|access| Link::open(&arguments.contact, &access, timeout))
+        .and_then(|access| BlockingConnection::open(&arguments.contact, &access, timeout))
         .map_err(|error| unreachable(&error))?;
     for statement in &arguments.statements {
-        match link.query(statement, arguments.consistency) {
+        match connection.query(statement, arguments.consistency) {
             Ok(None) => writeln!(out, "{}", json!({"rows": []}))?,
             Ok(Some(rows)) => writeln!(out, "{}", table(rows)?)?,
-            Err(LinkError::Server { code, message, .. }) => {
+            Err(ConnectionError::Server { code, message, .. }) => {
                 writeln!(out, "{}", json!({"error": {"code": code, "message": message}}))?;
                 return Err(Exit {
                     code: 1,
@@ -127,7 +128,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn unreachable(error: &LinkError) -> Box<dyn Error> {
+fn unreachable(error: &ConnectionError) -> Box<dyn Error> {
     Exit {
         code: UNREACHABLE,
         message: format!("{error} ({})", error.hint()),

@@ -1,5 +1,4 @@
-//! The requests of an order as the protocol has them: frames built in place, with how each is to be carried out, and where
-//! it should go.
+//! Requests of an order as frames of the native protocol, built in place, each with its partition key and how it is executed.
 
 use steelyard_cql::request::{self, BatchKind, Manner, ValueWriter};
 use steelyard_cql::{Consistency, put_bytes};
@@ -11,12 +10,12 @@ use steelyard_workload::program::{At, Batch, Request, Requests, Statement};
 
 /// A request's partition key: its bytes as tokens are computed of them, and where in them each part lies.
 #[derive(Debug, Default)]
-pub(crate) struct Key {
+pub(crate) struct PartitionKey {
     pub bytes: Vec<u8>,
     parts: Vec<(usize, usize)>,
 }
 
-impl Key {
+impl PartitionKey {
     fn part(&self, number: usize) -> &[u8] {
         let (start, end) = self.parts[number];
         &self.bytes[start..end]
@@ -25,7 +24,7 @@ impl Key {
 
 /// How a request is carried out, and what of its answer matters.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RequestPlan {
     manner: Manner<'static>,
     /// Nothing of the answer but the number of its rows.
     pub is_plain: bool,
@@ -38,10 +37,10 @@ pub(crate) struct Asked {
 #[derive(Debug)]
 pub(crate) struct Statements {
     /// What is to be prepared.
-    pub texts: Vec<String>,
+    pub cql: Vec<String>,
     pub requests: Requests,
     /// By the place of a request.
-    asked: Vec<Asked>,
+    plans: Vec<RequestPlan>,
 }
 
 impl Statements {
@@ -53,26 +52,26 @@ impl Statements {
             write: level("write_consistency", &order.write_consistency)?,
             serial: serial_level(&order.serial_consistency)?,
         };
-        let asked = (0..requests.count())
-            .map(|place| levels.asked(&requests, place))
+        let plans = (0..requests.count())
+            .map(|place| levels.plan(&requests, place))
             .collect::<Result<_, _>>()?;
-        let texts = requests
+        let cql = requests
             .statements
             .iter()
             .map(|statement| statement.cql.clone())
             .collect();
-        Ok(Self { texts, requests, asked })
+        Ok(Self { cql, requests, plans })
     }
 
     /// How the request at a place is carried out.
     #[inline]
-    pub fn asked(&self, place: usize) -> &Asked {
-        &self.asked[place]
+    pub fn plan(&self, place: usize) -> &RequestPlan {
+        &self.plans[place]
     }
 
     /// Makes the partition key of an operation's request. False: it may go anywhere.
     #[inline]
-    pub fn put_key(&self, operation: &Operation, at: &At, key: &mut Key) -> bool {
+    pub fn put_key(&self, operation: &Operation, at: &At, key: &mut PartitionKey) -> bool {
         key.bytes.clear();
         key.parts.clear();
         let request = self.requests.request(self.requests.place(operation));
@@ -113,7 +112,7 @@ impl Statements {
         &self,
         operation: &Operation,
         at: &At,
-        (key, paging_state): (&Key, Option<&[u8]>),
+        (key, paging_state): (&PartitionKey, Option<&[u8]>),
         ids: &[Vec<u8>],
         stream: i16,
         out: &mut Vec<u8>,
@@ -122,7 +121,7 @@ impl Statements {
         let request = self.requests.request(place);
         let manner = Manner {
             paging_state,
-            ..self.asked[place].manner
+            ..self.plans[place].manner
         };
         match request {
             Request::Execute { .. } => {
@@ -164,7 +163,7 @@ impl Statements {
 
 /// What makes the partition key has been made already.
 #[inline]
-fn put_values(statement: &Statement, at: &At, key: &Key, values: &mut ValueWriter<'_>) {
+fn put_values(statement: &Statement, at: &At, key: &PartitionKey, values: &mut ValueWriter<'_>) {
     for (value, place) in statement.values.iter().zip(0..) {
         match statement.partition_key.iter().position(|part| *part == place) {
             Some(part) => put_bytes(values.raw(), key.part(part)),
@@ -181,7 +180,7 @@ struct Levels {
 }
 
 impl Levels {
-    fn asked(&self, requests: &Requests, place: usize) -> Result<Asked, OrderError> {
+    fn plan(&self, requests: &Requests, place: usize) -> Result<RequestPlan, OrderError> {
         let statements = requests.of_request(place);
         let first = statements.first();
         let own = statements.iter().find_map(|statement| statement.consistency.as_deref());
@@ -193,7 +192,7 @@ impl Levels {
         let conditional = statements.iter().any(|statement| statement.conditional);
         // Of a batch no rows are read.
         let first = first.filter(|_| matches!(requests.request(place), Request::Execute { .. }));
-        Ok(Asked {
+        Ok(RequestPlan {
             manner: Manner {
                 serial_consistency: conditional.then_some(self.serial),
                 page_size: first.and_then(|statement| statement.page_rows),

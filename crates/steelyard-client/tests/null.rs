@@ -8,8 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use steelyard_client::cql::{self, ConnectError};
-use steelyard_client::link::{Access, Credentials, Link, LinkError};
+use steelyard_client::blocking_connection::{Access, BlockingConnection, Credentials};
+use steelyard_client::connect::connect;
+use steelyard_client::error::ConnectError;
+use steelyard_client::error::ConnectionError;
 use steelyard_cql::request::Request;
 use steelyard_cql::response::{self, Columns, Detail};
 use steelyard_cql::{ColumnSpec, ColumnType, Consistency, Frame, HEADER_LENGTH, Header, Value, code};
@@ -204,7 +206,7 @@ fn order(servers: &[&Server], operations: u64) -> Order {
 }
 
 fn drive_with(order: &Order, workers: u32) -> Done {
-    let (clients, connected) = cql::connect(order, &drive::slots(order, workers).unwrap()).unwrap();
+    let (clients, connected) = connect(order, &drive::slots(order, workers).unwrap()).unwrap();
     assert_eq!(
         (connected.server.as_str(), &connected.nodes),
         ("5.0.5", &order.contacts)
@@ -407,7 +409,7 @@ fn passwords_are_sent_where_they_are_wanted() {
             credentials,
             ..Access::default()
         };
-        Link::open(&server.address, &access, Duration::from_secs(5))
+        BlockingConnection::open(&server.address, &access, Duration::from_secs(5))
     };
     assert!(
         open(Some("secret"))
@@ -418,12 +420,12 @@ fn passwords_are_sent_where_they_are_wanted() {
     );
     assert!(matches!(
         open(Some("wrong")),
-        Err(LinkError::Server {
+        Err(ConnectionError::Server {
             code: code::BAD_CREDENTIALS,
             ..
         })
     ));
-    assert!(matches!(open(None), Err(LinkError::NoCredentials { .. })));
+    assert!(matches!(open(None), Err(ConnectionError::NoCredentials { .. })));
 }
 
 #[test]
@@ -431,18 +433,16 @@ fn what_cannot_be_reached_is_named() {
     let server = Server::start(Wish::default());
     let mut order = order(&[&server], 1);
     order.contacts.push("127.0.0.1:1".into());
-    let Err(error) = cql::connect(&order, &[1]) else {
-        panic!()
-    };
-    assert!(matches!(&error, ConnectError::Link(_)));
+    let Err(error) = connect(&order, &[1]) else { panic!() };
+    assert!(matches!(&error, ConnectError::Connection(_)));
     assert!(error.to_string().starts_with("127.0.0.1:1 refused"), "{error}");
     order.contacts = vec!["127.0.0.1".into()];
     assert!(matches!(
-        cql::connect(&order, &[1]),
-        Err(ConnectError::Link(LinkError::Address { .. }))
+        connect(&order, &[1]),
+        Err(ConnectError::Connection(ConnectionError::Address { .. }))
     ));
     order.read_consistency = "MOST".into();
-    let Err(ConnectError::Order(error)) = cql::connect(&order, &[1]) else {
+    let Err(ConnectError::Order(error)) = connect(&order, &[1]) else {
         panic!()
     };
     assert_eq!(error.field, "read_consistency");
@@ -456,11 +456,14 @@ fn a_server_that_speaks_something_else_is_no_server() {
         let (mut stream, _) = listener.accept().unwrap();
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     });
-    let error = Link::open(&address, &Access::default(), Duration::from_secs(5))
+    let error = BlockingConnection::open(&address, &Access::default(), Duration::from_secs(5))
         .err()
         .unwrap();
     assert!(
-        matches!(error, LinkError::Protocol { .. } | LinkError::Unexpected { .. }),
+        matches!(
+            error,
+            ConnectionError::Protocol { .. } | ConnectionError::Unexpected { .. }
+        ),
         "{error}"
     );
     server.join().unwrap();

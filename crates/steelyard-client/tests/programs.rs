@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use serde_json::{Value as Json, json};
-use steelyard_client::cql::{self, ConnectError};
+use steelyard_client::connect::connect;
+use steelyard_client::error::ConnectError;
 use steelyard_cql::request::{Parameters, Request, Statement};
 use steelyard_cql::response::{self, Columns, Detail};
 use steelyard_cql::{
@@ -367,7 +368,7 @@ impl Told {
 }
 
 fn carry_out(order: &Order) -> Told {
-    let (clients, _) = cql::connect(order, &drive::slots(order, 1).unwrap()).unwrap();
+    let (clients, _) = connect(order, &drive::slots(order, 1).unwrap()).unwrap();
     let mut out = Vec::new();
     drive::run(clients, order, Clock::start(), &AtomicBool::new(false), &mut out).unwrap();
     let (mut intervals, mut dones) = (Vec::new(), Vec::new());
@@ -595,7 +596,7 @@ fn consistency_levels_that_do_not_exist_are_refused() {
     for (field, change) in wrong {
         let mut order = order(&[&server], read.clone(), 1);
         change(&mut order);
-        let Err(ConnectError::Order(error)) = cql::connect(&order, &[1]) else {
+        let Err(ConnectError::Order(error)) = connect(&order, &[1]) else {
             panic!("{field}")
         };
         assert_eq!(error.field, field);

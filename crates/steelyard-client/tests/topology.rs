@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use steelyard_client::cql;
+use steelyard_client::connect::connect;
 use steelyard_cql::request::Request;
 use steelyard_cql::response::{self, Columns};
 use steelyard_cql::{
@@ -208,7 +208,7 @@ fn order(contacts: &[SocketAddr], discover: bool) -> Order {
 /// Drives reads while `meanwhile` does something, then ends them.
 fn under_load(order: &Order, meanwhile: impl FnOnce()) -> Done {
     let stop = AtomicBool::new(false);
-    let (clients, _) = cql::connect(order, &drive::slots(order, 2).unwrap()).unwrap();
+    let (clients, _) = connect(order, &drive::slots(order, 2).unwrap()).unwrap();
     let mut out = Vec::new();
     thread::scope(|scope| {
         let driving = scope.spawn(|| drive::run(clients, order, Clock::start(), &stop, &mut out).unwrap());

@@ -1,5 +1,5 @@
-//! One connection to one node, as bytes and streams: what is written, what has come, whose answer is still due. It knows
-//! no operations and no time.
+//! A non-blocking connection to a node: its bytes, its streams, and which answers are still due. It knows neither operations
+//! nor time.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,7 +21,7 @@ pub(crate) const SILENCE_NS: Nanos = 5_000_000_000;
 
 /// Who waits for a stream's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum StreamOwner {
     Free,
     Slot(u32),
     /// Its operation was given up; the answer is dropped when it comes.
@@ -30,18 +30,18 @@ pub(crate) enum Use {
     Prepare(usize),
 }
 
-/// One connection to a node, if it stands.
-pub(crate) struct Node {
+/// A connection to a node, up or lost.
+pub(crate) struct Connection {
     pipe: Option<Pipe>,
-    /// Whether it has ever stood.
-    stood: bool,
+    /// Whether it was ever established.
+    was_up: bool,
     /// Identifiers of the prepared statements at this node.
     pub ids: Vec<Vec<u8>>,
     /// Requests that are still to be sent.
     pub out: Vec<u8>,
     wants_write: bool,
     input: Vec<u8>,
-    uses: Vec<Use>,
+    owners: Vec<StreamOwner>,
     free: Vec<u16>,
     orphans: usize,
     /// When something was read last.
@@ -52,16 +52,16 @@ pub(crate) struct Node {
     pub waiting: VecDeque<(usize, u32)>,
 }
 
-impl Node {
+impl Connection {
     pub fn new() -> Self {
         Self {
             pipe: None,
-            stood: false,
+            was_up: false,
             ids: Vec::new(),
             out: Vec::new(),
             wants_write: false,
             input: Vec::new(),
-            uses: Vec::new(),
+            owners: Vec::new(),
             free: Vec::new(),
             orphans: 0,
             heard: 0,
@@ -75,7 +75,7 @@ impl Node {
         epoll::add(epoll, &pipe, epoll::EventData::new_u64(number), epoll::EventFlags::IN)?;
         self.pipe = Some(pipe);
         self.ids = ids;
-        Ok(std::mem::replace(&mut self.stood, true))
+        Ok(std::mem::replace(&mut self.was_up, true))
     }
 
     #[inline]
@@ -86,44 +86,44 @@ impl Node {
     /// Whether another request can be sent.
     #[inline]
     pub fn has_stream(&self) -> bool {
-        !self.free.is_empty() || self.uses.len() < MAX_STREAMS
+        !self.free.is_empty() || self.owners.len() < MAX_STREAMS
     }
 
     /// Takes a stream; to be called after `has_stream`.
     #[inline]
-    pub fn take_stream(&mut self, owner: Use) -> u16 {
+    pub fn take_stream(&mut self, owner: StreamOwner) -> u16 {
         match self.free.pop() {
             Some(stream) => {
-                self.uses[usize::from(stream)] = owner;
+                self.owners[usize::from(stream)] = owner;
                 stream
             }
             None => {
-                self.uses.push(owner);
-                (self.uses.len() - 1) as u16
+                self.owners.push(owner);
+                (self.owners.len() - 1) as u16
             }
         }
     }
 
     /// Who waited for a stream that has been answered; it is free afterwards.
     #[inline]
-    pub fn answered(&mut self, stream: i16) -> Use {
-        let Some(place) = usize::try_from(stream)
+    pub fn answered(&mut self, stream: i16) -> StreamOwner {
+        let Some(entry) = usize::try_from(stream)
             .ok()
-            .and_then(|stream| self.uses.get_mut(stream))
+            .and_then(|stream| self.owners.get_mut(stream))
         else {
-            return Use::Free;
+            return StreamOwner::Free;
         };
-        let owner = std::mem::replace(place, Use::Free);
-        if owner != Use::Free {
+        let owner = std::mem::replace(entry, StreamOwner::Free);
+        if owner != StreamOwner::Free {
             self.free.push(stream as u16);
         }
-        self.orphans -= usize::from(owner == Use::Orphan);
+        self.orphans -= usize::from(owner == StreamOwner::Orphan);
         owner
     }
 
     /// Nobody waits any longer for the stream of an operation that was sent then.
     pub fn orphan(&mut self, stream: u16, sent: Option<Nanos>) {
-        self.uses[usize::from(stream)] = Use::Orphan;
+        self.owners[usize::from(stream)] = StreamOwner::Orphan;
         self.orphans += 1;
         if self.silent_since.is_none() {
             self.silent_since = sent.filter(|sent| *sent > self.heard);
@@ -143,7 +143,7 @@ impl Node {
     }
 
     pub fn is_preparing(&self, statement: usize) -> bool {
-        self.uses.contains(&Use::Prepare(statement))
+        self.owners.contains(&StreamOwner::Prepare(statement))
     }
 
     /// Whether there is something to write, or so many answers are overdue that the connection is to be given up.
@@ -198,11 +198,11 @@ impl Node {
     /// Forgets the connection; whoever waited for an answer or for a statement is appended to `orphaned`.
     pub fn lose(&mut self, orphaned: &mut Vec<u32>) {
         self.pipe = None;
-        let owners = self.uses.drain(..).filter_map(|owner| match owner {
-            Use::Slot(slot) => Some(slot),
+        let slots = self.owners.drain(..).filter_map(|owner| match owner {
+            StreamOwner::Slot(slot) => Some(slot),
             _ => None,
         });
-        orphaned.extend(owners);
+        orphaned.extend(slots);
         orphaned.extend(self.waiting.drain(..).map(|(_, slot)| slot));
         self.free.clear();
         self.out.clear();

@@ -1,18 +1,22 @@
-//! Which connection an operation takes: from its token to the replicas, their shards and their connections.
+//! Routing table: from the token of an operation to replicas, shards and connections.
 
 use crate::ring::Ring;
 use crate::shards::Sharding;
 
-/// Connections of one worker, and whose they are. Every worker has the same; connections keep their number for ever.
+/// Most connections of one worker: their numbers have 16 bits.
+pub(crate) const MAX_CONNECTIONS: usize = u16::MAX as usize;
+
+/// The connections of one worker by node, and the token ring. Every worker has the same table; a connection never changes its
+/// number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Routes {
+pub(crate) struct RoutingTable {
     pub ring: Option<Ring>,
-    pub nodes: Vec<Place>,
+    pub nodes: Vec<NodeConnections>,
 }
 
 /// The connections of one node: `per_shard` for its first shard, then as many for its second, and so on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct NodeConnections {
     /// `address:port`.
     pub contact: String,
     pub first: usize,
@@ -20,7 +24,7 @@ pub(crate) struct Place {
     pub sharding: Option<Sharding>,
 }
 
-impl Place {
+impl NodeConnections {
     pub fn count(&self) -> usize {
         self.per_shard * self.sharding.map_or(1, |sharding| sharding.count as usize)
     }
@@ -55,11 +59,11 @@ fn in_turn(first: usize, count: usize, turn: usize) -> impl Iterator<Item = usiz
     (0..count).map(move |step| first + (turn + step) % count)
 }
 
-impl Routes {
+impl RoutingTable {
     /// Adds a node with connections of its own.
     pub fn add(&mut self, contact: &str, per_shard: usize, sharding: Option<Sharding>) {
         let first = self.connections();
-        self.nodes.push(Place {
+        self.nodes.push(NodeConnections {
             contact: contact.to_owned(),
             first,
             per_shard,
@@ -69,12 +73,12 @@ impl Routes {
 
     /// Number of connections.
     pub fn connections(&self) -> usize {
-        self.nodes.last().map_or(0, |place| place.first + place.count())
+        self.nodes.last().map_or(0, |node| node.first + node.count())
     }
 
     /// The node of a connection.
-    pub fn place_of(&self, connection: usize) -> Option<&Place> {
-        let after = self.nodes.partition_point(|place| place.first <= connection);
+    pub fn node_of(&self, connection: usize) -> Option<&NodeConnections> {
+        let after = self.nodes.partition_point(|node| node.first <= connection);
         self.nodes.get(after.checked_sub(1)?)
     }
 
@@ -86,9 +90,9 @@ impl Routes {
             let factor = ring.factor();
             let (skip, next) = (turn % factor, turn / factor);
             let pick = |node: usize| self.nodes.get(node)?.pick(Some(token), next, usable);
-            let found = replicas.clone().skip(skip).chain(replicas.take(skip)).find_map(pick);
-            if found.is_some() {
-                return found;
+            let connection = replicas.clone().skip(skip).chain(replicas.take(skip)).find_map(pick);
+            if connection.is_some() {
+                return connection;
             }
         }
         let count = self.nodes.len();
@@ -102,7 +106,7 @@ mod tests {
     use super::*;
     use crate::ring::tests::ring_of;
 
-    fn place(first: usize, per_shard: usize, shards: Option<u32>) -> Place {
+    fn node(first: usize, per_shard: usize, shards: Option<u32>) -> NodeConnections {
         let rule = |shards: u32| {
             let count = shards.to_string();
             let options = [
@@ -113,7 +117,7 @@ mod tests {
             ];
             Sharding::announced(&options).unwrap().1
         };
-        Place {
+        NodeConnections {
             contact: "n:1".into(),
             first,
             per_shard,
@@ -121,7 +125,7 @@ mod tests {
         }
     }
 
-    fn chosen(routes: &Routes, token: Option<i64>, down: &[usize]) -> Vec<Option<usize>> {
+    fn chosen(routes: &RoutingTable, token: Option<i64>, down: &[usize]) -> Vec<Option<usize>> {
         (0..8)
             .map(|turn| routes.choose(token, turn, |connection| !down.contains(&connection)))
             .collect()
@@ -129,8 +133,8 @@ mod tests {
 
     #[test]
     fn without_a_ring_every_node_has_its_turn_and_then_every_connection() {
-        let nodes = vec![place(0, 2, None), place(2, 2, None)];
-        let routes = Routes { ring: None, nodes };
+        let nodes = vec![node(0, 2, None), node(2, 2, None)];
+        let routes = RoutingTable { ring: None, nodes };
         let turns = [0, 2, 1, 3, 0, 2, 1, 3].map(Some);
         assert_eq!(chosen(&routes, None, &[]), turns);
         assert_eq!(chosen(&routes, None, &[2, 3]), [0, 0, 1, 1, 0, 0, 1, 1].map(Some));
@@ -139,10 +143,10 @@ mod tests {
 
     #[test]
     fn with_a_ring_the_replicas_have_their_turn_and_their_connections() {
-        let nodes = vec![place(0, 2, None), place(2, 2, None), place(4, 2, None)];
+        let nodes = vec![node(0, 2, None), node(2, 2, None), node(4, 2, None)];
         // Two replicas a token: node 1 then node 2 for those up to 10.
         let ring = Some(ring_of(&[(10, 1), (20, 2), (30, 0)], 3, 2));
-        let routes = Routes { ring, nodes };
+        let routes = RoutingTable { ring, nodes };
         assert_eq!(chosen(&routes, Some(5), &[]), [2, 4, 3, 5, 2, 4, 3, 5].map(Some));
         assert_eq!(chosen(&routes, Some(5), &[2, 3]), [4, 4, 5, 5, 4, 4, 5, 5].map(Some));
         // No replica at all: whoever is left.
@@ -155,9 +159,9 @@ mod tests {
 
     #[test]
     fn a_token_goes_to_its_shard_while_that_stands() {
-        let nodes = vec![place(0, 2, Some(4)), place(8, 1, None)];
+        let nodes = vec![node(0, 2, Some(4)), node(8, 1, None)];
         let ring = Some(ring_of(&[(i64::MAX, 0)], 2, 1));
-        let routes = Routes { ring, nodes };
+        let routes = RoutingTable { ring, nodes };
         assert_eq!(routes.connections(), 9);
         // Token 0 is in the third of four shards: connections 4 and 5.
         assert_eq!(chosen(&routes, Some(0), &[]), [4, 5, 4, 5, 4, 5, 4, 5].map(Some));
@@ -168,12 +172,9 @@ mod tests {
                 .all(|found| found.is_some_and(|at| !(4..=5).contains(&at)))
         );
         assert_eq!(
-            routes
-                .place_of(5)
-                .and_then(|place| place.shard(5))
-                .map(|(shard, _)| shard),
+            routes.node_of(5).and_then(|node| node.shard(5)).map(|(shard, _)| shard),
             Some(2)
         );
-        assert_eq!(routes.place_of(8).map(|place| place.first), Some(8));
+        assert_eq!(routes.node_of(8).map(|node| node.first), Some(8));
     }
 }

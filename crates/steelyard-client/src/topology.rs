@@ -1,17 +1,18 @@
-//! Watches the cluster off the path: one connection in a thread of its own hears of nodes that come, go and move, and of
-//! keyspaces that change; then the ring is learnt anew and handed to the workers.
+//! Topology of the cluster: a thread that listens for changes of nodes and keyspaces, reads the token ring again after each, and
+//! hands the new routing table to the workers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use steelyard_wire::{Order, Routing};
 
-use crate::connect::{BACKOFF_FIRST, BACKOFF_LONGEST, Bell, CONNECT_TIMEOUT, MAX_CONNECTIONS, News, Shared};
-use crate::link::{Link, LinkError};
+use crate::backoff::Backoff;
+use crate::blocking_connection::{BlockingConnection, CONNECT_TIMEOUT};
+use crate::error::ConnectionError;
 use crate::ring::{HostId, Member, Ring, read_local, read_peers, read_placement};
-use crate::routes::Routes;
+use crate::routing::{MAX_CONNECTIONS, RoutingTable};
+use crate::worker::{Shared, WorkerHandle, WorkerMessage};
 
 const EVENTS: [&str; 3] = ["TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"];
 /// Longest wait for an event before it is looked whether the load has ended.
@@ -24,28 +25,31 @@ const JOIN_RETRY: Duration = Duration::from_secs(2);
 
 /// What is known of the cluster's nodes.
 pub(crate) struct Cluster {
-    /// Identities of the nodes of `Routes`, in their order.
+    /// Identities of the nodes of `RoutingTable`, in their order.
     nodes: Vec<HostId>,
     /// The data centre of the first contact; operations go to nodes there.
-    here: String,
+    data_centre: String,
 }
 
 impl Cluster {
-    /// Learns identities and, where operations are routed by token, the ring. `links`: one to each contact, in their
+    /// Reads identities and, where operations are routed by token, the ring. `connections`: one to each contact, in their
     /// order.
-    pub fn learn(links: &mut [&mut Link], order: &Order) -> Result<(Self, Option<Ring>), LinkError> {
-        let members = links
+    pub fn read(
+        connections: &mut [&mut BlockingConnection],
+        order: &Order,
+    ) -> Result<(Self, Option<Ring>), ConnectionError> {
+        let members = connections
             .iter_mut()
-            .map(|link| read_local(link))
+            .map(|connection| read_local(connection))
             .collect::<Result<Vec<_>, _>>()?;
         let cluster = Self {
             nodes: members.iter().map(|member| member.id).collect(),
-            here: members
+            data_centre: members
                 .first()
                 .map(|member| member.data_centre.clone())
                 .unwrap_or_default(),
         };
-        let Some(first) = links.first_mut() else {
+        let Some(first) = connections.first_mut() else {
             return Ok((cluster, None));
         };
         let ring = if order.routing == Routing::Token {
@@ -59,44 +63,44 @@ impl Cluster {
 
     fn ring(
         &self,
-        link: &mut Link,
+        connection: &mut BlockingConnection,
         mut members: Vec<Member>,
         peers: Vec<Member>,
         keyspace: &str,
-    ) -> Result<Ring, LinkError> {
+    ) -> Result<Ring, ConnectionError> {
         for peer in peers {
             if members.iter().all(|known| known.id != peer.id) {
                 members.push(peer);
             }
         }
-        let placement = read_placement(link, keyspace, &self.here)?;
-        Ok(Ring::build(&members, &self.nodes, &placement, &self.here))
+        let placement = read_placement(connection, keyspace, &self.data_centre)?;
+        Ok(Ring::build(&members, &self.nodes, &placement, &self.data_centre))
     }
 }
 
 /// The watching thread's state.
-pub(crate) struct Watch {
+pub(crate) struct TopologyWatcher {
     shared: Arc<Shared>,
     cluster: Cluster,
-    routes: Arc<Routes>,
-    workers: Vec<Bell>,
+    routing: Arc<RoutingTable>,
+    workers: Vec<WorkerHandle>,
     closed: Arc<AtomicBool>,
     /// When to look again although there was no event.
     retry: Option<Instant>,
 }
 
-impl Watch {
+impl TopologyWatcher {
     pub fn new(
         shared: Arc<Shared>,
         cluster: Cluster,
-        routes: Arc<Routes>,
-        workers: Vec<Bell>,
+        routing: Arc<RoutingTable>,
+        workers: Vec<WorkerHandle>,
         closed: Arc<AtomicBool>,
     ) -> Self {
         Self {
             shared,
             cluster,
-            routes,
+            routing,
             workers,
             closed,
             retry: None,
@@ -104,24 +108,23 @@ impl Watch {
     }
 
     /// Watches until the load has ended: on one node as long as that answers, then on the next.
-    pub fn keep(mut self) {
-        let mut backoff = BACKOFF_FIRST;
-        // At the very first there was no such while, but there may be nodes that are no contact.
+    pub fn run(mut self) {
+        let mut backoff = Backoff::new();
+        // The first time nothing can have been missed, but there may be nodes that are not contacts.
         let mut first = !self.shared.order.discover;
         let mut turn = 0;
         while !self.ended() {
-            if let Ok(mut link) = self.open(turn) {
-                // What happened while nobody watched is not told.
-                let known = std::mem::take(&mut first) || self.look(&mut link).is_ok();
+            if let Ok(mut connection) = self.open(turn) {
+                // Nobody reports what happened while nobody listened.
+                let current = std::mem::take(&mut first) || self.refresh(&mut connection).is_ok();
                 // It ends with the connection, or with the load.
-                if known && self.listen(&mut link).is_err() {
-                    backoff = BACKOFF_FIRST;
+                if current && self.listen(&mut connection).is_err() {
+                    backoff.reset();
                 }
             }
             turn += 1;
             if !self.ended() {
-                thread::sleep(backoff);
-                backoff = (backoff * 2).min(BACKOFF_LONGEST);
+                backoff.wait();
             }
         }
     }
@@ -130,43 +133,43 @@ impl Watch {
         self.closed.load(Ordering::Relaxed)
     }
 
-    fn open(&self, turn: usize) -> Result<Link, LinkError> {
-        let place = &self.routes.nodes[turn % self.routes.nodes.len()];
-        let mut link = Link::open(&place.contact, &self.shared.access, CONNECT_TIMEOUT)?;
-        link.register(&EVENTS)?;
-        Ok(link)
+    fn open(&self, turn: usize) -> Result<BlockingConnection, ConnectionError> {
+        let node = &self.routing.nodes[turn % self.routing.nodes.len()];
+        let mut connection = BlockingConnection::open(&node.contact, &self.shared.access, CONNECT_TIMEOUT)?;
+        connection.register(&EVENTS)?;
+        Ok(connection)
     }
 
-    fn listen(&mut self, link: &mut Link) -> Result<(), LinkError> {
+    fn listen(&mut self, connection: &mut BlockingConnection) -> Result<(), ConnectionError> {
         while !self.ended() {
             let due = self.retry.is_some_and(|at| at <= Instant::now());
-            if due || link.event_within(POLL)? {
+            if due || connection.event_within(POLL)? {
                 let longest = Instant::now() + QUIET_LONGEST;
-                while link.event_within(QUIET)? && Instant::now() < longest {}
-                self.look(link)?;
+                while connection.event_within(QUIET)? && Instant::now() < longest {}
+                self.refresh(connection)?;
             }
         }
         Ok(())
     }
 
-    /// Learns the cluster anew, and tells the workers what has changed.
-    fn look(&mut self, link: &mut Link) -> Result<(), LinkError> {
+    /// Reads the cluster again, and tells the workers what has changed.
+    fn refresh(&mut self, connection: &mut BlockingConnection) -> Result<(), ConnectionError> {
         self.retry = None;
-        let own = read_local(link)?;
-        let peers = read_peers(link)?;
-        let mut routes = (*self.routes).clone();
+        let own = read_local(connection)?;
+        let peers = read_peers(connection)?;
+        let mut routing = (*self.routing).clone();
         self.identify_again(&own, &peers);
         if self.shared.order.discover {
-            self.add_joined(&own, &peers, link.contact(), &mut routes);
+            self.add_joined(&own, &peers, connection.contact(), &mut routing);
         }
         if self.shared.order.routing == Routing::Token {
             let keyspace = &self.shared.order.keyspace;
-            routes.ring = Some(self.cluster.ring(link, vec![own], peers, keyspace)?);
+            routing.ring = Some(self.cluster.ring(connection, vec![own], peers, keyspace)?);
         }
-        if routes != *self.routes {
-            self.routes = Arc::new(routes);
+        if routing != *self.routing {
+            self.routing = Arc::new(routing);
             for worker in &self.workers {
-                worker.ring(News::Routes(Arc::clone(&self.routes)));
+                worker.send(WorkerMessage::Routing(Arc::clone(&self.routing)));
             }
         }
         Ok(())
@@ -174,24 +177,24 @@ impl Watch {
 
     /// A node that was replaced answers at the same address with another identity.
     fn identify_again(&mut self, own: &Member, peers: &[Member]) {
-        for (number, place) in self.routes.nodes.iter().enumerate() {
+        for (number, node) in self.routing.nodes.iter().enumerate() {
             let known = self.cluster.nodes[number];
             if own.id == known || peers.iter().any(|peer| peer.id == known) {
                 continue;
             }
             // One that does not answer is away; its old identity owns nothing.
-            let link = Link::open(&place.contact, &self.shared.access, CONNECT_TIMEOUT);
-            if let Ok(member) = link.and_then(|mut link| read_local(&mut link)) {
+            let connection = BlockingConnection::open(&node.contact, &self.shared.access, CONNECT_TIMEOUT);
+            if let Ok(member) = connection.and_then(|mut connection| read_local(&mut connection)) {
                 self.cluster.nodes[number] = member.id;
             }
         }
     }
 
     /// Gives connections to nodes of our data centre that are not known yet. Whoever does not answer is asked again later.
-    fn add_joined(&mut self, own: &Member, peers: &[Member], contact: &str, routes: &mut Routes) {
+    fn add_joined(&mut self, own: &Member, peers: &[Member], contact: &str, routing: &mut RoutingTable) {
         let port = contact.rsplit_once(':').map_or("9042", |(_, port)| port);
         for member in peers.iter().chain([own]) {
-            if member.data_centre != self.cluster.here || self.cluster.nodes.contains(&member.id) {
+            if member.data_centre != self.cluster.data_centre || self.cluster.nodes.contains(&member.id) {
                 continue;
             }
             let Some((address, own_port)) = member.address else {
@@ -202,15 +205,15 @@ impl Watch {
                 std::net::IpAddr::V4(address) => format!("{address}:{port}"),
                 std::net::IpAddr::V6(address) => format!("[{address}]:{port}"),
             };
-            let Ok(link) = Link::open(&contact, &self.shared.access, CONNECT_TIMEOUT) else {
+            let Ok(connection) = BlockingConnection::open(&contact, &self.shared.access, CONNECT_TIMEOUT) else {
                 self.retry = Some(Instant::now() + JOIN_RETRY);
                 continue;
             };
             let per_shard = self.shared.order.connections_per_node as usize;
-            let before = routes.nodes.len();
-            routes.add(&contact, per_shard, link.shard().map(|(_, rule)| rule));
-            if routes.connections() > MAX_CONNECTIONS {
-                routes.nodes.truncate(before);
+            let before = routing.nodes.len();
+            routing.add(&contact, per_shard, connection.shard().map(|(_, rule)| rule));
+            if routing.connections() > MAX_CONNECTIONS {
+                routing.nodes.truncate(before);
                 return;
             }
             self.cluster.nodes.push(member.id);

@@ -9,84 +9,12 @@ use steelyard_channel::{Channel, ClientTls, Pipe, TlsError, explain, looks_like_
 use steelyard_cql::response::{Response, Rows};
 use steelyard_cql::{Compression, Consistency, CqlError, Frame, HEADER_LENGTH, Header, Value, request};
 use steelyard_wire::Order;
-use thiserror::Error;
 
+use crate::error::{ConnectionError, PASSWORD_VARIABLE, USER_VARIABLE};
 use crate::shards::Sharding;
 
-/// Variables that hold the name and password, where a cluster wants them; they are in no order, so in no store.
-pub const USER_VARIABLE: &str = "STEELYARD_CQL_USER";
-pub const PASSWORD_VARIABLE: &str = "STEELYARD_CQL_PASSWORD";
-
-/// Why a contact could not be used or asked.
-#[derive(Debug, Error)]
-pub enum LinkError {
-    #[error("{contact} is no address:port ({reason})")]
-    Address { contact: String, reason: String },
-    #[error("{contact} {}: {source}", connect_verb(source))]
-    Connect { contact: String, source: std::io::Error },
-    #[error("{contact} closed the connection")]
-    Closed { contact: String },
-    #[error("{contact} did not answer within {timeout_s} s")]
-    Timeout { contact: String, timeout_s: f64 },
-    #[error("{contact}: {source}")]
-    Io { contact: String, source: std::io::Error },
-    #[error("{contact} does not speak the native protocol version 4: {source}")]
-    Protocol { contact: String, source: CqlError },
-    #[error("{contact} answered {what} where {wanted} was due")]
-    Unexpected {
-        contact: String,
-        what: String,
-        wanted: &'static str,
-    },
-    #[error("{contact} wants a user and a password ({authenticator}); set {USER_VARIABLE} and {PASSWORD_VARIABLE}")]
-    NoCredentials { contact: String, authenticator: String },
-    #[error("{contact} refused: {message} (error {code:#06x})")]
-    Server {
-        contact: String,
-        code: i32,
-        message: String,
-    },
-    #[error("{contact} does not compress with {asked}; it offers: {offered}")]
-    NoCompression {
-        contact: String,
-        asked: &'static str,
-        offered: String,
-    },
-    #[error("{contact} {problem}")]
-    Tls {
-        contact: String,
-        problem: String,
-        hint: &'static str,
-    },
-    #[error(transparent)]
-    Settings(#[from] TlsError),
-}
-
-impl LinkError {
-    /// What to do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Address { .. } => "allowed: a name or an address, a colon, a port",
-            Self::Closed { .. } => "is the cluster started? Does that port want TLS (tls)?",
-            Self::NoCredentials { .. } => "name and password are read from the environment, never from files",
-            Self::Server { code, .. } if *code == steelyard_cql::code::BAD_CREDENTIALS => {
-                "STEELYARD_CQL_USER and STEELYARD_CQL_PASSWORD hold what was sent"
-            }
-            Self::Server { .. } => "do keyspace, table and columns exist, and may this user use them?",
-            Self::NoCompression { .. } => "ask for another compression, or for none",
-            Self::Tls { hint, .. } => hint,
-            Self::Settings(_) => "change tls",
-            _ => "is the cluster started?",
-        }
-    }
-}
-
-fn connect_verb(source: &std::io::Error) -> &'static str {
-    match source.kind() {
-        std::io::ErrorKind::ConnectionRefused => "refused",
-        _ => "cannot be reached",
-    }
-}
+/// Longest wait for a connection, and for each answer of the handshake, of a connection for load.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// User and password for the server's password authenticator.
 #[derive(Clone)]
@@ -129,7 +57,7 @@ impl Access {
 }
 
 /// One connection, past its handshake.
-pub struct Link {
+pub struct BlockingConnection {
     contact: String,
     pipe: Pipe,
     timeout: Duration,
@@ -145,35 +73,35 @@ pub struct Link {
     events: bool,
 }
 
-impl Link {
+impl BlockingConnection {
     /// Connects and shakes hands. Each wait, for the connection and for each answer, takes `timeout` at most.
-    pub fn open(contact: &str, access: &Access, timeout: Duration) -> Result<Self, LinkError> {
+    pub fn open(contact: &str, access: &Access, timeout: Duration) -> Result<Self, ConnectionError> {
         let stream = connect(contact, timeout)?;
         Self::over(stream, contact, access, timeout)
     }
 
-    /// Like `open`, but at that shard of the node; where that port cannot be reached, at whatever shard it comes to.
-    pub(crate) fn open_at(
+    /// Opens a connection for load: at that shard of the node, if one is given. `salt` spreads the local ports that are tried.
+    /// Where the shard's own port cannot be reached, the connection stands at whatever shard it comes to.
+    pub(crate) fn open_for_load(
         contact: &str,
-        (shard, sharding): (u32, Sharding),
+        shard: Option<(u32, Sharding)>,
         salt: u32,
         access: &Access,
-        timeout: Duration,
-    ) -> Result<Self, LinkError> {
-        let Some(port) = sharding.port(access.tls.is_some()) else {
-            return Self::open(contact, access, timeout);
-        };
-        for mut address in addresses(contact)? {
-            address.set_port(port);
-            if let Ok(stream) = sharding.connect(address, shard, salt, timeout) {
-                return Self::over(stream, contact, access, timeout);
+    ) -> Result<Self, ConnectionError> {
+        let port = shard.and_then(|(_, sharding)| sharding.port(access.tls.is_some()));
+        if let (Some((shard, sharding)), Some(port)) = (shard, port) {
+            for mut address in addresses(contact)? {
+                address.set_port(port);
+                if let Ok(stream) = sharding.connect(address, shard, salt, CONNECT_TIMEOUT) {
+                    return Self::over(stream, contact, access, CONNECT_TIMEOUT);
+                }
             }
         }
-        Self::open(contact, access, timeout)
+        Self::open(contact, access, CONNECT_TIMEOUT)
     }
 
-    fn over(stream: TcpStream, contact: &str, access: &Access, timeout: Duration) -> Result<Self, LinkError> {
-        let io = |source| LinkError::Io {
+    fn over(stream: TcpStream, contact: &str, access: &Access, timeout: Duration) -> Result<Self, ConnectionError> {
+        let io = |source| ConnectionError::Io {
             contact: contact.to_owned(),
             source,
         };
@@ -185,7 +113,7 @@ impl Link {
             None => Channel::Plain(stream),
         };
         let shaken = channel.shake_hands();
-        let mut link = Self {
+        let mut connection = Self {
             contact: contact.to_owned(),
             pipe: Pipe::new(channel),
             timeout,
@@ -196,10 +124,10 @@ impl Link {
             shard: None,
             events: false,
         };
-        shaken.map_err(|source| link.io_error(source))?;
-        link.shaken = true;
-        link.start(access)?;
-        Ok(link)
+        shaken.map_err(|source| connection.io_error(source))?;
+        connection.shaken = true;
+        connection.start(access)?;
+        Ok(connection)
     }
 
     pub fn contact(&self) -> &str {
@@ -212,7 +140,7 @@ impl Link {
     }
 
     /// The handshake of the native protocol.
-    fn start(&mut self, access: &Access) -> Result<(), LinkError> {
+    fn start(&mut self, access: &Access) -> Result<(), ConnectionError> {
         self.ask_options(access.compression)?;
         let version = env!("CARGO_PKG_VERSION");
         request::startup(&mut self.out, 0, "steelyard-agent", version, access.compression);
@@ -224,10 +152,10 @@ impl Link {
         let authenticator = match self.receive()? {
             Response::Ready => return Ok(()),
             Response::Authenticate(class) => class.to_owned(),
-            other => return Err(unexpected(contact, format!("{other:?}"), "READY")),
+            other => return Err(ConnectionError::unexpected(contact, format!("{other:?}"), "READY")),
         };
         let Some(credentials) = &access.credentials else {
-            return Err(LinkError::NoCredentials {
+            return Err(ConnectionError::NoCredentials {
                 contact: self.contact.clone(),
                 authenticator,
             });
@@ -236,18 +164,22 @@ impl Link {
         self.send()?;
         match self.receive()? {
             Response::AuthSuccess => Ok(()),
-            other => Err(unexpected(contact, format!("{other:?}"), "AUTH_SUCCESS")),
+            other => Err(ConnectionError::unexpected(
+                contact,
+                format!("{other:?}"),
+                "AUTH_SUCCESS",
+            )),
         }
     }
 
     /// Asks what the node supports: the compression that is wanted, and shards.
-    fn ask_options(&mut self, wanted: Option<Compression>) -> Result<(), LinkError> {
+    fn ask_options(&mut self, wanted: Option<Compression>) -> Result<(), ConnectionError> {
         request::options(&mut self.out, 0);
         self.send()?;
         let contact = self.contact.clone();
         let options = match self.receive()? {
             Response::Supported(options) => options,
-            other => return Err(unexpected(contact, format!("{other:?}"), "SUPPORTED")),
+            other => return Err(ConnectionError::unexpected(contact, format!("{other:?}"), "SUPPORTED")),
         };
         let compressions = options.iter().find(|(name, _)| *name == "COMPRESSION");
         let offered: Vec<&str> = compressions.map(|(_, names)| names.clone()).unwrap_or_default();
@@ -260,7 +192,7 @@ impl Link {
                 offered.join(", ")
             };
             let asked = wanted.name();
-            return Err(LinkError::NoCompression {
+            return Err(ConnectionError::NoCompression {
                 contact,
                 asked,
                 offered,
@@ -271,26 +203,26 @@ impl Link {
     }
 
     /// Asks to be told of events: `TOPOLOGY_CHANGE`, `STATUS_CHANGE`, `SCHEMA_CHANGE`.
-    pub(crate) fn register(&mut self, events: &[&str]) -> Result<(), LinkError> {
+    pub(crate) fn register(&mut self, events: &[&str]) -> Result<(), ConnectionError> {
         request::register(&mut self.out, 0, events);
         self.send()?;
         self.receive().map(|_| ())
     }
 
     /// Whether an event came within `wait`. Errors: the connection is lost.
-    pub(crate) fn event_within(&mut self, wait: Duration) -> Result<bool, LinkError> {
+    pub(crate) fn event_within(&mut self, wait: Duration) -> Result<bool, ConnectionError> {
         if std::mem::take(&mut self.events) {
             return Ok(true);
         }
         match self.next_frame(Instant::now() + wait) {
             Ok(header) => Ok(header.stream < 0),
-            Err(LinkError::Timeout { .. }) => Ok(false),
+            Err(ConnectionError::Timeout { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Executes one statement; `None` where the answer has no rows. Errors: `LinkError::Server` if the server refuses.
-    pub fn query(&mut self, statement: &str, consistency: Consistency) -> Result<Option<Rows<'_>>, LinkError> {
+    /// Executes one statement; `None` where the answer has no rows. Errors: `ConnectionError::Server` if the server refuses.
+    pub fn query(&mut self, statement: &str, consistency: Consistency) -> Result<Option<Rows<'_>>, ConnectionError> {
         request::query(&mut self.out, 0, statement, consistency);
         self.send()?;
         match self.receive()? {
@@ -300,16 +232,24 @@ impl Link {
     }
 
     /// Executes one statement at consistency ONE and hands each row to `each` by its columns' names.
-    pub fn rows(&mut self, statement: &str, mut each: impl FnMut(&BTreeMap<&str, Value<'_>>)) -> Result<(), LinkError> {
+    pub fn rows(
+        &mut self,
+        statement: &str,
+        mut each: impl FnMut(&BTreeMap<&str, Value<'_>>),
+    ) -> Result<(), ConnectionError> {
         let contact = self.contact.clone();
         let Some(mut rows) = self.query(statement, Consistency::One)? else {
             return Ok(());
         };
         if rows.columns.is_empty() {
-            return Err(unexpected(contact, "rows without columns".to_owned(), "their names"));
+            return Err(ConnectionError::unexpected(
+                contact,
+                "rows without columns".to_owned(),
+                "their names",
+            ));
         }
         for _ in 0..rows.count {
-            let values = rows.row().map_err(|source| LinkError::Protocol {
+            let values = rows.row().map_err(|source| ConnectionError::Protocol {
                 contact: contact.clone(),
                 source,
             })?;
@@ -326,7 +266,7 @@ impl Link {
     }
 
     /// Prepares statements, all in one go; their identifiers in the same order.
-    pub fn prepare(&mut self, statements: &[String]) -> Result<Vec<Vec<u8>>, LinkError> {
+    pub fn prepare(&mut self, statements: &[String]) -> Result<Vec<Vec<u8>>, ConnectionError> {
         for (stream, statement) in statements.iter().enumerate() {
             request::prepare(&mut self.out, stream as i16, statement);
         }
@@ -336,7 +276,13 @@ impl Link {
             let contact = self.contact.clone();
             let (stream, prepared) = match self.receive_any()? {
                 (header, Response::Prepared(prepared)) => (header.stream, prepared),
-                (_, other) => return Err(unexpected(contact, format!("{other:?}"), "a prepared statement")),
+                (_, other) => {
+                    return Err(ConnectionError::unexpected(
+                        contact,
+                        format!("{other:?}"),
+                        "a prepared statement",
+                    ));
+                }
             };
             if let Some(id) = usize::try_from(stream).ok().and_then(|stream| ids.get_mut(stream)) {
                 *id = prepared.id;
@@ -346,18 +292,18 @@ impl Link {
     }
 
     /// The connection, non-blocking; nothing may be outstanding.
-    pub(crate) fn into_pipe(self) -> Result<Pipe, LinkError> {
+    pub(crate) fn into_pipe(self) -> Result<Pipe, ConnectionError> {
         let made = self.pipe.channel().socket().set_nonblocking(true);
         match made {
             Ok(()) => Ok(self.pipe),
-            Err(source) => Err(LinkError::Io {
+            Err(source) => Err(ConnectionError::Io {
                 contact: self.contact,
                 source,
             }),
         }
     }
 
-    fn send(&mut self) -> Result<(), LinkError> {
+    fn send(&mut self) -> Result<(), ConnectionError> {
         let sent = self.pipe.send(&mut self.out);
         match sent {
             Ok(false) => Ok(()),
@@ -366,12 +312,12 @@ impl Link {
         }
     }
 
-    /// The next answer; the server's errors become `LinkError::Server`.
-    fn receive(&mut self) -> Result<Response<'_>, LinkError> {
+    /// The next answer; the server's errors become `ConnectionError::Server`.
+    fn receive(&mut self) -> Result<Response<'_>, ConnectionError> {
         self.receive_any().map(|(_, response)| response)
     }
 
-    fn receive_any(&mut self) -> Result<(Header, Response<'_>), LinkError> {
+    fn receive_any(&mut self) -> Result<(Header, Response<'_>), ConnectionError> {
         let deadline = Instant::now() + self.timeout;
         let header = loop {
             let header = self.next_frame(deadline)?;
@@ -384,13 +330,13 @@ impl Link {
         let contact = &self.contact;
         let body = &self.input[self.read - header.body_length as usize..self.read];
         match Response::decode(&header, body) {
-            Ok(Response::Error(error)) => Err(LinkError::Server {
+            Ok(Response::Error(error)) => Err(ConnectionError::Server {
                 contact: contact.clone(),
                 code: error.code,
                 message: error.message.to_owned(),
             }),
             Ok(response) => Ok((header, response)),
-            Err(source) => Err(LinkError::Protocol {
+            Err(source) => Err(ConnectionError::Protocol {
                 contact: contact.clone(),
                 source,
             }),
@@ -398,12 +344,12 @@ impl Link {
     }
 
     /// Reads until one more whole frame is in `input`, ending at `read`.
-    fn next_frame(&mut self, deadline: Instant) -> Result<Header, LinkError> {
+    fn next_frame(&mut self, deadline: Instant) -> Result<Header, ConnectionError> {
         self.input.drain(..self.read);
         self.read = 0;
         loop {
             if looks_like_tls(&self.input) {
-                return Err(LinkError::Tls {
+                return Err(ConnectionError::Tls {
                     contact: self.contact.clone(),
                     problem: "answers with TLS".to_owned(),
                     hint: "that port is encrypted: set tls",
@@ -413,7 +359,7 @@ impl Link {
             if let Some(header) = header.filter(|header| header.frame_length() <= self.input.len()) {
                 if !header.response {
                     let what = format!("{:02x?}", &self.input[..HEADER_LENGTH]);
-                    return Err(unexpected(self.contact.clone(), what, "a response"));
+                    return Err(ConnectionError::unexpected(self.contact.clone(), what, "a response"));
                 }
                 self.read = header.frame_length();
                 return Ok(header);
@@ -429,18 +375,18 @@ impl Link {
         }
     }
 
-    fn timed_out(&self) -> LinkError {
-        LinkError::Timeout {
+    fn timed_out(&self) -> ConnectionError {
+        ConnectionError::Timeout {
             contact: self.contact.clone(),
             timeout_s: self.timeout.as_secs_f64(),
         }
     }
 
-    fn io_error(&self, source: std::io::Error) -> LinkError {
+    fn io_error(&self, source: std::io::Error) -> ConnectionError {
         let contact = self.contact.clone();
         let encrypted = matches!(self.pipe.channel(), Channel::Tls(_));
         if let Some(explanation) = encrypted.then(|| explain(&source, !self.shaken)).flatten() {
-            return LinkError::Tls {
+            return ConnectionError::Tls {
                 contact,
                 problem: explanation.problem,
                 hint: explanation.hint,
@@ -448,25 +394,21 @@ impl Link {
         }
         match source.kind() {
             std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => self.timed_out(),
-            std::io::ErrorKind::UnexpectedEof => LinkError::Closed { contact },
-            _ => LinkError::Io { contact, source },
+            std::io::ErrorKind::UnexpectedEof => ConnectionError::Closed { contact },
+            _ => ConnectionError::Io { contact, source },
         }
     }
 
-    fn protocol_error(&self, source: CqlError) -> LinkError {
-        LinkError::Protocol {
+    fn protocol_error(&self, source: CqlError) -> ConnectionError {
+        ConnectionError::Protocol {
             contact: self.contact.clone(),
             source,
         }
     }
 }
 
-pub(crate) fn unexpected(contact: String, what: String, wanted: &'static str) -> LinkError {
-    LinkError::Unexpected { contact, what, wanted }
-}
-
-fn addresses(contact: &str) -> Result<Vec<SocketAddr>, LinkError> {
-    let bad = |reason: String| LinkError::Address {
+fn addresses(contact: &str) -> Result<Vec<SocketAddr>, ConnectionError> {
+    let bad = |reason: String| ConnectionError::Address {
         contact: contact.to_owned(),
         reason,
     };
@@ -480,7 +422,7 @@ fn addresses(contact: &str) -> Result<Vec<SocketAddr>, LinkError> {
     Ok(found)
 }
 
-fn connect(contact: &str, timeout: Duration) -> Result<TcpStream, LinkError> {
+fn connect(contact: &str, timeout: Duration) -> Result<TcpStream, ConnectionError> {
     let mut last = std::io::Error::from(std::io::ErrorKind::NotFound);
     for address in addresses(contact)? {
         match TcpStream::connect_timeout(&address, timeout) {
@@ -488,7 +430,7 @@ fn connect(contact: &str, timeout: Duration) -> Result<TcpStream, LinkError> {
             Err(error) => last = error,
         }
     }
-    Err(LinkError::Connect {
+    Err(ConnectionError::Connect {
         contact: contact.to_owned(),
         source: last,
     })
