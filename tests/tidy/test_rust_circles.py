@@ -113,9 +113,15 @@ class Crate:
         """The files that each file needs."""
         needs: dict[str, set[str]] = {}
         for module, file in self.files.items():
-            homes = {self.home(module, path) for path in paths_of(file)}
+            homes = {self.home(module, path) for path in paths_of(file) | self.children_named(module)}
             needs[self.name(module)] = {self.name(home) for home in homes if home is not None and home != module}
         return needs
+
+    def children_named(self, module: tuple[str, ...]) -> set[str]:
+        """Paths that begin with a child module's bare name; what is only re-exported is not needed by the parent."""
+        text = REEXPORT.sub("", text_of(self.files[module]))
+        children = {other[-1] for other in self.files if other and other[:-1] == module}
+        return {f"self::{name}" for name in re.findall(r"(?<![\w:.])(\w+)::", text) if name in children}
 
     def name(self, module: tuple[str, ...]) -> str:
         return f"{self.source.parent.name}/{self.files[module].relative_to(self.source)}"
@@ -168,7 +174,9 @@ def _dependencies(folder: Path) -> str:
 def test_the_parser_sees_what_rust_means(tmp_path: Path) -> None:
     source = tmp_path / "some-crate" / "src"
     (source / "deep").mkdir(parents=True)
-    (source / "lib.rs").write_text("mod low;\nmod high;\nmod deep;\npub use low::{Fact, Other as Renamed};\n")
+    (source / "lib.rs").write_text(
+        "mod low;\nmod high;\nmod deep;\npub use low::{Fact, Other as Renamed};\nfn f() { high::g() }\n"
+    )
     (source / "low.rs").write_text("// crate::high is only a comment\nfn f() { crate::high::g() }\n")
     tests = "#[cfg(test)]\nmod tests {\n    use crate::x::Y;\n}\n"
     (source / "high.rs").write_text(f"use crate::{{deep::{{self, Leaf}}, Fact}};\n{tests}")
@@ -177,6 +185,7 @@ def test_the_parser_sees_what_rust_means(tmp_path: Path) -> None:
     needs = Crate(source).imports()
     name = "some-crate/{}".format
     assert needs[name("high.rs")] == {name("low.rs"), name("deep/mod.rs"), name("deep/leaf.rs")}
+    assert needs[name("lib.rs")] == {name("high.rs")}
     assert needs[name("low.rs")] == {name("high.rs")}
     assert needs[name("deep/leaf.rs")] == {name("low.rs")}
     # A file that only passes names on is no part of a circle.

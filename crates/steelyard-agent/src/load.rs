@@ -16,7 +16,7 @@ use steelyard_load::drive::{self, DriveError};
 use steelyard_load::output::write_record;
 use steelyard_wire::{FORMAT, Failure, Hello, Order, Record};
 
-use crate::{Exit, UNREACHABLE};
+use crate::exit::{Exit, UNREACHABLE};
 
 const PROTOCOLS: [&str; 1] = ["cql"];
 
@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Err(DriveError::Output(error)) => Err(Exit {
             code: 1,
             message: format!("records could not be written: {error}"),
-            said: false,
+            reported: false,
         }
         .into()),
         Err(error) => Err(fail(
@@ -101,7 +101,7 @@ fn fail(code: u8, message: String, hint: &str) -> Box<dyn Error> {
     Exit {
         code,
         message,
-        said: false,
+        reported: false,
     }
     .into()
 }

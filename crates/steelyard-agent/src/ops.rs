@@ -15,7 +15,7 @@ use steelyard_workload::program::{At, Request, Requests, Statement};
 use steelyard_workload::stream::{Stream, kinds};
 use steelyard_workload::ycsb::{Kind, write_key, write_value};
 
-use crate::readable::readable;
+use crate::cql_json::bytes_to_json;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -167,7 +167,7 @@ fn values(statement: &Statement, at: &At) -> Vec<Value> {
     let mut show = |maker: &steelyard_workload::program::Maker| {
         bytes.clear();
         let there = maker.put(at, &mut bytes);
-        readable(&maker.kind, there.then_some(bytes.as_slice()))
+        bytes_to_json(&maker.kind, there.then_some(bytes.as_slice()))
     };
     statement.values.iter().map(&mut show).collect()
 }

@@ -7,11 +7,11 @@
 #![forbid(unsafe_code)]
 
 mod channel;
-mod explain;
 mod pipe;
 mod settings;
+mod tls_errors;
 
 pub use channel::Channel;
-pub use explain::{Explanation, explain, looks_like_tls};
 pub use pipe::Pipe;
 pub use settings::{ClientTls, ServerTls, TlsError};
+pub use tls_errors::{Explanation, explain, looks_like_tls};

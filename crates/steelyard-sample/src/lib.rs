@@ -5,12 +5,13 @@
 //! fewer values: never an error, never a negative rate.
 
 mod counter;
-mod kept;
+mod hardware;
 mod machine;
 mod metrics;
 mod network;
 mod node;
 pub mod parse;
+mod proc_file;
 mod processes;
 
 pub use machine::MachineSampler;

@@ -19,7 +19,7 @@ use crate::catalog::Refusal;
 use crate::connection::Connection;
 use crate::node::{Delivery, Node, Session, put_error};
 use crate::queue::Queue;
-use crate::spread::spread;
+use crate::schema_broadcast::broadcast;
 use crate::{SimError, TlsFiles};
 
 /// The ordinary port, and that at which the client's port chooses a shard.
@@ -262,7 +262,7 @@ impl Server {
                         truncates,
                         outcome: Ok(()),
                     };
-                    tell_others(
+                    broadcast_in_thread(
                         peers,
                         self.tls.as_ref().map(|tls| tls.client.clone()),
                         keyspace,
@@ -347,7 +347,7 @@ impl Server {
 }
 
 /// In a thread of its own: the other nodes may at the same time want something of this one.
-fn tell_others(
+fn broadcast_in_thread(
     peers: Vec<SocketAddr>,
     tls: Option<ClientTls>,
     keyspace: Option<String>,
@@ -357,7 +357,7 @@ fn tell_others(
     wake: Arc<OwnedFd>,
 ) {
     std::thread::spawn(move || {
-        agreed.outcome = spread(&peers, tls.as_ref(), keyspace.as_deref(), &statement);
+        agreed.outcome = broadcast(&peers, tls.as_ref(), keyspace.as_deref(), &statement);
         // Both fail only when the server has ended.
         let _ = back.send(agreed);
         let _ = rustix::io::write(&*wake, &1_u64.to_ne_bytes());

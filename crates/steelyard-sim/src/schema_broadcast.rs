@@ -1,4 +1,4 @@
-//! A change of the schema goes to every node: the one that was asked tells the others, over the same protocol.
+//! Schema broadcast: the node that is asked for a change of the schema has every peer execute it too, over the same protocol.
 
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -12,20 +12,25 @@ use crate::node::FORWARDER;
 /// How long one node may take to answer.
 const PEER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Have every peer carry out `statement` in `keyspace`. The error names the first that did not.
-pub fn spread(
+/// Has every peer execute `statement` in `keyspace`. The error names the first that did not.
+pub fn broadcast(
     peers: &[SocketAddr],
     tls: Option<&ClientTls>,
     keyspace: Option<&str>,
     statement: &str,
 ) -> Result<(), String> {
     peers.iter().try_for_each(|peer| {
-        tell(*peer, tls, keyspace, statement)
+        send_to_peer(*peer, tls, keyspace, statement)
             .map_err(|error| format!("the node {peer} did not carry out the statement: {error}"))
     })
 }
 
-fn tell(peer: SocketAddr, tls: Option<&ClientTls>, keyspace: Option<&str>, statement: &str) -> Result<(), String> {
+fn send_to_peer(
+    peer: SocketAddr,
+    tls: Option<&ClientTls>,
+    keyspace: Option<&str>,
+    statement: &str,
+) -> Result<(), String> {
     let stream = TcpStream::connect_timeout(&peer, PEER_TIMEOUT).map_err(|error| error.to_string())?;
     let prepared = stream
         .set_read_timeout(Some(PEER_TIMEOUT))

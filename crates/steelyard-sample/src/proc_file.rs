@@ -12,12 +12,12 @@ const FIRST_BYTES: usize = 4096;
 /// Kept open: the text is generated anew at each read from offset 0. For a process's files this also pins the process:
 /// another one that gets the same id later is not mistaken for it.
 #[derive(Debug)]
-pub struct KeptFile {
+pub struct ProcFile {
     file: File,
     buffer: Vec<u8>,
 }
 
-impl KeptFile {
+impl ProcFile {
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         Ok(Self {
             file: File::open(path)?,
@@ -52,20 +52,20 @@ mod tests {
 
     #[test]
     fn reads_again_and_grows() {
-        let path = std::env::temp_dir().join(format!("steelyard-kept-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("steelyard-proc-file-{}", std::process::id()));
         std::fs::write(&path, "first").unwrap();
-        let mut kept = KeptFile::open(&path).unwrap();
-        assert_eq!(kept.read(), Some("first"));
+        let mut file = ProcFile::open(&path).unwrap();
+        assert_eq!(file.read(), Some("first"));
         let long = "x".repeat(3 * FIRST_BYTES);
         std::fs::write(&path, &long).unwrap();
-        assert_eq!(kept.read(), Some(long.as_str()));
+        assert_eq!(file.read(), Some(long.as_str()));
         std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
     fn a_process_that_ended_reads_as_none() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let mut stat = KeptFile::open(format!("/proc/{}/stat", child.id())).unwrap();
+        let mut stat = ProcFile::open(format!("/proc/{}/stat", child.id())).unwrap();
         assert!(stat.read().is_some());
         child.kill().unwrap();
         child.wait().unwrap();

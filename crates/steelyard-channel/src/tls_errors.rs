@@ -1,4 +1,4 @@
-//! Why a handshake failed, in words, and what to do.
+//! TLS errors in words for people: why a handshake failed, and what to do about it.
 
 use std::io::{self, ErrorKind};
 
