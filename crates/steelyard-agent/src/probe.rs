@@ -1,4 +1,4 @@
-//! `probe`: a line of readings every interval, on whole intervals of the clock, until nobody listens.
+//! `probe`: a line of readings every interval, on whole intervals of the clock, until standard output is closed.
 
 use std::error::Error;
 use std::io::{self, Write};

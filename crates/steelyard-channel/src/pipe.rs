@@ -1,5 +1,5 @@
-//! A channel and, where it was agreed, the compression of what goes over it: plain frames on this side, whatever the
-//! server wants on the other. Where nothing was agreed it costs one branch.
+//! Pipes: a channel with the compression that was agreed. The caller sees plain frames; the peer sees compressed ones. Without
+//! compression a pipe costs one branch.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -30,6 +30,7 @@ struct Packing {
 }
 
 impl Pipe {
+    /// A pipe without compression.
     pub fn new(channel: Channel) -> Self {
         Self {
             channel,
@@ -47,6 +48,7 @@ impl Pipe {
         }));
     }
 
+    /// The channel below.
     pub fn channel(&self) -> &Channel {
         &self.channel
     }

@@ -14,7 +14,9 @@ const TLS_MAJOR: u8 = 3;
 /// What went wrong, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
+    /// What went wrong; completes a sentence that begins with the contact.
     pub problem: String,
+    /// What to do about it.
     pub hint: &'static str,
 }
 

@@ -1,5 +1,5 @@
-//! A blocking connection over the native protocol: handshake, single statements, preparation, events. The load engine
-//! starts on it and then takes its socket.
+//! Blocking connections over the native protocol: handshake, single statements, preparation, events. Load starts on one and
+//! then takes its socket.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -19,7 +19,9 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// User and password for the server's password authenticator.
 #[derive(Clone)]
 pub struct Credentials {
+    /// Name of the user.
     pub user: String,
+    /// The password, in clear.
     pub password: String,
 }
 
@@ -37,8 +39,11 @@ impl Credentials {
 /// What every connection to a cluster needs besides an address. The default is none of it.
 #[derive(Clone, Default)]
 pub struct Access {
+    /// Credentials, where the server wants them.
     pub credentials: Option<Credentials>,
+    /// Encryption; `None`: none.
     pub tls: Option<ClientTls>,
+    /// Compression of frames; `None`: none.
     pub compression: Option<Compression>,
 }
 
@@ -130,6 +135,7 @@ impl BlockingConnection {
         Ok(connection)
     }
 
+    /// The contact (`address:port`) that was asked for.
     pub fn contact(&self) -> &str {
         &self.contact
     }

@@ -1,4 +1,4 @@
-//! Load over Cassandra's native protocol: prepared statements, few connections of each worker to each node, many
+//! CQL client for load over Cassandra's native protocol: prepared statements, few connections of each worker to each node, many
 //! operations in flight on them. Frames are built in place, written once a wake-up, and answers are read no further than
 //! the number of their rows, but for those whose first row is compared or tells of a condition.
 
@@ -19,7 +19,7 @@ use steelyard_load::clock::{Clock, Nanos};
 use steelyard_load::error_samples::ErrorSamples;
 use steelyard_load::outcome::Outcome;
 use steelyard_workload::operation::Operation;
-use steelyard_workload::program::At;
+use steelyard_workload::program::Execution;
 
 use crate::blocking_connection::BlockingConnection;
 use crate::connection::{Connection, StreamOwner, next_frame};
@@ -142,7 +142,7 @@ impl CqlClient {
 
     /// Appends the frame for the slot, whose partition key is in `self.key`, to the node's requests.
     #[inline]
-    fn write(&mut self, number: usize, slot: u32, at: &At) {
+    fn write(&mut self, number: usize, slot: u32, at: &Execution) {
         let connection = &mut self.connections[number];
         let stream = connection.take_stream(StreamOwner::Slot(slot));
         let entry = &mut self.slots[slot as usize];

@@ -8,49 +8,107 @@ use steelyard_workload::OrderError;
 
 /// Variables that hold the name and password, where a cluster wants them; they are in no order, so in no store.
 pub const USER_VARIABLE: &str = "STEELYARD_CQL_USER";
+/// See `USER_VARIABLE`.
 pub const PASSWORD_VARIABLE: &str = "STEELYARD_CQL_PASSWORD";
 
 /// Why a contact could not be used or asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
+    /// Not an address, or none that is known.
     #[error("{contact} is no address:port ({reason})")]
-    Address { contact: String, reason: String },
+    Address {
+        /// The contact.
+        contact: String,
+        /// What the resolver says.
+        reason: String,
+    },
+    /// No TCP connection.
     #[error("{contact} {}: {source}", connect_verb(source))]
-    Connect { contact: String, source: std::io::Error },
+    Connect {
+        /// The contact.
+        contact: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The server closed the connection.
     #[error("{contact} closed the connection")]
-    Closed { contact: String },
+    Closed {
+        /// The contact.
+        contact: String,
+    },
+    /// No answer in time.
     #[error("{contact} did not answer within {timeout_s} s")]
-    Timeout { contact: String, timeout_s: f64 },
+    Timeout {
+        /// The contact.
+        contact: String,
+        /// Seconds that were waited.
+        timeout_s: f64,
+    },
+    /// The connection failed.
     #[error("{contact}: {source}")]
-    Io { contact: String, source: std::io::Error },
+    Io {
+        /// The contact.
+        contact: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Bytes that are not the native protocol's.
     #[error("{contact} does not speak the native protocol version 4: {source}")]
-    Protocol { contact: String, source: CqlError },
+    Protocol {
+        /// The contact.
+        contact: String,
+        /// What is wrong with them.
+        source: CqlError,
+    },
+    /// An answer that does not belong to the request.
     #[error("{contact} answered {what} where {wanted} was due")]
     Unexpected {
+        /// The contact.
         contact: String,
+        /// What was answered.
         what: String,
+        /// What the request calls for.
         wanted: &'static str,
     },
+    /// Credentials are wanted and there are none.
     #[error("{contact} wants a user and a password ({authenticator}); set {USER_VARIABLE} and {PASSWORD_VARIABLE}")]
-    NoCredentials { contact: String, authenticator: String },
+    NoCredentials {
+        /// The contact.
+        contact: String,
+        /// Class of the server's authenticator.
+        authenticator: String,
+    },
+    /// The server refuses.
     #[error("{contact} refused: {message} (error {code:#06x})")]
     Server {
+        /// The contact.
         contact: String,
+        /// Number of the error, see `steelyard_cql::code`.
         code: i32,
+        /// The server's text.
         message: String,
     },
+    /// The server lacks the compression that was asked for.
     #[error("{contact} does not compress with {asked}; it offers: {offered}")]
     NoCompression {
+        /// The contact.
         contact: String,
+        /// The compression that was asked for.
         asked: &'static str,
+        /// The compressions that it has.
         offered: String,
     },
+    /// TLS failed.
     #[error("{contact} {problem}")]
     Tls {
+        /// The contact.
         contact: String,
+        /// What went wrong; completes a sentence that begins with the contact.
         problem: String,
+        /// What to do about it.
         hint: &'static str,
     },
+    /// A setting of TLS that cannot be used.
     #[error(transparent)]
     Settings(#[from] TlsError),
 }
@@ -88,10 +146,13 @@ fn connect_verb(source: &std::io::Error) -> &'static str {
 /// Why the load could not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
+    /// A contact that could not be used.
     #[error(transparent)]
     Connection(#[from] ConnectionError),
+    /// An order that is not possible.
     #[error(transparent)]
     Order(#[from] OrderError),
+    /// This machine's kernel refuses.
     #[error("this machine refuses: {0}")]
     Machine(#[from] io::Error),
 }

@@ -2,6 +2,7 @@
 //! executes single statements, for people, for the conductor, and at the start of a load.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod backoff;
 pub mod blocking_connection;

@@ -1,4 +1,4 @@
-//! ScyllaDB's shards: which of a node's cores owns a token, and how a connection comes to that core.
+//! Shards of ScyllaDB: which core of a node owns a token, and how a connection reaches that core.
 //!
 //! Source: ScyllaDB, `docs/dev/protocol-extensions.md`, "Intranode sharding". Tried against our own simulated server only,
 //! never against a ScyllaDB. Tables with tablets are not routed by this rule; their operations arrive, but often at another

@@ -6,7 +6,7 @@ use steelyard_wire::Order;
 use steelyard_wire::program::BatchMode;
 use steelyard_workload::OrderError;
 use steelyard_workload::operation::Operation;
-use steelyard_workload::program::{At, Batch, Request, Requests, Statement};
+use steelyard_workload::program::{Batch, Execution, Request, Requests, Statement, ValueSource};
 
 /// A request's partition key: its bytes as tokens are computed of them, and where in them each part lies.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl Statements {
 
     /// Makes the partition key of an operation's request. False: it may go anywhere.
     #[inline]
-    pub fn put_key(&self, operation: &Operation, at: &At, key: &mut PartitionKey) -> bool {
+    pub fn put_key(&self, operation: &Operation, at: &Execution, key: &mut PartitionKey) -> bool {
         key.bytes.clear();
         key.parts.clear();
         let request = self.requests.request(self.requests.place(operation));
@@ -111,7 +111,7 @@ impl Statements {
     pub fn put(
         &self,
         operation: &Operation,
-        at: &At,
+        at: &Execution,
         (key, paging_state): (&PartitionKey, Option<&[u8]>),
         ids: &[Vec<u8>],
         stream: i16,
@@ -136,7 +136,15 @@ impl Statements {
         }
     }
 
-    fn put_batch(&self, batch: &Batch, at: &At, manner: &Manner<'_>, ids: &[Vec<u8>], stream: i16, out: &mut Vec<u8>) {
+    fn put_batch(
+        &self,
+        batch: &Batch,
+        at: &Execution,
+        manner: &Manner<'_>,
+        ids: &[Vec<u8>],
+        stream: i16,
+        out: &mut Vec<u8>,
+    ) {
         let kind = match batch.mode {
             BatchMode::Logged => BatchKind::Logged,
             BatchMode::Unlogged => BatchKind::Unlogged,
@@ -151,7 +159,7 @@ impl Statements {
                     let at = batch.at(at, repetition, occurrence);
                     let statement = &self.requests.statements[*number];
                     writer.prepared(&ids[*number], statement.values.len() as u16, |values| {
-                        let put = |value: &steelyard_workload::program::Maker| value.put_value(&at, values.raw());
+                        let put = |value: &ValueSource| value.put_value(&at, values.raw());
                         statement.values.iter().for_each(put);
                     });
                     occurrence += 1;
@@ -163,7 +171,7 @@ impl Statements {
 
 /// What makes the partition key has been made already.
 #[inline]
-fn put_values(statement: &Statement, at: &At, key: &PartitionKey, values: &mut ValueWriter<'_>) {
+fn put_values(statement: &Statement, at: &Execution, key: &PartitionKey, values: &mut ValueWriter<'_>) {
     for (value, place) in statement.values.iter().zip(0..) {
         match statement.partition_key.iter().position(|part| *part == place) {
             Some(part) => put_bytes(values.raw(), key.part(part)),

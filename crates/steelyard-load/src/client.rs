@@ -14,7 +14,9 @@ use crate::outcome::Outcome;
 /// An operation that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
+    /// The operation's place in flight.
     pub slot: u32,
+    /// How it ended.
     pub outcome: Outcome,
     /// Rows of the answer.
     pub rows: u32,

@@ -1,4 +1,4 @@
-//! The phases of an order: starts the workers, merges what they count, prints the records.
+//! The driving loop of an order: starts the workers for each phase sequence, merges what they count, prints the records.
 //!
 //! Numbers of an order that has shares: `stop.operations`, `stop.duration_s` and a schedule's rate are over all shares;
 //! `threads` and `in_flight` are this process's. Within a process each worker thread takes a share of the share.
@@ -49,10 +49,13 @@ const MEASURE: &str = "measure";
 /// Why a load ended early. None of these is the system's fault.
 #[derive(Debug, Error)]
 pub enum DriveError {
+    /// The order is not possible.
     #[error(transparent)]
     Order(#[from] OrderError),
+    /// This process is at fault, not the system.
     #[error("the generator failed: {0}")]
     Generator(#[source] io::Error),
+    /// Nobody takes the records.
     #[error("records could not be written: {0}")]
     Output(#[source] io::Error),
 }

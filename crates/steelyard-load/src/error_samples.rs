@@ -1,4 +1,4 @@
-//! What servers say of errors. Counts by kind do not tell what to mend; a few of the texts do.
+//! Samples of error texts: the first few of each kind, as the servers send them. Counts alone do not tell what to repair.
 
 use std::collections::BTreeMap;
 
@@ -22,12 +22,12 @@ impl ErrorSamples {
             .map_or(text.len(), |(at, _)| at);
         let text = &text[..end];
         let same_kind = self.0.iter().filter(|(kind, _)| *kind == outcome);
-        let (mut kept, mut known) = (0, false);
+        let (mut count, mut known) = (0, false);
         for (_, other) in same_kind {
-            kept += 1;
+            count += 1;
             known |= other == text;
         }
-        if !known && kept < MOST_OF_A_KIND {
+        if !known && count < MOST_OF_A_KIND {
             self.0.push((outcome, text.to_owned()));
         }
     }
@@ -48,17 +48,18 @@ impl ErrorSamples {
         }
     }
 
+    /// Forgets all samples.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
     /// The texts by the names of the errors' kinds, in the order in which they came.
     pub fn by_kind(&self) -> BTreeMap<String, Vec<String>> {
-        let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut by_kind: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (outcome, text) in &self.0 {
-            found.entry(outcome.name().to_owned()).or_default().push(text.clone());
+            by_kind.entry(outcome.name().to_owned()).or_default().push(text.clone());
         }
-        found
+        by_kind
     }
 }
 
@@ -78,8 +79,8 @@ mod tests {
         sum.add(Outcome::Server, "no 1");
         samples.move_to(&mut sum);
         assert!(samples.by_kind().is_empty());
-        let found = sum.by_kind();
-        assert_eq!(found["server"], ["no 1", "no 0", "no 2"]);
-        assert_eq!(found["overloaded"], ["ü".repeat(MOST_CHARACTERS)]);
+        let by_kind = sum.by_kind();
+        assert_eq!(by_kind["server"], ["no 1", "no 0", "no 2"]);
+        assert_eq!(by_kind["overloaded"], ["ü".repeat(MOST_CHARACTERS)]);
     }
 }

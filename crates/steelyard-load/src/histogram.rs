@@ -1,4 +1,4 @@
-//! Histograms of nanoseconds: three significant digits from 1 ns to beyond an hour, longer times counted at the end of the range.
+//! Histograms of times in nanoseconds: three significant digits from 1 ns to beyond an hour, longer times counted at the end of the range.
 
 use hdrhistogram::Histogram as Hdr;
 

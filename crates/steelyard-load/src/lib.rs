@@ -4,6 +4,7 @@
 //! known here.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 pub mod client;
 pub mod clock;

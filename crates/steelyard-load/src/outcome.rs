@@ -4,6 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Outcome {
+    /// Answered.
     Ok,
     /// Answered, but the row that was read is not there.
     NotFound,
@@ -13,7 +14,9 @@ pub enum Outcome {
     Unavailable,
     /// The server gave up waiting for replicas.
     ReadTimeout,
+    /// As `ReadTimeout`, of a write.
     WriteTimeout,
+    /// The server takes no more requests.
     Overloaded,
     /// The connection was lost while the operation was in flight, or there was none to send it on.
     Connection,
@@ -28,6 +31,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Every outcome; its position is its number.
     pub const ALL: [Self; 12] = [
         Self::Ok,
         Self::NotFound,
@@ -61,6 +65,7 @@ impl Outcome {
         }
     }
 
+    /// Whether it is an error: all but answers, with or without a row.
     pub fn is_error(self) -> bool {
         !matches!(self, Self::Ok | Self::NotFound | Self::NotApplied)
     }

@@ -1,5 +1,5 @@
-//! A sequence as one worker sees it: phases that follow each other without a pause. It keeps two places in time: the operation that
-//! is next to be sent, and the interval that is being counted.
+//! Phase sequence of one worker: phases that follow each other without a pause. `Progress` keeps two positions in time: the
+//! operation that is next to be sent, and the interval that is being counted.
 //!
 //! Phases have their times from the clock alone. What is due in one and late is sent in the next one, before what is due there;
 //! an operation counts in the phase in which it is sent, and again in which it ends. The backlog is no queue: operations in it

@@ -1,4 +1,4 @@
-//! Merges the workers' intervals and prints them in order; sums up each phase.
+//! Reporter: merges the workers' intervals, prints them in order, and sums up each phase.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! When operations are due in an open loop. Pure but for reading a trace: no clock, no sleeping.
+//! Schedules: when operations are due in an open loop. Pure, except for reading a trace: no clock, no sleeping.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -89,7 +89,9 @@ impl Schedule for Trace {
 pub enum Pace {
     /// The answer to the one before.
     Closed,
+    /// A rate over time.
     Rated(Rated),
+    /// The time stamps of a trace.
     Trace(Trace),
 }
 

@@ -1,4 +1,4 @@
-//! What one worker counts within one interval: filled by one thread, handed over whole, merged by the reporter.
+//! Tally: counts and histograms of one worker in one interval. Filled by one thread, handed over whole, merged by the reporter.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,6 +28,7 @@ pub enum Measure {
 }
 
 impl Measure {
+    /// Every measure; its position is its number.
     pub const ALL: [Self; 5] = [Self::Response, Self::Service, Self::Lag, Self::Pacing, Self::Part];
 
     /// Name in records.
@@ -48,10 +49,13 @@ const CELLS_OF_A_NAME: usize = Outcome::ALL.len() * Measure::ALL.len();
 /// An operation's instants. `free` is when its place in flight became free and there was a connection to send it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
+    /// When it was due.
     pub due: Nanos,
+    /// When its place in flight was free.
     pub free: Nanos,
     /// `None`: given up before it was sent; only its response time exists.
     pub sent: Option<Nanos>,
+    /// When it ended.
     pub done: Nanos,
 }
 
@@ -62,8 +66,11 @@ pub struct Tally {
     empty: Histogram,
     /// By name, outcome and measure; made when first needed, because most never are.
     histograms: Vec<Option<Box<Histogram>>>,
+    /// Operations sent.
     pub sent: u64,
+    /// Operations ended.
     pub done: u64,
+    /// Operations ended, by the number of the outcome.
     pub by_outcome: [u64; Outcome::ALL.len()],
     /// Rows returned by operations whose rows are counted.
     pub rows: u64,
@@ -73,7 +80,9 @@ pub struct Tally {
     pub early: u64,
     /// Due but not sent at the end of the interval.
     pub backlog: u64,
+    /// When the first operation was sent.
     pub first_sent: Option<Nanos>,
+    /// When the last operation ended.
     pub last_done: Option<Nanos>,
     /// What servers said of errors.
     pub error_samples: ErrorSamples,

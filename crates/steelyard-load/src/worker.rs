@@ -1,4 +1,4 @@
-//! The loop of one worker thread: which operation when, its instants, its time-out.
+//! Worker: the loop of one thread, which starts operations, takes their instants and ends them by time-out.
 //!
 //! Closed loop: every slot is a thread of YCSB's; its next operation is due the instant that its last was answered. Open
 //! loop: the schedule says when; an operation that finds no free slot waits and is sent late. Nothing is locked or
@@ -28,8 +28,8 @@ const NONE: u32 = u32::MAX;
 struct Slot {
     /// With the step that is in flight.
     operation: Operation,
-    /// The first thing that a step before has found, if it was not just well.
-    found: Outcome,
+    /// The first outcome of the steps before that was not `Ok`.
+    earlier_outcome: Outcome,
     /// Rows of the steps before.
     rows: u32,
     /// How often the step in flight has been sent.
@@ -71,7 +71,7 @@ impl<C: Client> Worker<C> {
     pub fn new(client: C, stream: Stream, kinds: Arc<Kinds>, share: Share, slots: u32) -> Self {
         let slot = |_| Slot {
             operation: Operation::default(),
-            found: Outcome::Ok,
+            earlier_outcome: Outcome::Ok,
             rows: 0,
             tries: 0,
             due: 0,
@@ -252,7 +252,7 @@ impl<C: Client> Worker<C> {
         slot.due = due;
         slot.first_sent = None;
         slot.busy = true;
-        slot.found = Outcome::Ok;
+        slot.earlier_outcome = Outcome::Ok;
         slot.rows = 0;
         slot.tries = 1;
         self.busy += 1;
@@ -302,8 +302,8 @@ impl<C: Client> Worker<C> {
             let step = usize::from(slot.operation.step);
             part(progress, steps[step], completion);
             if !outcome.is_error() {
-                if slot.found == Outcome::Ok {
-                    slot.found = outcome;
+                if slot.earlier_outcome == Outcome::Ok {
+                    slot.earlier_outcome = outcome;
                 }
                 if step + 1 < steps.len() {
                     slot.operation.step += 1;
@@ -311,7 +311,7 @@ impl<C: Client> Worker<C> {
                     slot.first_sent = sent;
                     return self.submit(completion.slot, completion.done);
                 }
-                outcome = slot.found;
+                outcome = slot.earlier_outcome;
             }
         }
         let timing = Timing {

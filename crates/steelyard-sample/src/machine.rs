@@ -1,4 +1,4 @@
-//! The whole machine: cores, memory, load, disks.
+//! Sampler of the whole machine: cores, memory, load average, disks.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -25,6 +25,7 @@ pub struct MachineSampler {
 }
 
 impl MachineSampler {
+    /// Opens the files. Errors: one of them cannot be read (/proc/diskstats may be missing).
     pub fn open() -> Result<Self, SampleError> {
         Ok(Self {
             stat: open("/proc/stat")?,

@@ -1,4 +1,4 @@
-//! Interfaces of the network namespace that the reader runs in, charged to the node or to the machine.
+//! Sampler of network interfaces: those of the namespace that it runs in, charged to the node or to the machine.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -32,6 +32,7 @@ pub struct NetworkSampler {
 }
 
 impl NetworkSampler {
+    /// Opens the interfaces of the present namespace. Errors: /proc/self/net/dev cannot be read.
     pub fn open(scope: Scope) -> Result<Self, SampleError> {
         let dev = ProcFile::open(DEV).map_err(|source| SampleError::Unreadable {
             path: DEV.into(),

@@ -1,4 +1,4 @@
-//! One node: what its cgroups (v1 or v2), or else its processes, use.
+//! Sampler of one node: what its cgroups (v1 or v2), or else its processes, use.
 
 use std::path::{Path, PathBuf};
 

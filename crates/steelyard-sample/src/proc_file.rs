@@ -1,4 +1,4 @@
-//! A small text file of the kernel that stays open and is read again and again.
+//! Files of /proc and cgroups: small texts of the kernel that stay open and are read again and again.
 
 use std::fs::File;
 use std::io;

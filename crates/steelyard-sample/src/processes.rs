@@ -1,4 +1,4 @@
-//! A node's processes, each with its own counters, so that one that ends takes only its own along.
+//! Processes of a node, each with counters of its own, so that the end of one does not disturb the others' rates.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Keyspaces, tables and, if rows are remembered, the rows.
+//! Catalog: keyspaces, tables and, where rows are kept, the rows.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -11,6 +11,8 @@
 //! let error = serve(&config, |address| println!("listening {address}"));
 //! ```
 
+#![deny(missing_docs)]
+
 mod catalog;
 mod config;
 mod connection;

@@ -1,4 +1,4 @@
-//! A statement on a user's table, resolved against the schema once, so that carrying it out is cheap.
+//! Query plans: a statement on a user's table, resolved against the schema once, so that carrying it out is cheap.
 
 use std::borrow::Cow;
 

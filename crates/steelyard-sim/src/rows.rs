@@ -1,4 +1,4 @@
-//! Carrying out a plan on the rows that a node remembers, or without any.
+//! Execution of a query plan, on the rows that a node keeps or without any.
 
 use std::borrow::Cow;
 use std::ops::Bound;

@@ -1,4 +1,4 @@
-//! One thread, one epoll: connections in, answers out, each at the instant that the queue says.
+//! Server loop: one thread, one epoll; each answer is sent at the instant that the queue gives.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

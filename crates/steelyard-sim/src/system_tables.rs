@@ -1,4 +1,4 @@
-//! What drivers ask at connect: system.local, system.peers, system.peers_v2 and system_schema.*.
+//! System tables, as drivers query them when they connect: system.local, system.peers, system.peers_v2 and system_schema.*.
 
 use std::net::IpAddr;
 

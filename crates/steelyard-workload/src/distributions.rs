@@ -1,4 +1,4 @@
-//! The distributions that a program names, as pure functions of random bits.
+//! Distributions of a program's numbers, as pure functions of random bits. A new distribution is added here, to `Form`.
 //!
 //! `exponential`, `gaussian`, `extreme` and `inverted` are those of cassandra-stress 3.11's options, peculiarities included: which
 //! mean and scale follow from the bounds, that what falls outside is counted at the bounds, that fractions are cut off towards zero.
@@ -359,10 +359,10 @@ mod tests {
     use crate::random::{Purpose, Random};
 
     fn drawn(distribution: &DistributionSpec) -> Vec<i64> {
-        let spread = Distribution::new(distribution).unwrap();
+        let compiled = Distribution::new(distribution).unwrap();
         let random = Random::new(3, Purpose::Key);
         (0..20_000)
-            .map(|index| spread.value([random.at(index).bits(0), random.at(index).bits(1)]))
+            .map(|index| compiled.value([random.at(index).bits(0), random.at(index).bits(1)]))
             .collect()
     }
 
@@ -441,9 +441,9 @@ mod tests {
                 }),
             },
         ] {
-            let spread = Distribution::new(&distribution).unwrap();
+            let compiled = Distribution::new(&distribution).unwrap();
             for bits in [[0, 0], [u64::MAX, u64::MAX], [1 << 63, 1], [u64::MAX, 0]] {
-                spread.value(bits);
+                compiled.value(bits);
             }
         }
         assert!(

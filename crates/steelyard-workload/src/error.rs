@@ -1,14 +1,17 @@
-//! What is wrong with an order.
+//! The error for an order that cannot be carried out.
 
 use std::borrow::Cow;
 use std::fmt::Display;
 
-/// The order asks for something that cannot be: which field, what was read, what is allowed.
+/// The order asks for something that is not possible: which field, what was read, what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: read {read}; allowed: {allowed}")]
 pub struct OrderError {
+    /// Path of the field in the order.
     pub field: Cow<'static, str>,
+    /// What the order says there.
     pub read: String,
+    /// What it may say.
     pub allowed: Cow<'static, str>,
 }
 

@@ -1,4 +1,4 @@
-//! YCSB's choosers of the keys that requests ask for.
+//! YCSB's key choosers: which existing key a request asks for.
 
 use steelyard_wire::{RequestDistribution, Ycsb};
 
@@ -6,7 +6,7 @@ use crate::OrderError;
 use crate::random::{Random, unit};
 use crate::ycsb_distributions::{Exponential, Hotspot, Latest, ScrambledZipfian, uniform};
 
-/// Draws after which a key that exists is taken uniformly. YCSB would draw for ever; this is reached only if almost the whole key
+/// Draws after which a key that exists is taken uniformly. YCSB would draw forever; this is reached only if almost the whole key
 /// space is still to be inserted.
 pub const MAX_DRAWS: u64 = 10_000;
 
@@ -122,13 +122,13 @@ impl KeyChooser {
 }
 
 fn hotspot(keys: &KeySpace) -> Result<Hotspot, OrderError> {
-    let made = Hotspot::new(
+    let chooser = Hotspot::new(
         keys.first,
         keys.records,
         keys.hotspot_data_fraction,
         keys.hotspot_operation_fraction,
     );
-    let (hot, cold) = made.sizes();
+    let (hot, cold) = chooser.sizes();
     if (hot == 0 && keys.hotspot_operation_fraction > 0.0) || (cold == 0 && keys.hotspot_operation_fraction < 1.0) {
         return Err(OrderError::new(
             "workload.hotspot_data_fraction",
@@ -136,5 +136,5 @@ fn hotspot(keys: &KeySpace) -> Result<Hotspot, OrderError> {
             "a fraction of the records that leaves at least one on each side that operations go to",
         ));
     }
-    Ok(made)
+    Ok(chooser)
 }

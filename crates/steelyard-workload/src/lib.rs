@@ -5,6 +5,7 @@
 //! operation is sent, and how it is counted, is the business of `steelyard-load`, which sees only `operation` and `stream`.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod decimal;
 pub mod distributions;

@@ -9,7 +9,7 @@ pub(crate) const MOST_SHARES: u64 = 1_000_000;
 /// One operation of a stream, or one step of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operation {
-    /// Place in the whole stream, over all shares.
+    /// Number in the whole stream, over all shares, from 0.
     pub index: u64,
     /// Key number; the statements' values make bytes of it.
     pub key: u64,
@@ -36,9 +36,9 @@ impl Operation {
 /// One kind of operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// Its name's place among `Kinds::names`.
+    /// Number of its name among `Kinds::names`.
     pub name: u16,
-    /// Names of its steps, by place; one entry where it is a single request.
+    /// Names of its steps, by number; one entry where it is a single request.
     pub steps: Vec<u16>,
     /// Whether the rows of its answers are counted.
     pub counts_rows: bool,
@@ -54,25 +54,26 @@ pub struct Kinds {
 impl Kinds {
     /// Adds a kind; a kind of one step needs no names of steps.
     pub fn add(&mut self, name: &str, steps: &[&str], counts_rows: bool) {
-        let place = self.place(name);
+        let number = self.number(name);
         let steps = match steps {
-            [] | [_] => vec![place],
-            steps => steps.iter().map(|step| self.place(step)).collect(),
+            [] | [_] => vec![number],
+            steps => steps.iter().map(|step| self.number(step)).collect(),
         };
         self.kinds.push(Kind {
-            name: place,
+            name: number,
             steps,
             counts_rows,
         });
     }
 
-    fn place(&mut self, name: &str) -> u16 {
-        let found = self.names.iter().position(|other| other == name);
-        let place = found.unwrap_or_else(|| {
+    /// The number of a name, added where it is new.
+    fn number(&mut self, name: &str) -> u16 {
+        let known = self.names.iter().position(|other| other == name);
+        let number = known.unwrap_or_else(|| {
             self.names.push(name.to_owned());
             self.names.len() - 1
         });
-        place as u16
+        number as u16
     }
 
     /// Every name under which something is counted: of operations, and of steps.

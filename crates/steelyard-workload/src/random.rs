@@ -12,12 +12,19 @@ const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
+    /// Kind of an operation.
     Kind = 1,
+    /// Key of an operation.
     Key = 2,
+    /// YCSB's field of an operation.
     Field = 3,
+    /// YCSB's length of a scan.
     ScanLength = 4,
+    /// YCSB's length of a value.
     ValueLength = 5,
+    /// YCSB's bytes of a value.
     ValueBytes = 6,
+    /// Gaps of Poisson arrivals.
     Gap = 7,
     /// Length of a run of operations of one kind.
     Run = 8,
@@ -27,6 +34,7 @@ pub enum Purpose {
     Draw = 10,
     /// Rows of a partition, and repetitions within a batch.
     Row = 11,
+    /// Repetitions within a batch.
     Repeat = 12,
     /// Which answers are compared.
     Validate = 13,

@@ -1,4 +1,4 @@
-//! The rows of cassandra-stress 3.11's own tables, byte for byte, so that either tool reads what the other has written.
+//! Rows of cassandra-stress 3.11's own tables, byte for byte, so that either tool reads what the other has written.
 //!
 //! A population value is the *seed* of a row. The key is drawn from the seed, the values from a hash of the key: each generator
 //! has a salt (a hash of its name), draws an *identity* from 1 to 100 billion with java.util.Random, and makes bytes of that.

@@ -24,10 +24,15 @@ const MOST_BYTES: u32 = 1 << 28;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Kind {
+    /// Reads one record.
     Read,
+    /// Writes fields of one record.
     Update,
+    /// Inserts a new record.
     Insert,
+    /// Reads several records in token order.
     Scan,
+    /// Reads one record, then writes fields of it.
     ReadModifyWrite,
 }
 

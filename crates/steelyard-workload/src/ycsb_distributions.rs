@@ -1,4 +1,4 @@
-//! YCSB's distributions as pure functions of uniform numbers and parameters.
+//! YCSB's distributions, as pure functions of uniform numbers and parameters.
 //!
 //! Semantics are those of site.ycsb:core 0.17.0, peculiarities included, because published results were made with them;
 //! `tests/reference.rs` holds each against numbers that the reference itself produced.
@@ -78,7 +78,7 @@ impl Zipfian {
     /// With another exponent than YCSB's, above 0 and below 1, and its zeta.
     pub fn with_theta(min: u64, max: u64, theta: f64, zeta_of_count: f64) -> Self {
         let count = max - min + 1;
-        let mut made = Self {
+        let mut zipfian = Self {
             theta,
             base: min,
             first_count: count,
@@ -87,8 +87,8 @@ impl Zipfian {
             zeta_of_two: zeta(0, 2, theta, 0.0),
             eta: 0.0,
         };
-        made.eta = made.eta_now();
-        made
+        zipfian.eta = zipfian.eta_now();
+        zipfian
     }
 
     /// Gray's eta. YCSB keeps the first number of items in it when items are added; so does this.
@@ -236,8 +236,16 @@ impl Exponential {
 /// Lengths of fields and scans.
 #[derive(Clone, Copy, Debug)]
 pub enum Lengths {
+    /// Always that length.
     Constant(u32),
-    Uniform { min: u32, max: u32 },
+    /// Each length alike.
+    Uniform {
+        /// Least length.
+        min: u32,
+        /// Greatest length.
+        max: u32,
+    },
+    /// Short lengths more often.
     Zipfian(Zipfian),
 }
 

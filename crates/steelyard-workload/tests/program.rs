@@ -6,7 +6,7 @@ use steelyard_wire::program::{DistributionSpec, Make, Program};
 use steelyard_wire::{Action, Order, Schedule, Share, Workload};
 use steelyard_workload::OrderError;
 use steelyard_workload::operation::Operation;
-use steelyard_workload::program::{At, Request, Requests};
+use steelyard_workload::program::{Execution, Request, Requests};
 use steelyard_workload::stream::{Stream, kinds};
 
 fn order() -> Order {
@@ -260,16 +260,16 @@ fn requests(values: Json) -> Result<Requests, OrderError> {
     Requests::of(&order_of(values, json!([])))
 }
 
-fn at(key: u64, version: u64) -> At {
-    At {
+fn at(key: u64, version: u64) -> Execution {
+    Execution {
         index: version,
         key,
         version,
-        ..At::default()
+        ..Execution::default()
     }
 }
 
-fn bytes(requests: &Requests, at: &At) -> Vec<u8> {
+fn bytes(requests: &Requests, at: &Execution) -> Vec<u8> {
     let mut out = Vec::new();
     assert!(requests.statements[0].values[0].put(at, &mut out));
     out
@@ -326,14 +326,14 @@ fn rows_of_a_partition_differ_where_the_statement_has_rows() {
     let row = json!({"type": "int", "make": {"kind": "row", "count": {"name": "fixed", "value": 4}}});
     let text = json!({"type": "text", "make": {"kind": "random"}});
     let made = requests(json!([row, text])).unwrap();
-    let both = |at: &At| {
+    let both = |at: &Execution| {
         let mut out = (Vec::new(), Vec::new());
         made.statements[0].values[0].put(at, &mut out.0);
         made.statements[0].values[1].put(at, &mut out.1);
         out
     };
     let within = |number| {
-        both(&At {
+        both(&Execution {
             repetition: Some(number),
             ..at(9, 1)
         })

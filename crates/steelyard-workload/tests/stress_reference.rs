@@ -73,13 +73,13 @@ fn bounds_are_equal() {
 fn draws_are_distributed_as_the_tools() {
     let random = Random::new(11, Purpose::Key);
     for case in list(&reference()["histograms"]) {
-        let spread = Distribution::new(&distribution(&case["distribution"])).unwrap();
+        let compiled = Distribution::new(&distribution(&case["distribution"])).unwrap();
         let cells = list(&case["cells"]);
         let ends: Vec<i64> = cells.iter().map(|cell| cell[0].as_i64().unwrap()).collect();
         let theirs: Vec<f64> = cells.iter().map(|cell| cell[1].as_f64().unwrap()).collect();
         let mut ours = vec![0.0; cells.len()];
         for index in 0..case["draws"].as_u64().unwrap() {
-            let value = spread.value([random.at(index).bits(0), random.at(index).bits(1)]);
+            let value = compiled.value([random.at(index).bits(0), random.at(index).bits(1)]);
             // The last cell is open: a greater value than the tool happened to draw may come.
             ours[ends.partition_point(|end| *end < value).min(cells.len() - 1)] += 1.0;
         }

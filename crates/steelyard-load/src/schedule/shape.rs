@@ -1,4 +1,4 @@
-//! Rates over time, added up: how many operations are due by when, and the inverse, when the n-th is due.
+//! Rate shapes: how many operations are due by when (the integral of a rate), and the inverse, when the n-th is due.
 //!
 //! With r(t) the rate and N(t) its integral from 0, operation n is due at the last instant t with N(t) <= n, so that a stretch
 //! without any rate holds no operation.
@@ -23,25 +23,36 @@ const MOST: f64 = 1e8;
 /// A rate as a function of time, in seconds and operations a second.
 #[derive(Clone, Debug)]
 pub enum Shape {
+    /// r(t) = rate
     Constant {
+        /// Operations a second.
         rate: f64,
     },
     /// r(t) = from + (to - from) t / length up to `length`, then `to`.
     Ramp {
+        /// Operations a second at the beginning.
         from: f64,
+        /// Operations a second at the end.
         to: f64,
+        /// Seconds of the change.
         length: f64,
     },
     /// `starts[k]` operations are due before step k.
     Steps {
+        /// Operations a second of each step.
         rates: Arc<[f64]>,
+        /// Operations due before each step.
         starts: Arc<[f64]>,
+        /// Seconds of each step.
         length: f64,
     },
     /// r(t) = mean + amplitude sin(2 pi t / period)
     Sine {
+        /// Operations a second in the mean.
         mean: f64,
+        /// Operations a second.
         amplitude: f64,
+        /// Seconds.
         period: f64,
     },
 }

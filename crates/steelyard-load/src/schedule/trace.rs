@@ -1,4 +1,4 @@
-//! Time stamps of a file: the load as it once was.
+//! Trace replay: due times from the time stamps of a file.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -29,7 +29,7 @@ fn stamps(lines: impl BufRead, name: &str, speed: f64) -> Result<Arc<[u64]>, Ord
         return Err(OrderError::new("schedule.speed", speed, "a finite number above 0"));
     }
     let wrong = |read: String, allowed| OrderError::new("schedule.file", format!("{name}: {read}"), allowed);
-    let mut found = Vec::new();
+    let mut stamps = Vec::new();
     let mut first_and_last = None;
     for (line, number) in lines.lines().zip(1..) {
         let line = line.map_err(|error| wrong(error.to_string(), "a text file"))?;
@@ -47,16 +47,16 @@ fn stamps(lines: impl BufRead, name: &str, speed: f64) -> Result<Arc<[u64]>, Ord
             let read = format!("line {number}: {text} after {last}");
             return Err(wrong(read, "time stamps of which none is before the one above it"));
         }
-        if found.len() == MAX_STAMPS {
+        if stamps.len() == MAX_STAMPS {
             return Err(wrong(format!("line {number}"), "20 million time stamps at most"));
         }
         first_and_last = Some((first, seconds));
-        found.push(((seconds - first) / speed * 1e9).round() as u64);
+        stamps.push(((seconds - first) / speed * 1e9).round() as u64);
     }
-    if found.is_empty() {
+    if stamps.is_empty() {
         return Err(wrong("no time stamp".to_owned(), "seconds, one number a line"));
     }
-    Ok(found.into())
+    Ok(stamps.into())
 }
 
 #[cfg(test)]

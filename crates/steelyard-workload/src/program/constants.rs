@@ -1,4 +1,4 @@
-//! Fixed values: JSON as the bytes of a CQL type.
+//! Constants: JSON values as the bytes of a CQL type.
 
 use std::net::IpAddr;
 
@@ -9,18 +9,18 @@ use super::cql_type::{CqlType, Native};
 use crate::OrderError;
 
 /// The bytes of a value; None is null. Errors: a value that is none of the type's.
-pub fn bytes(kind: &CqlType, value: &Json) -> Result<Option<Vec<u8>>, OrderError> {
+pub fn bytes(cql_type: &CqlType, value: &Json) -> Result<Option<Vec<u8>>, OrderError> {
     if value.is_null() {
         return Ok(None);
     }
     let mut out = Vec::new();
-    let allowed = format!("{kind}: {}", notation(kind));
-    put(kind, value, &mut out).ok_or_else(|| OrderError::new("value", value, allowed))?;
+    let allowed = format!("{cql_type}: {}", notation(cql_type));
+    put(cql_type, value, &mut out).ok_or_else(|| OrderError::new("value", value, allowed))?;
     Ok(Some(out))
 }
 
-fn notation(kind: &CqlType) -> &'static str {
-    match kind {
+fn notation(cql_type: &CqlType) -> &'static str {
+    match cql_type {
         CqlType::Native(native) => match native {
             Native::Blob => "a text of hexadecimal digits after 0x",
             Native::Boolean => "true, false",
@@ -42,8 +42,8 @@ fn notation(kind: &CqlType) -> &'static str {
     }
 }
 
-fn put(kind: &CqlType, value: &Json, out: &mut Vec<u8>) -> Option<()> {
-    match kind {
+fn put(cql_type: &CqlType, value: &Json, out: &mut Vec<u8>) -> Option<()> {
+    match cql_type {
         CqlType::Native(native) => native_bytes(*native, value, out),
         CqlType::List(of) | CqlType::Set(of) => {
             let items = value.as_array()?;
@@ -90,22 +90,22 @@ fn put(kind: &CqlType, value: &Json, out: &mut Vec<u8>) -> Option<()> {
                 return None;
             }
             items.iter().try_for_each(|item| {
-                let mut one = Vec::new();
-                put(of, item, &mut one)?;
+                let mut element = Vec::new();
+                put(of, item, &mut element)?;
                 if of.fixed_length().is_none() {
-                    put_unsigned_vint(out, one.len() as u64);
+                    put_unsigned_vint(out, element.len() as u64);
                 }
-                out.extend_from_slice(&one);
+                out.extend_from_slice(&element);
                 Some(())
             })
         }
     }
 }
 
-fn put_within(kind: &CqlType, value: &Json, out: &mut Vec<u8>) -> Option<()> {
-    let mut one = Vec::new();
-    put(kind, value, &mut one)?;
-    put_bytes(out, &one);
+fn put_within(cql_type: &CqlType, value: &Json, out: &mut Vec<u8>) -> Option<()> {
+    let mut element = Vec::new();
+    put(cql_type, value, &mut element)?;
+    put_bytes(out, &element);
     Some(())
 }
 
@@ -293,9 +293,9 @@ mod tests {
         let cases = fixture["cases"].as_array().unwrap();
         assert!(cases.len() > 80);
         for case in cases {
-            let kind = CqlType::parse(case[0].as_str().unwrap()).unwrap();
-            let made = bytes(&kind, &case[1]).unwrap().unwrap();
-            assert_eq!(hex(&made), case[2].as_str().unwrap(), "{case}");
+            let cql_type = CqlType::parse(case[0].as_str().unwrap()).unwrap();
+            let encoded = bytes(&cql_type, &case[1]).unwrap().unwrap();
+            assert_eq!(hex(&encoded), case[2].as_str().unwrap(), "{case}");
         }
     }
 
@@ -331,10 +331,14 @@ mod tests {
             ("tuple<int, int>", "[1]"),
             ("vector<int, 2>", "[1, 2, 3]"),
         ];
-        for (kind, value) in cases {
-            let error = bytes(&CqlType::parse(kind).unwrap(), &serde_json::from_str(value).unwrap()).unwrap_err();
-            assert_eq!(error.field, "value", "{kind} {value}");
-            assert!(error.allowed.starts_with(kind), "{error}");
+        for (cql_type, value) in cases {
+            let error = bytes(
+                &CqlType::parse(cql_type).unwrap(),
+                &serde_json::from_str(value).unwrap(),
+            )
+            .unwrap_err();
+            assert_eq!(error.field, "value", "{cql_type} {value}");
+            assert!(error.allowed.starts_with(cql_type), "{error}");
         }
         assert_eq!(bytes(&CqlType::parse("int").unwrap(), &Json::Null), Ok(None));
     }

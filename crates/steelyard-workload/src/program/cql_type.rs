@@ -14,25 +14,45 @@ const ALLOWED: &str =
 /// A type without the types in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Native {
+    /// `ascii`.
     Ascii,
+    /// `bigint`.
     BigInt,
+    /// `blob`.
     Blob,
+    /// `boolean`.
     Boolean,
+    /// `counter`.
     Counter,
+    /// `date`.
     Date,
+    /// `decimal`.
     Decimal,
+    /// `double`.
     Double,
+    /// `duration`.
     Duration,
+    /// `float`.
     Float,
+    /// `inet`.
     Inet,
+    /// `int`.
     Int,
+    /// `smallint`.
     SmallInt,
+    /// `text`, `varchar`.
     Text,
+    /// `time`.
     Time,
+    /// `timestamp`.
     Timestamp,
+    /// `timeuuid`.
     TimeUuid,
+    /// `tinyint`.
     TinyInt,
+    /// `uuid`.
     Uuid,
+    /// `varint`.
     VarInt,
 }
 
@@ -95,11 +115,17 @@ impl Native {
 /// A type. `frozen<...>` is left out, as it changes nothing of a value's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CqlType {
+    /// A type without types in it.
     Native(Native),
+    /// `list<...>`.
     List(Box<CqlType>),
+    /// `set<...>`.
     Set(Box<CqlType>),
+    /// `map<..., ...>`.
     Map(Box<CqlType>, Box<CqlType>),
+    /// `tuple<...>`.
     Tuple(Vec<CqlType>),
+    /// `vector<..., n>`, with its dimensions.
     Vector(Box<CqlType>, u32),
 }
 

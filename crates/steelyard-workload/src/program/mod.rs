@@ -22,4 +22,4 @@ pub use numbers::Numbers;
 pub use operations::Stream;
 pub(crate) use operations::kinds;
 pub use requests::{Batch, Request, Requests, Statement};
-pub use value_source::{At, Maker};
+pub use value_source::{Execution, ValueSource};

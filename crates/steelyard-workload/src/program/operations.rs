@@ -1,4 +1,4 @@
-//! The operations of a program: which kind, which key. Operation i of a seed is the same for every process that asks.
+//! Operations of a program: kinds and keys. Operation i of a seed is the same for every process that asks.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ const MOST_IN_A_RUN: i64 = 1 << 40;
 
 /// Which kind the operation at an index is. Kinds are drawn one by one, or a run of operations at a time.
 #[derive(Clone, Debug)]
-struct Mix {
+struct KindMix {
     /// Upper ends of the kinds' parts of [0, 1).
     ends: Arc<[f64]>,
     random: Random,
@@ -56,7 +56,7 @@ struct Mix {
     end: u64,
 }
 
-impl Mix {
+impl KindMix {
     fn new(program: &Program, seed: u64) -> Result<Self, OrderError> {
         let weights: Vec<f64> = program.operations.iter().map(|operation| operation.weight).collect();
         let sum: f64 = weights.iter().sum();
@@ -121,14 +121,14 @@ impl Mix {
 
 /// Which key a kind's operations take.
 #[derive(Clone, Debug)]
-enum Choice {
+enum KeyChoice {
     /// The next ones that nobody has taken: so many.
     New(u64),
     Existing(Box<KeyChooser>),
     Drawn(Numbers),
 }
 
-impl Choice {
+impl KeyChoice {
     fn new(operation: &OperationSpec, program: &Program, new_keys: u64) -> Result<Self, OrderError> {
         Ok(match &operation.keys {
             Keys::New => Self::New(keys_taken(&operation.steps)?),
@@ -181,15 +181,15 @@ pub(crate) fn keys_taken(steps: &[Step]) -> Result<u64, OrderError> {
 
 /// New keys among the operations before an index.
 #[derive(Clone, Debug)]
-struct Inserted {
-    mix: Mix,
+struct InsertCount {
+    mix: KindMix,
     counted_to: u64,
     keys: u64,
     operations: u64,
 }
 
-impl Inserted {
-    fn new(mix: &Mix) -> Self {
+impl InsertCount {
+    fn new(mix: &KindMix) -> Self {
         Self {
             mix: mix.clone(),
             counted_to: 0,
@@ -198,7 +198,7 @@ impl Inserted {
         }
     }
 
-    fn count(&mut self, index: u64, choices: &[Choice]) {
+    fn count(&mut self, index: u64, choices: &[KeyChoice]) {
         if index < self.counted_to {
             (self.counted_to, self.keys, self.operations) = (0, 0, 0);
         }
@@ -232,15 +232,15 @@ enum Work {
 #[derive(Clone, Debug)]
 struct Load {
     records: u64,
-    mix: Mix,
-    choices: Vec<Choice>,
+    mix: KindMix,
+    choices: Vec<KeyChoice>,
     key_random: Random,
     inserts: bool,
     insert_lag: u64,
     /// Before the next operation.
-    inserted: Inserted,
+    inserted: InsertCount,
     /// Before the oldest operation that may still be in flight.
-    visible: Inserted,
+    visible: InsertCount,
 }
 
 impl Stream {
@@ -296,15 +296,15 @@ impl Load {
             return Err(OrderError::new("stop.operations", read, "new keys below 2^62"));
         }
         let choice = |operation: &OperationSpec| {
-            let made = Choice::new(operation, program, new_keys);
-            made.map_err(|error| error.within(format!("operations.{}", operation.name)))
+            let choice = KeyChoice::new(operation, program, new_keys);
+            choice.map_err(|error| error.within(format!("operations.{}", operation.name)))
         };
-        let choices: Vec<Choice> = program.operations.iter().map(choice).collect::<Result<_, _>>()?;
-        let mix = Mix::new(program, order.seed)?;
+        let choices: Vec<KeyChoice> = program.operations.iter().map(choice).collect::<Result<_, _>>()?;
+        let mix = KindMix::new(program, order.seed)?;
         Ok(Self {
             records: program.records,
-            inserted: Inserted::new(&mix),
-            visible: Inserted::new(&mix),
+            inserted: InsertCount::new(&mix),
+            visible: InsertCount::new(&mix),
             mix,
             inserts: choices.iter().any(|choice| choice.taken() > 0),
             choices,
@@ -322,12 +322,12 @@ impl Load {
         let kind = self.mix.kind(index);
         let random = self.key_random.at(index);
         let key = match &mut self.choices[kind] {
-            Choice::New(_) => self.records + self.inserted.keys,
-            Choice::Existing(chooser) => {
+            KeyChoice::New(_) => self.records + self.inserted.keys,
+            KeyChoice::Existing(chooser) => {
                 let newest = (self.records - 1) + self.visible.keys;
                 chooser.existing(random, 0, newest, index - self.inserted.operations)
             }
-            Choice::Drawn(numbers) => numbers.whole(random, index).unsigned_abs(),
+            KeyChoice::Drawn(numbers) => numbers.whole(random, index).unsigned_abs(),
         };
         Operation {
             index,

@@ -1,11 +1,11 @@
-//! Values that look random: bytes, numbers, and collections of them, each a function of one random stream.
+//! Random values: bytes, numbers and collections of them, each a function of one random stream.
 
 use steelyard_cql::{put_big_integer, put_null, put_signed_vint, put_unsigned_vint};
 
 use super::cql_type::{CqlType, Native};
 use super::encode::{Digits, put_real, put_uuid, put_whole};
 use super::numbers::Numbers;
-use super::value_source::{At, Maker};
+use super::value_source::{Execution, ValueSource};
 use crate::random::{Random, unit};
 
 /// Bytes of text and blobs, and entries of collections, where a value does not say.
@@ -26,9 +26,9 @@ const SIZE: u64 = u64::MAX;
 /// Decimals of random decimals.
 const DECIMAL_SCALE: i32 = 2;
 
-/// What looks random, by the shape of its type.
+/// A random value, by the shape of its type.
 #[derive(Clone, Debug)]
-pub(super) enum Content {
+pub(super) enum RandomValue {
     Text {
         size: Numbers,
         versioned: bool,
@@ -46,28 +46,28 @@ pub(super) enum Content {
     Any(Native),
     /// Of a list or set; `distinct` looks for entries that are there already.
     Entries {
-        of: Box<Maker>,
+        of: Box<ValueSource>,
         size: Numbers,
         distinct: bool,
     },
     Pairs {
-        key: Box<Maker>,
-        value: Box<Maker>,
+        key: Box<ValueSource>,
+        value: Box<ValueSource>,
         size: Numbers,
         distinct: bool,
     },
-    Members(Vec<Maker>),
+    Members(Vec<ValueSource>),
     Dimensions {
-        of: Box<Maker>,
+        of: Box<ValueSource>,
         count: u32,
         fixed: bool,
     },
 }
 
-impl Content {
+impl RandomValue {
     /// Appends the value. `version` is in front of what is versioned.
     #[inline]
-    pub fn put(&self, random: Random, at: &At, version: u64, out: &mut Vec<u8>) {
+    pub fn put(&self, random: Random, at: &Execution, version: u64, out: &mut Vec<u8>) {
         let bytes = |size: &Numbers| size.whole(random.at(SIZE), at.key).unsigned_abs() as usize;
         match self {
             Self::Text { size, versioned: false } => put_text(random, bytes(size), out),
@@ -91,7 +91,7 @@ impl Content {
         }
     }
 
-    fn put_many(&self, random: Random, at: &At, out: &mut Vec<u8>) {
+    fn put_many(&self, random: Random, at: &Execution, out: &mut Vec<u8>) {
         match self {
             Self::Entries { of, size, distinct } => {
                 let start = out.len();
@@ -216,13 +216,13 @@ fn put_hexadecimal(version: u64, out: &mut Vec<u8>) {
 }
 
 /// The version in front of a text or a blob; None where there is none.
-pub(super) fn version_of(content: &Content, cell: &[u8]) -> Option<u64> {
-    match content {
-        Content::Text { .. } => {
+pub(super) fn version_of(value: &RandomValue, cell: &[u8]) -> Option<u64> {
+    match value {
+        RandomValue::Text { .. } => {
             let digits = cell.get(..VERSION_DIGITS)?;
             u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
         }
-        Content::Blob { .. } => cell
+        RandomValue::Blob { .. } => cell
             .first_chunk::<VERSION_BYTES>()
             .map(|bytes| u64::from_be_bytes(*bytes)),
         _ => None,
@@ -254,7 +254,7 @@ fn put_any(native: Native, random: Random, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what `write` makes as `[bytes]`, or null if it makes nothing.
+/// Appends what `write` appends as `[bytes]`, or null if `write` returns false.
 #[inline]
 pub(super) fn put_sized(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> bool) {
     let start = out.len();

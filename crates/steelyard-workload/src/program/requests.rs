@@ -1,5 +1,5 @@
-//! What operations ask of the system, compiled: statements with makers of their values, and which of them each step of each
-//! kind of operation executes. YCSB's workload comes to the same form, with makers of its own.
+//! Requests of a workload, compiled: statements with the sources of their values, and which statements each step of each kind of
+//! operation executes. YCSB's workload comes to the same form, with value sources of its own.
 
 use steelyard_wire::program::{BatchMode, Program, Step};
 use steelyard_wire::{Action, Order, Workload};
@@ -7,8 +7,8 @@ use steelyard_wire::{Action, Order, Workload};
 use super::check::check;
 use super::numbers::Numbers;
 use super::validation::holds;
-use super::value_compiler::Context;
-use super::value_source::{At, Maker};
+use super::value_compiler::ValueCompiler;
+use super::value_source::{Execution, ValueSource};
 use super::ycsb_statements;
 use crate::OrderError;
 use crate::operation::Operation;
@@ -21,24 +21,32 @@ const MOST_PAGE_ROWS: u32 = i32::MAX as u32;
 /// A statement to be prepared, and what its executions bind.
 #[derive(Clone, Debug)]
 pub struct Statement {
+    /// Name in the order; of YCSB's that of the kind of operation.
     pub name: String,
+    /// Text, as it is prepared.
     pub cql: String,
-    pub values: Vec<Maker>,
+    /// Sources of its bound values, in the order of its markers.
+    pub values: Vec<ValueSource>,
     /// Places in `values` of what makes the partition key, in the key's order.
     pub partition_key: Vec<u16>,
+    /// Whether the order's write consistency is meant rather than its read consistency.
     pub writes: bool,
     /// Instead of the order's.
     pub consistency: Option<String>,
+    /// Whether it is a light-weight transaction.
     pub conditional: bool,
+    /// Rows of one page; `None`: the whole answer in one frame.
     pub page_rows: Option<i32>,
+    /// Most pages of one operation.
     pub max_pages: u32,
+    /// Whether an answer without rows is `NotFound`.
     pub wants_row: bool,
-    expect: Vec<Maker>,
+    expect: Vec<ValueSource>,
 }
 
 impl Statement {
     /// A statement of which nothing matters but its rows.
-    pub(super) fn plain(name: &str, cql: String, values: Vec<Maker>, partition_key: u16, writes: bool) -> Self {
+    pub(super) fn plain(name: &str, cql: String, values: Vec<ValueSource>, partition_key: u16, writes: bool) -> Self {
         Self {
             name: name.to_owned(),
             cql,
@@ -65,7 +73,7 @@ impl Statement {
     }
 
     /// Whether the `column`-th cell of the first row holds what was written there; `scratch` is overwritten.
-    pub fn holds(&self, at: &At, column: usize, cell: Option<&[u8]>, scratch: &mut Vec<u8>) -> bool {
+    pub fn holds(&self, at: &Execution, column: usize, cell: Option<&[u8]>, scratch: &mut Vec<u8>) -> bool {
         holds(&self.expect[column], at, cell, scratch)
     }
 }
@@ -73,19 +81,25 @@ impl Statement {
 /// One request.
 #[derive(Clone, Debug)]
 pub enum Request {
+    /// One execution of a prepared statement.
     Execute {
         /// Place of the statement; with `per_field` of the first of as many as there are fields.
         statement: usize,
+        /// Whether each field has a statement of its own.
         per_field: bool,
     },
+    /// A BATCH request.
     Batch(Batch),
 }
 
 /// Statements in one request.
 #[derive(Clone, Debug)]
 pub struct Batch {
+    /// Numbers of its statements.
     pub statements: Vec<usize>,
+    /// Kind of batch.
     pub mode: BatchMode,
+    /// Whether each repetition takes the next key.
     pub next_key: bool,
     repeat: Numbers,
     random: Random,
@@ -115,7 +129,7 @@ impl Batch {
     }
 
     /// What the values of one execution within the batch follow from, in one of its repetitions.
-    pub fn at(&self, at: &At, repetition: u64, occurrence: u64) -> At {
+    pub fn at(&self, at: &Execution, repetition: u64, occurrence: u64) -> Execution {
         let mut at = at.clone();
         at.occurrence = occurrence;
         if self.rows.is_some() {
@@ -141,6 +155,7 @@ impl Batch {
 /// All statements of an order, and the requests that its operations are.
 #[derive(Clone, Debug)]
 pub struct Requests {
+    /// The statements to be prepared; requests mention them by number.
     pub statements: Vec<Statement>,
     /// Of all kinds' steps.
     requests: Vec<Request>,
@@ -211,13 +226,13 @@ impl Requests {
 
     /// What the operation's values follow from.
     #[inline]
-    pub fn at(&self, operation: &Operation) -> At {
-        At {
+    pub fn at(&self, operation: &Operation) -> Execution {
+        Execution {
             index: operation.index,
             key: operation.key,
             version: operation.version(self.action),
             scan_length: operation.scan_length,
-            ..At::default()
+            ..Execution::default()
         }
     }
 
@@ -358,25 +373,25 @@ impl Compiler<'_> {
     }
 
     fn compile(&self, statement: &steelyard_wire::program::Statement) -> Result<Statement, OrderError> {
-        let context = Context::new(self.order.seed, self.program, &statement.values)?;
-        let makers = |field: &str, values: &[steelyard_wire::program::Value]| {
-            let maker = |(place, value)| {
-                let made = context.maker(value, place as u64);
-                made.map_err(|error| error.within(format!("{field}.{place}")))
+        let compiler = ValueCompiler::new(self.order.seed, self.program, &statement.values)?;
+        let sources = |field: &str, values: &[steelyard_wire::program::Value]| {
+            let source = |(place, value)| {
+                let source = compiler.source(value, place as u64);
+                source.map_err(|error| error.within(format!("{field}.{place}")))
             };
             values
                 .iter()
                 .enumerate()
-                .map(maker)
-                .collect::<Result<Vec<Maker>, OrderError>>()
+                .map(source)
+                .collect::<Result<Vec<ValueSource>, OrderError>>()
         };
-        let values = makers("values", &statement.values)?;
-        let expect = makers("expect", &statement.expect)?;
-        if let Some(why) = expect.iter().find_map(Maker::unexpected) {
+        let values = sources("values", &statement.values)?;
+        let expect = sources("expect", &statement.expect)?;
+        if let Some(why) = expect.iter().find_map(ValueSource::unexpected) {
             let allowed = "values that follow from the key and a version that they carry";
             return Err(OrderError::new("expect", why, allowed));
         }
-        if values.iter().any(Maker::is_any) {
+        if values.iter().any(ValueSource::is_any) {
             return Err(OrderError::new("values.make", "any", "any in expect only"));
         }
         let is_part = |place: &u16| values.get(usize::from(*place)).is_some_and(|value| !value.is_null());

@@ -1,4 +1,4 @@
-//! Compiling a statement's values: what an order says becomes makers, or is refused.
+//! Compiler of a statement's values: from the description in an order to value sources. What is not possible is refused.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use super::constants;
 use super::cql_type::{CqlType, Native};
 use super::encode::Digits;
 use super::numbers::Numbers;
-use super::random_values::{Content, DEFAULT_BYTES, DEFAULT_ENTRIES, MOST_BYTES, MOST_ENTRIES};
-use super::value_source::{Maker, Rows, Source};
+use super::random_values::{DEFAULT_BYTES, DEFAULT_ENTRIES, MOST_BYTES, MOST_ENTRIES, RandomValue};
+use super::value_source::{Rows, Source, ValueSource};
 use crate::OrderError;
 use crate::random::{Purpose, Random};
 use crate::stress;
@@ -17,9 +17,9 @@ use crate::stress;
 /// Bytes of cassandra-stress's keys: no partition key is longer.
 const KEY_BYTES: std::ops::RangeInclusive<u32> = 1..=65_535;
 
-/// What makers of one statement have in common.
+/// Compiles the values of one statement.
 #[derive(Clone, Debug)]
-pub(super) struct Context {
+pub(super) struct ValueCompiler {
     /// Of what is drawn for each operation.
     pub seed: u64,
     /// Of what is stored.
@@ -28,9 +28,9 @@ pub(super) struct Context {
     pub rows: Option<Arc<Rows>>,
 }
 
-impl Context {
+impl ValueCompiler {
     pub fn new(seed: u64, program: &Program, values: &[Value]) -> Result<Self, OrderError> {
-        let mut context = Self {
+        let mut compiler = Self {
             seed,
             value_seed: program.value_seed,
             records: program.records,
@@ -41,10 +41,10 @@ impl Context {
             _ => None,
         });
         if let Some((place, count)) = counts {
-            let rows = context.rows(count);
-            context.rows = Some(Arc::new(rows.map_err(|error| error.within(format!("values.{place}")))?));
+            let rows = compiler.rows(count);
+            compiler.rows = Some(Arc::new(rows.map_err(|error| error.within(format!("values.{place}")))?));
         }
-        Ok(context)
+        Ok(compiler)
     }
 
     fn rows(&self, count: &DistributionSpec) -> Result<Rows, OrderError> {
@@ -56,37 +56,37 @@ impl Context {
     }
 
     /// Compiles one value, the `ordinal`-th of its statement. Errors: a type or a make that cannot be.
-    pub fn maker(&self, value: &Value, ordinal: u64) -> Result<Maker, OrderError> {
+    pub fn source(&self, value: &Value, ordinal: u64) -> Result<ValueSource, OrderError> {
         if value.make == Make::Any {
             // The type does not matter.
-            return Ok(Maker::of(Native::Blob, Source::Any));
+            return Ok(ValueSource::of(Native::Blob, Source::Any));
         }
-        let kind = CqlType::parse(&value.cql_type)?;
+        let cql_type = CqlType::parse(&value.cql_type)?;
         let source = match &value.make {
             Make::Any => Source::Any,
-            Make::Key { .. } => self.key(&kind, &value.make)?,
+            Make::Key { .. } => self.key(&cql_type, &value.make)?,
             Make::Random { salt, versioned, .. } => Source::Random {
-                content: self.content(&kind, &value.make)?,
+                value: self.random_value(&cql_type, &value.make)?,
                 random: Random::new(self.value_seed, Purpose::Content).at(u64::from(*salt)),
                 versioned: *versioned,
                 rows: self.rows.clone(),
             },
             Make::Draw { number } => {
-                let native = native(&kind, "draw")?;
+                let native = native(&cql_type, "draw")?;
                 Source::Draw {
                     native,
                     numbers: numbers_of(native, number, "make.number")?,
                     random: Random::new(self.seed, Purpose::Draw).at(ordinal),
                 }
             }
-            Make::Fixed { value } => Source::Fixed(constants::bytes(&kind, value)?),
+            Make::Fixed { value } => Source::Fixed(constants::bytes(&cql_type, value)?),
             Make::Row { count } => Source::Row {
-                native: native(&kind, "row")?,
+                native: native(&cql_type, "row")?,
                 rows: Arc::new(self.rows(count)?),
             },
             Make::StressKey { size } => {
                 let bytes = matches!(
-                    native(&kind, "stress-key")?,
+                    native(&cql_type, "stress-key")?,
                     Native::Blob | Native::Text | Native::Ascii
                 );
                 if !bytes || !KEY_BYTES.contains(size) {
@@ -100,24 +100,24 @@ impl Context {
                 named,
                 key_size,
             } => {
-                native(&kind, "stress-column")?;
+                native(&cql_type, "stress-column")?;
                 if !KEY_BYTES.contains(key_size) {
                     return Err(OrderError::new("make.key_size", key_size, "1 to 65535"));
                 }
-                let made = match named {
+                let generator = match named {
                     Some(name) => stress::Column::new(name, size),
                     None => stress::Column::numbered(*column, size),
                 };
                 Source::StressColumn {
-                    column: made.map_err(|error| error.within("make"))?,
+                    column: generator.map_err(|error| error.within("make"))?,
                     key_size: *key_size,
                 }
             }
         };
-        Ok(Maker { kind, source })
+        Ok(ValueSource { cql_type, source })
     }
 
-    fn key(&self, kind: &CqlType, make: &Make) -> Result<Source, OrderError> {
+    fn key(&self, cql_type: &CqlType, make: &Make) -> Result<Source, OrderError> {
         let Make::Key {
             divide,
             modulo,
@@ -130,7 +130,7 @@ impl Context {
         else {
             return Err(OrderError::new("make.kind", "another", "key"));
         };
-        let native = native(kind, "key")?;
+        let native = native(cql_type, "key")?;
         if *divide == 0 || *modulo == Some(0) || *digits > 64 {
             let read = format!("divide {divide}, modulo {modulo:?}, digits {digits}");
             return Err(OrderError::new(
@@ -152,7 +152,7 @@ impl Context {
             let last = i128::from(*offset) + i128::from(*scale) * i128::from(most);
             if !held.contains(&i128::from(*offset)) || !held.contains(&last) {
                 let read = format!("numbers of {offset} to {last}");
-                return Err(OrderError::new("make", read, format!("{min} to {max}: {kind}")));
+                return Err(OrderError::new("make", read, format!("{min} to {max}: {cql_type}")));
             }
         }
         Ok(Source::Key {
@@ -169,7 +169,7 @@ impl Context {
         })
     }
 
-    fn content(&self, kind: &CqlType, make: &Make) -> Result<Content, OrderError> {
+    fn random_value(&self, cql_type: &CqlType, make: &Make) -> Result<RandomValue, OrderError> {
         let Make::Random {
             number,
             size,
@@ -180,93 +180,101 @@ impl Context {
         else {
             return Err(OrderError::new("make.kind", "another", "random"));
         };
-        let CqlType::Native(native) = kind else {
+        let CqlType::Native(native) = cql_type else {
             if number.is_some() {
-                let allowed = format!("numbers of what is in it, see of: {kind}");
+                let allowed = format!("numbers of what is in it, see of: {cql_type}");
                 return Err(OrderError::new("make.number", "a number", allowed));
             }
-            return self.collection(kind, size.as_ref(), of);
+            return self.collection(cql_type, size.as_ref(), of);
         };
         if !of.is_empty() {
             let read = format!("{} values", of.len());
-            return Err(OrderError::new("make.of", read, format!("none: {kind}")));
+            return Err(OrderError::new("make.of", read, format!("none: {cql_type}")));
         }
         let bytes = || size_of(size.as_ref(), DEFAULT_BYTES, MOST_BYTES);
         Ok(match (native, number) {
-            (_, Some(number)) => Content::Number {
+            (_, Some(number)) => RandomValue::Number {
                 native: *native,
                 numbers: numbers_of(*native, number, "make.number")?,
             },
-            (Native::Text | Native::Ascii, None) => Content::Text {
+            (Native::Text | Native::Ascii, None) => RandomValue::Text {
                 size: bytes()?,
                 versioned: *versioned,
             },
-            (Native::Blob, None) => Content::Blob {
+            (Native::Blob, None) => RandomValue::Blob {
                 size: bytes()?,
                 versioned: *versioned,
             },
-            _ => Content::Any(*native),
+            _ => RandomValue::Any(*native),
         })
     }
 
     /// Of a type with types in it.
-    fn collection(&self, kind: &CqlType, size: Option<&DistributionSpec>, of: &[Value]) -> Result<Content, OrderError> {
-        let mut members = self.members(kind, of)?;
+    fn collection(
+        &self,
+        cql_type: &CqlType,
+        size: Option<&DistributionSpec>,
+        of: &[Value],
+    ) -> Result<RandomValue, OrderError> {
+        let mut members = self.members(cql_type, of)?;
         let entries = || size_of(size, DEFAULT_ENTRIES, MOST_ENTRIES);
-        if let CqlType::Tuple(_) = kind {
-            return Ok(Content::Members(members));
+        if let CqlType::Tuple(_) = cql_type {
+            return Ok(RandomValue::Members(members));
         }
         let last = members.pop();
-        Ok(match (kind, last, members.pop()) {
-            (CqlType::Map(..), Some(value), Some(key)) => Content::Pairs {
+        Ok(match (cql_type, last, members.pop()) {
+            (CqlType::Map(..), Some(value), Some(key)) => RandomValue::Pairs {
                 size: entries()?,
                 distinct: key.may_repeat(),
                 key: Box::new(key),
                 value: Box::new(value),
             },
-            (CqlType::Vector(_, count), Some(of), None) => Content::Dimensions {
-                fixed: of.kind.fixed_length().is_some(),
+            (CqlType::Vector(_, count), Some(of), None) => RandomValue::Dimensions {
+                fixed: of.cql_type.fixed_length().is_some(),
                 of: Box::new(of),
                 count: *count,
             },
-            (_, Some(of), _) => Content::Entries {
+            (_, Some(of), _) => RandomValue::Entries {
                 size: entries()?,
-                distinct: matches!(kind, CqlType::Set(_)) && of.may_repeat(),
+                distinct: matches!(cql_type, CqlType::Set(_)) && of.may_repeat(),
                 of: Box::new(of),
             },
-            _ => Content::Members(Vec::new()),
+            _ => RandomValue::Members(Vec::new()),
         })
     }
 
-    /// Makers of the values within one: those that are said, or what looks random.
-    fn members(&self, kind: &CqlType, of: &[Value]) -> Result<Vec<Maker>, OrderError> {
-        let inner = kind.inner();
+    /// Sources of the values within a value: those that the order gives, or random ones.
+    fn members(&self, cql_type: &CqlType, of: &[Value]) -> Result<Vec<ValueSource>, OrderError> {
+        let inner = cql_type.inner();
         if of.is_empty() {
-            return inner.into_iter().map(|kind| self.default_maker(kind)).collect();
+            return inner
+                .into_iter()
+                .map(|cql_type| self.default_source(cql_type))
+                .collect();
         }
         if of.len() != inner.len() {
             let read = format!("{} values", of.len());
-            let allowed = format!("{} or none: {kind}", inner.len());
+            let allowed = format!("{} or none: {cql_type}", inner.len());
             return Err(OrderError::new("make.of", read, allowed));
         }
-        let member = |(number, (value, kind)): (usize, (&Value, &CqlType))| {
+        let member = |(number, (value, cql_type)): (usize, (&Value, &CqlType))| {
             if matches!(value.make, Make::Random { versioned: true, .. }) {
                 let allowed = "false: the value around it has the version";
                 return Err(OrderError::new("make.of.versioned", true, allowed));
             }
-            let made = self
-                .maker(value, number as u64)
+            let source = self
+                .source(value, number as u64)
                 .map_err(|error| error.within("make.of"))?;
-            if made.kind == *kind {
-                Ok(made)
+            if source.cql_type == *cql_type {
+                Ok(source)
             } else {
-                Err(OrderError::new("make.of.type", &made.kind, kind.to_string()))
+                Err(OrderError::new("make.of.type", &source.cql_type, cql_type.to_string()))
             }
         };
         of.iter().zip(inner).enumerate().map(member).collect()
     }
 
-    fn default_maker(&self, kind: &CqlType) -> Result<Maker, OrderError> {
+    fn default_source(&self, cql_type: &CqlType) -> Result<ValueSource, OrderError> {
         let make = Make::Random {
             salt: 0,
             number: None,
@@ -274,14 +282,14 @@ impl Context {
             of: Vec::new(),
             versioned: false,
         };
-        let cql_type = kind.to_string();
-        self.maker(&Value { cql_type, make }, 0)
+        let cql_type = cql_type.to_string();
+        self.source(&Value { cql_type, make }, 0)
     }
 }
 
 /// The type without types in it that a make wants.
-fn native(kind: &CqlType, make: &str) -> Result<Native, OrderError> {
-    match kind {
+fn native(cql_type: &CqlType, make: &str) -> Result<Native, OrderError> {
+    match cql_type {
         CqlType::Native(native) => Ok(*native),
         other => {
             let allowed = format!("a type without types in it, as {make} makes numbers");

@@ -1,4 +1,4 @@
-//! Where a statement's values come from, compiled: each maker appends the bytes of one value.
+//! Value sources: where the bound values of statements come from, compiled. Each source appends the bytes of one value.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -8,17 +8,20 @@ use steelyard_wire::Ycsb;
 use super::cql_type::{CqlType, Native};
 use super::encode::{Digits, put_real, put_whole};
 use super::numbers::Numbers;
-use super::random_values::{Content, is_narrow, put_sized, version_of};
+use super::random_values::{RandomValue, is_narrow, put_sized, version_of};
 use crate::random::Random;
 use crate::stress;
 use crate::ycsb::{write_key, write_value};
 use crate::ycsb_distributions::{fnv_hash, uniform};
 
-/// What the values of one execution of a statement follow from.
+/// One execution of a statement: all that its values are a function of.
 #[derive(Clone, Debug, Default)]
-pub struct At {
+pub struct Execution {
+    /// Index of the operation.
     pub index: u64,
+    /// Key number.
     pub key: u64,
+    /// Version of the values that are written, see `Operation::version`.
     pub version: u64,
     /// Number of the repetition within a batch whose key stays.
     pub repetition: Option<u64>,
@@ -39,7 +42,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    fn row(&self, at: &At) -> u64 {
+    fn row(&self, at: &Execution) -> u64 {
         at.repetition.unwrap_or_else(|| {
             let count = self.count.whole(self.of_key.at(at.key), at.key).max(1).unsigned_abs();
             uniform(self.of_index.at(at.index).at(at.occurrence).bits(0), 0, count)
@@ -59,7 +62,7 @@ pub(super) enum Source {
         digits: Digits,
     },
     Random {
-        content: Content,
+        value: RandomValue,
         random: Random,
         versioned: bool,
         rows: Option<Arc<Rows>>,
@@ -90,14 +93,15 @@ pub(super) enum Source {
     YcsbScanLength,
 }
 
-/// Makes the bytes of one value.
+/// The source of one bound value.
 #[derive(Clone, Debug)]
-pub struct Maker {
-    pub kind: CqlType,
+pub struct ValueSource {
+    /// Type of the value.
+    pub cql_type: CqlType,
     pub(super) source: Source,
 }
 
-impl Maker {
+impl ValueSource {
     pub(super) fn ycsb_key(ycsb: &Arc<Ycsb>) -> Self {
         Self::of(Native::Text, Source::YcsbKey(Arc::clone(ycsb)))
     }
@@ -113,20 +117,20 @@ impl Maker {
 
     pub(super) fn of(native: Native, source: Source) -> Self {
         Self {
-            kind: CqlType::Native(native),
+            cql_type: CqlType::Native(native),
             source,
         }
     }
 
     /// Appends the value as `[bytes]`: its length first, null as -1.
     #[inline]
-    pub fn put_value(&self, at: &At, out: &mut Vec<u8>) {
+    pub fn put_value(&self, at: &Execution, out: &mut Vec<u8>) {
         put_sized(out, |out| self.put(at, out));
     }
 
     /// Appends the value's bytes; false: it is null.
     #[inline]
-    pub fn put(&self, at: &At, out: &mut Vec<u8>) -> bool {
+    pub fn put(&self, at: &Execution, out: &mut Vec<u8>) -> bool {
         match &self.source {
             Source::Random { .. } => self.put_random(at, at.version, out),
             Source::YcsbKey(ycsb) => write_key(at.key, ycsb, out),
@@ -181,9 +185,9 @@ impl Maker {
         true
     }
 
-    fn put_random(&self, at: &At, version: u64, out: &mut Vec<u8>) {
+    fn put_random(&self, at: &Execution, version: u64, out: &mut Vec<u8>) {
         let Source::Random {
-            content,
+            value,
             random,
             versioned,
             rows,
@@ -198,14 +202,14 @@ impl Maker {
         if *versioned {
             random = random.at(version);
         }
-        content.put(random, at, version, out);
+        value.put(random, at, version, out);
     }
 
     /// As `put_value` for a value within another: what looks random follows from `random`.
-    pub(super) fn put_seeded(&self, at: &At, random: Random, out: &mut Vec<u8>) {
+    pub(super) fn put_seeded(&self, at: &Execution, random: Random, out: &mut Vec<u8>) {
         match &self.source {
-            Source::Random { content, .. } => put_sized(out, |out| {
-                content.put(random, at, at.version, out);
+            Source::Random { value, .. } => put_sized(out, |out| {
+                value.put(random, at, at.version, out);
                 true
             }),
             _ => self.put_value(at, out),
@@ -213,14 +217,12 @@ impl Maker {
     }
 
     /// Appends what a column should hold that holds `cell`: a value with the version that the cell carries. False: null.
-    pub(super) fn put_expected(&self, at: &At, cell: Option<&[u8]>, out: &mut Vec<u8>) -> bool {
+    pub(super) fn put_expected(&self, at: &Execution, cell: Option<&[u8]>, out: &mut Vec<u8>) -> bool {
         match &self.source {
             Source::Random {
-                content,
-                versioned: true,
-                ..
+                value, versioned: true, ..
             } => {
-                let version = cell.and_then(|cell| version_of(content, cell));
+                let version = cell.and_then(|cell| version_of(value, cell));
                 self.put_random(at, version.unwrap_or(0), out);
                 true
             }
@@ -233,10 +235,8 @@ impl Maker {
         match &self.source {
             Source::Draw { .. } => Some("draw"),
             Source::Random {
-                content,
-                versioned: true,
-                ..
-            } if !matches!(content, Content::Text { .. } | Content::Blob { .. }) => {
+                value, versioned: true, ..
+            } if !matches!(value, RandomValue::Text { .. } | RandomValue::Blob { .. }) => {
                 Some("a versioned value that has no place for its version")
             }
             _ => None,
@@ -248,7 +248,7 @@ impl Maker {
         matches!(self.source, Source::Fixed(None) | Source::Any)
     }
 
-    /// Whether it makes nothing, and any cell holds what it says.
+    /// Whether it gives no value, and any cell is as expected.
     pub(super) fn is_any(&self) -> bool {
         matches!(self.source, Source::Any)
     }
@@ -256,9 +256,11 @@ impl Maker {
     /// Whether values within one collection may be the same.
     pub(super) fn may_repeat(&self) -> bool {
         match &self.source {
-            Source::Random { content, .. } => match content {
-                Content::Text { size, .. } | Content::Blob { size, .. } => is_narrow(&self.kind, size.bounds().0),
-                Content::Any(_) => is_narrow(&self.kind, 0),
+            Source::Random { value, .. } => match value {
+                RandomValue::Text { size, .. } | RandomValue::Blob { size, .. } => {
+                    is_narrow(&self.cql_type, size.bounds().0)
+                }
+                RandomValue::Any(_) => is_narrow(&self.cql_type, 0),
                 _ => true,
             },
             _ => true,

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use steelyard_wire::{Action, Order, Ycsb};
 
 use super::requests::{Request, Statement};
-use super::value_source::Maker;
+use super::value_source::ValueSource;
 use crate::ycsb::Kind;
 
 /// The statements that an order's operations execute, and the requests of each kind's steps.
 pub(super) fn requests(order: &Order, workload: &Ycsb) -> (Vec<Statement>, Vec<Vec<Request>>) {
-    let mut made = Made::new(order, workload);
+    let mut builder = StatementBuilder::new(order, workload);
     let (loads, shares) = (order.action == Action::Load, workload.proportions);
-    let read = made.reads(loads && shares.read + shares.read_modify_write > 0.0);
-    let update = made.updates(loads && shares.update + shares.read_modify_write > 0.0);
-    let insert = made.insert(!loads || shares.insert > 0.0);
-    let scan = made.scans(loads && shares.scan > 0.0);
+    let read = builder.reads(loads && shares.read + shares.read_modify_write > 0.0);
+    let update = builder.updates(loads && shares.update + shares.read_modify_write > 0.0);
+    let insert = builder.insert(!loads || shares.insert > 0.0);
+    let scan = builder.scans(loads && shares.scan > 0.0);
     let kinds = Kind::ALL.map(|kind| match kind {
         Kind::Read => vec![read.clone()],
         Kind::Update => vec![update.clone()],
@@ -23,10 +23,10 @@ pub(super) fn requests(order: &Order, workload: &Ycsb) -> (Vec<Statement>, Vec<V
         Kind::Scan => vec![scan.clone()],
         Kind::ReadModifyWrite => vec![read.clone(), update.clone()],
     });
-    (made.statements, kinds.to_vec())
+    (builder.statements, kinds.to_vec())
 }
 
-struct Made<'a> {
+struct StatementBuilder<'a> {
     workload: &'a Ycsb,
     ycsb: Arc<Ycsb>,
     seed: u64,
@@ -36,7 +36,7 @@ struct Made<'a> {
     statements: Vec<Statement>,
 }
 
-impl<'a> Made<'a> {
+impl<'a> StatementBuilder<'a> {
     fn new(order: &Order, workload: &'a Ycsb) -> Self {
         Self {
             workload,
@@ -51,9 +51,9 @@ impl<'a> Made<'a> {
 
     fn reads(&mut self, wanted: bool) -> Request {
         let (table, key) = (self.table.clone(), self.key.clone());
-        self.group(wanted, self.workload.read_all_fields, |made, columns, _| {
+        self.group(wanted, self.workload.read_all_fields, |builder, columns, _| {
             let cql = format!("SELECT {} FROM {table} WHERE {key} = ?", columns.join(", "));
-            let mut statement = made.statement(Kind::Read, cql, vec![Maker::ycsb_key(&made.ycsb)], 0);
+            let mut statement = builder.statement(Kind::Read, cql, vec![ValueSource::ycsb_key(&builder.ycsb)], 0);
             statement.wants_row = true;
             statement
         })
@@ -61,34 +61,34 @@ impl<'a> Made<'a> {
 
     fn updates(&mut self, wanted: bool) -> Request {
         let (table, key) = (self.table.clone(), self.key.clone());
-        self.group(wanted, self.workload.write_all_fields, |made, columns, numbers| {
+        self.group(wanted, self.workload.write_all_fields, |builder, columns, numbers| {
             let sets: Vec<String> = columns.iter().map(|field| format!("{field} = ?")).collect();
             let cql = format!("UPDATE {table} SET {} WHERE {key} = ?", sets.join(", "));
-            let mut values = made.values(numbers);
-            values.push(Maker::ycsb_key(&made.ycsb));
+            let mut values = builder.values(numbers);
+            values.push(ValueSource::ycsb_key(&builder.ycsb));
             let at = values.len() as u16 - 1;
-            made.statement(Kind::Update, cql, values, at)
+            builder.statement(Kind::Update, cql, values, at)
         })
     }
 
     fn insert(&mut self, wanted: bool) -> Request {
         let (table, key) = (self.table.clone(), self.key.clone());
-        self.group(wanted, true, |made, columns, numbers| {
+        self.group(wanted, true, |builder, columns, numbers| {
             let markers = vec!["?"; columns.len() + 1].join(", ");
             let cql = format!("INSERT INTO {table} ({key}, {}) VALUES ({markers})", columns.join(", "));
-            let mut values = vec![Maker::ycsb_key(&made.ycsb)];
-            values.extend(made.values(numbers));
-            made.statement(Kind::Insert, cql, values, 0)
+            let mut values = vec![ValueSource::ycsb_key(&builder.ycsb)];
+            values.extend(builder.values(numbers));
+            builder.statement(Kind::Insert, cql, values, 0)
         })
     }
 
     fn scans(&mut self, wanted: bool) -> Request {
         let (table, key) = (self.table.clone(), self.key.clone());
-        self.group(wanted, self.workload.read_all_fields, |made, columns, _| {
+        self.group(wanted, self.workload.read_all_fields, |builder, columns, _| {
             let columns = columns.join(", ");
             let cql = format!("SELECT {columns} FROM {table} WHERE token({key}) >= token(?) LIMIT ?");
-            let values = vec![Maker::ycsb_key(&made.ycsb), Maker::ycsb_scan_length()];
-            made.statement(Kind::Scan, cql, values, 0)
+            let values = vec![ValueSource::ycsb_key(&builder.ycsb), ValueSource::ycsb_scan_length()];
+            builder.statement(Kind::Scan, cql, values, 0)
         })
     }
 
@@ -116,13 +116,13 @@ impl<'a> Made<'a> {
         }
     }
 
-    fn values(&self, fields: std::ops::Range<u32>) -> Vec<Maker> {
+    fn values(&self, fields: std::ops::Range<u32>) -> Vec<ValueSource> {
         fields
-            .map(|field| Maker::ycsb_field(&self.ycsb, self.seed, field))
+            .map(|field| ValueSource::ycsb_field(&self.ycsb, self.seed, field))
             .collect()
     }
 
-    fn statement(&self, kind: Kind, cql: String, values: Vec<Maker>, key: u16) -> Statement {
+    fn statement(&self, kind: Kind, cql: String, values: Vec<ValueSource>, key: u16) -> Statement {
         Statement::plain(
             kind.name(),
             cql,
@@ -195,34 +195,34 @@ mod tests {
 
     #[test]
     fn single_fields_have_statements_of_their_own() {
-        let made = requests(|order| {
+        let compiled = requests(|order| {
             let ycsb = order.workload.ycsb_mut().unwrap();
             (ycsb.read_all_fields, ycsb.write_all_fields) = (false, true);
             ycsb.proportions.scan = 1.0;
             order.table = "User\"Table".into();
         });
         assert_eq!(
-            texts(&made)[first(&made, Kind::Scan, 1)],
+            texts(&compiled)[first(&compiled, Kind::Scan, 1)],
             "SELECT field1 FROM ycsb.\"User\"\"Table\" WHERE token(y_id) >= token(?) LIMIT ?"
         );
         assert_eq!(
-            texts(&made)[first(&made, Kind::Update, 1)],
+            texts(&compiled)[first(&compiled, Kind::Update, 1)],
             "UPDATE ycsb.\"User\"\"Table\" SET field0 = ?, field1 = ? WHERE y_id = ?"
         );
     }
 
     #[test]
     fn values_are_ycsbs() {
-        let made = requests(|order| {
+        let compiled = requests(|order| {
             order.action = Action::Populate;
             order.workload.ycsb_mut().unwrap().field_length = 7;
         });
-        let at = made.at(&Operation {
+        let at = compiled.at(&Operation {
             key: 3,
             ..Operation::default()
         });
         let mut bytes = Vec::new();
-        made.statements[0]
+        compiled.statements[0]
             .values
             .iter()
             .for_each(|value| value.put_value(&at, &mut bytes));
