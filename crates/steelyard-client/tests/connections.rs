@@ -17,7 +17,9 @@ use steelyard_cql::{Compression, Consistency};
 use steelyard_load::clock::Clock;
 use steelyard_load::drive;
 use steelyard_sim::{Config, TlsFiles, serve};
-use steelyard_wire::{Action, Connected, Done, Order, Proportions, Record, Routing, Schedule, Stop, Tls, Verify};
+use steelyard_wire::{Action, Connected, Done, Order, Proportions, Routing, Schedule, Stop, Tls, Verify};
+
+use crate::last_done;
 
 const LIMIT: Duration = Duration::from_secs(10);
 const RECORDS: u64 = 300;
@@ -86,11 +88,7 @@ fn drive_with(order: &Order) -> (Connected, Done) {
     let (clients, connected) = connect(order, &drive::slots(order, 2).unwrap()).unwrap();
     let mut out = Vec::new();
     drive::run(clients, order, Clock::start(), &AtomicBool::new(false), &mut out).unwrap();
-    let last = out.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap();
-    match serde_json::from_slice(last).unwrap() {
-        Record::Done(done) => (connected, done),
-        other => panic!("{other:?}"),
-    }
+    (connected, last_done(&out))
 }
 
 #[test]

@@ -33,18 +33,6 @@ pub fn supported(out: &mut Vec<u8>, version: u8, stream: i16, options: &[(&str, 
     });
 }
 
-/// `AUTHENTICATE`: the class that wants a password.
-pub fn authenticate(out: &mut Vec<u8>, version: u8, stream: i16, class: &str) {
-    Frame::response(out, version, stream, Opcode::Authenticate, |body| {
-        put_string(body, class)
-    });
-}
-
-/// `AUTH_SUCCESS`.
-pub fn auth_success(out: &mut Vec<u8>, version: u8, stream: i16) {
-    Frame::response(out, version, stream, Opcode::AuthSuccess, crate::put_null);
-}
-
 /// `ERROR` with the fields that its code demands (`Detail::None` for codes that have none).
 pub fn error(out: &mut Vec<u8>, version: u8, stream: i16, code: i32, message: &str, detail: &Detail<'_>) {
     Frame::response(out, version, stream, Opcode::Error, |body| {

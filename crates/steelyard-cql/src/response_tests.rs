@@ -3,6 +3,18 @@
 use super::*;
 use crate::{HEADER_LENGTH, V3, put_bytes};
 
+/// `AUTHENTICATE`: the class that wants a password.
+fn authenticate(out: &mut Vec<u8>, version: u8, stream: i16, class: &str) {
+    Frame::response(out, version, stream, Opcode::Authenticate, |body| {
+        put_string(body, class)
+    });
+}
+
+/// `AUTH_SUCCESS`.
+fn auth_success(out: &mut Vec<u8>, version: u8, stream: i16) {
+    Frame::response(out, version, stream, Opcode::AuthSuccess, crate::put_null);
+}
+
 fn spec(name: &str, kind: ColumnType) -> ColumnSpec {
     ColumnSpec {
         keyspace: "k".into(),
