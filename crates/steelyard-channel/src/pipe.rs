@@ -152,16 +152,16 @@ mod tests {
 
     /// Frames one after the other, as far as they are there; what they held.
     fn values(received: &mut Vec<u8>) -> Vec<u64> {
-        let mut found = Vec::new();
+        let mut numbers = Vec::new();
         let mut at = 0;
         while let Some(end) = frame_end(received, at).unwrap() {
             // The value is the last of the frame's body before the consistency and the flags.
             let digits = &received[end - 3 - 20..end - 3];
-            found.push(std::str::from_utf8(digits).unwrap().parse().unwrap());
+            numbers.push(std::str::from_utf8(digits).unwrap().parse().unwrap());
             at = end;
         }
         received.drain(..at);
-        found
+        numbers
     }
 
     #[test]

@@ -299,8 +299,8 @@ impl BlockingConnection {
 
     /// The connection, non-blocking; nothing may be outstanding.
     pub(crate) fn into_pipe(self) -> Result<Pipe, ConnectionError> {
-        let made = self.pipe.channel().socket().set_nonblocking(true);
-        match made {
+        let non_blocking = self.pipe.channel().socket().set_nonblocking(true);
+        match non_blocking {
             Ok(()) => Ok(self.pipe),
             Err(source) => Err(ConnectionError::Io {
                 contact: self.contact,
@@ -418,14 +418,14 @@ fn addresses(contact: &str) -> Result<Vec<SocketAddr>, ConnectionError> {
         contact: contact.to_owned(),
         reason,
     };
-    let found: Vec<SocketAddr> = contact
+    let addresses: Vec<SocketAddr> = contact
         .to_socket_addrs()
         .map_err(|error| bad(error.to_string()))?
         .collect();
-    if found.is_empty() {
+    if addresses.is_empty() {
         return Err(bad("it stands for no address".to_owned()));
     }
-    Ok(found)
+    Ok(addresses)
 }
 
 fn connect(contact: &str, timeout: Duration) -> Result<TcpStream, ConnectionError> {

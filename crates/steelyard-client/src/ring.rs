@@ -78,14 +78,14 @@ impl Ring {
             Placement::ByRack(_) => factor.saturating_sub(racks),
         };
         let number = |member: &Member| {
-            let found = nodes.iter().position(|id| *id == member.id);
-            found.and_then(|at| u16::try_from(at).ok()).unwrap_or(NOT_SENT_TO)
+            let position = nodes.iter().position(|id| *id == member.id);
+            position.and_then(|at| u16::try_from(at).ok()).unwrap_or(NOT_SENT_TO)
         };
         let mut replicas = Vec::with_capacity(owned.len() * wanted);
         for start in 0..owned.len() {
             let clockwise = owned[start..].iter().chain(&owned[..start]).map(|(_, member)| *member);
-            let found = walk(clockwise, wanted, repeats);
-            replicas.extend(found.iter().map(|member| number(member)));
+            let owners = walk(clockwise, wanted, repeats);
+            replicas.extend(owners.iter().map(|member| number(member)));
             replicas.resize((start + 1) * wanted, NOT_SENT_TO);
         }
         Self {
@@ -115,30 +115,30 @@ impl Ring {
 /// `repeats` that need not be. The rule is that of Cassandra's `NetworkTopologyStrategy` (class `DatacenterEndpoints`);
 /// with unlimited repeats it is `SimpleStrategy`'s.
 fn walk<'a>(clockwise: impl Iterator<Item = &'a Member>, wanted: usize, mut repeats: usize) -> Vec<&'a Member> {
-    let mut found: Vec<&Member> = Vec::with_capacity(wanted);
+    let mut owners: Vec<&Member> = Vec::with_capacity(wanted);
     for member in clockwise {
-        if found.len() == wanted {
+        if owners.len() == wanted {
             break;
         }
-        if found.iter().any(|other| other.id == member.id) {
+        if owners.iter().any(|other| other.id == member.id) {
             continue;
         }
         let same_rack = |other: &&Member| other.rack == member.rack && other.data_centre == member.data_centre;
-        if found.iter().any(same_rack) {
+        if owners.iter().any(same_rack) {
             if repeats == 0 {
                 continue;
             }
             repeats -= 1;
         }
-        found.push(member);
+        owners.push(member);
     }
-    found
+    owners
 }
 
 /// The node that a connection leads to, as it describes itself.
 pub(crate) fn read_local(connection: &mut BlockingConnection) -> Result<Member, ConnectionError> {
-    let found = read_members(connection, LOCAL)?.pop();
-    found.ok_or_else(|| {
+    let member = read_members(connection, LOCAL)?.pop();
+    member.ok_or_else(|| {
         ConnectionError::unexpected(
             connection.contact().to_owned(),
             "no row of system.local".to_owned(),

@@ -153,7 +153,7 @@ mod tests {
         assert!(
             chosen(&routes, Some(5), &[2, 3, 4, 5])
                 .iter()
-                .all(|found| found.is_some_and(|at| at < 2))
+                .all(|connection| connection.is_some_and(|at| at < 2))
         );
     }
 
@@ -169,7 +169,7 @@ mod tests {
         assert!(
             chosen(&routes, Some(0), &[4, 5])
                 .iter()
-                .all(|found| found.is_some_and(|at| !(4..=5).contains(&at)))
+                .all(|connection| connection.is_some_and(|at| !(4..=5).contains(&at)))
         );
         assert_eq!(
             routes.node_of(5).and_then(|node| node.shard(5)).map(|(shard, _)| shard),

@@ -34,8 +34,8 @@ impl Sharding {
     /// are no shards, or the rule is none that we know.
     pub fn announced(options: &[(&str, Vec<&str>)]) -> Option<(u32, Self)> {
         let text = |name: &str| {
-            let found = options.iter().find(|(option, _)| *option == name)?;
-            found.1.first().copied()
+            let option = options.iter().find(|(option, _)| *option == name)?;
+            option.1.first().copied()
         };
         let number = |name: &str| text(name)?.parse().ok();
         let (shard, count) = (number("SCYLLA_SHARD")?, number("SCYLLA_NR_SHARDS")?);
@@ -170,11 +170,11 @@ mod tests {
         for shard in 0..3 {
             // The same salt twice: the second finds its port taken.
             let open = || sharding(3, 12).connect(to, shard, 7, Duration::from_secs(5)).unwrap();
-            let (one, other) = (open(), open());
-            for stream in [&one, &other] {
+            let (first, second) = (open(), open());
+            for stream in [&first, &second] {
                 assert_eq!(u32::from(stream.local_addr().unwrap().port()) % 3, shard);
             }
-            assert_ne!(one.local_addr().unwrap(), other.local_addr().unwrap());
+            assert_ne!(first.local_addr().unwrap(), second.local_addr().unwrap());
         }
     }
 }

@@ -280,8 +280,8 @@ fn refused(address: SocketAddr, tls: Option<Tls>, problem: &str, hint: &str) {
             .err()
             .unwrap(),
     };
-    let said = error.to_string();
-    assert!(said.contains(problem), "{said}");
+    let message = error.to_string();
+    assert!(message.contains(problem), "{message}");
     assert!(error.hint().contains(hint), "{}", error.hint());
 }
 
@@ -380,8 +380,8 @@ fn settings_that_cannot_be_met_are_refused_with_what_was_read() {
     authority.sign("second", "somebody", 2100);
     let anywhere: SocketAddr = "127.0.0.1:1".parse().unwrap();
     let check = |tls: Tls, parts: [&str; 2]| {
-        let said = open(anywhere, Some(tls)).err().unwrap().to_string();
-        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        let message = open(anywhere, Some(tls)).err().unwrap().to_string();
+        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     };
     let missing = Path::new("/nowhere/ca.pem").to_str().unwrap().to_owned();
     check(
@@ -439,13 +439,13 @@ fn a_compression_that_a_node_does_not_offer_is_refused() {
         compression: Some(Compression::Lz4),
         ..Access::default()
     };
-    let said = BlockingConnection::open(&address, &access, LIMIT)
+    let message = BlockingConnection::open(&address, &access, LIMIT)
         .err()
         .unwrap()
         .to_string();
     assert!(
-        said.ends_with("does not compress with lz4; it offers: snappy"),
-        "{said}"
+        message.ends_with("does not compress with lz4; it offers: snappy"),
+        "{message}"
     );
     server.join().unwrap();
 }

@@ -268,9 +268,12 @@ fn order(servers: &[&Server], operations: Json, count: u64) -> Order {
     let size = json!({"name": "uniform", "min": 20, "max": 60});
     let note = json!({"type": "text", "make": {"kind": "random", "salt": 1, "size": size, "versioned": true}});
     let statement = |name: &str, cql: &str, values: Json, more: Json| {
-        let mut made = json!({"name": name, "cql": cql, "values": values, "partition_key": [0], "writes": true});
-        made.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        made
+        let mut object = json!({"name": name, "cql": cql, "values": values, "partition_key": [0], "writes": true});
+        object
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        object
     };
     let both = json!([place, row]);
     let all = json!([place, row, note]);

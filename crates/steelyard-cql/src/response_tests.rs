@@ -112,13 +112,13 @@ fn a_prepared_statement_comes_back_in_both_versions() {
 
 #[test]
 fn errors_come_back_with_what_they_say_more() {
-    let one = Consistency::One;
+    let level = Consistency::One;
     let cases = [
         (code::OVERLOADED, Detail::None),
         (
             code::UNAVAILABLE,
             Detail::Unavailable {
-                consistency: one,
+                consistency: level,
                 required: 2,
                 alive: 1,
             },
@@ -126,7 +126,7 @@ fn errors_come_back_with_what_they_say_more() {
         (
             code::READ_TIMEOUT,
             Detail::ReadTimeout {
-                consistency: one,
+                consistency: level,
                 received: 0,
                 required: 1,
                 data_present: true,
@@ -135,7 +135,7 @@ fn errors_come_back_with_what_they_say_more() {
         (
             code::WRITE_TIMEOUT,
             Detail::WriteTimeout {
-                consistency: one,
+                consistency: level,
                 received: 0,
                 required: 1,
                 write_type: "SIMPLE",

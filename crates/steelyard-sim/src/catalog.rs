@@ -48,8 +48,8 @@ pub struct Table {
 
 impl Table {
     pub fn column(&self, name: &str) -> Result<usize, Refusal> {
-        let found = self.columns.iter().position(|column| column.name == name);
-        found.ok_or_else(|| {
+        let position = self.columns.iter().position(|column| column.name == name);
+        position.ok_or_else(|| {
             invalid(format!(
                 "Undefined column name {name} in table {}.{}",
                 self.keyspace, self.name
@@ -216,8 +216,8 @@ impl Catalog {
     pub fn find(&self, name: &Name, default: Option<&str>) -> Result<usize, Refusal> {
         let keyspace = keyspace_of(name, default)?;
         let same = |table: &Table| table.keyspace == keyspace && table.name == name.table;
-        let found = self.tables.iter().position(|table| table.as_ref().is_some_and(same));
-        found.ok_or_else(|| invalid(format!("unconfigured table {keyspace}.{}", name.table)))
+        let position = self.tables.iter().position(|table| table.as_ref().is_some_and(same));
+        position.ok_or_else(|| invalid(format!("unconfigured table {keyspace}.{}", name.table)))
     }
 
     /// The same on every node that has the same schema.

@@ -190,11 +190,11 @@ fn a_batch_of_several_keys_has_the_rows_of_each() {
     let mut order = order();
     let mut text = serde_json::to_value(&order).unwrap();
     let batch = |repeat: Json, next_key: bool, rows: Json| {
-        let mut made = json!({"kind": "batch", "statements": ["insert"], "mode": "unlogged"});
-        made["repeat"] = repeat;
-        made["next_key"] = next_key.into();
-        made["rows"] = rows;
-        made
+        let mut step = json!({"kind": "batch", "statements": ["insert"], "mode": "unlogged"});
+        step["repeat"] = repeat;
+        step["next_key"] = next_key.into();
+        step["rows"] = rows;
+        step
     };
     let some = json!({"name": "uniform", "min": 1.0, "max": 9.0});
     let three = json!({"name": "fixed", "value": 3.0});
@@ -213,13 +213,13 @@ fn a_batch_of_several_keys_has_the_rows_of_each() {
             key,
             ..Operation::default()
         });
-        let found: Vec<(u64, Option<u64>)> = (0..several.repetitions(key))
+        let rows: Vec<(u64, Option<u64>)> = (0..several.repetitions(key))
             .map(|number| several.at(&at, number, number))
             .map(|at| (at.key, at.repetition))
             .collect();
         // As many of each key as a batch of that key alone has, so that whoever reads rows finds them whatever has written.
         let wanted = (key..key + 3).flat_map(|key| (0..one.repetitions(key)).map(move |row| (key, Some(row))));
-        assert!(found.into_iter().eq(wanted), "{key}");
+        assert!(rows.into_iter().eq(wanted), "{key}");
     }
     text["workload"]["operations"][0]["steps"][0]["next_key"] = false.into();
     let order: Order = serde_json::from_value(text).unwrap();
@@ -282,8 +282,8 @@ fn value(kind: &str, make: Json) -> Json {
 #[test]
 fn key_values_follow_from_the_key() {
     let number = |make: Json, key| {
-        let made = requests(value("bigint", make)).unwrap();
-        i64::from_be_bytes(bytes(&made, &at(key, 1)).try_into().unwrap())
+        let compiled = requests(value("bigint", make)).unwrap();
+        i64::from_be_bytes(bytes(&compiled, &at(key, 1)).try_into().unwrap())
     };
     assert_eq!(number(json!({"kind": "key"}), 77), 77);
     let make = json!({"kind": "key", "divide": 10, "modulo": 5, "scale": -3, "offset": 100});
@@ -292,8 +292,8 @@ fn key_values_follow_from_the_key() {
     assert_eq!(number(scrambled.clone(), 77), number(scrambled.clone(), 70));
     assert!((0..1000).contains(&number(scrambled, 80)));
     let text = json!({"kind": "key", "prefix": "user", "digits": 5});
-    let made = requests(value("text", text)).unwrap();
-    assert_eq!(bytes(&made, &at(42, 1)), b"user00042");
+    let compiled = requests(value("text", text)).unwrap();
+    assert_eq!(bytes(&compiled, &at(42, 1)), b"user00042");
 }
 
 #[test]
@@ -325,11 +325,11 @@ fn random_values_follow_from_key_and_version_and_differ_by_salt() {
 fn rows_of_a_partition_differ_where_the_statement_has_rows() {
     let row = json!({"type": "int", "make": {"kind": "row", "count": {"name": "fixed", "value": 4}}});
     let text = json!({"type": "text", "make": {"kind": "random"}});
-    let made = requests(json!([row, text])).unwrap();
+    let compiled = requests(json!([row, text])).unwrap();
     let both = |at: &Execution| {
         let mut out = (Vec::new(), Vec::new());
-        made.statements[0].values[0].put(at, &mut out.0);
-        made.statements[0].values[1].put(at, &mut out.1);
+        compiled.statements[0].values[0].put(at, &mut out.0);
+        compiled.statements[0].values[1].put(at, &mut out.1);
         out
     };
     let within = |number| {
