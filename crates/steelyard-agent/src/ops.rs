@@ -141,7 +141,7 @@ fn step_of<'a>(requests: &'a Requests, operation: &Operation, with_values: bool)
             values: with_values.then(|| values(statement, at)),
         }
     };
-    match requests.request(requests.place(operation)) {
+    match requests.request(requests.request_number(operation)) {
         request @ Request::Execute { .. } => Step {
             batch: None,
             statements: vec![line(requests.first(request, operation), &at)],

@@ -72,21 +72,21 @@ pub struct BlockingConnection {
     input: Vec<u8>,
     /// Bytes of `input` that belong to frames already handed out.
     read: usize,
-    /// The shard at which it stands, of a node that has shards.
+    /// The shard that it leads to, of a node that has shards.
     shard: Option<(u32, Sharding)>,
     /// Whether events came while an answer was waited for.
     events: bool,
 }
 
 impl BlockingConnection {
-    /// Connects and shakes hands. Each wait, for the connection and for each answer, takes `timeout` at most.
+    /// Connects and carries out the handshake. Each wait, for the connection and for each answer, takes `timeout` at most.
     pub fn open(contact: &str, access: &Access, timeout: Duration) -> Result<Self, ConnectionError> {
         let stream = connect(contact, timeout)?;
         Self::over(stream, contact, access, timeout)
     }
 
     /// Opens a connection for load: at that shard of the node, if one is given. `salt` spreads the local ports that are tried.
-    /// Where the shard's own port cannot be reached, the connection stands at whatever shard it comes to.
+    /// Where the shard's own port cannot be reached, the connection may lead to any shard.
     pub(crate) fn open_for_load(
         contact: &str,
         shard: Option<(u32, Sharding)>,
@@ -140,7 +140,7 @@ impl BlockingConnection {
         &self.contact
     }
 
-    /// The shard at which it stands, of a node that has shards.
+    /// The shard that it leads to, of a node that has shards.
     pub(crate) fn shard(&self) -> Option<(u32, Sharding)> {
         self.shard
     }
@@ -208,7 +208,7 @@ impl BlockingConnection {
         Ok(())
     }
 
-    /// Asks to be told of events: `TOPOLOGY_CHANGE`, `STATUS_CHANGE`, `SCHEMA_CHANGE`.
+    /// Asks for events: `TOPOLOGY_CHANGE`, `STATUS_CHANGE`, `SCHEMA_CHANGE`.
     pub(crate) fn register(&mut self, events: &[&str]) -> Result<(), ConnectionError> {
         request::register(&mut self.out, 0, events);
         self.send()?;

@@ -12,7 +12,7 @@ use steelyard_load::clock::{Clock, Nanos};
 
 /// Streams of one connection in the protocol: 15 bits.
 const MAX_STREAMS: usize = 32_768;
-/// Streams whose answer is overdue; beyond this the connection is as good as dead and is made anew.
+/// Streams whose answer is overdue; beyond this the connection counts as lost and is established again.
 const MAX_ORPHANS: usize = 8_192;
 
 /// How long a connection may say nothing at all while an operation on it has timed out. A machine that lost its power, or a
@@ -121,7 +121,7 @@ impl Connection {
         owner
     }
 
-    /// Nobody waits any longer for the stream of an operation that was sent then.
+    /// The operation of a stream, sent at `sent`, was given up: its answer is dropped when it comes.
     pub fn orphan(&mut self, stream: u16, sent: Option<Nanos>) {
         self.owners[usize::from(stream)] = StreamOwner::Orphan;
         self.orphans += 1;
@@ -195,7 +195,7 @@ impl Connection {
         self.input = input;
     }
 
-    /// Forgets the connection; whoever waited for an answer or for a statement is appended to `orphaned`.
+    /// Forgets the connection; slots that waited for an answer or for a statement are appended to `orphaned`.
     pub fn lose(&mut self, orphaned: &mut Vec<u32>) {
         self.pipe = None;
         let slots = self.owners.drain(..).filter_map(|owner| match owner {

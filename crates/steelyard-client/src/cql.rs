@@ -396,7 +396,7 @@ impl CqlClient {
         }
     }
 
-    /// Ends what was in flight on a lost connection and sees to it that it is made anew.
+    /// Ends what was in flight on a lost connection, and starts its reconnection.
     #[cold]
     fn lose(&mut self, number: usize, now: Nanos, completions: &mut Vec<Completion>) {
         let mut orphaned = Vec::new();
@@ -454,7 +454,7 @@ impl Client for CqlClient {
     fn submit(&mut self, slot: u32, operation: &Operation) {
         let entry = &mut self.slots[slot as usize];
         entry.operation = *operation;
-        entry.request = self.shared.statements.requests.place(operation) as u32;
+        entry.request = self.shared.statements.requests.request_number(operation) as u32;
         (entry.pages, entry.rows) = (0, 0);
         entry.sent = None;
         entry.ready = 0;

@@ -100,8 +100,8 @@ impl Ring {
     pub fn replicas(&self, token: i64) -> impl Iterator<Item = u16> + Clone + '_ {
         let range = self.tokens.partition_point(|end| *end < token);
         let range = if range == self.tokens.len() { 0 } else { range };
-        let place = range * self.factor;
-        let replicas = self.replicas.get(place..place + self.factor).unwrap_or_default();
+        let first = range * self.factor;
+        let replicas = self.replicas.get(first..first + self.factor).unwrap_or_default();
         replicas.iter().copied().filter(|node| *node != NOT_SENT_TO)
     }
 

@@ -14,10 +14,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_
 const ALGORITHM: &str = "biased-token-round-robin";
 const PARTITIONER: &str = "Murmur3Partitioner";
 const MAX_SHARDS: u32 = 4_096;
-/// Local ports that are tried: the range that is nobody's by assignment.
+/// Local ports that are tried: the dynamic range, which is not assigned to anybody.
 const FIRST_LOCAL_PORT: u32 = 49_152;
 const LAST_LOCAL_PORT: u32 = 65_535;
-/// Local ports that may be in use before it is given up.
+/// Most local ports that are tried for one connection.
 const MAX_PORT_TRIES: u32 = 256;
 
 /// How a node divides its tokens among its cores.
@@ -30,7 +30,7 @@ pub(crate) struct Sharding {
 }
 
 impl Sharding {
-    /// From the options of `SUPPORTED`: the shard at which that connection stands, and the node's rule. `None` where there
+    /// From the options of `SUPPORTED`: the shard that the connection leads to, and the node's rule. `None` where there
     /// are no shards, or the rule is none that we know.
     pub fn announced(options: &[(&str, Vec<&str>)]) -> Option<(u32, Self)> {
         let text = |name: &str| {

@@ -25,7 +25,7 @@ pub(crate) enum SlotState {
 /// A place in flight, with the operation that it holds.
 pub(crate) struct Slot {
     pub operation: Operation,
-    /// The place of its request among the order's.
+    /// Number of its request among the order's.
     pub request: u32,
     pub state: SlotState,
     /// Pages of its answer that have come, and their rows.

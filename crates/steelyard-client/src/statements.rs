@@ -1,4 +1,4 @@
-//! Requests of an order as frames of the native protocol, built in place, each with its partition key and how it is executed.
+//! Requests of an order as frames of the native protocol, built in number, each with its partition key and how it is executed.
 
 use steelyard_cql::request::{self, BatchKind, Manner, ValueWriter};
 use steelyard_cql::{Consistency, put_bytes};
@@ -39,12 +39,12 @@ pub(crate) struct Statements {
     /// What is to be prepared.
     pub cql: Vec<String>,
     pub requests: Requests,
-    /// By the place of a request.
+    /// By the number of a request.
     plans: Vec<RequestPlan>,
 }
 
 impl Statements {
-    /// Compiles the order's workload. Errors: what it asks for cannot be; a consistency level that does not exist.
+    /// Compiles the order's workload. Errors: a workload that is not possible; a consistency level that does not exist.
     pub fn new(order: &Order) -> Result<Self, OrderError> {
         let requests = Requests::of(order)?;
         let levels = Levels {
@@ -53,7 +53,7 @@ impl Statements {
             serial: serial_level(&order.serial_consistency)?,
         };
         let plans = (0..requests.count())
-            .map(|place| levels.plan(&requests, place))
+            .map(|number| levels.plan(&requests, number))
             .collect::<Result<_, _>>()?;
         let cql = requests
             .statements
@@ -63,10 +63,10 @@ impl Statements {
         Ok(Self { cql, requests, plans })
     }
 
-    /// How the request at a place is carried out.
+    /// How a request is executed.
     #[inline]
-    pub fn plan(&self, place: usize) -> &RequestPlan {
-        &self.plans[place]
+    pub fn plan(&self, number: usize) -> &RequestPlan {
+        &self.plans[number]
     }
 
     /// Makes the partition key of an operation's request. False: it may go anywhere.
@@ -74,7 +74,7 @@ impl Statements {
     pub fn put_key(&self, operation: &Operation, at: &Execution, key: &mut PartitionKey) -> bool {
         key.bytes.clear();
         key.parts.clear();
-        let request = self.requests.request(self.requests.place(operation));
+        let request = self.requests.request(self.requests.request_number(operation));
         let statement = &self.requests.statements[self.requests.first(request, operation)];
         let batched;
         let at = match request {
@@ -91,10 +91,10 @@ impl Statements {
                 key.parts.push((0, key.bytes.len()));
             }
             many => {
-                for place in many {
+                for marker in many {
                     let start = key.bytes.len() + 2;
                     key.bytes.extend_from_slice(&[0; 2]);
-                    statement.values[usize::from(*place)].put(at, &mut key.bytes);
+                    statement.values[usize::from(*marker)].put(at, &mut key.bytes);
                     let end = key.bytes.len();
                     key.bytes[start - 2..start].copy_from_slice(&((end - start) as u16).to_be_bytes());
                     key.bytes.push(0);
@@ -117,11 +117,11 @@ impl Statements {
         stream: i16,
         out: &mut Vec<u8>,
     ) {
-        let place = self.requests.place(operation);
-        let request = self.requests.request(place);
+        let number = self.requests.request_number(operation);
+        let request = self.requests.request(number);
         let manner = Manner {
             paging_state,
-            ..self.plans[place].manner
+            ..self.plans[number].manner
         };
         match request {
             Request::Execute { .. } => {
@@ -172,8 +172,8 @@ impl Statements {
 /// What makes the partition key has been made already.
 #[inline]
 fn put_values(statement: &Statement, at: &Execution, key: &PartitionKey, values: &mut ValueWriter<'_>) {
-    for (value, place) in statement.values.iter().zip(0..) {
-        match statement.partition_key.iter().position(|part| *part == place) {
+    for (value, marker) in statement.values.iter().zip(0..) {
+        match statement.partition_key.iter().position(|part| *part == marker) {
             Some(part) => put_bytes(values.raw(), key.part(part)),
             None => value.put_value(at, values.raw()),
         }
@@ -188,8 +188,8 @@ struct Levels {
 }
 
 impl Levels {
-    fn plan(&self, requests: &Requests, place: usize) -> Result<RequestPlan, OrderError> {
-        let statements = requests.of_request(place);
+    fn plan(&self, requests: &Requests, number: usize) -> Result<RequestPlan, OrderError> {
+        let statements = requests.of_request(number);
         let first = statements.first();
         let own = statements.iter().find_map(|statement| statement.consistency.as_deref());
         let consistency = match own {
@@ -198,8 +198,8 @@ impl Levels {
             None => self.read,
         };
         let conditional = statements.iter().any(|statement| statement.conditional);
-        // Of a batch no rows are read.
-        let first = first.filter(|_| matches!(requests.request(place), Request::Execute { .. }));
+        // The rows of a batch's answer are not read.
+        let first = first.filter(|_| matches!(requests.request(number), Request::Execute { .. }));
         Ok(RequestPlan {
             manner: Manner {
                 serial_consistency: conditional.then_some(self.serial),

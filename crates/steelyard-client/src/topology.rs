@@ -15,9 +15,9 @@ use crate::routing::{MAX_CONNECTIONS, RoutingTable};
 use crate::worker::{Shared, WorkerHandle, WorkerMessage};
 
 const EVENTS: [&str; 3] = ["TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"];
-/// Longest wait for an event before it is looked whether the load has ended.
+/// Longest wait for an event before checking whether the load has ended.
 const POLL: Duration = Duration::from_millis(500);
-/// Events come in flocks: so long must none have come before the ring is learnt anew, and so long is waited at most.
+/// Events come in groups: time without any event before the ring is read again, and the longest wait for that.
 const QUIET: Duration = Duration::from_millis(200);
 const QUIET_LONGEST: Duration = Duration::from_secs(2);
 /// A node that joined but did not answer is tried again after this.
@@ -85,7 +85,7 @@ pub(crate) struct TopologyWatcher {
     routing: Arc<RoutingTable>,
     workers: Vec<WorkerHandle>,
     closed: Arc<AtomicBool>,
-    /// When to look again although there was no event.
+    /// When to read the cluster again although there was no event.
     retry: Option<Instant>,
 }
 
@@ -115,7 +115,7 @@ impl TopologyWatcher {
         let mut turn = 0;
         while !self.ended() {
             if let Ok(mut connection) = self.open(turn) {
-                // Nobody reports what happened while nobody listened.
+                // Events that came while there was no connection are lost.
                 let current = std::mem::take(&mut first) || self.refresh(&mut connection).is_ok();
                 // It ends with the connection, or with the load.
                 if current && self.listen(&mut connection).is_err() {
@@ -190,7 +190,7 @@ impl TopologyWatcher {
         }
     }
 
-    /// Gives connections to nodes of our data centre that are not known yet. Whoever does not answer is asked again later.
+    /// Gives connections to nodes of our data centre that are not known yet. A node that does not answer is asked again later.
     fn add_joined(&mut self, own: &Member, peers: &[Member], contact: &str, routing: &mut RoutingTable) {
         let port = contact.rsplit_once(':').map_or("9042", |(_, port)| port);
         for member in peers.iter().chain([own]) {

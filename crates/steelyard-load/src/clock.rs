@@ -33,7 +33,7 @@ impl Clock {
         }
     }
 
-    /// A clock that stands at `hand`, moved by whoever holds it: loops can be tested without waiting.
+    /// A clock that shows `hand`, which its holder moves: loops can be tested without waiting.
     pub fn by_hand(hand: &'static AtomicU64) -> Self {
         Self {
             source: Source::Hand(hand),

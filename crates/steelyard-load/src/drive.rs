@@ -61,17 +61,17 @@ pub enum DriveError {
 }
 
 /// Slots of each worker: the most threads or places in flight of the order's phases, spread over at most `workers` threads.
-/// There are no more workers than the phase with the fewest places has, so that each has one in all of them.
+/// There are no more workers than the phase with the fewest places in flight has, so that each worker has one in every phase.
 ///
 /// Errors: no place in flight at all, or more than `MAX_SLOTS_PER_WORKER` on a worker.
 pub fn slots(order: &Order, workers: u32) -> Result<Vec<u32>, OrderError> {
     let schedules = order.phases.iter().map(|phase| &phase.schedule);
     let all = std::iter::once(&order.schedule).chain(schedules);
-    let places: Vec<(&str, u32)> = all.map(Schedule::in_flight).collect();
-    let fewest = places.iter().map(|(_, places)| *places).min().unwrap_or(0);
+    let limits: Vec<(&str, u32)> = all.map(Schedule::in_flight).collect();
+    let fewest = limits.iter().map(|(_, limit)| *limit).min().unwrap_or(0);
     let workers = workers.clamp(1, fewest.max(1));
     let mut most = 0;
-    for (field, total) in places {
+    for (field, total) in limits {
         if total == 0 || total.div_ceil(workers) > MAX_SLOTS_PER_WORKER {
             return Err(OrderError::new(field, total, "1 to 16384 for each worker thread"));
         }
@@ -154,7 +154,7 @@ struct PhasePlan {
     pace: Pace,
     operations: Option<u64>,
     duration_s: Option<f64>,
-    places: u32,
+    in_flight: u32,
 }
 
 /// Phases of which each begins when the one before has ended, answered or not, in sequences; between two of them all answers are waited for.
@@ -243,7 +243,7 @@ fn plan(
         pace: Pace::new(schedule, duration_s, seed)?,
         operations,
         duration_s,
-        places: schedule.in_flight().1,
+        in_flight: schedule.in_flight().1,
     })
 }
 
@@ -298,7 +298,7 @@ fn run_sequence<C: Client>(
     let reported = plans.into_iter().zip(starts).map(|(plan, start)| PhaseInfo {
         name: plan.name,
         start,
-        places: (!plan.pace.is_closed()).then_some(plan.places),
+        in_flight: (!plan.pace.is_closed()).then_some(plan.in_flight),
     });
     let mut reporter = Reporter::new(reported.collect(), kinds, clock, returns, out)?;
     let (reported, ended) = thread::scope(|scope| {
@@ -333,7 +333,7 @@ fn worker_sequence(plans: &[PhasePlan], starts: &[Nanos], order: &Order, worker:
         start: *start,
         duration: plan.duration_s.map(nanos),
         operations: plan.operations,
-        places: share_of_worker(plan.places, count, worker),
+        in_flight: share_of_worker(plan.in_flight, count, worker),
     };
     let (limit, count, worker) = (order.backlog_limit, u64::from(count), u64::from(worker));
     PhaseSequence {

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram as Hdr;
 
 use steelyard_workload::OrderError;
 
-/// Longest time told apart: 2 hours.
+/// Longest time that is distinguished: 2 hours.
 pub const MAX_NS: u64 = 7_200_000_000_000;
 
 /// Counts of times in buckets no wider than 1/1000 of their value. About 280 KB each.

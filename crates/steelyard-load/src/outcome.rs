@@ -22,7 +22,7 @@ pub enum Outcome {
     Connection,
     /// Any other error of the server.
     Server,
-    /// Never sent: it became due while the backlog stood at the order's limit.
+    /// Never sent: it became due while the backlog was at the order's limit.
     Backlog,
     /// Answered, but the row does not hold what was written into it.
     Invalid,

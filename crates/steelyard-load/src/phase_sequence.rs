@@ -25,7 +25,7 @@ pub(crate) struct Phase {
     /// Operations over all shares; this worker's part follows from its share.
     pub operations: Option<u64>,
     /// Operations that this worker may have in flight.
-    pub places: u32,
+    pub in_flight: u32,
 }
 
 impl Phase {
@@ -365,7 +365,7 @@ impl<'a> Progress<'a> {
             cpu: cpu_time(ClockId::ThreadCPUTime),
         };
         self.interval_number += 1;
-        // The reporter is gone only if it has failed; its error is the one that is told.
+        // The reporter is gone only if it has failed; that error is the one that is reported.
         let _ = self.channel.reports.send(report);
     }
 

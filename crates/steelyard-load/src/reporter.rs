@@ -23,7 +23,7 @@ pub(crate) struct PhaseInfo {
     pub name: String,
     pub start: Nanos,
     /// Operations that this process may have in flight, if it does not wait for answers.
-    pub places: Option<u32>,
+    pub in_flight: Option<u32>,
 }
 
 /// Sums of one phase.
@@ -295,9 +295,9 @@ impl<'a, W: Write> Reporter<'a, W> {
             dropped: self.dropped,
             reconnections,
             carries_per_s: about
-                .places
+                .in_flight
                 .filter(|_| mean_s > 0.0)
-                .map(|places| f64::from(places) / mean_s),
+                .map(|in_flight| f64::from(in_flight) / mean_s),
         });
         self.print(&record)
     }
@@ -326,7 +326,7 @@ mod tests {
         let phase = PhaseInfo {
             name: "measure".to_owned(),
             start: 0,
-            places: None,
+            in_flight: None,
         };
         let (returns, emptied): (Vec<_>, Vec<_>) = (0..3).map(|_| mpsc::channel()).unzip();
         let (reports, inbox) = mpsc::channel();

@@ -98,7 +98,7 @@ pub enum Pace {
 impl Pace {
     /// The pace of an order's schedule, ending before `duration_s` if that is given. `seed` decides the gaps of Poisson arrivals.
     ///
-    /// Errors: a schedule or a duration that cannot be, a trace that cannot be read.
+    /// Errors: a schedule or a duration that is not possible, a trace that cannot be read.
     pub fn new(schedule: &Wanted, duration_s: Option<f64>, seed: u64) -> Result<Self, OrderError> {
         let end_ns = end_ns(duration_s)?;
         if let Wanted::Trace { file, speed, .. } = schedule {

@@ -152,7 +152,7 @@ impl Tally {
 
     #[inline]
     fn record(&mut self, name: u16, outcome: Outcome, measure: Measure, ns: Nanos) {
-        let cell = &mut self.histograms[place(name, outcome, measure)];
+        let cell = &mut self.histograms[cell_number(name, outcome, measure)];
         cell.get_or_insert_with(|| Box::new(self.empty.clone())).record(ns);
     }
 
@@ -245,7 +245,7 @@ impl Tally {
         for (name, operation) in (0..).zip(self.kinds.names()) {
             for outcome in Outcome::ALL {
                 for measure in Measure::ALL {
-                    let Some(histogram) = &self.histograms[place(name, outcome, measure)] else {
+                    let Some(histogram) = &self.histograms[cell_number(name, outcome, measure)] else {
                         continue;
                     };
                     if histogram.count() == 0 {
@@ -264,7 +264,7 @@ impl Tally {
     }
 }
 
-fn place(name: u16, outcome: Outcome, measure: Measure) -> usize {
+fn cell_number(name: u16, outcome: Outcome, measure: Measure) -> usize {
     (usize::from(name) * Outcome::ALL.len() + outcome as usize) * Measure::ALL.len() + measure as usize
 }
 

@@ -59,7 +59,7 @@ pub(crate) struct Worker<C> {
     free: VecDeque<u32>,
     /// Free, but more than the phase of the next operation may have in flight.
     spare: Vec<u32>,
-    /// The phase whose places in flight are told apart so.
+    /// The phase for which `free` and `spare` were divided last.
     fitted: usize,
     oldest: u32,
     newest: u32,
@@ -152,7 +152,7 @@ impl<C: Client> Worker<C> {
         until
     }
 
-    /// Starts every operation that is due and has a place; the others that are due go to the backlog.
+    /// Starts every operation that is due and has a free slot; the others that are due go to the backlog.
     fn admit(&mut self, progress: &mut Progress<'_>, now: Nanos) {
         if progress.gives_up(now) {
             return self.give_up_backlog(progress, now);
@@ -198,7 +198,7 @@ impl<C: Client> Worker<C> {
     fn fit(&mut self, progress: &Progress<'_>) {
         let (number, phase) = progress.next_phase();
         self.fitted = number;
-        let wanted = phase.places.saturating_sub(self.busy) as usize;
+        let wanted = phase.in_flight.saturating_sub(self.busy) as usize;
         while self.free.len() > wanted {
             self.spare.extend(self.free.pop_back());
         }
@@ -329,7 +329,7 @@ impl<C: Client> Worker<C> {
         slot.free = completion.done;
         slot.busy = false;
         self.busy -= 1;
-        if (self.busy as usize + self.free.len()) < progress.next_phase().1.places as usize {
+        if (self.busy as usize + self.free.len()) < progress.next_phase().1.in_flight as usize {
             self.free.push_back(completion.slot);
         } else {
             self.spare.push(completion.slot);

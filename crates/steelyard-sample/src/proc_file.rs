@@ -9,7 +9,7 @@ use std::path::Path;
 const LIMIT_BYTES: usize = 1 << 20;
 const FIRST_BYTES: usize = 4096;
 
-/// Kept open: the text is generated anew at each read from offset 0. For a process's files this also pins the process:
+/// Stays open: the kernel generates the text again at each read from offset 0. For a process's files this also pins the process:
 /// another one that gets the same id later is not mistaken for it.
 #[derive(Debug)]
 pub struct ProcFile {

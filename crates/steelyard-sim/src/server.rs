@@ -50,7 +50,7 @@ struct Agreed {
     outcome: Result<(), String>,
 }
 
-/// Encryption on both sides: clients come in, and other nodes are told.
+/// Encryption on both sides: for clients that connect, and towards other nodes.
 pub struct Tls {
     server: ServerTls,
     client: ClientTls,
@@ -135,7 +135,7 @@ impl Server {
         })
     }
 
-    /// Serve for ever. Ends only if the kernel refuses to wait.
+    /// Serves forever. Ends only if the kernel refuses to wait.
     pub fn run(mut self) -> SimError {
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS_AT_ONCE];
         loop {

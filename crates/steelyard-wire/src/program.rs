@@ -132,7 +132,7 @@ pub enum BatchMode {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Keys {
-    /// The next key that nobody has taken: inserts.
+    /// The next key that no operation has taken: inserts.
     New,
     /// A key that exists, those that the load has inserted included, by YCSB's choosers.
     Existing {

@@ -70,7 +70,7 @@ impl Distribution {
         Form::new(distribution).map(Self)
     }
 
-    /// The number for 128 random bits. Of a sequence `bits[0]` is the index instead.
+    /// The number for 128 random bits; for a sequence `bits[0]` is the index.
     #[inline]
     pub fn value(&self, bits: [u64; 2]) -> i64 {
         self.0.value(bits)
@@ -281,7 +281,7 @@ impl Range {
         Ok(count)
     }
 
-    /// How many numbers there are; of all of i64 one fewer, so that nobody divides by 0.
+    /// How many numbers there are; for all of i64 one fewer, so that nothing is divided by 0.
     fn wrapping_count(self) -> u64 {
         self.max.abs_diff(self.min).saturating_add(1)
     }
@@ -290,9 +290,9 @@ impl Range {
         self.max.abs_diff(self.min) as f64
     }
 
-    /// The number at a place from 0.
-    fn at(self, place: u64) -> i64 {
-        self.min.wrapping_add_unsigned(place)
+    /// The number with that number, from 0.
+    fn at(self, number: u64) -> i64 {
+        self.min.wrapping_add_unsigned(number)
     }
 
     /// Uniform as cassandra-stress has it: a real number between min and max + 1, without its fraction.

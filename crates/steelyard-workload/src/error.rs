@@ -25,9 +25,9 @@ impl OrderError {
         }
     }
 
-    /// The same error of a part of `place`.
-    pub fn within(mut self, place: impl Display) -> Self {
-        self.field = format!("{place}.{}", self.field).into();
+    /// The same error, of a field within `path`.
+    pub fn within(mut self, path: impl Display) -> Self {
+        self.field = format!("{path}.{}", self.field).into();
         self
     }
 }

@@ -18,9 +18,9 @@ pub fn kinds(order: &Order) -> Result<Arc<Kinds>, OrderError> {
 /// The operations of one share of an order, in index order.
 #[derive(Clone, Debug)]
 pub enum Stream {
-    /// Of YCSB's core workload.
+    /// YCSB's core workload.
     Ycsb(Box<ycsb::Stream>),
-    /// Of a program.
+    /// A program.
     Program(Box<program::Stream>),
 }
 

@@ -20,7 +20,7 @@ use crate::ycsb_distributions::{Lengths, fnv_hash, uniform};
 const MOST_DIGITS: u32 = 1024;
 const MOST_BYTES: u32 = 1 << 28;
 
-/// What an operation does; its number in the stream is its place in `ALL`.
+/// What an operation does; its number in the stream is its position in `ALL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Kind {
@@ -294,7 +294,7 @@ pub fn write_value(seed: u64, key: u64, field: u32, version: u64, workload: &Ycs
     out.truncate(end);
 }
 
-/// Six characters from 32 bits, with the ranges that YCSB gives each place.
+/// Six characters from 32 bits, with the ranges that YCSB gives each position.
 pub fn six_characters(bits: u32) -> [u8; 6] {
     let signed = bits as i32;
     [(0, 31), (5, 63), (10, 95), (15, 31), (20, 63), (25, 95)]
@@ -307,12 +307,12 @@ pub fn kind_ends(proportions: &Proportions) -> [f64; 5] {
     let sum = proportions.sum();
     let last = shares.iter().rposition(|share| *share > 0.0).unwrap_or(0);
     let mut end = 0.0;
-    let mut place = 0;
+    let mut number = 0;
     shares.map(|share| {
         end += share / sum;
-        place += 1;
+        number += 1;
         // Rounding must not leave a gap below 1, nor give it to a kind that has no share.
-        if place > last { 1.0 } else { end }
+        if number > last { 1.0 } else { end }
     })
 }
 

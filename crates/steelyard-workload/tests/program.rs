@@ -170,7 +170,7 @@ fn the_fill_writes_every_key_once_and_none_beyond() {
     for index in 0..2 {
         for operation in operations(&order, Share { index, of: 2 }, 0, 5) {
             assert_eq!((operation.kind, operation.version(Action::Populate)), (0, 0));
-            let Request::Batch(batch) = requests.request(requests.place(&operation)) else {
+            let Request::Batch(batch) = requests.request(requests.request_number(&operation)) else {
                 panic!()
             };
             let at = requests.at(&operation);

@@ -11,7 +11,7 @@ use crate::random::{Random, unit};
 pub struct Numbers {
     whole: Distribution,
     real: Real,
-    /// Of a sequence the place decides, not chance.
+    /// Whether it is a sequence, whose numbers follow from the position and not from chance.
     is_sequence: bool,
 }
 
@@ -24,7 +24,7 @@ enum Real {
 }
 
 impl Numbers {
-    /// Errors: parameters that cannot be.
+    /// A distribution ready to be drawn from. Errors: parameters that are not possible.
     pub fn new(distribution: &DistributionSpec) -> Result<Self, OrderError> {
         let real = match *distribution {
             DistributionSpec::Fixed { value } => Real::Fixed(value),
@@ -49,26 +49,26 @@ impl Numbers {
         Self::new(&DistributionSpec::Fixed { value: value as f64 })
     }
 
-    /// A whole number; `place` is the index or the key by which a sequence goes.
+    /// A whole number; `position` is the index or the key by which a sequence goes.
     #[inline]
-    pub fn whole(&self, random: Random, place: u64) -> i64 {
-        self.whole.value(self.bits(random, place))
+    pub fn whole(&self, random: Random, position: u64) -> i64 {
+        self.whole.value(self.bits(random, position))
     }
 
     /// A number with its fraction, where the distribution has one.
     #[inline]
-    pub fn real(&self, random: Random, place: u64) -> f64 {
+    pub fn real(&self, random: Random, position: u64) -> f64 {
         match self.real {
             Real::Fixed(value) => value,
             Real::Uniform { min, width } => min + width * unit(random.bits(0)),
-            Real::AsWhole => self.whole(random, place) as f64,
+            Real::AsWhole => self.whole(random, position) as f64,
         }
     }
 
     #[inline]
-    fn bits(&self, random: Random, place: u64) -> [u64; 2] {
+    fn bits(&self, random: Random, position: u64) -> [u64; 2] {
         if self.is_sequence {
-            [place, 0]
+            [position, 0]
         } else {
             [random.bits(0), random.bits(1)]
         }

@@ -66,10 +66,10 @@ impl KindMix {
         }
         let last = weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0);
         let mut end = 0.0;
-        let end_of = |(place, weight): (usize, f64)| {
+        let end_of = |(number, weight): (usize, f64)| {
             end += weight / sum;
             // Rounding must not leave a gap below 1, nor give it to a kind that has no share.
-            if place >= last { 1.0 } else { end }
+            if number >= last { 1.0 } else { end }
         };
         let ends = weights.into_iter().enumerate().map(end_of).collect();
         let runs = program.clustering.as_ref().map(|lengths| {
@@ -98,12 +98,12 @@ impl KindMix {
     fn kind(&mut self, index: u64) -> usize {
         let draw = if self.runs.is_some() { self.run_of(index) } else { index };
         let at = self.random.at(draw).unit(0);
-        let place = if self.ends.len() < 16 {
+        let number = if self.ends.len() < 16 {
             self.ends.iter().position(|end| at < *end)
         } else {
             Some(self.ends.partition_point(|end| *end <= at))
         };
-        place.unwrap_or(0).min(self.ends.len() - 1)
+        number.unwrap_or(0).min(self.ends.len() - 1)
     }
 
     fn run_of(&mut self, index: u64) -> u64 {
@@ -122,7 +122,7 @@ impl KindMix {
 /// Which key a kind's operations take.
 #[derive(Clone, Debug)]
 enum KeyChoice {
-    /// The next ones that nobody has taken: so many.
+    /// The next keys that no operation has taken: how many.
     New(u64),
     Existing(Box<KeyChooser>),
     Drawn(Numbers),
@@ -244,7 +244,7 @@ struct Load {
 }
 
 impl Stream {
-    /// The operations of the order's share from `first_index` on. Errors: a program that cannot be.
+    /// The operations of the order's share from `first_index` on. Errors: a program that is not possible.
     pub fn from_order(
         order: &Order,
         program: &Program,
@@ -344,8 +344,8 @@ fn expected_new_keys(program: &Program, expected_operations: f64) -> Result<u64,
     let mut share = 0.0;
     for operation in &program.operations {
         if operation.keys == Keys::New {
-            let place = format!("operations.{}", operation.name);
-            let taken = keys_taken(&operation.steps).map_err(|error| error.within(place))?;
+            let path = format!("operations.{}", operation.name);
+            let taken = keys_taken(&operation.steps).map_err(|error| error.within(path))?;
             share += operation.weight / sum * taken as f64;
         }
     }

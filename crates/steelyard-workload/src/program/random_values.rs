@@ -37,14 +37,14 @@ pub(super) enum RandomValue {
         size: Numbers,
         versioned: bool,
     },
-    /// Of a distribution.
+    /// A number of a distribution.
     Number {
         native: Native,
         numbers: Numbers,
     },
-    /// All that the type holds.
+    /// Any value that the type holds.
     Any(Native),
-    /// Of a list or set; `distinct` looks for entries that are there already.
+    /// A list or set; with `distinct` no entry is there twice.
     Entries {
         of: Box<ValueSource>,
         size: Numbers,
@@ -143,7 +143,7 @@ impl RandomValue {
                         out.copy_within(start + 4.., start);
                         out.truncate(start + length);
                     } else {
-                        // The length takes at most four bytes, whose place is there.
+                        // The length takes at most four bytes, for which there is room.
                         let end = out.len();
                         put_unsigned_vint(out, length as u64);
                         let bytes = out.len() - end;
@@ -212,7 +212,7 @@ fn fill(length: usize, out: &mut Vec<u8>, word: impl Fn(u64) -> u64) {
 /// Appends the version as 16 hexadecimal digits.
 fn put_hexadecimal(version: u64, out: &mut Vec<u8>) {
     let digit = |shift: u32| b"0123456789abcdef"[(version >> shift) as usize & 15];
-    out.extend((0..16).rev().map(|place| digit(4 * place)));
+    out.extend((0..16).rev().map(|position| digit(4 * position)));
 }
 
 /// The version in front of a text or a blob; None where there is none.

@@ -157,9 +157,9 @@ impl Batch {
 pub struct Requests {
     /// The statements to be prepared; requests mention them by number.
     pub statements: Vec<Statement>,
-    /// Of all kinds' steps.
+    /// The requests of all steps of all kinds.
     requests: Vec<Request>,
-    /// Where those of each kind begin.
+    /// Number of the first request of each kind.
     starts: Vec<u32>,
     action: Action,
     validate_fraction: f64,
@@ -167,7 +167,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Compiles an order's workload. Errors: what the workload asks for cannot be.
+    /// Compiles an order's workload. Errors: a workload that is not possible.
     pub fn of(order: &Order) -> Result<Self, OrderError> {
         let (statements, kinds, fraction) = match &order.workload {
             Workload::Ycsb(workload) => {
@@ -195,9 +195,9 @@ impl Requests {
         })
     }
 
-    /// The place of what a step of an operation asks, below `count`.
+    /// The number of the request that a step of an operation sends, below `count`.
     #[inline]
-    pub fn place(&self, operation: &Operation) -> usize {
+    pub fn request_number(&self, operation: &Operation) -> usize {
         self.starts[usize::from(operation.kind)] as usize + usize::from(operation.step)
     }
 
@@ -206,15 +206,15 @@ impl Requests {
         self.requests.len()
     }
 
-    /// The request at a place.
+    /// The request with that number.
     #[inline]
-    pub fn request(&self, place: usize) -> &Request {
-        &self.requests[place]
+    pub fn request(&self, number: usize) -> &Request {
+        &self.requests[number]
     }
 
-    /// The statements of the request at a place; one where there is one for each field, as they are alike.
-    pub fn of_request(&self, place: usize) -> Vec<&Statement> {
-        let numbers = match &self.requests[place] {
+    /// The statements of a request; a single one where there is one for each field, as those are alike.
+    pub fn of_request(&self, number: usize) -> Vec<&Statement> {
+        let numbers = match &self.requests[number] {
             Request::Execute { statement, .. } => std::slice::from_ref(statement),
             Request::Batch(batch) => &batch.statements,
         };
@@ -270,8 +270,8 @@ fn compile(order: &Order, program: &Program) -> Result<Compiled, OrderError> {
         Action::Populate => kinds.push(compiler.steps("populate", &program.populate, program.records)?),
         Action::Load => {
             for operation in &program.operations {
-                let place = format!("operations.{}", operation.name);
-                kinds.push(compiler.steps(&place, &operation.steps, u64::MAX)?);
+                let path = format!("operations.{}", operation.name);
+                kinds.push(compiler.steps(&path, &operation.steps, u64::MAX)?);
             }
         }
     }
@@ -285,8 +285,8 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn steps(&mut self, place: &str, steps: &[Step], end: u64) -> Result<Vec<Request>, OrderError> {
-        let step = |step| self.step(step, end).map_err(|error| error.within(place));
+    fn steps(&mut self, path: &str, steps: &[Step], end: u64) -> Result<Vec<Request>, OrderError> {
+        let step = |step| self.step(step, end).map_err(|error| error.within(path));
         steps.iter().map(step).collect()
     }
 
@@ -333,10 +333,10 @@ impl Compiler<'_> {
                     rows: rows.map(|rows| Box::new((rows, of_key))),
                     end,
                 };
-                match batch.statements.iter().find(|place| !self.statements[**place].writes) {
-                    Some(place) => Err(OrderError::new(
+                match batch.statements.iter().find(|number| !self.statements[**number].writes) {
+                    Some(number) => Err(OrderError::new(
                         "statements",
-                        &self.statements[*place].name,
+                        &self.statements[*number].name,
                         "statements that write, in a batch",
                     )),
                     None => Ok(Request::Batch(batch)),
@@ -347,8 +347,8 @@ impl Compiler<'_> {
 
     /// Place of a statement by name; compiled when it is asked for first.
     fn statement(&mut self, name: &str) -> Result<usize, OrderError> {
-        if let Some(place) = self.statements.iter().position(|statement| statement.name == name) {
-            return Ok(place);
+        if let Some(number) = self.statements.iter().position(|statement| statement.name == name) {
+            return Ok(number);
         }
         let mut named = self
             .program
@@ -375,9 +375,9 @@ impl Compiler<'_> {
     fn compile(&self, statement: &steelyard_wire::program::Statement) -> Result<Statement, OrderError> {
         let compiler = ValueCompiler::new(self.order.seed, self.program, &statement.values)?;
         let sources = |field: &str, values: &[steelyard_wire::program::Value]| {
-            let source = |(place, value)| {
-                let source = compiler.source(value, place as u64);
-                source.map_err(|error| error.within(format!("{field}.{place}")))
+            let source = |(number, value)| {
+                let source = compiler.source(value, number as u64);
+                source.map_err(|error| error.within(format!("{field}.{number}")))
             };
             values
                 .iter()
@@ -394,7 +394,7 @@ impl Compiler<'_> {
         if values.iter().any(ValueSource::is_any) {
             return Err(OrderError::new("values.make", "any", "any in expect only"));
         }
-        let is_part = |place: &u16| values.get(usize::from(*place)).is_some_and(|value| !value.is_null());
+        let is_part = |number: &u16| values.get(usize::from(*number)).is_some_and(|value| !value.is_null());
         if !statement.partition_key.iter().all(is_part) {
             let read = format!("{:?}", statement.partition_key);
             return Err(OrderError::new(

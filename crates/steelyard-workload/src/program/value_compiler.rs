@@ -36,13 +36,15 @@ impl ValueCompiler {
             records: program.records,
             rows: None,
         };
-        let counts = values.iter().enumerate().find_map(|(place, value)| match &value.make {
-            Make::Row { count } => Some((place, count)),
+        let counts = values.iter().enumerate().find_map(|(number, value)| match &value.make {
+            Make::Row { count } => Some((number, count)),
             _ => None,
         });
-        if let Some((place, count)) = counts {
+        if let Some((number, count)) = counts {
             let rows = compiler.rows(count);
-            compiler.rows = Some(Arc::new(rows.map_err(|error| error.within(format!("values.{place}")))?));
+            compiler.rows = Some(Arc::new(
+                rows.map_err(|error| error.within(format!("values.{number}")))?,
+            ));
         }
         Ok(compiler)
     }
@@ -55,7 +57,7 @@ impl ValueCompiler {
         })
     }
 
-    /// Compiles one value, the `ordinal`-th of its statement. Errors: a type or a make that cannot be.
+    /// Compiles one value, the `ordinal`-th of its statement. Errors: a type or a make that is not possible.
     pub fn source(&self, value: &Value, ordinal: u64) -> Result<ValueSource, OrderError> {
         if value.make == Make::Any {
             // The type does not matter.
@@ -209,7 +211,7 @@ impl ValueCompiler {
         })
     }
 
-    /// Of a type with types in it.
+    /// A random value of a type with types in it.
     fn collection(
         &self,
         cql_type: &CqlType,

@@ -169,7 +169,7 @@ mod tests {
             field,
             ..Operation::default()
         };
-        requests.first(requests.request(requests.place(&operation)), &operation)
+        requests.first(requests.request(requests.request_number(&operation)), &operation)
     }
 
     #[test]
