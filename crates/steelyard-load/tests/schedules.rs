@@ -14,6 +14,8 @@ use steelyard_load::outcome::Outcome;
 use steelyard_wire::{Arrivals, Done, Interval, LoadPhase, Order, Record, Schedule, Share, Stop};
 use steelyard_workload::operation::Operation;
 
+use crate::records;
+
 const MS: Nanos = 1_000_000;
 const S: Nanos = 1_000 * MS;
 
@@ -142,13 +144,6 @@ fn constant(rate_per_s: f64, in_flight: u32) -> Schedule {
 
 fn closed(threads: u32) -> Schedule {
     Schedule::Closed { threads }
-}
-
-fn records(out: &[u8]) -> Vec<Record> {
-    out.split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty())
-        .map(|line| serde_json::from_slice(line).unwrap())
-        .collect()
 }
 
 fn attempt(order: &Order, service: impl Fn(Nanos) -> Nanos + Send, stop: &AtomicBool) -> Result<Run, DriveError> {
