@@ -1,4 +1,4 @@
-//! Become a process of a node: its cgroups, its network, fewer privileges, its folder; then turn into the command.
+//! `enter`: execute a command as a process of a node, in its cgroups, network namespace and folder, with fewer privileges.
 //!
 //! This is what a node's prefix runs (`steelyard-agent enter ... -- ARGV`). It replaces itself with the command (exec), so no
 //! wrapper stays in memory, signals and process ids are the command's own, and a server outlives whoever started it.

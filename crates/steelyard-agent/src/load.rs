@@ -9,13 +9,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use steelyard_client::cql::{self, ConnectError};
-use steelyard_client::link::LinkError;
-use steelyard_load::client::Clock;
-use steelyard_load::drive::{self, DriveError, write_record};
+use steelyard_client::connect::connect;
+use steelyard_client::error::{ConnectError, ConnectionError};
+use steelyard_load::clock::Clock;
+use steelyard_load::drive::{self, DriveError};
+use steelyard_load::output::write_record;
 use steelyard_wire::{FORMAT, Failure, Hello, Order, Record};
 
-use crate::{Exit, UNREACHABLE};
+use crate::exit::{Exit, UNREACHABLE};
 
 const PROTOCOLS: [&str; 1] = ["cql"];
 
@@ -52,10 +53,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Ok(slots) => slots,
         Err(error) => return Err(fail(1, error.to_string(), "change the order, or --workers")),
     };
-    let (clients, connected) = match cql::connect(&order, &slots) {
+    let (clients, connected) = match connect(&order, &slots) {
         Ok(connected) => connected,
-        Err(ConnectError::Link(error)) => {
-            let refused = matches!(error, LinkError::Server { .. } | LinkError::Settings(_));
+        Err(ConnectError::Connection(error)) => {
+            let refused = matches!(error, ConnectionError::Server { .. } | ConnectionError::Settings(_));
             let code = if refused { 1 } else { UNREACHABLE };
             return Err(fail(code, error.to_string(), error.hint()));
         }
@@ -67,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Err(DriveError::Output(error)) => Err(Exit {
             code: 1,
             message: format!("records could not be written: {error}"),
-            said: false,
+            reported: false,
         }
         .into()),
         Err(error) => Err(fail(
@@ -100,7 +101,7 @@ fn fail(code: u8, message: String, hint: &str) -> Box<dyn Error> {
     Exit {
         code,
         message,
-        said: false,
+        reported: false,
     }
     .into()
 }

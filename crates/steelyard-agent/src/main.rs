@@ -1,16 +1,19 @@
 //! `steelyard-agent`: the one program that Steelyard runs on nodes.
 
 mod cql;
+mod cql_json;
 mod enter;
+mod exit;
 mod load;
 mod ops;
 mod probe;
-mod readable;
 mod sim;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use crate::exit::Exit;
 
 /// Drives load, reads instruments, stands in for a cluster. Speaks JSON lines; see docs/reference/wire.md.
 #[derive(Parser)]
@@ -49,23 +52,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let exit = error.downcast_ref::<Exit>();
-            if exit.is_none_or(|exit| !exit.said) {
+            if exit.is_none_or(|exit| !exit.reported) {
                 eprintln!("steelyard-agent: {error}");
             }
             exit.map_or(ExitCode::FAILURE, |exit| ExitCode::from(exit.code))
         }
     }
-}
-
-/// Exit code where a server cannot be reached.
-const UNREACHABLE: u8 = 3;
-
-/// An end with an exit code of its own.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-struct Exit {
-    code: u8,
-    message: String,
-    /// Whether standard output has said it already.
-    said: bool,
 }

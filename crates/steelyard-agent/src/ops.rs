@@ -1,4 +1,4 @@
-//! `ops`: print the operations of an order without sending them, for tests and for people who wonder what is sent.
+//! `ops`: print the operations of an order without sending them, for tests and for people.
 
 use std::error::Error;
 use std::fs;
@@ -7,13 +7,15 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use steelyard_load::operation::{Kinds, Operation, Stream};
-use steelyard_load::program::{At, Request, Requests, Statement};
-use steelyard_load::ycsb::{Kind, write_key, write_value};
+use steelyard_load::schedule::expected_operations;
 use steelyard_wire::program::BatchMode;
 use steelyard_wire::{Order, Workload, Ycsb};
+use steelyard_workload::operation::Operation;
+use steelyard_workload::program::{Execution, Request, Requests, Statement, ValueSource};
+use steelyard_workload::stream::{Stream, kinds};
+use steelyard_workload::ycsb::{Kind, write_key, write_value};
 
-use crate::readable::readable;
+use crate::cql_json::bytes_to_json;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -57,11 +59,11 @@ struct ProgramLine<'a> {
 struct Step<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     batch: Option<BatchMode>,
-    statements: Vec<Execution<'a>>,
+    statements: Vec<StatementLine<'a>>,
 }
 
 #[derive(Serialize)]
-struct Execution<'a> {
+struct StatementLine<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     values: Option<Vec<Value>>,
@@ -88,8 +90,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 }
 
 fn print(arguments: &Arguments, order: &Order) -> Result<(), Box<dyn Error>> {
-    let mut stream = Stream::from_order(order, arguments.first)?;
-    let kinds = Kinds::of(order)?;
+    let mut stream = Stream::from_order(order, expected_operations(order), arguments.first)?;
+    let kinds = kinds(order)?;
     let requests = Requests::of(order)?;
     let mut out = BufWriter::new(io::stdout().lock());
     for _ in 0..arguments.count {
@@ -132,24 +134,24 @@ fn print(arguments: &Arguments, order: &Order) -> Result<(), Box<dyn Error>> {
 /// What one step of a program's operation sends.
 fn step_of<'a>(requests: &'a Requests, operation: &Operation, with_values: bool) -> Step<'a> {
     let at = requests.at(operation);
-    let execution = |number: usize, at: &At| {
+    let line = |number: usize, at: &Execution| {
         let statement = &requests.statements[number];
-        Execution {
+        StatementLine {
             name: &statement.name,
             values: with_values.then(|| values(statement, at)),
         }
     };
-    match requests.request(requests.place(operation)) {
+    match requests.request(requests.request_number(operation)) {
         request @ Request::Execute { .. } => Step {
             batch: None,
-            statements: vec![execution(requests.first(request, operation), &at)],
+            statements: vec![line(requests.first(request, operation), &at)],
         },
         Request::Batch(batch) => {
             let mut statements = Vec::new();
             for repetition in 0..batch.repetitions(at.key) {
                 for number in &batch.statements {
                     let at = batch.at(&at, repetition, statements.len() as u64);
-                    statements.push(execution(*number, &at));
+                    statements.push(line(*number, &at));
                 }
             }
             Step {
@@ -160,12 +162,12 @@ fn step_of<'a>(requests: &'a Requests, operation: &Operation, with_values: bool)
     }
 }
 
-fn values(statement: &Statement, at: &At) -> Vec<Value> {
+fn values(statement: &Statement, at: &Execution) -> Vec<Value> {
     let mut bytes = Vec::new();
-    let mut show = |maker: &steelyard_load::program::Maker| {
+    let mut show = |source: &ValueSource| {
         bytes.clear();
-        let there = maker.put(at, &mut bytes);
-        readable(&maker.kind, there.then_some(bytes.as_slice()))
+        let not_null = source.put(at, &mut bytes);
+        bytes_to_json(&source.cql_type, not_null.then_some(bytes.as_slice()))
     };
     statement.values.iter().map(&mut show).collect()
 }

@@ -1,4 +1,4 @@
-//! `probe`: a line of readings every interval, on whole intervals of the clock, until nobody listens.
+//! `probe`: a line of readings every interval, on whole intervals of the clock, until standard output is closed.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -135,7 +135,7 @@ fn scope(shared_netns: Option<u64>) -> Scope {
     }
 }
 
-/// Wait. False as soon as nobody reads standard output any more.
+/// Waits `wait_s` seconds; false as soon as standard output has no reader.
 fn listened_to(wait_s: f64) -> bool {
     let output = io::stdout();
     let due = Instant::now() + Duration::from_secs_f64(wait_s);
@@ -147,7 +147,7 @@ fn listened_to(wait_s: f64) -> bool {
         let Ok(limit) = Timespec::try_from(left) else {
             return false;
         };
-        // No event is asked for: only the reader's going away, which is always told, ends the wait early.
+        // No event is asked for: only the end of the reader, which is always reported, ends the wait early.
         let mut watched = [PollFd::from_borrowed_fd(output.as_fd(), PollFlags::empty())];
         match poll(&mut watched, Some(&limit)) {
             Ok(0) => return true,

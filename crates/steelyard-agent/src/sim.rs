@@ -77,7 +77,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let config = config(arguments);
     let error = serve(&config, |address| {
-        // Nobody need be listening to this line.
+        // The line may go unread.
         let _ = writeln!(std::io::stdout(), "listening {address}").and_then(|()| std::io::stdout().flush());
     });
     Err(error.into())

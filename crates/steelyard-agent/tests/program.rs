@@ -82,11 +82,11 @@ fn order(address: &str) -> Json {
 fn the_example_is_filled_loaded_and_valid() {
     let node = Node::start();
     let keyspace = "CREATE KEYSPACE sensors WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
-    let made = agent()
+    let output = agent()
         .args(["cql", "--contact", &node.1, keyspace, TABLE])
         .output()
         .unwrap();
-    assert!(made.status.success(), "{made:?}");
+    assert!(output.status.success(), "{output:?}");
     let mut order = order(&node.1);
     order["action"] = json!("populate");
     order["stop"] = json!({"operations": null, "duration_s": null});

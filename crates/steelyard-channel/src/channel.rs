@@ -1,4 +1,4 @@
-//! Bytes out, bytes in. A channel blocks where its socket does; on a non-blocking socket it takes what the kernel takes.
+//! Channels: a TCP connection as bytes, plain or under TLS. A channel blocks where its socket does; on a non-blocking socket it takes what the kernel takes.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,9 @@ const READ_ROOM_BYTES: usize = 16 << 10;
 
 /// A TCP connection, as it is or under TLS.
 pub enum Channel {
+    /// As it is.
     Plain(TcpStream),
+    /// Under TLS.
     Tls(Box<Encrypted>),
 }
 
@@ -38,6 +40,7 @@ impl Channel {
         }))
     }
 
+    /// The socket below.
     pub fn socket(&self) -> &TcpStream {
         match self {
             Self::Plain(stream) => stream,

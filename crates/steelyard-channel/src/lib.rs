@@ -1,17 +1,18 @@
-//! The bytes of one connection, encrypted or not (`Channel`), compressed or not (`Pipe`): the same few calls for the load
-//! engine, its slow path and the simulated server.
+//! Connections as bytes: encrypted or not (`Channel`), compressed or not (`Pipe`). Load, single statements and the simulated
+//! server use the same few calls.
 //!
 //! Why a crate of its own: the client and the simulated server are the two ends of the same thing, and nothing else
 //! should know which library encrypts. What is neither encrypted nor compressed costs a branch on top of the system call.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod channel;
-mod explain;
 mod pipe;
 mod settings;
+mod tls_errors;
 
 pub use channel::Channel;
-pub use explain::{Explanation, explain, looks_like_tls};
 pub use pipe::Pipe;
 pub use settings::{ClientTls, ServerTls, TlsError};
+pub use tls_errors::{Explanation, explain, looks_like_tls};

@@ -1,5 +1,5 @@
-//! A channel and, where it was agreed, the compression of what goes over it: plain frames on this side, whatever the
-//! server wants on the other. Where nothing was agreed it costs one branch.
+//! Pipes: a channel with the compression that was agreed. The caller sees plain frames; the peer sees compressed ones. Without
+//! compression a pipe costs one branch.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -30,6 +30,7 @@ struct Packing {
 }
 
 impl Pipe {
+    /// A pipe without compression.
     pub fn new(channel: Channel) -> Self {
         Self {
             channel,
@@ -47,6 +48,7 @@ impl Pipe {
         }));
     }
 
+    /// The channel below.
     pub fn channel(&self) -> &Channel {
         &self.channel
     }
@@ -150,16 +152,16 @@ mod tests {
 
     /// Frames one after the other, as far as they are there; what they held.
     fn values(received: &mut Vec<u8>) -> Vec<u64> {
-        let mut found = Vec::new();
+        let mut numbers = Vec::new();
         let mut at = 0;
         while let Some(end) = frame_end(received, at).unwrap() {
             // The value is the last of the frame's body before the consistency and the flags.
             let digits = &received[end - 3 - 20..end - 3];
-            found.push(std::str::from_utf8(digits).unwrap().parse().unwrap());
+            numbers.push(std::str::from_utf8(digits).unwrap().parse().unwrap());
             at = end;
         }
         received.drain(..at);
-        found
+        numbers
     }
 
     #[test]

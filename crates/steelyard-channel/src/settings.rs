@@ -1,4 +1,4 @@
-//! From paths and wishes to what a handshake needs.
+//! TLS settings: certificates, keys and verification of clients and servers, read from PEM files.
 
 use std::net::TcpStream;
 use std::path::Path;
@@ -26,12 +26,15 @@ const MACHINE_AUTHORITIES: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// A wish about encryption that cannot be met: which, what was read, what is allowed.
+/// A setting of TLS that cannot be used: which field, what was read, what is wrong or allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: read {read}; {problem}")]
 pub struct TlsError {
+    /// Name of the setting.
     pub field: &'static str,
+    /// What it said.
     pub read: String,
+    /// What is wrong, or allowed.
     pub problem: String,
 }
 

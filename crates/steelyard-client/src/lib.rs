@@ -1,14 +1,20 @@
-//! One file per protocol. `cql` drives load over Cassandra's native protocol; `link` is its slow path, which also serves
-//! people and the conductor.
+//! Clients of the driving loop, one protocol a file. `cql` drives load over Cassandra's native protocol; `blocking_connection`
+//! executes single statements, for people, for the conductor, and at the start of a load.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
-mod connect;
+mod backoff;
+pub mod blocking_connection;
+pub mod connect;
+mod connection;
 pub mod cql;
-pub mod link;
-mod node;
+pub mod error;
+mod reconnect;
 mod ring;
-mod routes;
+mod routing;
 mod shards;
+mod slot;
 mod statements;
-mod watch;
+mod topology;
+mod worker;

@@ -1,12 +1,13 @@
-//! Who owns which tokens: learnt from the cluster, then looked up for every operation.
+//! Token ring: which nodes are replicas of a token. Read from the cluster, looked up for every operation.
 
 use std::net::IpAddr;
 
 use steelyard_cql::Value;
 
-use crate::link::{Link, LinkError, unexpected};
+use crate::blocking_connection::BlockingConnection;
+use crate::error::ConnectionError;
 
-const STRANGER: u16 = u16::MAX;
+const NOT_SENT_TO: u16 = u16::MAX;
 /// What is asked of a node about itself, and about the others: the second way where the first is unknown (before
 /// Cassandra 4, and on others that speak its protocol).
 const LOCAL: &str = "SELECT host_id, data_center, rack, tokens FROM system.local";
@@ -19,7 +20,7 @@ const PEERS: &str = "SELECT host_id, data_center, rack, tokens, rpc_address FROM
 pub(crate) struct Ring {
     /// Upper ends of the ranges, ascending.
     tokens: Vec<i64>,
-    /// `factor` entries a range; nodes to which nothing is sent are `STRANGER`, as are entries that a range has not.
+    /// `factor` entries a range; nodes to which nothing is sent are `NOT_SENT_TO`, as are entries that a range has not.
     replicas: Vec<u16>,
     factor: usize,
 }
@@ -77,15 +78,15 @@ impl Ring {
             Placement::ByRack(_) => factor.saturating_sub(racks),
         };
         let number = |member: &Member| {
-            let found = nodes.iter().position(|id| *id == member.id);
-            found.and_then(|at| u16::try_from(at).ok()).unwrap_or(STRANGER)
+            let position = nodes.iter().position(|id| *id == member.id);
+            position.and_then(|at| u16::try_from(at).ok()).unwrap_or(NOT_SENT_TO)
         };
         let mut replicas = Vec::with_capacity(owned.len() * wanted);
         for start in 0..owned.len() {
             let clockwise = owned[start..].iter().chain(&owned[..start]).map(|(_, member)| *member);
-            let found = walk(clockwise, wanted, repeats);
-            replicas.extend(found.iter().map(|member| number(member)));
-            replicas.resize((start + 1) * wanted, STRANGER);
+            let owners = walk(clockwise, wanted, repeats);
+            replicas.extend(owners.iter().map(|member| number(member)));
+            replicas.resize((start + 1) * wanted, NOT_SENT_TO);
         }
         Self {
             tokens: owned.into_iter().map(|(token, _)| token).collect(),
@@ -99,9 +100,9 @@ impl Ring {
     pub fn replicas(&self, token: i64) -> impl Iterator<Item = u16> + Clone + '_ {
         let range = self.tokens.partition_point(|end| *end < token);
         let range = if range == self.tokens.len() { 0 } else { range };
-        let place = range * self.factor;
-        let replicas = self.replicas.get(place..place + self.factor).unwrap_or_default();
-        replicas.iter().copied().filter(|node| *node != STRANGER)
+        let first = range * self.factor;
+        let replicas = self.replicas.get(first..first + self.factor).unwrap_or_default();
+        replicas.iter().copied().filter(|node| *node != NOT_SENT_TO)
     }
 
     /// Replicas of each range at most.
@@ -114,44 +115,50 @@ impl Ring {
 /// `repeats` that need not be. The rule is that of Cassandra's `NetworkTopologyStrategy` (class `DatacenterEndpoints`);
 /// with unlimited repeats it is `SimpleStrategy`'s.
 fn walk<'a>(clockwise: impl Iterator<Item = &'a Member>, wanted: usize, mut repeats: usize) -> Vec<&'a Member> {
-    let mut found: Vec<&Member> = Vec::with_capacity(wanted);
+    let mut owners: Vec<&Member> = Vec::with_capacity(wanted);
     for member in clockwise {
-        if found.len() == wanted {
+        if owners.len() == wanted {
             break;
         }
-        if found.iter().any(|other| other.id == member.id) {
+        if owners.iter().any(|other| other.id == member.id) {
             continue;
         }
         let same_rack = |other: &&Member| other.rack == member.rack && other.data_centre == member.data_centre;
-        if found.iter().any(same_rack) {
+        if owners.iter().any(same_rack) {
             if repeats == 0 {
                 continue;
             }
             repeats -= 1;
         }
-        found.push(member);
+        owners.push(member);
     }
-    found
+    owners
 }
 
-/// The node that a link leads to, as it describes itself.
-pub(crate) fn read_local(link: &mut Link) -> Result<Member, LinkError> {
-    let found = read_members(link, LOCAL)?.pop();
-    found.ok_or_else(|| unexpected(link.contact().to_owned(), "no row of system.local".to_owned(), "one"))
+/// The node that a connection leads to, as it describes itself.
+pub(crate) fn read_local(connection: &mut BlockingConnection) -> Result<Member, ConnectionError> {
+    let member = read_members(connection, LOCAL)?.pop();
+    member.ok_or_else(|| {
+        ConnectionError::unexpected(
+            connection.contact().to_owned(),
+            "no row of system.local".to_owned(),
+            "one",
+        )
+    })
 }
 
 /// The other nodes that it knows.
-pub(crate) fn read_peers(link: &mut Link) -> Result<Vec<Member>, LinkError> {
-    match read_members(link, PEERS_WITH_PORTS) {
-        Err(LinkError::Server { .. }) => read_members(link, PEERS),
+pub(crate) fn read_peers(connection: &mut BlockingConnection) -> Result<Vec<Member>, ConnectionError> {
+    match read_members(connection, PEERS_WITH_PORTS) {
+        Err(ConnectionError::Server { .. }) => read_members(connection, PEERS),
         other => other,
     }
 }
 
 /// The nodes that a statement lists. A peer that is just joining may have nulls; it owns nothing yet and is left out.
-fn read_members(link: &mut Link, statement: &str) -> Result<Vec<Member>, LinkError> {
+fn read_members(connection: &mut BlockingConnection, statement: &str) -> Result<Vec<Member>, ConnectionError> {
     let mut members = Vec::new();
-    link.rows(statement, |row| {
+    connection.rows(statement, |row| {
         let (Some(Value::Uuid(id)), Some(Value::Text(data_centre)), Some(Value::List(tokens))) =
             (row.get("host_id"), row.get("data_center"), row.get("tokens"))
         else {
@@ -185,11 +192,15 @@ fn read_members(link: &mut Link, statement: &str) -> Result<Vec<Member>, LinkErr
 }
 
 /// The keyspace's placement in that data centre; one replica where its strategy names no number.
-pub(crate) fn read_placement(link: &mut Link, keyspace: &str, data_centre: &str) -> Result<Placement, LinkError> {
+pub(crate) fn read_placement(
+    connection: &mut BlockingConnection,
+    keyspace: &str,
+    data_centre: &str,
+) -> Result<Placement, ConnectionError> {
     let quoted = keyspace.replace('\'', "''");
     let statement = format!("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = '{quoted}'");
     let mut placement = Placement::Next(1);
-    link.rows(&statement, |row| {
+    connection.rows(&statement, |row| {
         let Some(Value::Map(pairs)) = row.get("replication") else {
             return;
         };

@@ -1,4 +1,4 @@
-//! ScyllaDB's shards: which of a node's cores owns a token, and how a connection comes to that core.
+//! Shards of ScyllaDB: which core of a node owns a token, and how a connection reaches that core.
 //!
 //! Source: ScyllaDB, `docs/dev/protocol-extensions.md`, "Intranode sharding". Tried against our own simulated server only,
 //! never against a ScyllaDB. Tables with tablets are not routed by this rule; their operations arrive, but often at another
@@ -14,10 +14,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_
 const ALGORITHM: &str = "biased-token-round-robin";
 const PARTITIONER: &str = "Murmur3Partitioner";
 const MAX_SHARDS: u32 = 4_096;
-/// Local ports that are tried: the range that is nobody's by assignment.
+/// Local ports that are tried: the dynamic range, which is not assigned to anybody.
 const FIRST_LOCAL_PORT: u32 = 49_152;
 const LAST_LOCAL_PORT: u32 = 65_535;
-/// Local ports that may be in use before it is given up.
+/// Most local ports that are tried for one connection.
 const MAX_PORT_TRIES: u32 = 256;
 
 /// How a node divides its tokens among its cores.
@@ -30,12 +30,12 @@ pub(crate) struct Sharding {
 }
 
 impl Sharding {
-    /// From the options of `SUPPORTED`: the shard at which that connection stands, and the node's rule. `None` where there
+    /// From the options of `SUPPORTED`: the shard that the connection leads to, and the node's rule. `None` where there
     /// are no shards, or the rule is none that we know.
     pub fn announced(options: &[(&str, Vec<&str>)]) -> Option<(u32, Self)> {
         let text = |name: &str| {
-            let found = options.iter().find(|(option, _)| *option == name)?;
-            found.1.first().copied()
+            let option = options.iter().find(|(option, _)| *option == name)?;
+            option.1.first().copied()
         };
         let number = |name: &str| text(name)?.parse().ok();
         let (shard, count) = (number("SCYLLA_SHARD")?, number("SCYLLA_NR_SHARDS")?);
@@ -170,11 +170,11 @@ mod tests {
         for shard in 0..3 {
             // The same salt twice: the second finds its port taken.
             let open = || sharding(3, 12).connect(to, shard, 7, Duration::from_secs(5)).unwrap();
-            let (one, other) = (open(), open());
-            for stream in [&one, &other] {
+            let (first, second) = (open(), open());
+            for stream in [&first, &second] {
                 assert_eq!(u32::from(stream.local_addr().unwrap().port()) % 3, shard);
             }
-            assert_ne!(one.local_addr().unwrap(), other.local_addr().unwrap());
+            assert_ne!(first.local_addr().unwrap(), second.local_addr().unwrap());
         }
     }
 }

@@ -1,22 +1,21 @@
-//! The requests of an order as the protocol has them: frames built in place, with how each is to be carried out, and where
-//! it should go.
+//! Requests of an order as frames of the native protocol, built in number, each with its partition key and how it is executed.
 
 use steelyard_cql::request::{self, BatchKind, Manner, ValueWriter};
 use steelyard_cql::{Consistency, put_bytes};
-use steelyard_load::LoadError;
-use steelyard_load::operation::Operation;
-use steelyard_load::program::{At, Batch, Request, Requests, Statement};
 use steelyard_wire::Order;
 use steelyard_wire::program::BatchMode;
+use steelyard_workload::OrderError;
+use steelyard_workload::operation::Operation;
+use steelyard_workload::program::{Batch, Execution, Request, Requests, Statement, ValueSource};
 
 /// A request's partition key: its bytes as tokens are computed of them, and where in them each part lies.
 #[derive(Debug, Default)]
-pub(crate) struct Key {
+pub(crate) struct PartitionKey {
     pub bytes: Vec<u8>,
     parts: Vec<(usize, usize)>,
 }
 
-impl Key {
+impl PartitionKey {
     fn part(&self, number: usize) -> &[u8] {
         let (start, end) = self.parts[number];
         &self.bytes[start..end]
@@ -25,7 +24,7 @@ impl Key {
 
 /// How a request is carried out, and what of its answer matters.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RequestPlan {
     manner: Manner<'static>,
     /// Nothing of the answer but the number of its rows.
     pub is_plain: bool,
@@ -38,44 +37,44 @@ pub(crate) struct Asked {
 #[derive(Debug)]
 pub(crate) struct Statements {
     /// What is to be prepared.
-    pub texts: Vec<String>,
+    pub cql: Vec<String>,
     pub requests: Requests,
-    /// By the place of a request.
-    asked: Vec<Asked>,
+    /// By the number of a request.
+    plans: Vec<RequestPlan>,
 }
 
 impl Statements {
-    /// Compiles the order's workload. Errors: what it asks for cannot be; a consistency level that does not exist.
-    pub fn new(order: &Order) -> Result<Self, LoadError> {
+    /// Compiles the order's workload. Errors: a workload that is not possible; a consistency level that does not exist.
+    pub fn new(order: &Order) -> Result<Self, OrderError> {
         let requests = Requests::of(order)?;
         let levels = Levels {
             read: level("read_consistency", &order.read_consistency)?,
             write: level("write_consistency", &order.write_consistency)?,
             serial: serial_level(&order.serial_consistency)?,
         };
-        let asked = (0..requests.count())
-            .map(|place| levels.asked(&requests, place))
+        let plans = (0..requests.count())
+            .map(|number| levels.plan(&requests, number))
             .collect::<Result<_, _>>()?;
-        let texts = requests
+        let cql = requests
             .statements
             .iter()
             .map(|statement| statement.cql.clone())
             .collect();
-        Ok(Self { texts, requests, asked })
+        Ok(Self { cql, requests, plans })
     }
 
-    /// How the request at a place is carried out.
+    /// How a request is executed.
     #[inline]
-    pub fn asked(&self, place: usize) -> &Asked {
-        &self.asked[place]
+    pub fn plan(&self, number: usize) -> &RequestPlan {
+        &self.plans[number]
     }
 
     /// Makes the partition key of an operation's request. False: it may go anywhere.
     #[inline]
-    pub fn put_key(&self, operation: &Operation, at: &At, key: &mut Key) -> bool {
+    pub fn put_key(&self, operation: &Operation, at: &Execution, key: &mut PartitionKey) -> bool {
         key.bytes.clear();
         key.parts.clear();
-        let request = self.requests.request(self.requests.place(operation));
+        let request = self.requests.request(self.requests.request_number(operation));
         let statement = &self.requests.statements[self.requests.first(request, operation)];
         let batched;
         let at = match request {
@@ -92,10 +91,10 @@ impl Statements {
                 key.parts.push((0, key.bytes.len()));
             }
             many => {
-                for place in many {
+                for marker in many {
                     let start = key.bytes.len() + 2;
                     key.bytes.extend_from_slice(&[0; 2]);
-                    statement.values[usize::from(*place)].put(at, &mut key.bytes);
+                    statement.values[usize::from(*marker)].put(at, &mut key.bytes);
                     let end = key.bytes.len();
                     key.bytes[start - 2..start].copy_from_slice(&((end - start) as u16).to_be_bytes());
                     key.bytes.push(0);
@@ -112,17 +111,17 @@ impl Statements {
     pub fn put(
         &self,
         operation: &Operation,
-        at: &At,
-        (key, paging_state): (&Key, Option<&[u8]>),
+        at: &Execution,
+        (key, paging_state): (&PartitionKey, Option<&[u8]>),
         ids: &[Vec<u8>],
         stream: i16,
         out: &mut Vec<u8>,
     ) {
-        let place = self.requests.place(operation);
-        let request = self.requests.request(place);
+        let number = self.requests.request_number(operation);
+        let request = self.requests.request(number);
         let manner = Manner {
             paging_state,
-            ..self.asked[place].manner
+            ..self.plans[number].manner
         };
         match request {
             Request::Execute { .. } => {
@@ -137,7 +136,15 @@ impl Statements {
         }
     }
 
-    fn put_batch(&self, batch: &Batch, at: &At, manner: &Manner<'_>, ids: &[Vec<u8>], stream: i16, out: &mut Vec<u8>) {
+    fn put_batch(
+        &self,
+        batch: &Batch,
+        at: &Execution,
+        manner: &Manner<'_>,
+        ids: &[Vec<u8>],
+        stream: i16,
+        out: &mut Vec<u8>,
+    ) {
         let kind = match batch.mode {
             BatchMode::Logged => BatchKind::Logged,
             BatchMode::Unlogged => BatchKind::Unlogged,
@@ -152,7 +159,7 @@ impl Statements {
                     let at = batch.at(at, repetition, occurrence);
                     let statement = &self.requests.statements[*number];
                     writer.prepared(&ids[*number], statement.values.len() as u16, |values| {
-                        let put = |value: &steelyard_load::program::Maker| value.put_value(&at, values.raw());
+                        let put = |value: &ValueSource| value.put_value(&at, values.raw());
                         statement.values.iter().for_each(put);
                     });
                     occurrence += 1;
@@ -164,9 +171,9 @@ impl Statements {
 
 /// What makes the partition key has been made already.
 #[inline]
-fn put_values(statement: &Statement, at: &At, key: &Key, values: &mut ValueWriter<'_>) {
-    for (value, place) in statement.values.iter().zip(0..) {
-        match statement.partition_key.iter().position(|part| *part == place) {
+fn put_values(statement: &Statement, at: &Execution, key: &PartitionKey, values: &mut ValueWriter<'_>) {
+    for (value, marker) in statement.values.iter().zip(0..) {
+        match statement.partition_key.iter().position(|part| *part == marker) {
             Some(part) => put_bytes(values.raw(), key.part(part)),
             None => value.put_value(at, values.raw()),
         }
@@ -181,8 +188,8 @@ struct Levels {
 }
 
 impl Levels {
-    fn asked(&self, requests: &Requests, place: usize) -> Result<Asked, LoadError> {
-        let statements = requests.of_request(place);
+    fn plan(&self, requests: &Requests, number: usize) -> Result<RequestPlan, OrderError> {
+        let statements = requests.of_request(number);
         let first = statements.first();
         let own = statements.iter().find_map(|statement| statement.consistency.as_deref());
         let consistency = match own {
@@ -191,9 +198,9 @@ impl Levels {
             None => self.read,
         };
         let conditional = statements.iter().any(|statement| statement.conditional);
-        // Of a batch no rows are read.
-        let first = first.filter(|_| matches!(requests.request(place), Request::Execute { .. }));
-        Ok(Asked {
+        // The rows of a batch's answer are not read.
+        let first = first.filter(|_| matches!(requests.request(number), Request::Execute { .. }));
+        Ok(RequestPlan {
             manner: Manner {
                 serial_consistency: conditional.then_some(self.serial),
                 page_size: first.and_then(|statement| statement.page_rows),
@@ -207,13 +214,13 @@ impl Levels {
     }
 }
 
-fn level(field: &'static str, name: &str) -> Result<Consistency, LoadError> {
+fn level(field: &'static str, name: &str) -> Result<Consistency, OrderError> {
     let allowed = "ANY, ONE, TWO, THREE, QUORUM, ALL, LOCAL_QUORUM, EACH_QUORUM, SERIAL, LOCAL_SERIAL, LOCAL_ONE";
-    Consistency::from_name(name).ok_or_else(|| LoadError::new(field, name, allowed))
+    Consistency::from_name(name).ok_or_else(|| OrderError::new(field, name, allowed))
 }
 
-fn serial_level(name: &str) -> Result<Consistency, LoadError> {
+fn serial_level(name: &str) -> Result<Consistency, OrderError> {
     Consistency::from_name(name)
         .filter(|level| matches!(level, Consistency::Serial | Consistency::LocalSerial))
-        .ok_or_else(|| LoadError::new("serial_consistency", name, "SERIAL, LOCAL_SERIAL"))
+        .ok_or_else(|| OrderError::new("serial_consistency", name, "SERIAL, LOCAL_SERIAL"))
 }

@@ -10,13 +10,16 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, Certificate, CertificateParams, DnType, IsCa, KeyPair, date_time_ymd};
-use steelyard_client::cql;
-use steelyard_client::link::{Access, Link, LinkError};
+use steelyard_client::blocking_connection::{Access, BlockingConnection};
+use steelyard_client::connect::connect;
+use steelyard_client::error::ConnectionError;
 use steelyard_cql::{Compression, Consistency};
-use steelyard_load::client::Clock;
+use steelyard_load::clock::Clock;
 use steelyard_load::drive;
 use steelyard_sim::{Config, TlsFiles, serve};
-use steelyard_wire::{Action, Connected, Done, Order, Proportions, Record, Routing, Schedule, Stop, Tls, Verify};
+use steelyard_wire::{Action, Connected, Done, Order, Proportions, Routing, Schedule, Stop, Tls, Verify};
+
+use crate::last_done;
 
 const LIMIT: Duration = Duration::from_secs(10);
 const RECORDS: u64 = 300;
@@ -57,13 +60,13 @@ fn order(address: SocketAddr, change: impl FnOnce(&mut Order)) -> Order {
 /// Creates the table, fills it, and drives the mix: every read must find its row.
 fn fill_and_load(order: &Order) -> (Connected, Done) {
     let access = Access::of_order(order).unwrap();
-    let mut link = Link::open(&order.contacts[0], &access, LIMIT).unwrap();
+    let mut connection = BlockingConnection::open(&order.contacts[0], &access, LIMIT).unwrap();
     let fields: Vec<String> = order.fields.iter().map(|field| format!(", {field} text")).collect();
     for statement in [
         "CREATE KEYSPACE ycsb WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}".to_owned(),
         format!("CREATE TABLE ycsb.usertable (y_id text PRIMARY KEY{})", fields.concat()),
     ] {
-        link.query(&statement, Consistency::One).unwrap();
+        connection.query(&statement, Consistency::One).unwrap();
     }
     let populate = Order {
         action: Action::Populate,
@@ -82,14 +85,10 @@ fn fill_and_load(order: &Order) -> (Connected, Done) {
 }
 
 fn drive_with(order: &Order) -> (Connected, Done) {
-    let (clients, connected) = cql::connect(order, &drive::slots(order, 2).unwrap()).unwrap();
+    let (clients, connected) = connect(order, &drive::slots(order, 2).unwrap()).unwrap();
     let mut out = Vec::new();
     drive::run(clients, order, Clock::start(), &AtomicBool::new(false), &mut out).unwrap();
-    let last = out.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap();
-    match serde_json::from_slice(last).unwrap() {
-        Record::Done(done) => (connected, done),
-        other => panic!("{other:?}"),
-    }
+    (connected, last_done(&out))
 }
 
 #[test]
@@ -98,9 +97,10 @@ fn compressed_frames_carry_the_same_operations() {
         let address = node(|_| {});
         fill_and_load(&order(address, |order| order.compression = Some(kind)));
         // Whoever does not compress reads the same rows.
-        let mut link = Link::open(&address.to_string(), &Access::default(), LIMIT).unwrap();
+        let mut connection = BlockingConnection::open(&address.to_string(), &Access::default(), LIMIT).unwrap();
         let mut count = 0;
-        link.rows("SELECT field0 FROM ycsb.usertable LIMIT 1000", |_| count += 1)
+        connection
+            .rows("SELECT field0 FROM ycsb.usertable LIMIT 1000", |_| count += 1)
             .unwrap();
         assert_eq!(count, RECORDS);
     }
@@ -117,7 +117,7 @@ fn several_connections_to_a_node_share_its_operations() {
         assert_eq!(connected.connections, 6);
     }
     let none = order(node(|_| {}), |order| order.connections_per_node = 0);
-    let refused = cql::connect(&none, &[1]).err().unwrap().to_string();
+    let refused = connect(&none, &[1]).err().unwrap().to_string();
     assert!(
         refused.contains("connections_per_node") && refused.contains("1 to 1024"),
         "{refused}"
@@ -265,9 +265,9 @@ impl Drop for Authority {
     }
 }
 
-fn open(address: SocketAddr, tls: Option<Tls>) -> Result<Link, LinkError> {
+fn open(address: SocketAddr, tls: Option<Tls>) -> Result<BlockingConnection, ConnectionError> {
     let order = order(address, |order| order.tls = tls);
-    Link::open(&order.contacts[0], &Access::of_order(&order)?, LIMIT)
+    BlockingConnection::open(&order.contacts[0], &Access::of_order(&order)?, LIMIT)
 }
 
 #[track_caller]
@@ -275,13 +275,13 @@ fn refused(address: SocketAddr, tls: Option<Tls>, problem: &str, hint: &str) {
     let error = match open(address, tls) {
         Err(error) => error,
         // Under TLS 1.3 a server looks at the client's certificate after the client's part is done.
-        Ok(mut link) => link
+        Ok(mut connection) => connection
             .query("SELECT key FROM system.local", Consistency::One)
             .err()
             .unwrap(),
     };
-    let said = error.to_string();
-    assert!(said.contains(problem), "{said}");
+    let message = error.to_string();
+    assert!(message.contains(problem), "{message}");
     assert!(error.hint().contains(hint), "{}", error.hint());
 }
 
@@ -380,8 +380,8 @@ fn settings_that_cannot_be_met_are_refused_with_what_was_read() {
     authority.sign("second", "somebody", 2100);
     let anywhere: SocketAddr = "127.0.0.1:1".parse().unwrap();
     let check = |tls: Tls, parts: [&str; 2]| {
-        let said = open(anywhere, Some(tls)).err().unwrap().to_string();
-        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        let message = open(anywhere, Some(tls)).err().unwrap().to_string();
+        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     };
     let missing = Path::new("/nowhere/ca.pem").to_str().unwrap().to_owned();
     check(
@@ -439,10 +439,13 @@ fn a_compression_that_a_node_does_not_offer_is_refused() {
         compression: Some(Compression::Lz4),
         ..Access::default()
     };
-    let said = Link::open(&address, &access, LIMIT).err().unwrap().to_string();
+    let message = BlockingConnection::open(&address, &access, LIMIT)
+        .err()
+        .unwrap()
+        .to_string();
     assert!(
-        said.ends_with("does not compress with lz4; it offers: snappy"),
-        "{said}"
+        message.ends_with("does not compress with lz4; it offers: snappy"),
+        "{message}"
     );
     server.join().unwrap();
 }

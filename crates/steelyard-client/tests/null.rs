@@ -1,21 +1,25 @@
 //! The whole path, from order to records, over real sockets against the smallest server that there can be.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use steelyard_client::cql::{self, ConnectError};
-use steelyard_client::link::{Access, Credentials, Link, LinkError};
+use steelyard_client::blocking_connection::{Access, BlockingConnection, Credentials};
+use steelyard_client::connect::connect;
+use steelyard_client::error::{ConnectError, ConnectionError};
 use steelyard_cql::request::Request;
 use steelyard_cql::response::{self, Columns, Detail};
-use steelyard_cql::{ColumnSpec, ColumnType, Consistency, Frame, HEADER_LENGTH, Header, Value, code};
-use steelyard_load::client::Clock;
+use steelyard_cql::{ColumnType, Consistency, Header, Value, code};
+use steelyard_load::clock::Clock;
 use steelyard_load::drive;
-use steelyard_wire::{Action, Done, Order, Proportions, Record, RequestDistribution, Routing, Schedule, Stop};
+use steelyard_wire::{Action, Done, Order, Proportions, RequestDistribution, Routing, Schedule, Stop};
+
+use crate::last_done;
+use crate::server::{Listening, auth_success, authenticate, column, start};
 
 /// What a test wants of the server, and what the server has seen.
 #[derive(Default)]
@@ -35,74 +39,26 @@ struct Wish {
     executed: AtomicU64,
     prepared: AtomicU64,
     keys: Mutex<Vec<Vec<u8>>>,
-    ended: AtomicBool,
 }
 
 struct Server {
     address: String,
+    _listening: Listening,
     wish: Arc<Wish>,
 }
 
 impl Server {
     fn start(wish: Wish) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
         let wish = Arc::new(wish);
         let shared = Arc::clone(&wish);
-        thread::spawn(move || {
-            for stream in listener.incoming().take(shared.accepts.unwrap_or(usize::MAX)) {
-                let wish = Arc::clone(&shared);
-                if wish.ended.load(Ordering::Relaxed) {
-                    return;
-                }
-                thread::spawn(move || serve(stream.unwrap(), &wish));
-            }
+        let listening = start(wish.accepts.unwrap_or(usize::MAX), move |_, header, request, out| {
+            answer(&shared, header, request, out)
         });
-        Self { address, wish }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.wish.ended.store(true, Ordering::Relaxed);
-        let _ = TcpStream::connect(&self.address);
-    }
-}
-
-fn serve(mut stream: TcpStream, wish: &Wish) {
-    let mut input = Vec::new();
-    let mut chunk = [0; 4096];
-    loop {
-        let mut out = Vec::new();
-        let mut at = 0;
-        while let Some(header) = Frame::header(&input[at..]).unwrap() {
-            let end = at + header.frame_length();
-            if input.len() < end {
-                break;
-            }
-            let request = Request::decode(&header, &input[at + HEADER_LENGTH..end]).unwrap();
-            if !answer(wish, &header, &request, &mut out) {
-                return;
-            }
-            at = end;
+        Self {
+            address: listening.address.to_string(),
+            _listening: listening,
+            wish,
         }
-        input.drain(..at);
-        if stream.write_all(&out).is_err() {
-            return;
-        }
-        match stream.read(&mut chunk) {
-            Ok(0) | Err(_) => return,
-            Ok(count) => input.extend_from_slice(&chunk[..count]),
-        }
-    }
-}
-
-fn spec(name: &str, kind: ColumnType) -> ColumnSpec {
-    ColumnSpec {
-        keyspace: "system".into(),
-        table: "t".into(),
-        name: name.into(),
-        kind,
     }
 }
 
@@ -112,12 +68,12 @@ fn answer(wish: &Wish, header: &Header, request: &Request<'_>, out: &mut Vec<u8>
     match request {
         Request::Options => response::supported(out, version, stream, &[("CQL_VERSION", &["3.4.5"])]),
         Request::Register(_) => response::ready(out, version, stream),
-        Request::Startup(_) if wish.password.is_some() => response::authenticate(out, version, stream, "a.Password"),
+        Request::Startup(_) if wish.password.is_some() => authenticate(out, header, "a.Password"),
         Request::Startup(_) => response::ready(out, version, stream),
         Request::AuthResponse(token) => {
             let expected = format!("\0me\0{}", wish.password.unwrap_or_default());
             match *token == Some(expected.as_bytes()) {
-                true => response::auth_success(out, version, stream),
+                true => auth_success(out, header),
                 false => response::error(out, version, stream, code::BAD_CREDENTIALS, "no", &Detail::None),
             }
         }
@@ -168,11 +124,11 @@ fn answer(wish: &Wish, header: &Header, request: &Request<'_>, out: &mut Vec<u8>
 fn system_table(wish: &Wish, statement: &str, version: u8, stream: i16, out: &mut Vec<u8>) {
     let text = || Box::new(ColumnType::Text);
     let columns = [
-        spec("release_version", ColumnType::Text),
-        spec("host_id", ColumnType::Uuid),
-        spec("data_center", ColumnType::Text),
-        spec("tokens", ColumnType::Set(text())),
-        spec("replication", ColumnType::Map(text(), text())),
+        column("release_version", ColumnType::Text),
+        column("host_id", ColumnType::Uuid),
+        column("data_center", ColumnType::Text),
+        column("tokens", ColumnType::Set(text())),
+        column("replication", ColumnType::Map(text(), text())),
     ];
     let place = usize::from(statement.contains("peers"));
     let token = wish.tokens[place].to_string();
@@ -204,7 +160,7 @@ fn order(servers: &[&Server], operations: u64) -> Order {
 }
 
 fn drive_with(order: &Order, workers: u32) -> Done {
-    let (clients, connected) = cql::connect(order, &drive::slots(order, workers).unwrap()).unwrap();
+    let (clients, connected) = connect(order, &drive::slots(order, workers).unwrap()).unwrap();
     assert_eq!(
         (connected.server.as_str(), &connected.nodes),
         ("5.0.5", &order.contacts)
@@ -212,11 +168,7 @@ fn drive_with(order: &Order, workers: u32) -> Done {
     assert_eq!(connected.connections, workers * order.contacts.len() as u32);
     let mut out = Vec::new();
     drive::run(clients, order, Clock::start(), &AtomicBool::new(false), &mut out).unwrap();
-    let last = out.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap();
-    match serde_json::from_slice(last).unwrap() {
-        Record::Done(done) => done,
-        other => panic!("{other:?}"),
-    }
+    last_done(&out)
 }
 
 fn load(order: &Order) -> Done {
@@ -407,7 +359,7 @@ fn passwords_are_sent_where_they_are_wanted() {
             credentials,
             ..Access::default()
         };
-        Link::open(&server.address, &access, Duration::from_secs(5))
+        BlockingConnection::open(&server.address, &access, Duration::from_secs(5))
     };
     assert!(
         open(Some("secret"))
@@ -418,12 +370,12 @@ fn passwords_are_sent_where_they_are_wanted() {
     );
     assert!(matches!(
         open(Some("wrong")),
-        Err(LinkError::Server {
+        Err(ConnectionError::Server {
             code: code::BAD_CREDENTIALS,
             ..
         })
     ));
-    assert!(matches!(open(None), Err(LinkError::NoCredentials { .. })));
+    assert!(matches!(open(None), Err(ConnectionError::NoCredentials { .. })));
 }
 
 #[test]
@@ -431,18 +383,16 @@ fn what_cannot_be_reached_is_named() {
     let server = Server::start(Wish::default());
     let mut order = order(&[&server], 1);
     order.contacts.push("127.0.0.1:1".into());
-    let Err(error) = cql::connect(&order, &[1]) else {
-        panic!()
-    };
-    assert!(matches!(&error, ConnectError::Link(_)));
+    let Err(error) = connect(&order, &[1]) else { panic!() };
+    assert!(matches!(&error, ConnectError::Connection(_)));
     assert!(error.to_string().starts_with("127.0.0.1:1 refused"), "{error}");
     order.contacts = vec!["127.0.0.1".into()];
     assert!(matches!(
-        cql::connect(&order, &[1]),
-        Err(ConnectError::Link(LinkError::Address { .. }))
+        connect(&order, &[1]),
+        Err(ConnectError::Connection(ConnectionError::Address { .. }))
     ));
     order.read_consistency = "MOST".into();
-    let Err(ConnectError::Load(error)) = cql::connect(&order, &[1]) else {
+    let Err(ConnectError::Order(error)) = connect(&order, &[1]) else {
         panic!()
     };
     assert_eq!(error.field, "read_consistency");
@@ -456,11 +406,14 @@ fn a_server_that_speaks_something_else_is_no_server() {
         let (mut stream, _) = listener.accept().unwrap();
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     });
-    let error = Link::open(&address, &Access::default(), Duration::from_secs(5))
+    let error = BlockingConnection::open(&address, &Access::default(), Duration::from_secs(5))
         .err()
         .unwrap();
     assert!(
-        matches!(error, LinkError::Protocol { .. } | LinkError::Unexpected { .. }),
+        matches!(
+            error,
+            ConnectionError::Protocol { .. } | ConnectionError::Unexpected { .. }
+        ),
         "{error}"
     );
     server.join().unwrap();

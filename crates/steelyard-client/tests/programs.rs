@@ -2,22 +2,20 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use serde_json::{Value as Json, json};
-use steelyard_client::cql::{self, ConnectError};
+use steelyard_client::connect::connect;
+use steelyard_client::error::ConnectError;
 use steelyard_cql::request::{Parameters, Request, Statement};
 use steelyard_cql::response::{self, Columns, Detail};
-use steelyard_cql::{
-    ColumnSpec, ColumnType, Consistency, Frame, HEADER_LENGTH, Header, Value, code, murmur3, put_bytes,
-};
-use steelyard_load::client::Clock;
+use steelyard_cql::{ColumnType, Consistency, Frame, Header, Value, code, murmur3, put_bytes};
+use steelyard_load::clock::Clock;
 use steelyard_load::drive;
 use steelyard_wire::{Done, Interval, Order, Record};
+
+use crate::server::{Listening, column, start};
 
 /// Rows of a scan.
 const SCANNED: i32 = 10;
@@ -51,51 +49,27 @@ struct State {
 
 struct Server {
     address: String,
+    _listening: Listening,
     state: Arc<Mutex<State>>,
 }
 
 impl Server {
     fn start(state: State) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
         let state = Arc::new(Mutex::new(state));
         let shared = Arc::clone(&state);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let state = Arc::clone(&shared);
-                thread::spawn(move || serve(stream.unwrap(), &state));
-            }
+        let listening = start(usize::MAX, move |_, header, request, out| {
+            answer(&mut shared.lock().unwrap(), header, request, out);
+            true
         });
-        Self { address, state }
+        Self {
+            address: listening.address.to_string(),
+            _listening: listening,
+            state,
+        }
     }
 
     fn seen(&self) -> Vec<Seen> {
         self.state.lock().unwrap().seen.clone()
-    }
-}
-
-fn serve(mut stream: TcpStream, state: &Mutex<State>) {
-    let (mut input, mut chunk) = (Vec::new(), [0; 4096]);
-    loop {
-        let mut out = Vec::new();
-        let mut at = 0;
-        while let Some(header) = Frame::header(&input[at..]).unwrap() {
-            let end = at + header.frame_length();
-            if input.len() < end {
-                break;
-            }
-            let request = Request::decode(&header, &input[at + HEADER_LENGTH..end]).unwrap();
-            answer(&mut state.lock().unwrap(), &header, &request, &mut out);
-            at = end;
-        }
-        input.drain(..at);
-        if stream.write_all(&out).is_err() {
-            return;
-        }
-        match stream.read(&mut chunk) {
-            Ok(0) | Err(_) => return,
-            Ok(count) => input.extend_from_slice(&chunk[..count]),
-        }
     }
 }
 
@@ -194,7 +168,7 @@ fn execute(
         b"PUT IF" => {
             let applied = !state.rows.contains_key(&key());
             state.rows.entry(key()).or_insert_with(|| values[2].clone());
-            let columns = [spec("[applied]", ColumnType::Boolean)];
+            let columns = [column("[applied]", ColumnType::Boolean)];
             response::rows(out, version, stream, Columns::Named(&columns), 1, |cells| {
                 Value::Boolean(applied).put(cells);
             });
@@ -257,25 +231,16 @@ fn page(out: &mut Vec<u8>, header: &Header, (from, to): (i32, i32)) {
     );
 }
 
-fn spec(name: &str, kind: ColumnType) -> ColumnSpec {
-    ColumnSpec {
-        keyspace: "k".into(),
-        table: "t".into(),
-        name: name.into(),
-        kind,
-    }
-}
-
 fn system_table(tokens: [i64; 2], statement: &str, header: &Header, out: &mut Vec<u8>) {
     let text = || Box::new(ColumnType::Text);
     let columns = [
-        spec("release_version", ColumnType::Text),
-        spec("host_id", ColumnType::Uuid),
-        spec("data_center", ColumnType::Text),
-        spec("rack", ColumnType::Text),
-        spec("rpc_address", ColumnType::Inet),
-        spec("tokens", ColumnType::Set(text())),
-        spec("replication", ColumnType::Map(text(), text())),
+        column("release_version", ColumnType::Text),
+        column("host_id", ColumnType::Uuid),
+        column("data_center", ColumnType::Text),
+        column("rack", ColumnType::Text),
+        column("rpc_address", ColumnType::Inet),
+        column("tokens", ColumnType::Set(text())),
+        column("replication", ColumnType::Map(text(), text())),
     ];
     let token = tokens[usize::from(statement.contains("peers"))];
     let id = u128::from_be_bytes([7; 16]) ^ (token as u64 as u128);
@@ -303,9 +268,12 @@ fn order(servers: &[&Server], operations: Json, count: u64) -> Order {
     let size = json!({"name": "uniform", "min": 20, "max": 60});
     let note = json!({"type": "text", "make": {"kind": "random", "salt": 1, "size": size, "versioned": true}});
     let statement = |name: &str, cql: &str, values: Json, more: Json| {
-        let mut made = json!({"name": name, "cql": cql, "values": values, "partition_key": [0], "writes": true});
-        made.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        made
+        let mut object = json!({"name": name, "cql": cql, "values": values, "partition_key": [0], "writes": true});
+        object
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        object
     };
     let both = json!([place, row]);
     let all = json!([place, row, note]);
@@ -347,12 +315,12 @@ fn existing() -> Json {
     json!({"kind": "existing", "distribution": "uniform"})
 }
 
-struct Told {
+struct Records {
     intervals: Vec<Interval>,
     done: Done,
 }
 
-impl Told {
+impl Records {
     /// Operations, or steps, by outcome.
     fn outcomes(&self, name: &str, measure: &str) -> BTreeMap<String, u64> {
         let mut sums = BTreeMap::new();
@@ -366,8 +334,8 @@ impl Told {
     }
 }
 
-fn carry_out(order: &Order) -> Told {
-    let (clients, _) = cql::connect(order, &drive::slots(order, 1).unwrap()).unwrap();
+fn drive_order(order: &Order) -> Records {
+    let (clients, _) = connect(order, &drive::slots(order, 1).unwrap()).unwrap();
     let mut out = Vec::new();
     drive::run(clients, order, Clock::start(), &AtomicBool::new(false), &mut out).unwrap();
     let (mut intervals, mut dones) = (Vec::new(), Vec::new());
@@ -378,7 +346,7 @@ fn carry_out(order: &Order) -> Told {
             other => panic!("{other:?}"),
         }
     }
-    Told {
+    Records {
         intervals,
         done: dones.pop().unwrap(),
     }
@@ -388,9 +356,12 @@ fn filled(state: State) -> Server {
     let server = Server::start(state);
     let mut order = order(&[&server], json!([]), 1000);
     order.action = steelyard_wire::Action::Populate;
-    let told = carry_out(&order);
-    assert_eq!((told.done.operations, told.done.errors), (100, 0));
-    assert_eq!(told.outcomes("populate", "response"), [("ok".to_owned(), 100)].into());
+    let records = drive_order(&order);
+    assert_eq!((records.done.operations, records.done.errors), (100, 0));
+    assert_eq!(
+        records.outcomes("populate", "response"),
+        [("ok".to_owned(), 100)].into()
+    );
     let mut state = server.state.lock().unwrap();
     assert_eq!(state.rows.len(), 1000);
     assert!(
@@ -416,17 +387,20 @@ fn what_was_filled_and_written_is_read_and_valid() {
         operation("read", existing(), json!([execute_step("get")])),
         operation("change", existing(), steps),
     ]);
-    let told = carry_out(&order(&[&server], operations, 1000));
+    let records = drive_order(&order(&[&server], operations, 1000));
     assert_eq!(
-        (told.done.operations, told.done.errors, told.done.not_found),
+        (records.done.operations, records.done.errors, records.done.not_found),
         (1000, 0, 0)
     );
-    let (reads, changes) = (told.outcomes("read", "response"), told.outcomes("change", "response"));
+    let (reads, changes) = (
+        records.outcomes("read", "response"),
+        records.outcomes("change", "response"),
+    );
     assert_eq!(reads["ok"] + changes["ok"], 1000);
-    assert_eq!(told.outcomes("get", "part"), changes);
-    assert_eq!(told.outcomes("put", "part"), changes);
-    assert!(told.outcomes("get", "response").is_empty());
-    assert_eq!(told.done.rows, 1000, "each of both kinds reads one row");
+    assert_eq!(records.outcomes("get", "part"), changes);
+    assert_eq!(records.outcomes("put", "part"), changes);
+    assert!(records.outcomes("get", "response").is_empty());
+    assert_eq!(records.done.rows, 1000, "each of both kinds reads one row");
     let seen = server.seen();
     assert!(seen.iter().all(|seen| match seen.statements[0].as_str() {
         "GET" => seen.consistency == Consistency::LocalOne,
@@ -442,13 +416,13 @@ fn a_row_that_holds_something_else_is_invalid() {
     });
     let read = json!([operation("read", existing(), json!([execute_step("get")]))]);
     let mut order = order(&[&server], read, 1000);
-    let told = carry_out(&order);
-    assert_eq!((told.done.operations, told.done.errors), (900, 100));
-    assert_eq!(told.done.errors_by_kind, [("invalid".to_owned(), 100)].into());
+    let records = drive_order(&order);
+    assert_eq!((records.done.operations, records.done.errors), (900, 100));
+    assert_eq!(records.done.errors_by_kind, [("invalid".to_owned(), 100)].into());
     if let steelyard_wire::Workload::Program(program) = &mut order.workload {
         program.validate_fraction = 0.3;
     }
-    let errors = carry_out(&order).done.errors;
+    let errors = drive_order(&order).done.errors;
     assert!((5..60).contains(&errors), "{errors} of about 30");
 }
 
@@ -459,10 +433,10 @@ fn rows_that_are_not_there_are_the_systems_fault_only_where_the_fill_has_written
     let far = json!({"kind": "drawn", "number": {"name": "uniform", "min": 1000, "max": 1999}});
     for (keys, missing) in [(existing(), 500), (far, 0)] {
         let read = json!([operation("read", keys, json!([execute_step("get")]))]);
-        let told = carry_out(&order(&[&server], read, 500));
-        assert_eq!((told.done.errors, told.done.not_found), (0, missing));
+        let records = drive_order(&order(&[&server], read, 500));
+        assert_eq!((records.done.errors, records.done.not_found), (0, missing));
         assert_eq!(
-            told.outcomes("read", "response"),
+            records.outcomes("read", "response"),
             [("not-found".to_owned(), 500)].into()
         );
     }
@@ -476,9 +450,9 @@ fn conditions_that_do_not_hold_are_no_errors_and_serial_consistency_goes_with_th
         json!({"kind": "drawn", "number": {"name": "sequence", "min": 990, "max": 1019}}),
         json!([execute_step("reserve")])
     ),]);
-    let told = carry_out(&order(&[&server], operations, 30));
-    assert_eq!((told.done.operations, told.done.errors), (30, 0));
-    let outcomes = told.outcomes("reserve", "response");
+    let records = drive_order(&order(&[&server], operations, 30));
+    assert_eq!((records.done.operations, records.done.errors), (30, 0));
+    let outcomes = records.outcomes("reserve", "response");
     assert_eq!(outcomes, [("not-applied".to_owned(), 10), ("ok".to_owned(), 20)].into());
     let asked = (Consistency::Quorum, Some(Consistency::LocalSerial));
     assert!(
@@ -493,14 +467,14 @@ fn conditions_that_do_not_hold_are_no_errors_and_serial_consistency_goes_with_th
 fn pages_are_one_operation() {
     let server = filled(State::default());
     let scan = |statement| json!([operation("scan", existing(), json!([execute_step(statement)]))]);
-    let told = carry_out(&order(&[&server], scan("scan"), 50));
-    assert_eq!((told.outcomes("scan", "response"), told.done.rows), (ok(50), 500));
+    let records = drive_order(&order(&[&server], scan("scan"), 50));
+    assert_eq!((records.outcomes("scan", "response"), records.done.rows), (ok(50), 500));
     let seen = server.seen();
     assert_eq!(seen.len(), 150, "4, 4 and 2 rows");
     assert_eq!(seen.iter().filter(|seen| seen.paged_on).count(), 100);
     assert!(seen.iter().all(|seen| seen.page_size == Some(4)));
-    let told = carry_out(&order(&[&server], scan("peek"), 50));
-    assert_eq!((told.outcomes("scan", "response"), told.done.rows), (ok(50), 300));
+    let records = drive_order(&order(&[&server], scan("peek"), 50));
+    assert_eq!((records.outcomes("scan", "response"), records.done.rows), (ok(50), 300));
     assert_eq!(server.seen().len(), 250, "two pages of 3 rows");
 }
 
@@ -508,9 +482,9 @@ fn pages_are_one_operation() {
 fn the_first_row_is_compared_whatever_page_it_comes_with() {
     let server = filled(State::default());
     let late = json!([operation("late", existing(), json!([execute_step("late")]))]);
-    let told = carry_out(&order(&[&server], late, 50));
+    let records = drive_order(&order(&[&server], late, 50));
     assert_eq!(
-        told.outcomes("late", "response"),
+        records.outcomes("late", "response"),
         [("invalid".to_owned(), 50)].into(),
         "no row of a scan is a note"
     );
@@ -522,8 +496,11 @@ fn a_batch_prepares_again_what_was_forgotten() {
     server.state.lock().unwrap().forgets = Some("PUT IF");
     let before = server.state.lock().unwrap().prepared;
     let batch = json!([{"kind": "batch", "statements": ["put", "reserve"], "mode": "logged"}]);
-    let told = carry_out(&order(&[&server], json!([operation("both", existing(), batch)]), 200));
-    assert_eq!((told.outcomes("both", "response"), told.done.errors), (ok(200), 0));
+    let records = drive_order(&order(&[&server], json!([operation("both", existing(), batch)]), 200));
+    assert_eq!(
+        (records.outcomes("both", "response"), records.done.errors),
+        (ok(200), 0)
+    );
     let state = server.state.lock().unwrap();
     assert_eq!(state.prepared - before, 3);
     assert!(state.seen.iter().all(|seen| seen.statements == ["PUT", "PUT IF"]));
@@ -555,7 +532,7 @@ fn composite_keys_are_routed_as_cassandra_composes_them() {
         if let steelyard_wire::Workload::Program(program) = &mut order.workload {
             program.statements[0].partition_key = places.clone();
         }
-        assert_eq!(carry_out(&order).done.operations, 1000);
+        assert_eq!(drive_order(&order).done.operations, 1000);
         for (number, server) in servers.iter().enumerate() {
             let seen = server.seen();
             assert!(seen.len() > 300, "{places:?} {number} {}", seen.len());
@@ -595,7 +572,7 @@ fn consistency_levels_that_do_not_exist_are_refused() {
     for (field, change) in wrong {
         let mut order = order(&[&server], read.clone(), 1);
         change(&mut order);
-        let Err(ConnectError::Load(error)) = cql::connect(&order, &[1]) else {
+        let Err(ConnectError::Order(error)) = connect(&order, &[1]) else {
             panic!("{field}")
         };
         assert_eq!(error.field, field);

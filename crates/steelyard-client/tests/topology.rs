@@ -1,22 +1,23 @@
-//! A cluster that changes under load: what is told by events reaches the routes.
+//! A cluster that changes under load: events reach the routing table.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use steelyard_client::cql;
+use steelyard_client::connect::connect;
 use steelyard_cql::request::Request;
 use steelyard_cql::response::{self, Columns};
-use steelyard_cql::{
-    ColumnSpec, ColumnType, Frame, HEADER_LENGTH, Header, Opcode, V4, Value, code, murmur3, put_string,
-};
-use steelyard_load::client::Clock;
+use steelyard_cql::{ColumnSpec, ColumnType, Frame, Header, Opcode, V4, Value, code, murmur3, put_string};
+use steelyard_load::clock::Clock;
 use steelyard_load::drive;
-use steelyard_wire::{Done, Order, Proportions, Record, Schedule, Stop};
+use steelyard_wire::{Done, Order, Proportions, Schedule, Stop};
+
+use crate::last_done;
+use crate::server::{Listening, column, start};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -25,6 +26,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 struct Cluster {
     /// Address and token of each member.
     members: Mutex<Vec<(SocketAddr, i64)>>,
+    listening: Mutex<Vec<Listening>>,
     /// Connections that want events.
     registered: Mutex<Vec<TcpStream>>,
     /// Address of the node, and token of the key, of each operation.
@@ -35,19 +37,20 @@ struct Cluster {
 
 impl Cluster {
     fn start(self: &Arc<Self>) -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let cluster = Arc::clone(self);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let cluster = Arc::clone(&cluster);
-                thread::spawn(move || cluster.serve(stream.unwrap(), address));
+        // It listens until the program ends: server and cluster hold each other.
+        let mut listening = self.listening.lock().unwrap();
+        listening.push(start(usize::MAX, move |stream, header, request, out| {
+            if matches!(request, Request::Register(_)) {
+                cluster.registered.lock().unwrap().push(stream.try_clone().unwrap());
             }
-        });
-        address
+            cluster.answer(stream.local_addr().unwrap(), header, request, out);
+            true
+        }));
+        listening[listening.len() - 1].address
     }
 
-    /// Makes the cluster this, and tells it.
+    /// Changes the members, and sends the event.
     fn change(&self, members: Vec<(SocketAddr, i64)>) {
         *self.members.lock().unwrap() = members;
         let mut event = Vec::new();
@@ -58,33 +61,6 @@ impl Cluster {
         });
         for stream in self.registered.lock().unwrap().iter_mut() {
             stream.write_all(&event).unwrap();
-        }
-    }
-
-    fn serve(&self, mut stream: TcpStream, own: SocketAddr) {
-        let (mut input, mut chunk) = (Vec::new(), [0; 4096]);
-        loop {
-            let (mut out, mut at) = (Vec::new(), 0);
-            while let Some(header) = Frame::header(&input[at..]).unwrap() {
-                let end = at + header.frame_length();
-                if input.len() < end {
-                    break;
-                }
-                let request = Request::decode(&header, &input[at + HEADER_LENGTH..end]).unwrap();
-                if matches!(request, Request::Register(_)) {
-                    self.registered.lock().unwrap().push(stream.try_clone().unwrap());
-                }
-                self.answer(own, &header, &request, &mut out);
-                at = end;
-            }
-            input.drain(..at);
-            if stream.write_all(&out).is_err() {
-                return;
-            }
-            match stream.read(&mut chunk) {
-                Ok(0) | Err(_) => return,
-                Ok(count) => input.extend_from_slice(&chunk[..count]),
-            }
         }
     }
 
@@ -132,15 +108,7 @@ impl Cluster {
         if statement.contains("peers_v2") {
             kinds.extend([("native_address", ColumnType::Inet), ("native_port", ColumnType::Int)]);
         }
-        let columns: Vec<ColumnSpec> = kinds
-            .into_iter()
-            .map(|(name, kind)| ColumnSpec {
-                keyspace: "system".into(),
-                table: "t".into(),
-                name: name.into(),
-                kind,
-            })
-            .collect();
+        let columns: Vec<ColumnSpec> = kinds.into_iter().map(|(name, kind)| column(name, kind)).collect();
         let peers = statement.contains("peers");
         let members = self.members.lock().unwrap();
         let rows: Vec<_> = members
@@ -208,7 +176,7 @@ fn order(contacts: &[SocketAddr], discover: bool) -> Order {
 /// Drives reads while `meanwhile` does something, then ends them.
 fn under_load(order: &Order, meanwhile: impl FnOnce()) -> Done {
     let stop = AtomicBool::new(false);
-    let (clients, _) = cql::connect(order, &drive::slots(order, 2).unwrap()).unwrap();
+    let (clients, _) = connect(order, &drive::slots(order, 2).unwrap()).unwrap();
     let mut out = Vec::new();
     thread::scope(|scope| {
         let driving = scope.spawn(|| drive::run(clients, order, Clock::start(), &stop, &mut out).unwrap());
@@ -218,11 +186,7 @@ fn under_load(order: &Order, meanwhile: impl FnOnce()) -> Done {
         driving.join().unwrap();
         ended.unwrap();
     });
-    let last = out.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap();
-    match serde_json::from_slice(last).unwrap() {
-        Record::Done(done) => done,
-        other => panic!("{other:?}"),
-    }
+    last_done(&out)
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Compression of bodies, as `STARTUP` agrees on it: whole frames in, whole frames out.
+//! Compression of frame bodies, as agreed by `STARTUP`: whole frames in, whole frames out.
 //!
 //! Section 5 of the specification: LZ4 is the length before compression (4 bytes, big end first) and one block; Snappy is
 //! its raw format, which begins with that length itself. A frame says by `FLAG_COMPRESSION` whether its body is compressed,
@@ -25,11 +25,14 @@ const LENGTH_AT: usize = 5;
 /// How bodies are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
+    /// LZ4: the length of the body, then one block.
     Lz4,
+    /// Snappy, without a frame format of its own.
     Snappy,
 }
 
 impl Compression {
+    /// Every compression that is known.
     pub const ALL: [Self; 2] = [Self::Lz4, Self::Snappy];
 
     /// Name in `STARTUP` and `SUPPORTED`.
@@ -56,6 +59,7 @@ pub struct Codec {
 }
 
 impl Codec {
+    /// A codec with empty buffers.
     pub fn new(kind: Compression) -> Self {
         Self {
             kind,
@@ -64,6 +68,7 @@ impl Codec {
         }
     }
 
+    /// The compression that it was made for.
     pub fn kind(&self) -> Compression {
         self.kind
     }

@@ -6,16 +6,27 @@ use crate::CqlError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Consistency {
+    /// `ANY`: writes only; a hint counts.
     Any = 0x0000,
+    /// `ONE`: one replica.
     One = 0x0001,
+    /// `TWO`: two replicas.
     Two = 0x0002,
+    /// `THREE`: three replicas.
     Three = 0x0003,
+    /// `QUORUM`: more than half of all replicas.
     Quorum = 0x0004,
+    /// `ALL`: every replica.
     All = 0x0005,
+    /// `LOCAL_QUORUM`: more than half of the replicas in the coordinator's data centre.
     LocalQuorum = 0x0006,
+    /// `EACH_QUORUM`: more than half of the replicas in every data centre.
     EachQuorum = 0x0007,
+    /// `SERIAL`: linearizable, over all data centres.
     Serial = 0x0008,
+    /// `LOCAL_SERIAL`: linearizable, within the coordinator's data centre.
     LocalSerial = 0x0009,
+    /// `LOCAL_ONE`: one replica in the coordinator's data centre.
     LocalOne = 0x000A,
 }
 

@@ -1,4 +1,4 @@
-//! The nine bytes before every body.
+//! Frame headers: the nine bytes before every body.
 
 use crate::CqlError;
 
@@ -6,13 +6,18 @@ use crate::CqlError;
 pub const HEADER_LENGTH: usize = 9;
 /// Version byte of the protocol, without the bit that marks a response.
 pub const V3: u8 = 3;
+/// Version 4 of the native protocol.
 pub const V4: u8 = 4;
 /// Longest body that is accepted: Cassandra's own default for `native_transport_max_frame_size` was 256 MiB.
 pub const MAX_BODY_BYTES: u32 = 256 << 20;
 
+/// The body is compressed.
 pub const FLAG_COMPRESSION: u8 = 0x01;
+/// The request asks for tracing, or the response has a tracing id.
 pub const FLAG_TRACING: u8 = 0x02;
+/// The body begins with a custom payload.
 pub const FLAG_CUSTOM_PAYLOAD: u8 = 0x04;
+/// The body begins with warnings.
 pub const FLAG_WARNING: u8 = 0x08;
 
 const RESPONSE_BIT: u8 = 0x80;
@@ -21,21 +26,37 @@ const RESPONSE_BIT: u8 = 0x80;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Opcode {
+    /// Response: an error.
     Error = 0x00,
+    /// Request: begin of a connection.
     Startup = 0x01,
+    /// Response: the connection is ready.
     Ready = 0x02,
+    /// Response: the server wants credentials.
     Authenticate = 0x03,
+    /// Request: what does the server support?
     Options = 0x05,
+    /// Response: what the server supports.
     Supported = 0x06,
+    /// Request: execute a statement.
     Query = 0x07,
+    /// Response: result of a statement.
     Result = 0x08,
+    /// Request: prepare a statement.
     Prepare = 0x09,
+    /// Request: execute a prepared statement.
     Execute = 0x0A,
+    /// Request: send events.
     Register = 0x0B,
+    /// Response: an event.
     Event = 0x0C,
+    /// Request: execute several statements.
     Batch = 0x0D,
+    /// Response: the next question of an authentication.
     AuthChallenge = 0x0E,
+    /// Request: credentials.
     AuthResponse = 0x0F,
+    /// Response: the credentials are accepted.
     AuthSuccess = 0x10,
 }
 
@@ -75,10 +96,15 @@ pub struct Header {
     /// Protocol version without the response bit. Drivers that begin with version 5 or a vendor's own are told
     /// `code::PROTOCOL` and come again with version 4.
     pub version: u8,
+    /// Whether it is a response: the highest bit of the version.
     pub response: bool,
+    /// The `FLAG_` bits.
     pub flags: u8,
+    /// Stream: the number by which request and response belong together; negative for events.
     pub stream: i16,
+    /// The opcode, see `Opcode`.
     pub opcode: u8,
+    /// Bytes of the body.
     pub body_length: u32,
 }
 

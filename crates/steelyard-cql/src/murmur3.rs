@@ -56,8 +56,8 @@ fn word(bytes: &[u8]) -> u64 {
 
 /// Up to eight bytes, little end first, each widened with its sign.
 fn signed(bytes: &[u8]) -> u64 {
-    bytes.iter().enumerate().fold(0, |sum, (place, byte)| {
-        sum ^ ((*byte as i8 as i64 as u64) << (8 * place))
+    bytes.iter().enumerate().fold(0, |sum, (position, byte)| {
+        sum ^ ((*byte as i8 as i64 as u64) << (8 * position))
     })
 }
 

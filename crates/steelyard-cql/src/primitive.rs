@@ -1,4 +1,4 @@
-//! The notations of the specification's section 3: `[string]`, `[bytes]`, `[string map]` and so on.
+//! Primitive notations of the protocol (section 3 of its specification): `[string]`, `[bytes]`, `[string map]` and so on.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -59,6 +59,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// A reader at the beginning of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
@@ -68,6 +69,7 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
+    /// Whether all bytes are read.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
@@ -101,31 +103,38 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// `[byte]`. Errors: no byte is left.
     pub fn byte(&mut self) -> Result<u8, CqlError> {
         self.array::<1>("[byte]").map(|[byte]| byte)
     }
 
+    /// `[short]`. Errors: too few bytes are left.
     pub fn short(&mut self) -> Result<u16, CqlError> {
         self.array("[short]").map(u16::from_be_bytes)
     }
 
+    /// `[int]`. Errors: too few bytes are left.
     #[inline]
     pub fn int(&mut self) -> Result<i32, CqlError> {
         self.array("[int]").map(i32::from_be_bytes)
     }
 
+    /// `[long]`. Errors: too few bytes are left.
     pub fn long(&mut self) -> Result<i64, CqlError> {
         self.array("[long]").map(i64::from_be_bytes)
     }
 
+    /// `[uuid]`. Errors: too few bytes are left.
     pub fn uuid(&mut self) -> Result<[u8; 16], CqlError> {
         self.array("[uuid]")
     }
 
+    /// `[string]`. Errors: too few bytes are left, or they are not UTF-8.
     pub fn string(&mut self) -> Result<&'a str, CqlError> {
         utf8(self.short_bytes()?, "[string]")
     }
 
+    /// `[long string]`. Errors: too few bytes are left, or they are not UTF-8.
     pub fn long_string(&mut self) -> Result<&'a str, CqlError> {
         let length = self.int()?;
         utf8(
@@ -143,21 +152,25 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// `[short bytes]`. Errors: too few bytes are left.
     pub fn short_bytes(&mut self) -> Result<&'a [u8], CqlError> {
         let length = self.short()?;
         self.take(usize::from(length), "[short bytes]")
     }
 
+    /// `[string list]`. Errors: as `string`.
     pub fn string_list(&mut self) -> Result<Vec<&'a str>, CqlError> {
         let count = self.short()?;
         (0..count).map(|_| self.string()).collect()
     }
 
+    /// `[string map]`, in its order. Errors: as `string`.
     pub fn string_map(&mut self) -> Result<Vec<(&'a str, &'a str)>, CqlError> {
         let count = self.short()?;
         (0..count).map(|_| Ok((self.string()?, self.string()?))).collect()
     }
 
+    /// `[string multimap]`, in its order. Errors: as `string`.
     pub fn string_multimap(&mut self) -> Result<Vec<(&'a str, Vec<&'a str>)>, CqlError> {
         let count = self.short()?;
         (0..count).map(|_| Ok((self.string()?, self.string_list()?))).collect()

@@ -1,4 +1,4 @@
-//! What a server answers: encoders for the server, decoders for the client.
+//! Responses: encoders for the server, decoders for the client.
 
 use crate::{
     ColumnSpec, ColumnType, Consistency, CqlError, FLAG_COMPRESSION, FLAG_CUSTOM_PAYLOAD, FLAG_TRACING, FLAG_WARNING,
@@ -31,18 +31,6 @@ pub fn supported(out: &mut Vec<u8>, version: u8, stream: i16, options: &[(&str, 
             put_string_list(body, values);
         }
     });
-}
-
-/// `AUTHENTICATE`: the class that wants a password.
-pub fn authenticate(out: &mut Vec<u8>, version: u8, stream: i16, class: &str) {
-    Frame::response(out, version, stream, Opcode::Authenticate, |body| {
-        put_string(body, class)
-    });
-}
-
-/// `AUTH_SUCCESS`.
-pub fn auth_success(out: &mut Vec<u8>, version: u8, stream: i16) {
-    Frame::response(out, version, stream, Opcode::AuthSuccess, crate::put_null);
 }
 
 /// `ERROR` with the fields that its code demands (`Detail::None` for codes that have none).
@@ -181,29 +169,42 @@ fn put_column(body: &mut Vec<u8>, column: &ColumnSpec) {
 /// A decoded response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Response<'a> {
+    /// `READY`.
     Ready,
     /// The authenticator's class.
     Authenticate(&'a str),
+    /// `AUTH_CHALLENGE`.
     AuthChallenge,
+    /// `AUTH_SUCCESS`.
     AuthSuccess,
+    /// `SUPPORTED`, with options and their values.
     Supported(Vec<(&'a str, Vec<&'a str>)>),
+    /// `RESULT` without a result.
     Void,
+    /// `RESULT` with rows.
     Rows(Rows<'a>),
+    /// `RESULT` of `USE`, with the keyspace.
     SetKeyspace(&'a str),
+    /// `RESULT` of `PREPARE`.
     Prepared(Prepared),
+    /// `RESULT` of a change of the schema.
     SchemaChange,
     /// Kind of the event, and its fields as they came.
     Event(&'a str, &'a [u8]),
+    /// `ERROR`.
     Error(ServerError<'a>),
 }
 
 /// A prepared statement as the server described it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prepared {
+    /// Identifier by which the statement is executed.
     pub id: Vec<u8>,
+    /// Columns of the bind markers, in order.
     pub markers: Vec<ColumnSpec>,
     /// Which markers form the partition key.
     pub key_markers: Vec<u16>,
+    /// Columns of the rows that it returns; empty where it returns none.
     pub columns: Vec<ColumnSpec>,
 }
 
@@ -212,8 +213,11 @@ pub struct Prepared {
 pub struct Rows<'a> {
     /// Empty where the server left the metadata out.
     pub columns: Vec<ColumnSpec>,
+    /// Columns of each row.
     pub column_count: usize,
+    /// Where the page has ended, if there are more.
     pub paging_state: Option<&'a [u8]>,
+    /// Number of rows in this page.
     pub count: u32,
     cells: Reader<'a>,
 }
@@ -238,37 +242,60 @@ impl<'a> Rows<'a> {
 /// The server's reason for not answering.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerError<'a> {
+    /// Number of the error, see `code`.
     pub code: i32,
+    /// The server's text.
     pub message: &'a str,
+    /// The fields that this error has besides.
     pub detail: Detail<'a>,
 }
 
 /// What some error codes say more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail<'a> {
+    /// No further field.
     None,
+    /// Of `UNAVAILABLE`.
     Unavailable {
+        /// Consistency of the request.
         consistency: Consistency,
+        /// Replicas that it needs.
         required: i32,
+        /// Replicas that are alive.
         alive: i32,
     },
+    /// Of `WRITE_TIMEOUT`.
     WriteTimeout {
+        /// Consistency of the request.
         consistency: Consistency,
+        /// Replicas that have acknowledged.
         received: i32,
+        /// Replicas that it needs.
         required: i32,
+        /// Kind of write, such as `SIMPLE` or `BATCH_LOG`.
         write_type: &'a str,
     },
+    /// Of `READ_TIMEOUT`.
     ReadTimeout {
+        /// Consistency of the request.
         consistency: Consistency,
+        /// Replicas that have answered.
         received: i32,
+        /// Replicas that it needs.
         required: i32,
+        /// Whether the replica that was asked for the data has answered.
         data_present: bool,
     },
+    /// Of `ALREADY_EXISTS`.
     AlreadyExists {
+        /// The keyspace.
         keyspace: &'a str,
+        /// The table; empty if the keyspace exists.
         table: &'a str,
     },
+    /// Of `UNPREPARED`.
     Unprepared {
+        /// Identifier that is not known.
         id: &'a [u8],
     },
 }
@@ -349,6 +376,7 @@ impl<'a> Detail<'a> {
 pub enum Glance {
     /// Answered without rows: a write, or anything that is no result with rows.
     Void,
+    /// Rows: how many.
     Rows(u32),
     /// The error's code.
     Error(i32),

@@ -3,6 +3,18 @@
 use super::*;
 use crate::{HEADER_LENGTH, V3, put_bytes};
 
+/// `AUTHENTICATE`: the class that wants a password.
+fn authenticate(out: &mut Vec<u8>, version: u8, stream: i16, class: &str) {
+    Frame::response(out, version, stream, Opcode::Authenticate, |body| {
+        put_string(body, class)
+    });
+}
+
+/// `AUTH_SUCCESS`.
+fn auth_success(out: &mut Vec<u8>, version: u8, stream: i16) {
+    Frame::response(out, version, stream, Opcode::AuthSuccess, crate::put_null);
+}
+
 fn spec(name: &str, kind: ColumnType) -> ColumnSpec {
     ColumnSpec {
         keyspace: "k".into(),
@@ -100,13 +112,13 @@ fn a_prepared_statement_comes_back_in_both_versions() {
 
 #[test]
 fn errors_come_back_with_what_they_say_more() {
-    let one = Consistency::One;
+    let level = Consistency::One;
     let cases = [
         (code::OVERLOADED, Detail::None),
         (
             code::UNAVAILABLE,
             Detail::Unavailable {
-                consistency: one,
+                consistency: level,
                 required: 2,
                 alive: 1,
             },
@@ -114,7 +126,7 @@ fn errors_come_back_with_what_they_say_more() {
         (
             code::READ_TIMEOUT,
             Detail::ReadTimeout {
-                consistency: one,
+                consistency: level,
                 received: 0,
                 required: 1,
                 data_present: true,
@@ -123,7 +135,7 @@ fn errors_come_back_with_what_they_say_more() {
         (
             code::WRITE_TIMEOUT,
             Detail::WriteTimeout {
-                consistency: one,
+                consistency: level,
                 received: 0,
                 required: 1,
                 write_type: "SIMPLE",

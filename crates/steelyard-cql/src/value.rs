@@ -1,4 +1,4 @@
-//! Column types and their values: enough to read every system table, and to write what a simulated one answers.
+//! Values of column types: enough to read every system table, and to write the answers of a simulated one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -13,65 +13,108 @@ const MAX_DEPTH: usize = 32;
 pub enum ColumnType {
     /// A class that the protocol has no number for.
     Custom(String),
+    /// `ascii`.
     Ascii,
+    /// `bigint`.
     BigInt,
+    /// `blob`.
     Blob,
+    /// `boolean`.
     Boolean,
+    /// `counter`.
     Counter,
+    /// `decimal`.
     Decimal,
+    /// `double`.
     Double,
+    /// `float`.
     Float,
+    /// `int`.
     Int,
+    /// `timestamp`.
     Timestamp,
+    /// `uuid`.
     Uuid,
+    /// `text`, `varchar`.
     Text,
+    /// `varint`.
     VarInt,
+    /// `timeuuid`.
     TimeUuid,
+    /// `inet`.
     Inet,
+    /// `date`.
     Date,
+    /// `time`.
     Time,
+    /// `smallint`.
     SmallInt,
+    /// `tinyint`.
     TinyInt,
+    /// `duration`.
     Duration,
+    /// `list<...>`.
     List(Box<ColumnType>),
+    /// `map<..., ...>`.
     Map(Box<ColumnType>, Box<ColumnType>),
+    /// `set<...>`.
     Set(Box<ColumnType>),
+    /// A user-defined type.
     Udt {
+        /// Keyspace of the type.
         keyspace: String,
+        /// Name of the type.
         name: String,
+        /// Its fields by name, in order.
         fields: Vec<(String, ColumnType)>,
     },
+    /// `tuple<...>`.
     Tuple(Vec<ColumnType>),
 }
 
 /// One column of a result or of a statement's bind markers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSpec {
+    /// Keyspace of the table.
     pub keyspace: String,
+    /// The table.
     pub table: String,
+    /// Name of the column.
     pub name: String,
+    /// Its type.
     pub kind: ColumnType,
 }
 
 /// A value read from, or to be written into, a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
+    /// No value.
     Null,
+    /// Of `ascii` and `text`.
     Text(&'a str),
+    /// Of `blob`.
     Blob(&'a [u8]),
+    /// Of `boolean`.
     Boolean(bool),
+    /// Of `tinyint`.
     TinyInt(i8),
+    /// Of `smallint`.
     SmallInt(i16),
+    /// Of `int`.
     Int(i32),
     /// `bigint` and `counter`.
     BigInt(i64),
+    /// Of `float`.
     Float(f32),
+    /// Of `double`.
     Double(f64),
     /// `varint`, as far as 128 bits reach; longer ones are given as `Blob`.
     VarInt(i128),
     /// unscaled / 10^scale; longer ones than 128 bits are given as `Blob`.
     Decimal {
+        /// The digits, as a whole number.
         unscaled: i128,
+        /// How many of the digits are behind the decimal point.
         scale: i32,
     },
     /// Milliseconds since the epoch.
@@ -80,17 +123,26 @@ pub enum Value<'a> {
     Date(i64),
     /// Nanoseconds since midnight.
     Time(i64),
+    /// Of `duration`: three parts that do not convert into each other.
     Duration {
+        /// Months.
         months: i64,
+        /// Days.
         days: i64,
+        /// Nanoseconds.
         nanoseconds: i64,
     },
+    /// Of `uuid` and `timeuuid`.
     Uuid([u8; 16]),
+    /// Of `inet`.
     Inet(IpAddr),
     /// `list` and `set`.
     List(Vec<Value<'a>>),
+    /// Of `map`, in the order of the bytes.
     Map(Vec<(Value<'a>, Value<'a>)>),
+    /// Of a user-defined type: fields by name.
     Udt(Vec<(String, Value<'a>)>),
+    /// Of `tuple`.
     Tuple(Vec<Value<'a>>),
 }
 

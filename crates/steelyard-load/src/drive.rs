@@ -1,4 +1,4 @@
-//! The phases of an order: starts the workers, merges what they count, prints the records.
+//! The driving loop of an order: starts the workers for each phase sequence, merges what they count, prints the records.
 //!
 //! Numbers of an order that has shares: `stop.operations`, `stop.duration_s` and a schedule's rate are over all shares;
 //! `threads` and `in_flight` are this process's. Within a process each worker thread takes a share of the share.
@@ -9,18 +9,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use rustix::time::{ClockId, clock_gettime};
-use steelyard_wire::{Action, Order, Record, Schedule, Share, Workload};
+use steelyard_wire::{Action, Order, Schedule, Share, Workload};
 use thiserror::Error;
 
-use crate::LoadError;
-use crate::client::{Client, Clock, Nanos};
-use crate::leg::{Desk, Leg, Phase};
-use crate::operation::{Kinds, Stream, with_lag};
-use crate::reporter::{Reported, Reporter};
-use crate::schedule::Pace;
+use crate::client::Client;
+use crate::clock::{Clock, Nanos};
+use crate::phase_sequence::{Phase, PhaseSequence, ReportChannel};
+use crate::reporter::{PhaseInfo, Reporter};
+use crate::schedule::{Pace, expected_operations};
 use crate::tally::Tally;
 use crate::worker::Worker;
+use steelyard_workload::OrderError;
+use steelyard_workload::insert_lag::with_insert_lag;
+use steelyard_workload::operation::Kinds;
+use steelyard_workload::stream::{Stream, kinds};
 
 /// Most operations that one worker keeps in flight: leaves half of a connection's 32,768 streams for answers that are
 /// still to come after their time-out.
@@ -47,36 +49,41 @@ const MEASURE: &str = "measure";
 /// Why a load ended early. None of these is the system's fault.
 #[derive(Debug, Error)]
 pub enum DriveError {
+    /// The order is not possible.
     #[error(transparent)]
-    Load(#[from] LoadError),
+    Order(#[from] OrderError),
+    /// This process is at fault, not the system.
     #[error("the generator failed: {0}")]
     Generator(#[source] io::Error),
+    /// Nobody takes the records.
     #[error("records could not be written: {0}")]
     Output(#[source] io::Error),
 }
 
 /// Slots of each worker: the most threads or places in flight of the order's phases, spread over at most `workers` threads.
-/// There are no more workers than the phase with the fewest places has, so that each has one in all of them.
+/// There are no more workers than the phase with the fewest places in flight has, so that each worker has one in every phase.
 ///
 /// Errors: no place in flight at all, or more than `MAX_SLOTS_PER_WORKER` on a worker.
-pub fn slots(order: &Order, workers: u32) -> Result<Vec<u32>, LoadError> {
+pub fn slots(order: &Order, workers: u32) -> Result<Vec<u32>, OrderError> {
     let schedules = order.phases.iter().map(|phase| &phase.schedule);
     let all = std::iter::once(&order.schedule).chain(schedules);
-    let places: Vec<(&str, u32)> = all.map(Schedule::places).collect();
-    let fewest = places.iter().map(|(_, places)| *places).min().unwrap_or(0);
+    let limits: Vec<(&str, u32)> = all.map(Schedule::in_flight).collect();
+    let fewest = limits.iter().map(|(_, limit)| *limit).min().unwrap_or(0);
     let workers = workers.clamp(1, fewest.max(1));
     let mut most = 0;
-    for (field, total) in places {
+    for (field, total) in limits {
         if total == 0 || total.div_ceil(workers) > MAX_SLOTS_PER_WORKER {
-            return Err(LoadError::new(field, total, "1 to 16384 for each worker thread"));
+            return Err(OrderError::new(field, total, "1 to 16384 for each worker thread"));
         }
         most = most.max(total);
     }
-    Ok((0..workers).map(|worker| spread(most, workers, worker)).collect())
+    Ok((0..workers)
+        .map(|worker| share_of_worker(most, workers, worker))
+        .collect())
 }
 
 /// The part of one worker.
-fn spread(total: u32, workers: u32, worker: u32) -> u32 {
+fn share_of_worker(total: u32, workers: u32, worker: u32) -> u32 {
     total / workers + u32::from(worker < total % workers)
 }
 
@@ -89,36 +96,37 @@ pub fn run<C: Client>(
     stop: &AtomicBool,
     out: &mut impl Write,
 ) -> Result<(), DriveError> {
-    let legs = legs(order)?;
+    let sequences = phase_plans(order)?;
     let mut start = start(order, clock)?;
     let slots = slots(order, clients.len() as u32)?;
-    let kinds = Kinds::of(order)?;
+    let kinds = kinds(order)?;
     let count = slots.len() as u64;
-    let whole = with_lag(order);
+    let whole = with_insert_lag(order);
+    let expected_operations = expected_operations(order);
     let mut workers = Vec::new();
     for (number, (client, slots)) in clients.into_iter().zip(slots).enumerate() {
         let share = Share {
             index: order.share.index + number as u64 * order.share.of,
             of: order.share.of * count,
         };
-        let stream = Stream::from_order(&Order { share, ..whole.clone() }, 0)?;
+        let stream = Stream::from_order(&Order { share, ..whole.clone() }, expected_operations, 0)?;
         workers.push(Worker::new(client, stream, Arc::clone(&kinds), share, slots));
     }
     let mut first = true;
-    for plans in legs {
+    for plans in sequences {
         if stop.load(Ordering::Relaxed) {
             break;
         }
         let begin = start.unwrap_or(0).max(clock.now() + START_MARGIN_NS);
-        // Where an instant was asked for, the first leg keeps to it even if it has passed.
+        // Where an instant was asked for, the first sequence keeps to it even if it has passed.
         let begin = start.filter(|_| first).unwrap_or(begin);
-        let under = Under {
+        let context = SequenceContext {
             order,
             kinds: &kinds,
             clock,
             stop,
         };
-        leg(&mut workers, plans, begin, under, out)?;
+        run_sequence(&mut workers, plans, begin, context, out)?;
         first = false;
         start = start.map(|_| begin + nanos(order.warm_up_s + WARM_UP_DRAIN_S));
     }
@@ -126,12 +134,12 @@ pub fn run<C: Client>(
 }
 
 /// The instant at which the order's first phase starts; None: as soon as it can.
-fn start(order: &Order, clock: Clock) -> Result<Option<Nanos>, LoadError> {
+fn start(order: &Order, clock: Clock) -> Result<Option<Nanos>, OrderError> {
     let Some(at_s) = order.start_at_s else { return Ok(None) };
     let now_s = clock.wall_s(clock.now());
     if !(-START_LATE_LIMIT_S..=START_AHEAD_LIMIT_S).contains(&(at_s - now_s)) {
         let read = format!("{at_s} at {now_s}");
-        return Err(LoadError::new(
+        return Err(OrderError::new(
             "start_at_s",
             read,
             "at most 1 s ago, and at most an hour ahead",
@@ -141,27 +149,27 @@ fn start(order: &Order, clock: Clock) -> Result<Option<Nanos>, LoadError> {
 }
 
 /// A phase before it starts.
-struct Plan {
+struct PhasePlan {
     name: String,
     pace: Pace,
     operations: Option<u64>,
     duration_s: Option<f64>,
-    places: u32,
+    in_flight: u32,
 }
 
-/// Phases of which each begins when the one before has ended, answered or not, by the legs that wait for their answers.
-fn legs(order: &Order) -> Result<Vec<Vec<Plan>>, LoadError> {
+/// Phases of which each begins when the one before has ended, answered or not, in sequences; between two of them all answers are waited for.
+fn phase_plans(order: &Order) -> Result<Vec<Vec<PhasePlan>>, OrderError> {
     let stop = order.stop;
     if !(MIN_INTERVAL_S..=3600.0).contains(&order.interval_s) {
-        return Err(LoadError::new("interval_s", order.interval_s, "0.1 to 3600"));
+        return Err(OrderError::new("interval_s", order.interval_s, "0.1 to 3600"));
     }
     if order.timeout_ms == 0 || order.timeout_ms > 86_400_000 {
-        return Err(LoadError::new("timeout_ms", order.timeout_ms, "1 to 86400000"));
+        return Err(OrderError::new("timeout_ms", order.timeout_ms, "1 to 86400000"));
     }
     if !(1..=MAX_TRIES).contains(&order.tries) {
-        return Err(LoadError::new("tries", order.tries, "1 to 1000"));
+        return Err(OrderError::new("tries", order.tries, "1 to 1000"));
     }
-    let one = |name: &str, operations, duration_s, salt| {
+    let single = |name: &str, operations, duration_s, salt| {
         plan(
             name,
             &order.schedule,
@@ -173,40 +181,40 @@ fn legs(order: &Order) -> Result<Vec<Vec<Plan>>, LoadError> {
     if order.action == Action::Populate {
         let whole = populate_operations(&order.workload);
         let operations = Some(stop.operations.map_or(whole, |operations| operations.min(whole)));
-        return Ok(vec![vec![one(POPULATE, operations, stop.duration_s, 0)?]]);
+        return Ok(vec![vec![single(POPULATE, operations, stop.duration_s, 0)?]]);
     }
-    let mut legs = Vec::new();
+    let mut sequences = Vec::new();
     if order.warm_up_s > 0.0 {
         // The warm-up has gaps of its own, so that the measured phase's do not depend on it.
-        legs.push(vec![one(WARM_UP, None, Some(order.warm_up_s), 1)?]);
+        sequences.push(vec![single(WARM_UP, None, Some(order.warm_up_s), 1)?]);
     }
     if !order.phases.is_empty() {
-        legs.push(phases(order)?);
-        return Ok(legs);
+        sequences.push(phases(order)?);
+        return Ok(sequences);
     }
     let ends_by_itself = matches!(order.schedule, Schedule::Trace { .. });
     if stop.operations.is_none() && stop.duration_s.is_none() && !ends_by_itself {
-        return Err(LoadError::new("stop", "neither", "operations, duration_s or both"));
+        return Err(OrderError::new("stop", "neither", "operations, duration_s or both"));
     }
-    legs.push(vec![one(MEASURE, stop.operations, stop.duration_s, 0)?]);
-    Ok(legs)
+    sequences.push(vec![single(MEASURE, stop.operations, stop.duration_s, 0)?]);
+    Ok(sequences)
 }
 
-fn phases(order: &Order) -> Result<Vec<Plan>, LoadError> {
+fn phases(order: &Order) -> Result<Vec<PhasePlan>, OrderError> {
     if order.stop.operations.is_some() || order.stop.duration_s.is_some() {
-        return Err(LoadError::new(
+        return Err(OrderError::new(
             "stop",
             "an end",
             "nothing: each of the phases has its own",
         ));
     }
-    let mut plans: Vec<Plan> = Vec::new();
+    let mut plans: Vec<PhasePlan> = Vec::new();
     for (phase, number) in order.phases.iter().zip(0..) {
         let name = phase.name.as_str();
         let known = TAKEN_NAMES.contains(&name) || plans.iter().any(|plan| plan.name == name);
         if name.is_empty() || known {
             let allowed = "names of which none is there twice, populate or warm-up";
-            return Err(LoadError::new("phases.name", format!("{name:?}"), allowed));
+            return Err(OrderError::new("phases.name", format!("{name:?}"), allowed));
         }
         // Gaps are each phase's own; the first one's are those that it would have alone.
         let seed = order.seed.wrapping_add(if number == 0 { 0 } else { number + 1 });
@@ -229,39 +237,39 @@ fn plan(
     operations: Option<u64>,
     duration_s: Option<f64>,
     seed: u64,
-) -> Result<Plan, LoadError> {
-    Ok(Plan {
+) -> Result<PhasePlan, OrderError> {
+    Ok(PhasePlan {
         name: name.to_owned(),
         pace: Pace::new(schedule, duration_s, seed)?,
         operations,
         duration_s,
-        places: schedule.places().1,
+        in_flight: schedule.in_flight().1,
     })
 }
 
-/// What all legs have in common.
+/// What all phase sequences of an order have in common.
 #[derive(Clone, Copy)]
-struct Under<'a> {
+struct SequenceContext<'a> {
     order: &'a Order,
     kinds: &'a Arc<Kinds>,
     clock: Clock,
     stop: &'a AtomicBool,
 }
 
-/// Carries out one leg: all workers, then the ends of its phases.
-fn leg<C: Client>(
+/// Carries out one phase sequence: all workers, then the ends of its phases.
+fn run_sequence<C: Client>(
     workers: &mut [Worker<C>],
-    plans: Vec<Plan>,
+    plans: Vec<PhasePlan>,
     begin: Nanos,
-    under: Under<'_>,
+    context: SequenceContext<'_>,
     out: &mut impl Write,
 ) -> Result<(), DriveError> {
-    let Under {
+    let SequenceContext {
         order,
         kinds,
         clock,
         stop,
-    } = under;
+    } = context;
     let reconnections_before: u64 = workers.iter().map(Worker::reconnections).sum();
     let starts: Vec<Nanos> = plans
         .iter()
@@ -272,35 +280,35 @@ fn leg<C: Client>(
         })
         .collect();
     let (reports, inbox) = mpsc::channel();
-    let mut desks = Vec::new();
+    let mut jobs = Vec::new();
     let mut returns = Vec::new();
     let count = workers.len() as u32;
     for worker in 0..count {
         let (give_back, emptied) = mpsc::channel();
         returns.push(give_back);
-        let desk = Desk {
+        let channel = ReportChannel {
             worker: worker as usize,
             reports: reports.clone(),
             emptied,
         };
-        let leg = leg_of(&plans, &starts, order, worker, count);
-        desks.push((desk, leg, Box::new(Tally::new(kinds)?)));
+        let sequence = worker_sequence(&plans, &starts, order, worker, count);
+        jobs.push((channel, sequence, Box::new(Tally::new(kinds)?)));
     }
     drop(reports);
-    let reported = plans.into_iter().zip(starts).map(|(plan, start)| Reported {
+    let reported = plans.into_iter().zip(starts).map(|(plan, start)| PhaseInfo {
         name: plan.name,
         start,
-        places: (!plan.pace.is_closed()).then_some(plan.places),
+        in_flight: (!plan.pace.is_closed()).then_some(plan.in_flight),
     });
     let mut reporter = Reporter::new(reported.collect(), kinds, clock, returns, out)?;
     let (reported, ended) = thread::scope(|scope| {
         let threads: Vec<_> = workers
             .iter_mut()
-            .zip(desks)
-            .map(|(worker, (desk, leg, tally))| {
+            .zip(jobs)
+            .map(|(worker, (channel, sequence, tally))| {
                 scope.spawn(move || {
                     sharpen_timers();
-                    let ended = worker.run(leg, clock, stop, &desk, tally);
+                    let ended = worker.run(sequence, clock, stop, &channel, tally);
                     if ended.is_err() {
                         stop.store(true, Ordering::Relaxed);
                     }
@@ -318,17 +326,17 @@ fn leg<C: Client>(
     reporter.finish(reconnections).map_err(DriveError::Output)
 }
 
-/// The leg as one of `count` workers carries it out.
-fn leg_of(plans: &[Plan], starts: &[Nanos], order: &Order, worker: u32, count: u32) -> Leg {
-    let phase = |(plan, start): (&Plan, &Nanos)| Phase {
+/// The phase sequence as one of `count` workers carries it out.
+fn worker_sequence(plans: &[PhasePlan], starts: &[Nanos], order: &Order, worker: u32, count: u32) -> PhaseSequence {
+    let phase = |(plan, start): (&PhasePlan, &Nanos)| Phase {
         pace: plan.pace.clone(),
         start: *start,
         duration: plan.duration_s.map(nanos),
         operations: plan.operations,
-        places: spread(plan.places, count, worker),
+        in_flight: share_of_worker(plan.in_flight, count, worker),
     };
     let (limit, count, worker) = (order.backlog_limit, u64::from(count), u64::from(worker));
-    Leg {
+    PhaseSequence {
         phases: plans.iter().zip(starts).map(phase).collect(),
         timeout: order.timeout_ms * 1_000_000,
         tries: order.tries,
@@ -349,20 +357,6 @@ fn sharpen_timers() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-/// What a thread or the process has used of the processor.
-pub(crate) fn cpu(clock: ClockId) -> Nanos {
-    let time = clock_gettime(clock);
-    time.tv_sec as Nanos * 1_000_000_000 + time.tv_nsec as Nanos
-}
-
 fn nanos(seconds: f64) -> Nanos {
     (seconds * 1e9).round() as Nanos
-}
-
-/// Writes one record as a line of its own, in one piece.
-pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
-    let mut line = serde_json::to_vec(record)?;
-    line.push(b'\n');
-    out.write_all(&line)?;
-    out.flush()
 }

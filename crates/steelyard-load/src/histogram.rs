@@ -1,10 +1,10 @@
-//! Histograms of nanoseconds: three significant digits from 1 ns to beyond an hour, longer times counted at the end of the range.
+//! Histograms of times in nanoseconds: three significant digits from 1 ns to beyond an hour, longer times counted at the end of the range.
 
 use hdrhistogram::Histogram as Hdr;
 
-use crate::LoadError;
+use steelyard_workload::OrderError;
 
-/// Longest time told apart: 2 hours.
+/// Longest time that is distinguished: 2 hours.
 pub const MAX_NS: u64 = 7_200_000_000_000;
 
 /// Counts of times in buckets no wider than 1/1000 of their value. About 280 KB each.
@@ -15,9 +15,9 @@ pub struct Histogram {
 
 impl Histogram {
     /// An empty histogram.
-    pub fn new() -> Result<Self, LoadError> {
+    pub fn new() -> Result<Self, OrderError> {
         let counts = Hdr::new_with_bounds(1, MAX_NS, 3)
-            .map_err(|error| LoadError::new("histogram", error, "bounds that the library takes"))?;
+            .map_err(|error| OrderError::new("histogram", error, "bounds that the library takes"))?;
         Ok(Self { counts })
     }
 
@@ -111,7 +111,7 @@ mod tests {
             Histogram::new().unwrap(),
         );
         for i in 0..10_000u64 {
-            let ns = crate::random::mix(i) % 50_000_000;
+            let ns = steelyard_workload::random::mix(i) % 50_000_000;
             whole.record(ns);
             if i % 3 == 0 { left.record(ns) } else { right.record(ns) }
         }

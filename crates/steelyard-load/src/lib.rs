@@ -1,24 +1,20 @@
-//! Key and length distributions, operations, schedules, timing and the driving loop: everything of load but the protocol.
+//! The load generator: when operations are sent, and how they are counted. Schedules, the driving loop, histograms, records.
+//!
+//! What is sent comes from `steelyard-workload`; how it travels is a `client::Client`. Neither CQL nor any other protocol is
+//! known here.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
-mod chooser;
 pub mod client;
-pub mod distribution;
+pub mod clock;
 pub mod drive;
-mod error;
+pub mod error_samples;
 pub mod histogram;
-mod leg;
-pub mod operation;
-pub mod program;
-pub mod random;
+pub mod outcome;
+pub mod output;
+mod phase_sequence;
 mod reporter;
 pub mod schedule;
-pub mod spread;
-pub mod stress;
 pub mod tally;
-pub mod texts;
 mod worker;
-pub mod ycsb;
-
-pub use error::LoadError;

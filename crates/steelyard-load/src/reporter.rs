@@ -1,4 +1,4 @@
-//! Merges the workers' intervals and prints them in order; sums up each phase.
+//! Reporter: merges the workers' intervals, prints them in order, and sums up each phase.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -9,24 +9,25 @@ use std::sync::mpsc::{Receiver, Sender};
 use rustix::time::ClockId;
 use steelyard_wire::{Done, Interval, Record, Summary};
 
-use crate::LoadError;
-use crate::client::{Clock, Nanos};
-use crate::drive::{cpu, write_record};
+use crate::clock::cpu_time;
+use crate::clock::{Clock, Nanos};
 use crate::histogram::Histogram;
-use crate::leg::Report;
-use crate::operation::Kinds;
+use crate::output::write_record;
+use crate::phase_sequence::Report;
 use crate::tally::{Measure, Tally};
+use steelyard_workload::OrderError;
+use steelyard_workload::operation::Kinds;
 
 /// A phase as the reporter knows it.
-pub(crate) struct Reported {
+pub(crate) struct PhaseInfo {
     pub name: String,
     pub start: Nanos,
     /// Operations that this process may have in flight, if it does not wait for answers.
-    pub places: Option<u32>,
+    pub in_flight: Option<u32>,
 }
 
 /// Sums of one phase.
-struct Total {
+struct PhaseTotal {
     tally: Tally,
     /// Sum of the service times, and their number.
     service_ns: f64,
@@ -44,17 +45,17 @@ struct Total {
 
 /// What is known of one worker.
 #[derive(Clone, Default)]
-struct Known {
+struct WorkerState {
     /// Its last interval of the phase that it ended last.
     last: Option<(usize, u64)>,
-    /// Whether it has ended the leg.
+    /// Whether it has ended the phase sequence.
     over: bool,
     /// CPU time of its thread when it ended a phase last.
     cpu: Nanos,
 }
 
 /// An interval that some workers have handed in.
-struct Open {
+struct OpenInterval {
     /// How many of them.
     count: usize,
     end: Nanos,
@@ -64,14 +65,14 @@ struct Open {
 }
 
 pub(crate) struct Reporter<'a, W> {
-    phases: Vec<Reported>,
-    totals: Vec<Total>,
+    phases: Vec<PhaseInfo>,
+    totals: Vec<PhaseTotal>,
     clock: Clock,
     returns: Vec<Sender<Box<Tally>>>,
     out: &'a mut W,
     /// Intervals that not every worker has handed in yet, by phase and number.
-    open: BTreeMap<(usize, u64), Open>,
-    workers: Vec<Known>,
+    open: BTreeMap<(usize, u64), OpenInterval>,
+    workers: Vec<WorkerState>,
     scratch: Histogram,
     /// CPU time of the process when the last phase ended, and when the last interval was printed.
     cpu_at_start: Nanos,
@@ -81,15 +82,15 @@ pub(crate) struct Reporter<'a, W> {
 
 impl<'a, W: Write> Reporter<'a, W> {
     pub fn new(
-        phases: Vec<Reported>,
+        phases: Vec<PhaseInfo>,
         kinds: &Arc<Kinds>,
         clock: Clock,
         returns: Vec<Sender<Box<Tally>>>,
         out: &'a mut W,
-    ) -> Result<Self, LoadError> {
-        let cpu_now = cpu(ClockId::ProcessCPUTime);
-        let total = |phase: &Reported| {
-            Ok(Total {
+    ) -> Result<Self, OrderError> {
+        let cpu_now = cpu_time(ClockId::ProcessCPUTime);
+        let total = |phase: &PhaseInfo| {
+            Ok(PhaseTotal {
                 tally: Tally::new(kinds)?,
                 service_ns: 0.0,
                 served: 0,
@@ -101,8 +102,8 @@ impl<'a, W: Write> Reporter<'a, W> {
             })
         };
         Ok(Self {
-            totals: phases.iter().map(total).collect::<Result<_, LoadError>>()?,
-            workers: vec![Known::default(); returns.len()],
+            totals: phases.iter().map(total).collect::<Result<_, OrderError>>()?,
+            workers: vec![WorkerState::default(); returns.len()],
             phases,
             clock,
             returns,
@@ -160,7 +161,7 @@ impl<'a, W: Write> Reporter<'a, W> {
                 Some(report.tally)
             }
             None => {
-                let open = Open {
+                let open = OpenInterval {
                     count: 1,
                     end: report.end,
                     tally: report.tally,
@@ -173,7 +174,7 @@ impl<'a, W: Write> Reporter<'a, W> {
     }
 
     /// Whether a worker has nothing to say of an interval, now or later.
-    fn passes(worker: &Known, phase: usize, number: u64) -> bool {
+    fn passes(worker: &WorkerState, phase: usize, number: u64) -> bool {
         match worker.last {
             Some((ended, last)) if ended == phase => last < number,
             Some((ended, _)) => ended < phase && worker.over,
@@ -185,11 +186,11 @@ impl<'a, W: Write> Reporter<'a, W> {
     fn print_complete(&mut self) -> io::Result<()> {
         while let Some(open) = self.open.first_entry() {
             let (phase, number) = *open.key();
-            let passed = self.workers.iter().filter(|known| Self::passes(known, phase, number));
+            let passed = self.workers.iter().filter(|worker| Self::passes(worker, phase, number));
             if open.get().count + passed.count() < self.returns.len() {
                 break;
             }
-            let Open {
+            let OpenInterval {
                 end, mut tally, owner, ..
             } = open.remove();
             self.end_before(phase)?;
@@ -217,7 +218,7 @@ impl<'a, W: Write> Reporter<'a, W> {
         let total = &mut self.totals[phase];
         let begin = std::mem::replace(&mut total.printed_to, end);
         let seconds = end.saturating_sub(begin) as f64 / 1e9;
-        let cpu_now = cpu(ClockId::ProcessCPUTime);
+        let cpu_now = cpu_time(ClockId::ProcessCPUTime);
         let used = cpu_now - std::mem::replace(&mut self.cpu_at_last, cpu_now);
         let mut summary = Summary {
             rate_per_s: per_second(tally.done, seconds),
@@ -261,7 +262,7 @@ impl<'a, W: Write> Reporter<'a, W> {
         })
     }
 
-    /// The ends of the phases that have begun, the last of them with the connections that were lost in the leg.
+    /// The ends of the phases that have begun, the last of them with the connections that were lost in the phase sequence.
     pub fn finish(&mut self, reconnections: u64) -> io::Result<()> {
         let reached = self.totals.iter().rposition(|total| total.ended > 0).unwrap_or(0);
         self.end_before(reached)?;
@@ -277,7 +278,7 @@ impl<'a, W: Write> Reporter<'a, W> {
         let last_done = total.last_done.unwrap_or(first_sent);
         let length = sums.end.saturating_sub(about.start).max(1);
         let mean_s = sums.service_ns / sums.served as f64 / 1e9;
-        let cpu_now = cpu(ClockId::ProcessCPUTime);
+        let cpu_now = cpu_time(ClockId::ProcessCPUTime);
         let record = Record::Done(Done {
             phase: about.name.clone(),
             first_sent_s: self.clock.wall_s(first_sent),
@@ -286,7 +287,7 @@ impl<'a, W: Write> Reporter<'a, W> {
             operations: total.done - total.errors(),
             errors: total.errors(),
             errors_by_kind: total.errors_by_kind(),
-            error_texts: total.texts.by_kind(),
+            error_texts: total.error_samples.by_kind(),
             not_found: total.not_found(),
             rows: total.rows,
             cpu_ns: cpu_now - std::mem::replace(&mut self.cpu_at_start, cpu_now),
@@ -294,9 +295,9 @@ impl<'a, W: Write> Reporter<'a, W> {
             dropped: self.dropped,
             reconnections,
             carries_per_s: about
-                .places
+                .in_flight
                 .filter(|_| mean_s > 0.0)
-                .map(|places| f64::from(places) / mean_s),
+                .map(|in_flight| f64::from(in_flight) / mean_s),
         });
         self.print(&record)
     }
@@ -317,15 +318,15 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
-    use crate::ycsb;
+    use steelyard_workload::ycsb;
 
     #[test]
     fn every_worker_gets_back_as_many_tallies_as_it_hands_in() {
         let kinds = Arc::new(ycsb::kinds());
-        let phase = Reported {
+        let phase = PhaseInfo {
             name: "measure".to_owned(),
             start: 0,
-            places: None,
+            in_flight: None,
         };
         let (returns, emptied): (Vec<_>, Vec<_>) = (0..3).map(|_| mpsc::channel()).unzip();
         let (reports, inbox) = mpsc::channel();

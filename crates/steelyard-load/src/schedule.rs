@@ -1,13 +1,13 @@
-//! When operations are due in an open loop. Pure but for reading a trace: no clock, no sleeping.
+//! Schedules: when operations are due in an open loop. Pure, except for reading a trace: no clock, no sleeping.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use steelyard_wire::{Arrivals, Schedule as Wanted};
+use steelyard_wire::{Arrivals, Order, Schedule as Wanted};
 
-use crate::LoadError;
-use crate::random::{Purpose, Random};
 use crate::schedule::shape::Shape;
+use steelyard_workload::OrderError;
+use steelyard_workload::random::{Purpose, Random};
 
 pub mod shape;
 pub mod trace;
@@ -89,15 +89,17 @@ impl Schedule for Trace {
 pub enum Pace {
     /// The answer to the one before.
     Closed,
+    /// A rate over time.
     Rated(Rated),
+    /// The time stamps of a trace.
     Trace(Trace),
 }
 
 impl Pace {
     /// The pace of an order's schedule, ending before `duration_s` if that is given. `seed` decides the gaps of Poisson arrivals.
     ///
-    /// Errors: a schedule or a duration that cannot be, a trace that cannot be read.
-    pub fn new(schedule: &Wanted, duration_s: Option<f64>, seed: u64) -> Result<Self, LoadError> {
+    /// Errors: a schedule or a duration that is not possible, a trace that cannot be read.
+    pub fn new(schedule: &Wanted, duration_s: Option<f64>, seed: u64) -> Result<Self, OrderError> {
         let end_ns = end_ns(duration_s)?;
         if let Wanted::Trace { file, speed, .. } = schedule {
             let stamps = trace::read(Path::new(file), *speed)?;
@@ -143,6 +145,21 @@ impl Schedule for Pace {
     }
 }
 
+/// Operations that an order asks for in all, over all shares: its own number of them, or those of its open schedules within their
+/// duration (in the mean of Poisson arrivals); 0 for a closed loop that ends by time.
+pub fn expected_operations(order: &Order) -> f64 {
+    // A schedule that is not possible is refused when it is carried out.
+    let timed = order.measured_schedules().filter_map(|(schedule, duration_s)| {
+        let pace = Pace::new(schedule, duration_s, order.seed).ok()?;
+        let whole_trace = matches!(schedule, Wanted::Trace { .. }).then_some(f64::INFINITY);
+        pace.operations(duration_s.or(whole_trace)?)
+    });
+    match order.stop.operations {
+        Some(operations) => operations as f64,
+        None => timed.sum(),
+    }
+}
+
 fn arrivals(schedule: &Wanted) -> Arrivals {
     match schedule {
         Wanted::Poisson { .. } => Arrivals::Poisson,
@@ -151,11 +168,11 @@ fn arrivals(schedule: &Wanted) -> Arrivals {
     }
 }
 
-fn end_ns(duration_s: Option<f64>) -> Result<u64, LoadError> {
+fn end_ns(duration_s: Option<f64>) -> Result<u64, OrderError> {
     match duration_s {
         None => Ok(u64::MAX),
         Some(seconds) if seconds > 0.0 && seconds <= LONGEST_S => Ok((seconds * 1e9).round() as u64),
-        Some(seconds) => Err(LoadError::new(
+        Some(seconds) => Err(OrderError::new(
             "stop.duration_s",
             seconds,
             "above 0, up to 100 million (3 years)",

@@ -1,15 +1,16 @@
-//! What one worker counts within one interval: filled by one thread, handed over whole, merged by the reporter.
+//! Tally: counts and histograms of one worker in one interval. Filled by one thread, handed over whole, merged by the reporter.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use steelyard_wire::Counts;
 
-use crate::LoadError;
-use crate::client::{Nanos, Outcome};
+use crate::clock::Nanos;
+use crate::error_samples::ErrorSamples;
 use crate::histogram::Histogram;
-use crate::operation::Kinds;
-use crate::texts::Texts;
+use crate::outcome::Outcome;
+use steelyard_workload::OrderError;
+use steelyard_workload::operation::Kinds;
 
 /// The spans of an operation's time that are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,7 @@ pub enum Measure {
 }
 
 impl Measure {
+    /// Every measure; its position is its number.
     pub const ALL: [Self; 5] = [Self::Response, Self::Service, Self::Lag, Self::Pacing, Self::Part];
 
     /// Name in records.
@@ -47,10 +49,13 @@ const CELLS_OF_A_NAME: usize = Outcome::ALL.len() * Measure::ALL.len();
 /// An operation's instants. `free` is when its place in flight became free and there was a connection to send it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
+    /// When it was due.
     pub due: Nanos,
+    /// When its place in flight was free.
     pub free: Nanos,
     /// `None`: given up before it was sent; only its response time exists.
     pub sent: Option<Nanos>,
+    /// When it ended.
     pub done: Nanos,
 }
 
@@ -61,8 +66,11 @@ pub struct Tally {
     empty: Histogram,
     /// By name, outcome and measure; made when first needed, because most never are.
     histograms: Vec<Option<Box<Histogram>>>,
+    /// Operations sent.
     pub sent: u64,
+    /// Operations ended.
     pub done: u64,
+    /// Operations ended, by the number of the outcome.
     pub by_outcome: [u64; Outcome::ALL.len()],
     /// Rows returned by operations whose rows are counted.
     pub rows: u64,
@@ -72,15 +80,17 @@ pub struct Tally {
     pub early: u64,
     /// Due but not sent at the end of the interval.
     pub backlog: u64,
+    /// When the first operation was sent.
     pub first_sent: Option<Nanos>,
+    /// When the last operation ended.
     pub last_done: Option<Nanos>,
     /// What servers said of errors.
-    pub texts: Texts,
+    pub error_samples: ErrorSamples,
 }
 
 impl Tally {
     /// An empty tally of operations of these kinds.
-    pub fn new(kinds: &Arc<Kinds>) -> Result<Self, LoadError> {
+    pub fn new(kinds: &Arc<Kinds>) -> Result<Self, OrderError> {
         Ok(Self::with(Arc::clone(kinds), Histogram::new()?))
     }
 
@@ -105,7 +115,7 @@ impl Tally {
             backlog: 0,
             first_sent: None,
             last_done: None,
-            texts: Texts::default(),
+            error_samples: ErrorSamples::default(),
         }
     }
 
@@ -142,7 +152,7 @@ impl Tally {
 
     #[inline]
     fn record(&mut self, name: u16, outcome: Outcome, measure: Measure, ns: Nanos) {
-        let cell = &mut self.histograms[place(name, outcome, measure)];
+        let cell = &mut self.histograms[cell_number(name, outcome, measure)];
         cell.get_or_insert_with(|| Box::new(self.empty.clone())).record(ns);
     }
 
@@ -203,7 +213,7 @@ impl Tally {
         }
         self.first_sent = [self.first_sent, other.first_sent].into_iter().flatten().min();
         self.last_done = self.last_done.max(other.last_done);
-        self.texts.merge(&other.texts);
+        self.error_samples.merge(&other.error_samples);
     }
 
     /// Forgets everything; histograms once made are kept.
@@ -217,7 +227,7 @@ impl Tally {
         self.by_outcome = [0; Outcome::ALL.len()];
         self.rows_of.fill(0);
         (self.first_sent, self.last_done) = (None, None);
-        self.texts.clear();
+        self.error_samples.clear();
     }
 
     /// One measure over all kinds and outcomes, added to `into`.
@@ -235,7 +245,7 @@ impl Tally {
         for (name, operation) in (0..).zip(self.kinds.names()) {
             for outcome in Outcome::ALL {
                 for measure in Measure::ALL {
-                    let Some(histogram) = &self.histograms[place(name, outcome, measure)] else {
+                    let Some(histogram) = &self.histograms[cell_number(name, outcome, measure)] else {
                         continue;
                     };
                     if histogram.count() == 0 {
@@ -254,14 +264,14 @@ impl Tally {
     }
 }
 
-fn place(name: u16, outcome: Outcome, measure: Measure) -> usize {
+fn cell_number(name: u16, outcome: Outcome, measure: Measure) -> usize {
     (usize::from(name) * Outcome::ALL.len() + outcome as usize) * Measure::ALL.len() + measure as usize
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ycsb::{self, Kind};
+    use steelyard_workload::ycsb::{self, Kind};
 
     fn tally() -> Tally {
         Tally::new(&Arc::new(ycsb::kinds())).unwrap()

@@ -1,4 +1,4 @@
-//! The loop of one worker thread: which operation when, its instants, its time-out.
+//! Worker: the loop of one thread, which starts operations, takes their instants and ends them by time-out.
 //!
 //! Closed loop: every slot is a thread of YCSB's; its next operation is due the instant that its last was answered. Open
 //! loop: the schedule says when; an operation that finds no free slot waits and is sent late. Nothing is locked or
@@ -11,10 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use steelyard_wire::Share;
 
-use crate::client::{Client, Clock, Completion, Nanos, Outcome};
-use crate::leg::{Desk, Leg, Progress};
-use crate::operation::{Kinds, Operation, Stream};
+use crate::client::{Client, Completion};
+use crate::clock::{Clock, Nanos};
+use crate::outcome::Outcome;
+use crate::phase_sequence::{PhaseSequence, Progress, ReportChannel};
 use crate::tally::{Tally, Timing};
+use steelyard_workload::operation::{Kinds, Operation};
+use steelyard_workload::stream::Stream;
 
 /// Longest wait without looking whether to stop.
 const STOP_CHECK_NS: Nanos = 100_000_000;
@@ -25,8 +28,8 @@ const NONE: u32 = u32::MAX;
 struct Slot {
     /// With the step that is in flight.
     operation: Operation,
-    /// The first thing that a step before has found, if it was not just well.
-    found: Outcome,
+    /// The first outcome of the steps before that was not `Ok`.
+    earlier_outcome: Outcome,
     /// Rows of the steps before.
     rows: u32,
     /// How often the step in flight has been sent.
@@ -56,7 +59,7 @@ pub(crate) struct Worker<C> {
     free: VecDeque<u32>,
     /// Free, but more than the phase of the next operation may have in flight.
     spare: Vec<u32>,
-    /// The phase whose places in flight are told apart so.
+    /// The phase for which `free` and `spare` were divided last.
     fitted: usize,
     oldest: u32,
     newest: u32,
@@ -68,7 +71,7 @@ impl<C: Client> Worker<C> {
     pub fn new(client: C, stream: Stream, kinds: Arc<Kinds>, share: Share, slots: u32) -> Self {
         let slot = |_| Slot {
             operation: Operation::default(),
-            found: Outcome::Ok,
+            earlier_outcome: Outcome::Ok,
             rows: 0,
             tries: 0,
             due: 0,
@@ -100,12 +103,19 @@ impl<C: Client> Worker<C> {
         self.client.reconnections()
     }
 
-    /// Carries out one leg: sends what is due, drains, hands over the last interval. Errors: see `Client::poll`.
-    pub fn run(&mut self, leg: Leg, clock: Clock, stop: &AtomicBool, desk: &Desk, tally: Box<Tally>) -> io::Result<()> {
+    /// Carries out one sequence: sends what is due, drains, hands over the last interval. Errors: see `Client::poll`.
+    pub fn run(
+        &mut self,
+        sequence: PhaseSequence,
+        clock: Clock,
+        stop: &AtomicBool,
+        channel: &ReportChannel,
+        tally: Box<Tally>,
+    ) -> io::Result<()> {
         for slot in &mut self.slots {
-            slot.free = leg.phases[0].start;
+            slot.free = sequence.phases[0].start;
         }
-        let mut progress = Progress::new(leg, self.share, desk, tally);
+        let mut progress = Progress::new(sequence, self.share, channel, tally);
         self.fit(&progress);
         let mut stopped_at = None;
         self.stopping = false;
@@ -137,12 +147,12 @@ impl<C: Client> Worker<C> {
             until = until.min(due);
         }
         if self.oldest != NONE {
-            until = until.min(self.slots[self.oldest as usize].submitted + progress.leg.timeout);
+            until = until.min(self.slots[self.oldest as usize].submitted + progress.sequence.timeout);
         }
         until
     }
 
-    /// Starts every operation that is due and has a place; the others that are due go to the backlog.
+    /// Starts every operation that is due and has a free slot; the others that are due go to the backlog.
     fn admit(&mut self, progress: &mut Progress<'_>, now: Nanos) {
         if progress.gives_up(now) {
             return self.give_up_backlog(progress, now);
@@ -188,7 +198,7 @@ impl<C: Client> Worker<C> {
     fn fit(&mut self, progress: &Progress<'_>) {
         let (number, phase) = progress.next_phase();
         self.fitted = number;
-        let wanted = phase.places.saturating_sub(self.busy) as usize;
+        let wanted = phase.in_flight.saturating_sub(self.busy) as usize;
         while self.free.len() > wanted {
             self.spare.extend(self.free.pop_back());
         }
@@ -242,7 +252,7 @@ impl<C: Client> Worker<C> {
         slot.due = due;
         slot.first_sent = None;
         slot.busy = true;
-        slot.found = Outcome::Ok;
+        slot.earlier_outcome = Outcome::Ok;
         slot.rows = 0;
         slot.tries = 1;
         self.busy += 1;
@@ -266,7 +276,7 @@ impl<C: Client> Worker<C> {
             }
         }
         self.completions = completions;
-        self.client.texts(&mut progress.tally.texts);
+        self.client.hand_over_errors(&mut progress.tally.error_samples);
     }
 
     fn complete(&mut self, progress: &mut Progress<'_>, completion: &Completion) {
@@ -282,7 +292,7 @@ impl<C: Client> Worker<C> {
         let mut outcome = completion.outcome;
         // An answer that is not what was written stays so; what could not be sent for a whole time-out has waited enough.
         let again = outcome.is_error() && outcome != Outcome::Invalid && completion.sent.is_some();
-        if again && slot.tries < progress.leg.tries && !self.stopping {
+        if again && slot.tries < progress.sequence.tries && !self.stopping {
             slot.tries += 1;
             slot.first_sent = sent;
             return self.submit(completion.slot, completion.done);
@@ -292,8 +302,8 @@ impl<C: Client> Worker<C> {
             let step = usize::from(slot.operation.step);
             part(progress, steps[step], completion);
             if !outcome.is_error() {
-                if slot.found == Outcome::Ok {
-                    slot.found = outcome;
+                if slot.earlier_outcome == Outcome::Ok {
+                    slot.earlier_outcome = outcome;
                 }
                 if step + 1 < steps.len() {
                     slot.operation.step += 1;
@@ -301,7 +311,7 @@ impl<C: Client> Worker<C> {
                     slot.first_sent = sent;
                     return self.submit(completion.slot, completion.done);
                 }
-                outcome = slot.found;
+                outcome = slot.earlier_outcome;
             }
         }
         let timing = Timing {
@@ -319,7 +329,7 @@ impl<C: Client> Worker<C> {
         slot.free = completion.done;
         slot.busy = false;
         self.busy -= 1;
-        if (self.busy as usize + self.free.len()) < progress.next_phase().1.places as usize {
+        if (self.busy as usize + self.free.len()) < progress.next_phase().1.in_flight as usize {
             self.free.push_back(completion.slot);
         } else {
             self.spare.push(completion.slot);
@@ -331,7 +341,7 @@ impl<C: Client> Worker<C> {
         let given_up = stopped_at.is_some_and(|at| now >= at + STOP_DRAIN_NS);
         while self.oldest != NONE {
             let number = self.oldest;
-            if !given_up && now < self.slots[number as usize].submitted + progress.leg.timeout {
+            if !given_up && now < self.slots[number as usize].submitted + progress.sequence.timeout {
                 return;
             }
             let sent = self.client.abandon(number);

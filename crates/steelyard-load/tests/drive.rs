@@ -1,15 +1,19 @@
 //! The driving loop against a client that answers by rule, on a clock that is moved by hand: exact, and without waiting.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{self, Write};
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use steelyard_load::client::{Client, Clock, Completion, Nanos, Outcome};
-use steelyard_load::drive::{self, DriveError};
-use steelyard_load::operation::{Operation, Stream};
-use steelyard_load::ycsb::Kind;
-use steelyard_wire::{Action, Done, Interval, Order, Proportions, Record, RequestDistribution, Schedule, Share, Stop};
+use steelyard_load::client::{Client, Completion};
+use steelyard_load::clock::{Clock, Nanos};
+use steelyard_load::drive;
+use steelyard_load::outcome::Outcome;
+use steelyard_wire::{Action, Done, Interval, Order, Proportions, Record, Schedule, Share, Stop};
+use steelyard_workload::operation::Operation;
+use steelyard_workload::ycsb::Kind;
+
+use crate::records;
 
 const MS: Nanos = 1_000_000;
 const S: Nanos = 1_000 * MS;
@@ -97,7 +101,7 @@ impl Client for Fake {
     }
 }
 
-fn order(schedule: Schedule, stop: Stop) -> Order {
+pub fn order(schedule: Schedule, stop: Stop) -> Order {
     let mut order: Order = serde_json::from_str(include_str!("../../../schema/order.example.json")).unwrap();
     order.schedule = schedule;
     order.stop = stop;
@@ -108,31 +112,31 @@ fn order(schedule: Schedule, stop: Stop) -> Order {
     order
 }
 
-fn constant(rate_per_s: f64, in_flight: u32) -> Schedule {
+pub fn constant(rate_per_s: f64, in_flight: u32) -> Schedule {
     Schedule::Constant { rate_per_s, in_flight }
 }
 
-fn operations(operations: u64) -> Stop {
+pub fn operations(operations: u64) -> Stop {
     Stop {
         operations: Some(operations),
         duration_s: None,
     }
 }
 
-fn seconds(duration_s: f64) -> Stop {
+pub fn seconds(duration_s: f64) -> Stop {
     Stop {
         operations: None,
         duration_s: Some(duration_s),
     }
 }
 
-struct Told {
+struct Run {
     intervals: Vec<Interval>,
     done: Vec<Done>,
     seen: Arc<Mutex<Seen>>,
 }
 
-impl Told {
+impl Run {
     /// (nanoseconds, count) of one measure over all intervals, kinds and outcomes of the measured phase.
     fn measure(&self, name: &str) -> Vec<(u64, u64)> {
         let counts = self
@@ -155,14 +159,7 @@ impl Told {
     }
 }
 
-fn records(out: &[u8]) -> Vec<Record> {
-    out.split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty())
-        .map(|line| serde_json::from_slice(line).unwrap())
-        .collect()
-}
-
-fn drive(order: &Order, rule: impl Fn(&Operation, Nanos) -> Answer + Send + 'static) -> Told {
+fn drive(order: &Order, rule: impl Fn(&Operation, Nanos) -> Answer + Send + 'static) -> Run {
     let hand: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(S)));
     let seen = Arc::new(Mutex::new(Seen::default()));
     let fake = Fake {
@@ -189,7 +186,7 @@ fn drive(order: &Order, rule: impl Fn(&Operation, Nanos) -> Answer + Send + 'sta
             other => panic!("{other:?}"),
         }
     }
-    Told { intervals, done, seen }
+    Run { intervals, done, seen }
 }
 
 fn after(service: Nanos) -> impl Fn(&Operation, Nanos) -> Answer + Send {
@@ -198,24 +195,24 @@ fn after(service: Nanos) -> impl Fn(&Operation, Nanos) -> Answer + Send {
 
 #[test]
 fn a_closed_loop_keeps_its_threads_in_flight_and_nothing_is_late() {
-    let told = drive(&order(Schedule::Closed { threads: 8 }, operations(1000)), after(MS));
-    let seen = told.seen.lock().unwrap();
+    let run = drive(&order(Schedule::Closed { threads: 8 }, operations(1000)), after(MS));
+    let seen = run.seen.lock().unwrap();
     assert_eq!((seen.most_in_flight, seen.operations.len()), (8, 1000));
     assert!(seen.operations.iter().map(|operation| operation.index).eq(0..1000));
-    assert_eq!((told.done[0].operations, told.done[0].execution_ns), (1000, 125 * MS));
-    assert_eq!(told.count("lag", |ns| ns > 1), 0);
-    assert_eq!(told.measure("response"), told.measure("service"));
+    assert_eq!((run.done[0].operations, run.done[0].execution_ns), (1000, 125 * MS));
+    assert_eq!(run.count("lag", |ns| ns > 1), 0);
+    assert_eq!(run.measure("response"), run.measure("service"));
 }
 
 #[test]
 fn an_open_loop_sends_on_time_and_counts_intervals_exactly() {
-    let told = drive(&order(constant(2000.0, 16), seconds(2.0)), after(MS));
-    assert_eq!(told.done[0].operations, 4000);
-    assert_eq!(told.count("lag", |ns| ns > 1), 0);
-    let sent: Vec<u64> = told.intervals.iter().map(|interval| interval.sent).collect();
-    let done: u64 = told.intervals.iter().map(|interval| interval.done).sum();
+    let run = drive(&order(constant(2000.0, 16), seconds(2.0)), after(MS));
+    assert_eq!(run.done[0].operations, 4000);
+    assert_eq!(run.count("lag", |ns| ns > 1), 0);
+    let sent: Vec<u64> = run.intervals.iter().map(|interval| interval.sent).collect();
+    let done: u64 = run.intervals.iter().map(|interval| interval.done).sum();
     assert_eq!((sent[0], sent.iter().sum::<u64>(), done), (2000, 4000, 4000));
-    assert_eq!(told.intervals[0].seconds, 1.0);
+    assert_eq!(run.intervals[0].seconds, 1.0);
 }
 
 /// The proof against coordinated omission: during a stall of 2 s of a load of 1,000/s for 20 s, nothing is skipped, the
@@ -226,16 +223,16 @@ fn a_stall_is_seen_in_response_but_not_in_service_time() {
         let end = if (6 * S..8 * S).contains(&sent) { 8 * S } else { 0 };
         Answer::At((sent + MS).max(end), Outcome::Ok)
     };
-    let told = drive(&order(constant(1000.0, 4), seconds(20.0)), stall);
-    assert_eq!((told.done[0].operations, told.done[0].errors), (20_000, 0));
-    assert_eq!(told.count("service", |ns| ns > 2 * MS), 4);
-    let late = told.count("response", |ns| ns > 100 * MS);
+    let run = drive(&order(constant(1000.0, 4), seconds(20.0)), stall);
+    assert_eq!((run.done[0].operations, run.done[0].errors), (20_000, 0));
+    assert_eq!(run.count("service", |ns| ns > 2 * MS), 4);
+    let late = run.count("response", |ns| ns > 100 * MS);
     // 2,000 were due in the stall; what they held up is worked off at 4,000/s.
     assert!((1900..=2700).contains(&late), "{late}");
-    assert_eq!(told.count("response", |ns| ns > 2100 * MS), 0);
+    assert_eq!(run.count("response", |ns| ns > 2100 * MS), 0);
     // The generator was ready all the time: waiting for a place in flight is not its delay.
-    assert_eq!(told.count("pacing", |ns| ns > MS), 0);
-    let backlogs: Vec<u64> = told.intervals.iter().map(|interval| interval.backlog).collect();
+    assert_eq!(run.count("pacing", |ns| ns > MS), 0);
+    let backlogs: Vec<u64> = run.intervals.iter().map(|interval| interval.backlog).collect();
     assert!(
         backlogs[5] > 900 && backlogs[3] == 0 && backlogs[19] == 0,
         "{backlogs:?}"
@@ -246,14 +243,14 @@ fn a_stall_is_seen_in_response_but_not_in_service_time() {
 fn an_operation_without_an_answer_times_out_and_the_load_goes_on() {
     let mut order = order(Schedule::Closed { threads: 2 }, operations(100));
     order.timeout_ms = 50;
-    let told = drive(&order, |operation, sent| match operation.index {
+    let run = drive(&order, |operation, sent| match operation.index {
         7 => Answer::Never,
         _ => Answer::At(sent + MS, Outcome::Ok),
     });
-    let done = &told.done[0];
+    let done = &run.done[0];
     assert_eq!((done.operations, done.errors), (99, 1));
     assert_eq!(done.errors_by_kind, [("timeout".to_owned(), 1)].into());
-    assert_eq!(told.count("response", |ns| ns > 40 * MS), 1);
+    assert_eq!(run.count("response", |ns| ns > 40 * MS), 1);
 }
 
 #[test]
@@ -262,7 +259,7 @@ fn a_request_is_tried_again_until_its_answer_is_no_error_and_counts_once() {
     order.tries = 3;
     order.timeout_ms = 50;
     let failures = [0_u32, 2, 3, 9, 8].map(AtomicU32::new);
-    let told = drive(&order, move |operation, now| {
+    let run = drive(&order, move |operation, now| {
         let left = &failures[operation.index as usize];
         match left.load(Ordering::Relaxed) {
             0 => Answer::At(now + MS, Outcome::Ok),
@@ -280,24 +277,24 @@ fn a_request_is_tried_again_until_its_answer_is_no_error_and_counts_once() {
             }
         }
     });
-    let done = &told.done[0];
+    let done = &run.done[0];
     assert_eq!((done.operations, done.errors), (2, 3));
     assert_eq!(done.errors_by_kind.get("connection"), Some(&1));
     assert_eq!(done.errors_by_kind.get("server"), Some(&1));
     assert_eq!(done.errors_by_kind.get("invalid"), Some(&1));
-    assert_eq!(told.seen.lock().unwrap().operations.len(), 1 + 3 + 3 + 1 + 1);
+    assert_eq!(run.seen.lock().unwrap().operations.len(), 1 + 3 + 3 + 1 + 1);
     // From the first to the last: a time-out of 50 ms, and twice 1 ms.
-    assert_eq!(told.count("service", |ns| ns.abs_diff(52 * MS) < MS), 2);
+    assert_eq!(run.count("service", |ns| ns.abs_diff(52 * MS) < MS), 2);
 }
 
 #[test]
 fn what_finds_no_connection_ends_as_such_and_has_no_service_time() {
     let mut order = order(Schedule::Closed { threads: 1 }, operations(3));
     order.timeout_ms = 50;
-    let told = drive(&order, |_, _| Answer::Held);
-    assert_eq!(told.done[0].errors_by_kind, [("connection".to_owned(), 3)].into());
+    let run = drive(&order, |_, _| Answer::Held);
+    assert_eq!(run.done[0].errors_by_kind, [("connection".to_owned(), 3)].into());
     assert_eq!(
-        (told.count("response", |_| true), told.count("service", |_| true)),
+        (run.count("response", |_| true), run.count("service", |_| true)),
         (3, 0)
     );
 }
@@ -306,12 +303,12 @@ fn what_finds_no_connection_ends_as_such_and_has_no_service_time() {
 fn a_hopeless_backlog_is_given_up_a_phases_length_after_its_end_and_counted() {
     let mut order = order(constant(1000.0, 1), seconds(1.0));
     order.timeout_ms = 100;
-    let told = drive(&order, after(10 * MS));
-    let done = &told.done[0];
+    let run = drive(&order, after(10 * MS));
+    let done = &run.done[0];
     assert_eq!(done.operations + done.errors, 1000);
     assert!((795..=800).contains(&done.errors), "{}", done.errors);
     assert_eq!(done.errors_by_kind.keys().collect::<Vec<_>>(), ["timeout"]);
-    assert_eq!(told.count("service", |_| true), 1000 - done.errors);
+    assert_eq!(run.count("service", |_| true), 1000 - done.errors);
 }
 
 #[test]
@@ -321,19 +318,19 @@ fn a_read_modify_write_is_one_operation_of_two_parts() {
         read_modify_write: 1.0,
         ..Proportions::default()
     };
-    let told = drive(&order, |operation, sent| match (operation.step, operation.index) {
+    let run = drive(&order, |operation, sent| match (operation.step, operation.index) {
         (0, 3) => Answer::At(sent + MS, Outcome::NotFound),
         (1, 4) => Answer::At(sent + 2 * MS, Outcome::WriteTimeout),
         (1, _) => Answer::At(sent + 2 * MS, Outcome::Ok),
         _ => Answer::At(sent + MS, Outcome::Ok),
     });
-    let done = &told.done[0];
+    let done = &run.done[0];
     assert_eq!(
         (done.operations, done.errors, done.not_found, done.execution_ns),
         (9, 1, 1, 30 * MS)
     );
     let of = |kind: &str, measure: &str| -> u64 {
-        let counts = told.intervals.iter().flat_map(|interval| &interval.counts);
+        let counts = run.intervals.iter().flat_map(|interval| &interval.counts);
         let mine = counts.filter(|counts| counts.operation == kind && counts.measure == measure);
         mine.flat_map(|counts| &counts.buckets).map(|(_, _, count)| count).sum()
     };
@@ -345,22 +342,22 @@ fn a_read_modify_write_is_one_operation_of_two_parts() {
         (of("read", "part"), of("update", "part"), of("read", "service")),
         (10, 10, 0)
     );
-    assert_eq!(told.count("service", |ns| ns > 29 * MS / 10), 10);
+    assert_eq!(run.count("service", |ns| ns > 29 * MS / 10), 10);
 }
 
 #[test]
 fn the_warm_up_is_a_phase_of_its_own_and_the_indices_go_on() {
     let mut order = order(Schedule::Closed { threads: 1 }, operations(50));
     order.warm_up_s = 0.1;
-    let told = drive(&order, after(MS));
-    let phases: Vec<(&str, u64)> = told
+    let run = drive(&order, after(MS));
+    let phases: Vec<(&str, u64)> = run
         .done
         .iter()
         .map(|done| (done.phase.as_str(), done.operations))
         .collect();
     assert_eq!(phases, [("warm-up", 100), ("measure", 50)]);
     assert!(
-        told.seen
+        run.seen
             .lock()
             .unwrap()
             .operations
@@ -376,9 +373,9 @@ fn populate_inserts_its_share_of_the_records_once() {
     order.action = Action::Populate;
     order.workload.ycsb_mut().unwrap().records = 100;
     order.share = Share { index: 1, of: 3 };
-    let told = drive(&order, after(MS));
-    assert_eq!((told.done[0].phase.as_str(), told.done[0].operations), ("populate", 33));
-    let seen = told.seen.lock().unwrap();
+    let run = drive(&order, after(MS));
+    assert_eq!((run.done[0].phase.as_str(), run.done[0].operations), ("populate", 33));
+    let seen = run.seen.lock().unwrap();
     assert!(
         seen.operations
             .iter()
@@ -390,91 +387,6 @@ fn populate_inserts_its_share_of_the_records_once() {
             .map(|operation| operation.key)
             .eq((1..100).step_by(3))
     );
-}
-
-/// Answers after a nap, on the real clock.
-struct Napping(Vec<u32>, Arc<Mutex<Vec<Operation>>>);
-
-impl Client for Napping {
-    fn submit(&mut self, slot: u32, operation: &Operation) {
-        self.0.push(slot);
-        self.1.lock().unwrap().push(*operation);
-    }
-
-    fn abandon(&mut self, _slot: u32) -> Option<Nanos> {
-        None
-    }
-
-    fn poll(&mut self, clock: &Clock, _until: Nanos, completions: &mut Vec<Completion>) -> io::Result<()> {
-        std::thread::sleep(std::time::Duration::from_micros(100));
-        let now = clock.now();
-        let end = |slot| Completion {
-            slot,
-            outcome: Outcome::Ok,
-            rows: 1,
-            sent: Some(now),
-            ready: 0,
-            done: now,
-        };
-        completions.extend(self.0.drain(..).map(end));
-        Ok(())
-    }
-
-    fn reconnections(&self) -> u64 {
-        1
-    }
-}
-
-#[test]
-fn several_workers_share_the_operations_and_their_counts_are_merged() {
-    let mut order = order(Schedule::Closed { threads: 5 }, operations(6_000));
-    order.interval_s = 0.1;
-    assert_eq!(drive::slots(&order, 3).unwrap(), [2, 2, 1]);
-    assert_eq!(drive::slots(&order, 9).unwrap().len(), 5);
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let clients = (0..3).map(|_| Napping(Vec::new(), Arc::clone(&seen))).collect();
-    let mut out = Vec::new();
-    drive::run(clients, &order, Clock::start(), &AtomicBool::new(false), &mut out).unwrap();
-    let mut operations = std::mem::take(&mut *seen.lock().unwrap());
-    operations.sort_unstable_by_key(|operation| operation.index);
-    assert!(operations.iter().map(|operation| operation.index).eq(0..6_000));
-    let records = records(&out);
-    let Some(Record::Done(done)) = records.last() else {
-        panic!()
-    };
-    assert_eq!((done.operations, done.dropped), (6_000, 0));
-    let counted: u64 = records
-        .iter()
-        .map(|record| if let Record::Interval(i) = record { i.done } else { 0 })
-        .sum();
-    assert_eq!(counted, 6_000);
-    assert!(records.len() > 2, "several intervals");
-}
-
-#[test]
-fn operations_do_not_depend_on_the_number_of_workers() {
-    let mut order = order(Schedule::Closed { threads: 6 }, operations(3_000));
-    let ycsb = order.workload.ycsb_mut().unwrap();
-    (ycsb.request_distribution, ycsb.insert_lag) = (RequestDistribution::Latest, None);
-    ycsb.proportions = Proportions {
-        read: 0.5,
-        insert: 0.5,
-        ..Proportions::default()
-    };
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let clients = (0..3).map(|_| Napping(Vec::new(), Arc::clone(&seen))).collect();
-    drive::run(
-        clients,
-        &order,
-        Clock::start(),
-        &AtomicBool::new(false),
-        &mut Vec::new(),
-    )
-    .unwrap();
-    let mut operations = std::mem::take(&mut *seen.lock().unwrap());
-    operations.sort_unstable_by_key(|operation| operation.index);
-    let mut whole = Stream::from_order(&order, 0).unwrap();
-    assert!(operations.into_iter().eq((0..3_000).map(|_| whole.next())));
 }
 
 /// Sends 1 ms after it could have, and says of second steps that they had to wait for a connection.
@@ -547,35 +459,6 @@ fn what_a_later_step_waits_for_does_not_excuse_the_first() {
     );
 }
 
-/// Takes a number of lines, then is closed.
-struct Closing(usize);
-
-impl Write for Closing {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.checked_sub(1).ok_or(io::ErrorKind::BrokenPipe)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-#[test]
-fn a_reader_that_goes_away_ends_the_load() {
-    let mut order = order(Schedule::Closed { threads: 1 }, seconds(3600.0));
-    order.interval_s = 0.1;
-    let client = Napping(Vec::new(), Arc::default());
-    let ended = drive::run(
-        vec![client],
-        &order,
-        Clock::start(),
-        &AtomicBool::new(false),
-        &mut Closing(1),
-    );
-    assert!(matches!(ended, Err(DriveError::Output(_))), "{ended:?}");
-}
-
 #[test]
 fn a_stop_ends_the_load_with_its_done() {
     let stop = Arc::new(AtomicBool::new(false));
@@ -604,44 +487,4 @@ fn a_stop_ends_the_load_with_its_done() {
         panic!()
     };
     assert_eq!((done.operations, done.errors), (20, 1));
-}
-
-#[test]
-fn orders_that_cannot_be_are_refused() {
-    let none = order(Schedule::Closed { threads: 0 }, operations(1));
-    assert_eq!(drive::slots(&none, 1).unwrap_err().field, "schedule.threads");
-    let many = order(constant(1.0, 40_000), operations(1));
-    assert_eq!(drive::slots(&many, 2).unwrap_err().field, "schedule.in_flight");
-    assert!(drive::slots(&many, 3).is_ok());
-    for (change, field) in [
-        ((|order| order.interval_s = 0.05) as fn(&mut Order), "interval_s"),
-        (|order| order.timeout_ms = 0, "timeout_ms"),
-        (|order| order.tries = 0, "tries"),
-        (|order| order.stop.duration_s = Some(f64::NAN), "stop.duration_s"),
-    ] {
-        let mut order = order(Schedule::Closed { threads: 1 }, operations(1));
-        change(&mut order);
-        let client = Napping(Vec::new(), Arc::default());
-        let ended = drive::run(
-            vec![client],
-            &order,
-            Clock::start(),
-            &AtomicBool::new(false),
-            &mut Vec::new(),
-        );
-        assert!(
-            matches!(ended, Err(DriveError::Load(error)) if error.field == field),
-            "{field}"
-        );
-    }
-    let endless = order(Schedule::Closed { threads: 1 }, Stop::default());
-    let client = Napping(Vec::new(), Arc::default());
-    let ended = drive::run(
-        vec![client],
-        &endless,
-        Clock::start(),
-        &AtomicBool::new(false),
-        &mut Vec::new(),
-    );
-    assert!(matches!(ended, Err(DriveError::Load(error)) if error.field == "stop"));
 }

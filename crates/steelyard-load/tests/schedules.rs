@@ -7,10 +7,14 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use steelyard_load::client::{Client, Clock, Completion, Nanos, Outcome};
+use steelyard_load::client::{Client, Completion};
+use steelyard_load::clock::{Clock, Nanos};
 use steelyard_load::drive::{self, DriveError};
-use steelyard_load::operation::Operation;
+use steelyard_load::outcome::Outcome;
 use steelyard_wire::{Arrivals, Done, Interval, LoadPhase, Order, Record, Schedule, Share, Stop};
+use steelyard_workload::operation::Operation;
+
+use crate::records;
 
 const MS: Nanos = 1_000_000;
 const S: Nanos = 1_000 * MS;
@@ -63,13 +67,13 @@ impl<F: Fn(Nanos) -> Nanos + Send> Client for Fake<F> {
 }
 
 /// What came out of a load.
-struct Told {
+struct Run {
     intervals: Vec<Interval>,
     done: Vec<Done>,
     sent: Vec<(Nanos, usize)>,
 }
 
-impl Told {
+impl Run {
     fn sum(&self, of: impl Fn(&Interval) -> u64) -> u64 {
         self.intervals.iter().map(of).sum()
     }
@@ -103,11 +107,11 @@ impl Told {
     }
 
     fn sent_by_phase(&self) -> BTreeMap<&str, u64> {
-        let mut found = BTreeMap::new();
+        let mut sent = BTreeMap::new();
         for interval in &self.intervals {
-            *found.entry(interval.phase.as_str()).or_default() += interval.sent;
+            *sent.entry(interval.phase.as_str()).or_default() += interval.sent;
         }
-        found
+        sent
     }
 }
 
@@ -142,14 +146,7 @@ fn closed(threads: u32) -> Schedule {
     Schedule::Closed { threads }
 }
 
-fn records(out: &[u8]) -> Vec<Record> {
-    out.split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty())
-        .map(|line| serde_json::from_slice(line).unwrap())
-        .collect()
-}
-
-fn attempt(order: &Order, service: impl Fn(Nanos) -> Nanos + Send, stop: &AtomicBool) -> Result<Told, DriveError> {
+fn attempt(order: &Order, service: impl Fn(Nanos) -> Nanos + Send, stop: &AtomicBool) -> Result<Run, DriveError> {
     let hand: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(S)));
     let sent: Arc<Mutex<Vec<_>>> = Arc::default();
     let fake = Fake {
@@ -170,10 +167,10 @@ fn attempt(order: &Order, service: impl Fn(Nanos) -> Nanos + Send, stop: &Atomic
         }
     }
     let sent = std::mem::take(&mut *sent.lock().unwrap());
-    Ok(Told { intervals, done, sent })
+    Ok(Run { intervals, done, sent })
 }
 
-fn drive(order: &Order, service: impl Fn(Nanos) -> Nanos + Send) -> Told {
+fn drive(order: &Order, service: impl Fn(Nanos) -> Nanos + Send) -> Run {
     attempt(order, service, &AtomicBool::new(false)).unwrap()
 }
 
@@ -186,18 +183,15 @@ fn the_rate_follows_the_shape_and_nothing_is_late() {
         in_flight: 64,
         arrivals: Arrivals::Even,
     };
-    let told = drive(&order(ramp, Some(12.0)), |_| MS);
-    let sent: Vec<u64> = told.intervals.iter().map(|interval| interval.sent).collect();
+    let run = drive(&order(ramp, Some(12.0)), |_| MS);
+    let sent: Vec<u64> = run.intervals.iter().map(|interval| interval.sent).collect();
     for (second, sent) in (0..12u64).zip(&sent) {
         let whole = if second < 10 { 100 * second + 50 } else { 1000 };
         assert!(sent.abs_diff(whole) <= 1, "{second}: {sent} of {whole}");
     }
-    assert_eq!(
-        (told.sent(), told.count("lag", 2), told.count("pacing", 2)),
-        (7000, 0, 0)
-    );
+    assert_eq!((run.sent(), run.count("lag", 2), run.count("pacing", 2)), (7000, 0, 0));
     // 64 places at 1 ms.
-    let carries = told.done[0].carries_per_s.unwrap();
+    let carries = run.done[0].carries_per_s.unwrap();
     assert!((63_900.0..64_100.0).contains(&carries), "{carries}");
 }
 
@@ -210,10 +204,10 @@ fn a_trace_needs_no_end_but_its_own() {
         speed: 2.0,
         in_flight: 1,
     };
-    let told = drive(&order(trace, None), |_| MS);
+    let run = drive(&order(trace, None), |_| MS);
     std::fs::remove_file(path).unwrap();
-    let start = told.sent[0].0;
-    let sent: Vec<Nanos> = told.sent.iter().map(|(at, _)| at - start).collect();
+    let start = run.sent[0].0;
+    let sent: Vec<Nanos> = run.sent.iter().map(|(at, _)| at - start).collect();
     assert_eq!(sent, [0, 250 * MS, 251 * MS, S]);
 }
 
@@ -221,23 +215,23 @@ fn a_trace_needs_no_end_but_its_own() {
 fn what_becomes_due_beyond_the_backlogs_limit_is_an_error_and_is_counted() {
     let mut order = order(constant(1000.0, 1), Some(10.0));
     order.backlog_limit = 50;
-    let told = drive(&order, |_| 10 * MS);
+    let run = drive(&order, |_| 10 * MS);
     // 100 a second are carried; the backlog is full after 56 ms.
-    assert_eq!(told.errors("backlog") + told.sent(), 10_000);
-    assert!((1040..=1060).contains(&told.sent()), "{}", told.sent());
-    let backlogs: Vec<u64> = told.intervals.iter().map(|interval| interval.backlog).collect();
+    assert_eq!(run.errors("backlog") + run.sent(), 10_000);
+    assert!((1040..=1060).contains(&run.sent()), "{}", run.sent());
+    let backlogs: Vec<u64> = run.intervals.iter().map(|interval| interval.backlog).collect();
     assert!(
         backlogs[..9].iter().all(|backlog| (49..=50).contains(backlog)),
         "{backlogs:?}"
     );
     // What is sent has waited for the 50 before it, no longer and no shorter.
-    assert_eq!(told.count("lag", 520 * MS), 0);
-    assert!(told.count("lag", 480 * MS) > 900);
-    assert_eq!(told.count("pacing", MS), 0);
-    assert_eq!(told.done[0].errors, told.errors("backlog"));
+    assert_eq!(run.count("lag", 520 * MS), 0);
+    assert!(run.count("lag", 480 * MS) > 900);
+    assert_eq!(run.count("pacing", MS), 0);
+    assert_eq!(run.done[0].errors, run.errors("backlog"));
     // Each error is counted when it becomes due, not at the end.
     assert!(
-        told.intervals[..9]
+        run.intervals[..9]
             .iter()
             .skip(1)
             .all(|interval| interval.errors.abs_diff(900) <= 10)
@@ -248,10 +242,10 @@ fn what_becomes_due_beyond_the_backlogs_limit_is_an_error_and_is_counted() {
 fn a_backlog_of_none_means_that_nothing_is_sent_late() {
     let mut order = order(constant(1000.0, 2), Some(2.0));
     order.backlog_limit = 0;
-    let told = drive(&order, |_| 10 * MS);
-    assert_eq!(told.errors("backlog") + told.sent(), 2000);
-    assert_eq!(told.count("lag", MS), 0);
-    assert!((399..=402).contains(&told.sent()), "{}", told.sent());
+    let run = drive(&order, |_| 10 * MS);
+    assert_eq!(run.errors("backlog") + run.sent(), 2000);
+    assert_eq!(run.count("lag", MS), 0);
+    assert!((399..=402).contains(&run.sent()), "{}", run.sent());
 }
 
 #[test]
@@ -262,19 +256,19 @@ fn phases_follow_each_other_without_a_pause() {
         ("again", closed(3), 0.5),
         ("busy", constant(4000.0, 6), 1.5),
     ]);
-    let told = drive(&order, |_| MS);
-    let names: Vec<&str> = told.done.iter().map(|done| done.phase.as_str()).collect();
+    let run = drive(&order, |_| MS);
+    let names: Vec<&str> = run.done.iter().map(|done| done.phase.as_str()).collect();
     assert_eq!(names, ["saturate", "calm", "again", "busy"]);
     let expected = [("saturate", 8000), ("calm", 3800), ("again", 1500), ("busy", 6000)];
-    assert_eq!(told.sent_by_phase(), BTreeMap::from(expected));
-    assert_eq!((told.accounted(), told.count("pacing", 2)), (19_300, 0));
+    assert_eq!(run.sent_by_phase(), BTreeMap::from(expected));
+    assert_eq!((run.accounted(), run.count("pacing", 2)), (19_300, 0));
     // Intervals make up the time without gap or overlap.
-    for pair in told.intervals.windows(2) {
+    for pair in run.intervals.windows(2) {
         assert!((pair[0].t_s + pair[0].seconds - pair[1].t_s).abs() < 1e-6, "{pair:?}");
     }
-    let start = told.sent[0].0;
+    let start = run.sent[0].0;
     let most = |from: Nanos, to: Nanos| {
-        let within = told
+        let within = run
             .sent
             .iter()
             .filter(|(at, _)| (start + from..start + to).contains(at));
@@ -290,16 +284,16 @@ fn phases_follow_each_other_without_a_pause() {
 #[test]
 fn a_backlog_is_carried_into_the_next_phase_and_blames_nobody() {
     let order = phased(&[("flood", constant(2000.0, 1), 1.0), ("calm", constant(100.0, 1), 3.0)]);
-    let told = drive(&order, |_| MS);
-    assert_eq!(told.accounted(), 2300);
-    let sent = told.sent_by_phase();
+    let run = drive(&order, |_| MS);
+    assert_eq!(run.accounted(), 2300);
+    let sent = run.sent_by_phase();
     assert!((999..=1001).contains(&sent["flood"]), "{sent:?}");
     assert_eq!(sent["flood"] + sent["calm"], 2300);
-    assert_eq!(told.intervals[0].backlog + sent["flood"], 2000);
-    assert_eq!(told.count("pacing", MS), 0);
+    assert_eq!(run.intervals[0].backlog + sent["flood"], 2000);
+    assert_eq!(run.count("pacing", MS), 0);
     // The last of the flood is due at 1 s and sent at 2 s; the calm's first wait behind it.
-    assert!(told.count("lag", 950 * MS) > 100);
-    assert_eq!(told.intervals.last().unwrap().backlog, 0);
+    assert!(run.count("lag", 950 * MS) > 100);
+    assert_eq!(run.intervals.last().unwrap().backlog, 0);
 }
 
 #[test]
@@ -310,14 +304,14 @@ fn a_stall_through_a_closed_phase_leaves_nothing_out() {
         ("after", constant(1000.0, 8), 1.0),
     ]);
     // From 0.5 s to 2.5 s nothing is answered: the closed phase passes by, unused.
-    let told = drive(&order, |now| {
+    let run = drive(&order, |now| {
         let stall = 1500 * MS..3500 * MS;
         if stall.contains(&now) { stall.end - now } else { MS / 10 }
     });
-    let closed = told.sent_by_phase()["closed"];
-    assert_eq!(told.accounted(), 2000 + closed);
-    assert_eq!(told.sent(), 2000 + closed);
-    assert_eq!(told.done.len(), 3);
+    let closed = run.sent_by_phase()["closed"];
+    assert_eq!(run.accounted(), 2000 + closed);
+    assert_eq!(run.sent(), 2000 + closed);
+    assert_eq!(run.done.len(), 3);
 }
 
 #[test]
@@ -325,7 +319,7 @@ fn a_stop_ends_with_the_phase_that_it_finds() {
     let stop = Arc::new(AtomicBool::new(false));
     let ring = Arc::clone(&stop);
     let order = phased(&[("one", constant(10.0, 1), 1.0), ("two", constant(10.0, 1), 1.0)]);
-    let told = attempt(
+    let run = attempt(
         &order,
         move |now| {
             ring.fetch_or(now >= 1500 * MS, Ordering::Relaxed);
@@ -334,7 +328,7 @@ fn a_stop_ends_with_the_phase_that_it_finds() {
         &stop,
     )
     .unwrap();
-    let ends: Vec<(&str, u64)> = told
+    let ends: Vec<(&str, u64)> = run
         .done
         .iter()
         .map(|done| (done.phase.as_str(), done.operations))
@@ -382,22 +376,19 @@ fn sent_and_refused_and_given_up_are_what_was_due() {
                     order.backlog_limit = limit;
                     order.share = Share { index: share, of: 3 };
                     order.timeout_ms = 60;
-                    let told = drive(&order, move |_| service_ms * MS);
-                    let closed = told.sent_by_phase()["b"];
-                    let due = told.accounted();
-                    let said = format!("{in_flight} {limit} {service_ms} {:?}", order.schedule);
+                    let run = drive(&order, move |_| service_ms * MS);
+                    let closed = run.sent_by_phase()["b"];
+                    let due = run.accounted();
+                    let case = format!("{in_flight} {limit} {service_ms} {:?}", order.schedule);
                     if whole > 0 {
                         let (index, of) = (share, 3);
                         let mine = (whole + of - 1 - index) / of;
                         // The closed phase sends as it may, which is within what `closed` counts or beyond it by the backlog.
-                        assert!(due >= 2 * mine && due <= 2 * mine + closed, "{said}: {due} of {mine}");
+                        assert!(due >= 2 * mine && due <= 2 * mine + closed, "{case}: {due} of {mine}");
                     }
-                    assert!(
-                        told.intervals.iter().all(|interval| interval.backlog <= limit),
-                        "{said}"
-                    );
-                    let ended: u64 = told.sum(|interval| interval.done);
-                    assert_eq!(ended, due, "{said}");
+                    assert!(run.intervals.iter().all(|interval| interval.backlog <= limit), "{case}");
+                    let ended: u64 = run.sum(|interval| interval.done);
+                    assert_eq!(ended, due, "{case}");
                 }
             }
         }
@@ -409,20 +400,20 @@ fn processes_that_should_start_together_do() {
     let mut order = order(constant(100.0, 1), Some(1.0));
     order.warm_up_s = 1.0;
     order.start_at_s = Some(4.5);
-    let told = drive(&order, |_| MS);
-    assert_eq!(told.done[0].first_sent_s, 4.5);
+    let run = drive(&order, |_| MS);
+    assert_eq!(run.done[0].first_sent_s, 4.5);
     // The measured phase starts at a time of its own, whenever the warm-up was answered.
-    assert_eq!(told.done[1].first_sent_s, 5.75);
+    assert_eq!(run.done[1].first_sent_s, 5.75);
     // The clock stands at 1 s. What is late by less than a second keeps to the instant.
     order.start_at_s = Some(0.5);
     order.warm_up_s = 0.0;
-    let told = drive(&order, |_| MS);
-    assert_eq!((told.sent(), told.count("lag", 450 * MS)), (100, 6));
+    let run = drive(&order, |_| MS);
+    assert_eq!((run.sent(), run.count("lag", 450 * MS)), (100, 6));
     for wrong in [-0.1, 3700.0, f64::NAN] {
         order.start_at_s = Some(wrong);
         let refused = attempt(&order, |_| MS, &AtomicBool::new(false));
         assert!(
-            matches!(refused, Err(DriveError::Load(error)) if error.field == "start_at_s"),
+            matches!(refused, Err(DriveError::Order(error)) if error.field == "start_at_s"),
             "{wrong}"
         );
     }
@@ -454,7 +445,7 @@ fn phases_that_cannot_be_are_refused() {
         change(&mut order);
         let refused = attempt(&order, |_| MS, &AtomicBool::new(false));
         assert!(
-            matches!(refused, Err(DriveError::Load(error)) if error.field == field),
+            matches!(refused, Err(DriveError::Order(error)) if error.field == field),
             "{field}"
         );
     }
@@ -508,24 +499,24 @@ fn workers_that_end_a_phase_at_different_times_are_put_together() {
     let clients = slots.iter().map(|_| Prompt::default()).collect();
     let mut out = Vec::new();
     drive::run(clients, &order, Clock::start(), &AtomicBool::new(false), &mut out).unwrap();
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     let mut sent = BTreeMap::new();
     for record in records(&out) {
         match record {
             Record::Interval(interval) => {
                 *sent.entry(interval.phase.clone()).or_insert(0) += interval.sent;
-                told.push((interval.phase, interval.seconds));
+                lines.push((interval.phase, interval.seconds));
             }
-            Record::Done(done) => told.push((format!("end of {}", done.phase), 0.0)),
+            Record::Done(done) => lines.push((format!("end of {}", done.phase), 0.0)),
             other => panic!("{other:?}"),
         }
     }
     // Late operations may be sent in the next phase; none is lost.
     assert_eq!(sent.values().sum::<u64>(), 125 + 400 + 45);
-    let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
     let first = ["one", "one", "one", "end of one", "two", "two", "end of two", "three"];
     assert_eq!(names[..8], first);
     assert_eq!(names.last(), Some(&"end of three"));
-    let whole: f64 = told[..8].iter().map(|(_, seconds)| seconds).sum();
-    assert!((whole - 0.55).abs() < 0.051, "{told:?}");
+    let whole: f64 = lines[..8].iter().map(|(_, seconds)| seconds).sum();
+    assert!((whole - 0.55).abs() < 0.051, "{lines:?}");
 }

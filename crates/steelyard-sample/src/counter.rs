@@ -1,4 +1,4 @@
-//! Turns a counter that only grows into change per second.
+//! Counters that only grow, as change per second.
 
 /// Remembers the reading before.
 #[derive(Clone, Copy, Debug, Default)]

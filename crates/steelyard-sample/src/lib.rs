@@ -4,13 +4,16 @@
 //! grow are reported as change per second. A source that goes away (a process that ends, a cgroup that is removed) yields
 //! fewer values: never an error, never a negative rate.
 
+#![deny(missing_docs)]
+
 mod counter;
-mod kept;
+mod hardware;
 mod machine;
 mod metrics;
 mod network;
 mod node;
 pub mod parse;
+mod proc_file;
 mod processes;
 
 pub use machine::MachineSampler;
@@ -23,10 +26,20 @@ use std::path::PathBuf;
 /// Why an instrument could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SampleError {
+    /// A file that cannot be opened.
     #[error("cannot read {path}: {source}")]
-    Unreadable { path: PathBuf, source: std::io::Error },
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A folder that is no cgroup.
     #[error("{path} is no cgroup: it has no file cgroup.procs")]
-    NoCgroup { path: PathBuf },
+    NoCgroup {
+        /// The folder.
+        path: PathBuf,
+    },
 }
 
 /// Values of one reading, by metric name. Reused from reading to reading.
@@ -43,10 +56,12 @@ impl Readings {
         }
     }
 
+    /// Forgets all values.
     pub fn clear(&mut self) {
         self.values.clear();
     }
 
+    /// Metrics and their values, in the order in which they were read.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
         self.values.iter().copied()
     }

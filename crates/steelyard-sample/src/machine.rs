@@ -1,19 +1,21 @@
-//! The whole machine: cores, memory, load, disks.
+//! Sampler of the whole machine: cores, memory, load average, disks.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use crate::counter::Counter;
-use crate::kept::KeptFile;
+use crate::hardware::with_hardware;
+use crate::proc_file::ProcFile;
 use crate::{Readings, SampleError, Sampler, parse};
 
 /// Reads /proc/stat, /proc/meminfo, /proc/loadavg, /proc/diskstats.
 #[derive(Debug)]
 pub struct MachineSampler {
-    stat: KeptFile,
-    meminfo: KeptFile,
-    loadavg: KeptFile,
-    diskstats: Option<KeptFile>,
+    stat: ProcFile,
+    meminfo: ProcFile,
+    loadavg: ProcFile,
+    diskstats: Option<ProcFile>,
+    /// Whole disks: partitions, loops, device-mapper and RAM disks would count bytes twice.
     disks: HashSet<String>,
     cpu_before: Option<parse::CpuTimes>,
     reads: Counter,
@@ -23,13 +25,14 @@ pub struct MachineSampler {
 }
 
 impl MachineSampler {
+    /// Opens the files. Errors: one of them cannot be read (/proc/diskstats may be missing).
     pub fn open() -> Result<Self, SampleError> {
         Ok(Self {
             stat: open("/proc/stat")?,
             meminfo: open("/proc/meminfo")?,
             loadavg: open("/proc/loadavg")?,
-            diskstats: KeptFile::open("/proc/diskstats").ok(),
-            disks: physical_disks(Path::new("/sys/block")),
+            diskstats: ProcFile::open("/proc/diskstats").ok(),
+            disks: with_hardware(Path::new("/sys/block")),
             cpu_before: None,
             reads: Counter::default(),
             read_bytes: Counter::default(),
@@ -65,7 +68,7 @@ impl MachineSampler {
     }
 
     fn read_disks(&mut self, elapsed_s: f64, into: &mut Readings) {
-        let Some(text) = self.diskstats.as_mut().and_then(KeptFile::read) else {
+        let Some(text) = self.diskstats.as_mut().and_then(ProcFile::read) else {
             return;
         };
         let totals = parse::disk_totals(text, |name| self.disks.contains(name));
@@ -115,20 +118,8 @@ impl Sampler for MachineSampler {
     }
 }
 
-/// Whole disks with hardware (or a hypervisor) behind them: partitions, loops, device-mapper, RAM disks would count bytes twice.
-fn physical_disks(folder: &Path) -> HashSet<String> {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return HashSet::new();
-    };
-    entries
-        .flatten()
-        .filter(|entry| entry.path().join("device").exists())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect()
-}
-
-fn open(path: &str) -> Result<KeptFile, SampleError> {
-    KeptFile::open(path).map_err(|source| SampleError::Unreadable {
+fn open(path: &str) -> Result<ProcFile, SampleError> {
+    ProcFile::open(path).map_err(|source| SampleError::Unreadable {
         path: path.into(),
         source,
     })
@@ -162,16 +153,5 @@ mod tests {
             .filter_map(|name| readings.get(&format!("machine_cpu_{name}_fraction")))
             .sum();
         assert!((sum - 1.0).abs() < 1e-9, "{sum}");
-    }
-
-    #[test]
-    fn only_disks_with_a_device() {
-        let folder = std::env::temp_dir().join(format!("steelyard-block-{}", std::process::id()));
-        for path in ["vda/device", "loop0", "dm-0"] {
-            std::fs::create_dir_all(folder.join(path)).unwrap();
-        }
-        assert_eq!(physical_disks(&folder), HashSet::from(["vda".to_string()]));
-        std::fs::remove_dir_all(&folder).unwrap();
-        assert!(physical_disks(&folder).is_empty());
     }
 }

@@ -3,7 +3,9 @@
 /// A quantity's name and unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
+    /// Name in records.
     pub name: &'static str,
+    /// Unit of its values.
     pub unit: &'static str,
 }
 

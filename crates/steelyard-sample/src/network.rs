@@ -1,10 +1,11 @@
-//! Interfaces of the network namespace that the reader runs in, charged to the node or to the machine.
+//! Sampler of network interfaces: those of the namespace that it runs in, charged to the node or to the machine.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use crate::counter::Counter;
-use crate::kept::KeptFile;
+use crate::hardware::with_hardware;
+use crate::proc_file::ProcFile;
 use crate::{Readings, SampleError, Sampler, parse};
 
 const LOOPBACK: &str = "lo";
@@ -22,7 +23,7 @@ pub enum Scope {
 /// Reads /proc/self/net/dev, which stays that of the namespace in which it was opened.
 #[derive(Debug)]
 pub struct NetworkSampler {
-    dev: KeptFile,
+    dev: ProcFile,
     scope: Scope,
     hardware: HashSet<String>,
     received: Counter,
@@ -31,14 +32,15 @@ pub struct NetworkSampler {
 }
 
 impl NetworkSampler {
+    /// Opens the interfaces of the present namespace. Errors: /proc/self/net/dev cannot be read.
     pub fn open(scope: Scope) -> Result<Self, SampleError> {
-        let dev = KeptFile::open(DEV).map_err(|source| SampleError::Unreadable {
+        let dev = ProcFile::open(DEV).map_err(|source| SampleError::Unreadable {
             path: DEV.into(),
             source,
         })?;
         // /sys shows the interfaces of the namespace in which it was mounted: of no use inside a node's own.
         let hardware = match scope {
-            Scope::Machine => hardware_interfaces(Path::new("/sys/class/net")),
+            Scope::Machine => with_hardware(Path::new("/sys/class/net")),
             Scope::Node => HashSet::new(),
         };
         Ok(Self {
@@ -91,17 +93,6 @@ fn sum(dev: &str, hardware: &HashSet<String>) -> Sums {
         }
     }
     sums
-}
-
-fn hardware_interfaces(folder: &Path) -> HashSet<String> {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return HashSet::new();
-    };
-    entries
-        .flatten()
-        .filter(|entry| entry.path().join("device").exists())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! One node: what its cgroups (v1 or v2), or else its processes, use.
+//! Sampler of one node: what its cgroups (v1 or v2), or else its processes, use.
 
 use std::path::{Path, PathBuf};
 
 use crate::counter::Counter;
-use crate::kept::KeptFile;
+use crate::proc_file::ProcFile;
 use crate::processes::{Growth, Processes, Wanted};
 use crate::{Readings, SampleError, Sampler, parse};
 
@@ -24,15 +24,15 @@ pub struct NodeSource {
 enum Cpu {
     /// The total is exact; the split is in ticks.
     V1 {
-        usage: KeptFile,
-        stat: KeptFile,
+        usage: ProcFile,
+        stat: ProcFile,
         total: Counter,
         user: Counter,
         system: Counter,
         share: f64,
     },
     V2 {
-        stat: KeptFile,
+        stat: ProcFile,
         user: Counter,
         system: Counter,
     },
@@ -41,11 +41,11 @@ enum Cpu {
 /// Memory that is charged to the cgroup.
 #[derive(Debug)]
 struct Memory {
-    current: KeptFile,
-    stat: KeptFile,
+    current: ProcFile,
+    stat: ProcFile,
     /// Key of the anonymous memory in `stat`.
     anonymous: &'static str,
-    hits: KeptFile,
+    hits: ProcFile,
     /// Key of the hits; None if the file is one number.
     hits_key: Option<&'static str>,
     counter: Counter,
@@ -55,11 +55,11 @@ struct Memory {
 #[derive(Debug)]
 pub struct NodeSampler {
     cpu: Option<Cpu>,
-    quota: Option<KeptFile>,
+    quota: Option<ProcFile>,
     periods: Counter,
     throttled: Counter,
     memory: Option<Memory>,
-    members: Option<KeptFile>,
+    members: Option<ProcFile>,
     process_ids: Vec<u32>,
     processes: Processes,
     ticks_per_s: f64,
@@ -78,7 +78,7 @@ impl NodeSampler {
         let cpu = folders.iter().find_map(|folder| Cpu::open(folder));
         let memory = folders.iter().find_map(|folder| Memory::open(folder));
         let quota = folders.iter().find_map(|folder| {
-            let mut file = KeptFile::open(folder.join("cpu.stat")).ok()?;
+            let mut file = ProcFile::open(folder.join("cpu.stat")).ok()?;
             // A v2 group without the cpu controller has the file, but not these lines.
             parse::keyed(file.read()?, "nr_periods").map(|_| file)
         });
@@ -95,7 +95,7 @@ impl NodeSampler {
             memory,
             members: folders
                 .iter()
-                .find_map(|folder| KeptFile::open(folder.join("cgroup.procs")).ok()),
+                .find_map(|folder| ProcFile::open(folder.join("cgroup.procs")).ok()),
             process_ids: source.process_ids.clone(),
             processes: Processes::new(wanted),
             ticks_per_s: rustix::param::clock_ticks_per_second() as f64,
@@ -179,8 +179,8 @@ impl Sampler for NodeSampler {
 
 impl Cpu {
     fn open(folder: &Path) -> Option<Self> {
-        if let Ok(usage) = KeptFile::open(folder.join("cpuacct.usage")) {
-            let stat = KeptFile::open(folder.join("cpuacct.stat")).ok()?;
+        if let Ok(usage) = ProcFile::open(folder.join("cpuacct.usage")) {
+            let stat = ProcFile::open(folder.join("cpuacct.stat")).ok()?;
             let (total, user, system) = <(Counter, Counter, Counter)>::default();
             return Some(Self::V1 {
                 usage,
@@ -191,7 +191,7 @@ impl Cpu {
                 share: 1.0,
             });
         }
-        let mut stat = KeptFile::open(folder.join("cpu.stat")).ok()?;
+        let mut stat = ProcFile::open(folder.join("cpu.stat")).ok()?;
         parse::keyed(stat.read()?, "user_usec")?;
         Some(Self::V2 {
             stat,
@@ -237,9 +237,9 @@ impl Cpu {
 impl Memory {
     fn open(folder: &Path) -> Option<Self> {
         let counter = Counter::default();
-        if let Ok(current) = KeptFile::open(folder.join("memory.usage_in_bytes")) {
-            let stat = KeptFile::open(folder.join("memory.stat")).ok()?;
-            let hits = KeptFile::open(folder.join("memory.failcnt")).ok()?;
+        if let Ok(current) = ProcFile::open(folder.join("memory.usage_in_bytes")) {
+            let stat = ProcFile::open(folder.join("memory.stat")).ok()?;
+            let hits = ProcFile::open(folder.join("memory.failcnt")).ok()?;
             return Some(Self {
                 current,
                 stat,
@@ -249,9 +249,9 @@ impl Memory {
                 counter,
             });
         }
-        let current = KeptFile::open(folder.join("memory.current")).ok()?;
-        let stat = KeptFile::open(folder.join("memory.stat")).ok()?;
-        let hits = KeptFile::open(folder.join("memory.events")).ok()?;
+        let current = ProcFile::open(folder.join("memory.current")).ok()?;
+        let stat = ProcFile::open(folder.join("memory.stat")).ok()?;
+        let hits = ProcFile::open(folder.join("memory.events")).ok()?;
         Some(Self {
             current,
             stat,

@@ -1,4 +1,4 @@
-//! Pure parsers of the kernel's text. They skip what they do not know and return None for what is not there.
+//! Parsers of the kernel's text files, all pure. They skip what they do not know and return None for what is not there.
 //!
 //! Formats: proc(5), and in the kernel's documentation `admin-guide/iostats`, `admin-guide/cgroup-v1`, `admin-guide/cgroup-v2`.
 
@@ -14,17 +14,22 @@ pub struct CpuTimes {
     pub system: u64,
     /// Of `system`: interrupts and soft interrupts, which belong to no process.
     pub interrupts: u64,
+    /// Idle, and not waiting for a disk.
     pub idle: u64,
+    /// Idle while a disk was waited for.
     pub iowait: u64,
+    /// Taken by the hypervisor.
     pub steal: u64,
 }
 
 impl CpuTimes {
+    /// All of it, interrupts counted once.
     pub fn total(&self) -> u64 {
         self.user + self.system + self.idle + self.iowait + self.steal
     }
 }
 
+/// The times of all cores together; `None`: the text is no /proc/stat.
 pub fn cpu_times(stat: &str) -> Option<CpuTimes> {
     let mut fields = stat
         .lines()
@@ -81,12 +86,17 @@ pub fn process_ids(procs: &str) -> impl Iterator<Item = u32> + '_ {
 /// Totals since boot over the disks that `counts` accepts (/proc/diskstats).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskTotals {
+    /// Reads completed.
     pub reads: u64,
+    /// Bytes read.
     pub read_bytes: u64,
+    /// Writes completed.
     pub writes: u64,
+    /// Bytes written.
     pub written_bytes: u64,
 }
 
+/// Sums over the disks whose names `counts` accepts; `None`: there is none.
 pub fn disk_totals(diskstats: &str, counts: impl Fn(&str) -> bool) -> Option<DiskTotals> {
     let mut totals: Option<DiskTotals> = None;
     for line in diskstats.lines() {
@@ -140,6 +150,7 @@ pub fn process_pages(statm: &str) -> Option<(u64, u64)> {
 pub struct ProcessIo {
     /// Read-like and write-like system calls, on files, pipes and sockets alike.
     pub read_calls: u64,
+    /// See `read_calls`.
     pub write_calls: u64,
     /// Fetched from storage.
     pub read_bytes: u64,
@@ -147,6 +158,7 @@ pub struct ProcessIo {
     pub written_bytes: u64,
 }
 
+/// The counters of a process; `None`: the text is no /proc/PID/io.
 pub fn process_io(io: &str) -> Option<ProcessIo> {
     Some(ProcessIo {
         read_calls: keyed(io, "syscr")?,

@@ -1,18 +1,18 @@
-//! A node's processes, each with its own counters, so that one that ends takes only its own along.
+//! Processes of a node, each with counters of its own, so that the end of one does not disturb the others' rates.
 
 use std::collections::BTreeMap;
 
 use crate::counter::Counter;
-use crate::kept::KeptFile;
 use crate::parse;
+use crate::proc_file::ProcFile;
 
 /// A process and its kept-open files.
 #[derive(Debug)]
 struct Process {
-    stat: KeptFile,
-    statm: KeptFile,
+    stat: ProcFile,
+    statm: ProcFile,
     /// Unreadable for processes of other users, unless we are root.
-    io: Option<KeptFile>,
+    io: Option<ProcFile>,
     user: Counter,
     system: Counter,
     read_bytes: Counter,
@@ -80,9 +80,9 @@ impl Processes {
 impl Process {
     fn open(id: u32) -> Option<Self> {
         Some(Self {
-            stat: KeptFile::open(format!("/proc/{id}/stat")).ok()?,
-            statm: KeptFile::open(format!("/proc/{id}/statm")).ok()?,
-            io: KeptFile::open(format!("/proc/{id}/io")).ok(),
+            stat: ProcFile::open(format!("/proc/{id}/stat")).ok()?,
+            statm: ProcFile::open(format!("/proc/{id}/statm")).ok()?,
+            io: ProcFile::open(format!("/proc/{id}/io")).ok(),
             user: Counter::default(),
             system: Counter::default(),
             read_bytes: Counter::default(),
@@ -112,7 +112,7 @@ impl Process {
                 self.system.growth(times.map(|(_, system)| system)),
             );
         }
-        let io = self.io.as_mut().and_then(KeptFile::read).and_then(parse::process_io);
+        let io = self.io.as_mut().and_then(ProcFile::read).and_then(parse::process_io);
         add(&mut sums.read_bytes, self.read_bytes.growth(io.map(|io| io.read_bytes)));
         add(
             &mut sums.written_bytes,

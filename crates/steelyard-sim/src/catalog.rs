@@ -1,4 +1,4 @@
-//! Keyspaces, tables and, if rows are remembered, the rows.
+//! Catalog: keyspaces, tables and, where rows are kept, the rows.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub fn invalid(message: impl Into<String>) -> Refusal {
 pub type Row = Vec<Option<Box<[u8]>>>;
 
 /// Token, partition key, and clustering columns such that their bytes sort as their values do.
-pub type Place = (i64, Box<[u8]>, Box<[u8]>);
+pub type RowKey = (i64, Box<[u8]>, Box<[u8]>);
 
 #[derive(Debug)]
 pub struct Table {
@@ -43,13 +43,13 @@ pub struct Table {
     pub partition: Vec<usize>,
     pub clustering: Vec<usize>,
     /// In the order of tokens, as scans see them.
-    pub rows: BTreeMap<Place, Row>,
+    pub rows: BTreeMap<RowKey, Row>,
 }
 
 impl Table {
     pub fn column(&self, name: &str) -> Result<usize, Refusal> {
-        let found = self.columns.iter().position(|column| column.name == name);
-        found.ok_or_else(|| {
+        let position = self.columns.iter().position(|column| column.name == name);
+        position.ok_or_else(|| {
             invalid(format!(
                 "Undefined column name {name} in table {}.{}",
                 self.keyspace, self.name
@@ -58,20 +58,16 @@ impl Table {
     }
 
     /// Set cells of a row, which comes into being if it is not there.
-    pub fn put(
-        &mut self,
-        place: Place,
-        cells: impl Iterator<Item = (usize, Option<Box<[u8]>>)>,
-    ) -> Result<(), Refusal> {
+    pub fn put(&mut self, key: RowKey, cells: impl Iterator<Item = (usize, Option<Box<[u8]>>)>) -> Result<(), Refusal> {
         let full = self.rows.len() >= MOST_ROWS;
-        if full && !self.rows.contains_key(&place) {
+        if full && !self.rows.contains_key(&key) {
             let message = format!("the simulated cluster remembers at most {MOST_ROWS} rows a node");
             return Err(Refusal {
                 code: code::OVERLOADED,
                 message,
             });
         }
-        let row = self.rows.entry(place).or_insert_with(|| vec![None; self.columns.len()]);
+        let row = self.rows.entry(key).or_insert_with(|| vec![None; self.columns.len()]);
         for (column, cell) in cells {
             row[column] = cell;
         }
@@ -83,18 +79,18 @@ impl Table {
         self.partition.len() + self.clustering.len()
     }
 
-    /// How system tables call a column's part in the key, and its place in that.
+    /// How system tables call a column's part in the key, and its position in that.
     pub fn role(&self, column: usize) -> (&'static str, i32) {
         match column.checked_sub(self.partition.len()) {
             None => ("partition_key", column as i32),
-            Some(place) if place < self.clustering.len() => ("clustering", place as i32),
+            Some(position) if position < self.clustering.len() => ("clustering", position as i32),
             Some(_) => ("regular", -1),
         }
     }
 
     /// Rows of a partition whose first clustering columns are those of the key.
     pub fn partition<'a>(&'a self, key: &[Cow<'_, [u8]>]) -> impl Iterator<Item = &'a Row> + use<'a> {
-        let first = place_of(self, key);
+        let first = row_key(self, key);
         let (token, partition, prefix) = first.clone();
         self.rows
             .range((Bound::Included(first), Bound::Unbounded))
@@ -104,13 +100,13 @@ impl Table {
             .map(|(_, row)| row)
     }
 
-    /// Forgets the rows whose key begins as `place`, of which `columns` were given.
-    pub fn delete(&mut self, place: &Place, columns: usize) {
+    /// Forgets the rows whose key begins as `key`, of which `columns` were given.
+    pub fn delete(&mut self, key: &RowKey, columns: usize) {
         if columns == self.key_columns() {
-            self.rows.remove(place);
+            self.rows.remove(key);
             return;
         }
-        let (token, partition, prefix) = place;
+        let (token, partition, prefix) = key;
         self.rows.retain(|(other, key, clustering), _| {
             other != token || key != partition || !clustering.starts_with(prefix)
         });
@@ -118,7 +114,7 @@ impl Table {
 }
 
 /// Where a row lies whose key has these values; of clustering columns that are not given nothing is said.
-pub fn place_of(table: &Table, key: &[Cow<'_, [u8]>]) -> Place {
+pub fn row_key(table: &Table, key: &[Cow<'_, [u8]>]) -> RowKey {
     let (partition, clustering) = key.split_at(table.partition.len().min(key.len()));
     let partition = partition_bytes(partition);
     let parts = table.clustering.iter().zip(clustering);
@@ -182,7 +178,7 @@ pub enum Change {
     Truncated,
 }
 
-/// The node's schema. Tables keep their index for ever, so that prepared statements can name them by it.
+/// The node's schema. Tables keep their index forever, so that prepared statements can name them by it.
 #[derive(Debug, Default)]
 pub struct Catalog {
     pub keyspaces: Vec<Keyspace>,
@@ -216,8 +212,8 @@ impl Catalog {
     pub fn find(&self, name: &Name, default: Option<&str>) -> Result<usize, Refusal> {
         let keyspace = keyspace_of(name, default)?;
         let same = |table: &Table| table.keyspace == keyspace && table.name == name.table;
-        let found = self.tables.iter().position(|table| table.as_ref().is_some_and(same));
-        found.ok_or_else(|| invalid(format!("unconfigured table {keyspace}.{}", name.table)))
+        let position = self.tables.iter().position(|table| table.as_ref().is_some_and(same));
+        position.ok_or_else(|| invalid(format!("unconfigured table {keyspace}.{}", name.table)))
     }
 
     /// The same on every node that has the same schema.
@@ -315,8 +311,8 @@ fn new_table(
         kind: kind.clone(),
     };
     let mut columns: Vec<ColumnSpec> = columns.iter().map(spec).collect();
-    let place = |column: &ColumnSpec| key.iter().chain(clustering).position(|part| *part == column.name);
-    columns.sort_by_key(|column| (place(column).unwrap_or(usize::MAX), column.name.clone()));
+    let position = |column: &ColumnSpec| key.iter().chain(clustering).position(|part| *part == column.name);
+    columns.sort_by_key(|column| (position(column).unwrap_or(usize::MAX), column.name.clone()));
     Table {
         keyspace: keyspace.into(),
         name: name.into(),
@@ -408,8 +404,8 @@ mod tests {
         change(&mut catalog, "CREATE KEYSPACE ks").unwrap();
         change(&mut catalog, "CREATE TABLE t (k text PRIMARY KEY, a text, b text)").unwrap();
         let table = catalog.table_mut(0).unwrap();
-        let place = |table: &Table, key: &'static [u8]| place_of(table, &[Cow::Borrowed(key)]);
-        let (x, y) = (place(table, b"x"), place(table, b"y"));
+        let key_of = |table: &Table, key: &'static [u8]| row_key(table, &[Cow::Borrowed(key)]);
+        let (x, y) = (key_of(table, b"x"), key_of(table, b"y"));
         table
             .put(x.clone(), [(1, Some(Box::from(*b"one")))].into_iter())
             .unwrap();

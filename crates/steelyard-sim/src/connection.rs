@@ -1,4 +1,4 @@
-//! One client's connection: bytes read but not yet understood, bytes to be sent but not yet taken.
+//! A client's connection: bytes read but not decoded yet, and bytes that the kernel has not taken yet.
 
 use std::io::ErrorKind;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Random draws that are pure functions of (seed, stream, count): no state, so nothing depends on the order of asking.
+//! Random draws, as pure functions of (seed, stream, count): no state, so nothing depends on the order of asking.
 
 /// What a draw is for; streams are independent of each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,7 @@ pub struct Draws {
 }
 
 impl Draws {
+    /// Draws under a seed.
     pub fn new(seed: u64) -> Self {
         Self { seed: mix(seed) }
     }

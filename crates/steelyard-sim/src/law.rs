@@ -1,4 +1,4 @@
-//! The planted law: how long one operation keeps one server of one node busy, in a cluster of n nodes.
+//! The planted scalability law: how long one operation keeps one server of one node busy, in a cluster of n nodes.
 //!
 //! Gunther's universal scalability law says that n nodes have the relative capacity
 //! `C(n) = n / (1 + contention * (n - 1) + coherency * n * (n - 1))`
@@ -11,6 +11,7 @@ use crate::draw::{Draws, Stream};
 /// How service times vary around s(n).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution {
+    /// Every operation takes the mean.
     Constant,
     /// Memoryless: the standard deviation equals the mean.
     Exponential,
@@ -25,6 +26,7 @@ pub struct Law {
     pub contention: f64,
     /// Cost of each pair of nodes agreeing.
     pub coherency: f64,
+    /// How service times vary around the mean.
     pub distribution: Distribution,
 }
 

@@ -1,4 +1,4 @@
-//! What one node answers to one request. Bytes in, bytes out; when they are sent is the server's business.
+//! A simulated node: its answer to each request. Bytes in, bytes out; the server decides when they are sent.
 
 use std::collections::HashMap;
 use std::rc::Rc;

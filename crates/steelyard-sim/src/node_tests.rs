@@ -71,16 +71,16 @@ fn deliveries() {
 
 #[test]
 fn changes_are_told_to_the_others_once() {
-    let mut one = Conversation::new(&["10.0.0.2:9042"]);
+    let mut asked = Conversation::new(&["10.0.0.2:9042"]);
     let expected = Delivery::WhenAllAgree {
         statement: "CREATE KEYSPACE ks".into(),
         truncates: false,
     };
-    assert_eq!(one.query("CREATE KEYSPACE ks").0, expected);
+    assert_eq!(asked.query("CREATE KEYSPACE ks").0, expected);
     let mut startup = Vec::new();
     request::startup(&mut startup, 0, FORWARDER, "1", None);
-    one.say(&startup);
-    assert_eq!(one.query("CREATE KEYSPACE other").0, Delivery::AtOnce);
+    asked.say(&startup);
+    assert_eq!(asked.query("CREATE KEYSPACE other").0, Delivery::AtOnce);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A statement on a user's table, resolved against the schema once, so that carrying it out is cheap.
+//! Query plans: a statement on a user's table, resolved against the schema once, so that carrying it out is cheap.
 
 use std::borrow::Cow;
 
@@ -203,8 +203,8 @@ impl Bound {
     /// Notes a column's value; the token follows from those of the partition key.
     fn note_column(&mut self, table: &Table, term: &Term, at: usize) {
         self.note(term, table.columns[at].clone());
-        if let (Term::Marker(position), Some(place)) = (term, self.key.get_mut(at)) {
-            *place = u16::try_from(*position).ok();
+        if let (Term::Marker(position), Some(entry)) = (term, self.key.get_mut(at)) {
+            *entry = u16::try_from(*position).ok();
         }
     }
 }
@@ -275,13 +275,13 @@ fn key_terms(table: &Table, equal: &[(String, Term)], bound: &mut Bound) -> Resu
     let mut terms: Vec<Option<Term>> = vec![None; table.key_columns()];
     for (name, term) in equal {
         let at = table.column(name)?;
-        let Some(place) = terms.get_mut(at) else {
+        let Some(entry) = terms.get_mut(at) else {
             return Err(invalid(format!(
                 "the simulated cluster finds rows by their key only, not by {name}"
             )));
         };
         bound.note_column(table, term, at);
-        *place = Some(term.clone());
+        *entry = Some(term.clone());
     }
     let given = terms.iter().flatten().count();
     let terms: Vec<Term> = terms.into_iter().map_while(|term| term).collect();

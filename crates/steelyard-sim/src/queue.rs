@@ -1,4 +1,4 @@
-//! A node as a queue: first come, first served, on a virtual clock.
+//! Queueing model of a node: first come, first served, on a virtual clock.
 //!
 //! Each operation's end is computed when it arrives, from the ends of those before it: service begins when it arrived or when a server
 //! is *due* to be free, whichever is later. That the program answers some microseconds late does therefore not delay the
@@ -16,13 +16,16 @@ pub const IDLE_GAP_NS: u64 = 1_000_000_000;
 /// A time in which the node stands still, counted from the first operation of each burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
+    /// Nanoseconds after the burst's first operation.
     pub at_ns: u64,
+    /// How long, nanoseconds.
     pub for_ns: u64,
 }
 
 /// What the queue is made of.
 #[derive(Clone, Debug)]
 pub struct QueueSettings {
+    /// Mean service time as a function of the cluster's size.
     pub law: Law,
     /// Nodes of the cluster.
     pub nodes: u32,
@@ -32,6 +35,7 @@ pub struct QueueSettings {
     pub start_cv: f64,
     /// Coefficient of variation of the factor that is drawn anew for each burst.
     pub trial_cv: f64,
+    /// When the node stands still.
     pub stalls: Vec<Stall>,
     /// Draws of the factors: the same for all nodes of a cluster, so that a cluster is slow or fast as a whole.
     pub cluster_draws: Draws,
@@ -57,6 +61,7 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// A queue at rest.
     pub fn new(mut settings: QueueSettings) -> Self {
         settings.stalls.sort_by_key(|stall| stall.at_ns);
         let start_factor = settings.cluster_draws.factor(Stream::Start, 0, settings.start_cv);

@@ -1,4 +1,4 @@
-//! Who belongs to the cluster, and who owns which tokens. Every node computes the same from the same addresses.
+//! Token ring of the simulated cluster: members, and who owns which tokens. Every node computes it from the same addresses.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Carrying out a plan on the rows that a node remembers, or without any.
+//! Execution of a query plan, on the rows that a node keeps or without any.
 
 use std::borrow::Cow;
 use std::ops::Bound;
@@ -7,7 +7,7 @@ use steelyard_cql::request::Parameters;
 use steelyard_cql::response::{self, Columns};
 use steelyard_cql::{ColumnSpec, ColumnType, Value, code, murmur3, put_bytes, put_null};
 
-use crate::catalog::{Catalog, Place, Refusal, Row, Table, invalid, partition_bytes, place_of, sortable};
+use crate::catalog::{Catalog, Refusal, Row, RowKey, Table, invalid, partition_bytes, row_key, sortable};
 use crate::plan::{Action, Condition, Plan};
 use crate::statement::{Comparison, Term};
 
@@ -64,28 +64,28 @@ pub fn apply(catalog: &mut Catalog, plan: &Plan, values: &Values<'_>) -> Result<
             condition,
         } => {
             let key = key_values(table, key, values)?;
-            let place = place_of(table, &key);
-            if !holds(table.rows.get(&place), condition.as_ref(), |part| cell(table, part))? {
+            let at = row_key(table, &key);
+            if !holds(table.rows.get(&at), condition.as_ref(), |part| cell(table, part))? {
                 return Ok(false);
             }
             let mut put: Vec<_> = cells.iter().map(|part| cell(table, part)).collect::<Result<_, _>>()?;
             for part in increments {
                 let (column, added) = cell(table, part)?;
-                let before = table.rows.get(&place).and_then(|row| row[column].as_deref());
+                let before = table.rows.get(&at).and_then(|row| row[column].as_deref());
                 let sum = number(before).wrapping_add(number(added.as_deref()));
                 put.push((column, Some(Box::from(sum.to_be_bytes()))));
             }
             put.extend((0..).zip(key.iter().map(|part| Some(Box::from(&**part)))));
-            table.put(place, put.into_iter())?;
+            table.put(at, put.into_iter())?;
             Ok(true)
         }
         Action::Delete { key, condition } => {
             let key = key_values(table, key, values)?;
-            let place = place_of(table, &key);
-            if !holds(table.rows.get(&place), condition.as_ref(), |part| cell(table, part))? {
+            let at = row_key(table, &key);
+            if !holds(table.rows.get(&at), condition.as_ref(), |part| cell(table, part))? {
                 return Ok(false);
             }
-            table.delete(&place, key.len());
+            table.delete(&at, key.len());
             Ok(true)
         }
         _ => Err(invalid("only writes can be in a batch")),
@@ -162,7 +162,7 @@ pub fn read(
                     let key = partition_bytes(std::slice::from_ref(&key));
                     Bound::Included((murmur3::token(&key), Box::default(), Box::default()))
                 });
-                let rows = table.rows.range::<Place, _>((first, Bound::Unbounded));
+                let rows = table.rows.range::<RowKey, _>((first, Bound::Unbounded));
                 put_page(
                     rows.map(|(_, row)| row).take(most(limit)?),
                     plan,

@@ -1,4 +1,4 @@
-//! One thread, one epoll: connections in, answers out, each at the instant that the queue says.
+//! Server loop: one thread, one epoll; each answer is sent at the instant that the queue gives.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -19,7 +19,7 @@ use crate::catalog::Refusal;
 use crate::connection::Connection;
 use crate::node::{Delivery, Node, Session, put_error};
 use crate::queue::Queue;
-use crate::spread::spread;
+use crate::schema_broadcast::broadcast;
 use crate::{SimError, TlsFiles};
 
 /// The ordinary port, and that at which the client's port chooses a shard.
@@ -50,7 +50,7 @@ struct Agreed {
     outcome: Result<(), String>,
 }
 
-/// Encryption on both sides: clients come in, and other nodes are told.
+/// Encryption on both sides: for clients that connect, and towards other nodes.
 pub struct Tls {
     server: ServerTls,
     client: ClientTls,
@@ -135,7 +135,7 @@ impl Server {
         })
     }
 
-    /// Serve for ever. Ends only if the kernel refuses to wait.
+    /// Serves forever. Ends only if the kernel refuses to wait.
     pub fn run(mut self) -> SimError {
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS_AT_ONCE];
         loop {
@@ -262,7 +262,7 @@ impl Server {
                         truncates,
                         outcome: Ok(()),
                     };
-                    tell_others(
+                    broadcast_in_thread(
                         peers,
                         self.tls.as_ref().map(|tls| tls.client.clone()),
                         keyspace,
@@ -347,7 +347,7 @@ impl Server {
 }
 
 /// In a thread of its own: the other nodes may at the same time want something of this one.
-fn tell_others(
+fn broadcast_in_thread(
     peers: Vec<SocketAddr>,
     tls: Option<ClientTls>,
     keyspace: Option<String>,
@@ -357,7 +357,7 @@ fn tell_others(
     wake: Arc<OwnedFd>,
 ) {
     std::thread::spawn(move || {
-        agreed.outcome = spread(&peers, tls.as_ref(), keyspace.as_deref(), &statement);
+        agreed.outcome = broadcast(&peers, tls.as_ref(), keyspace.as_deref(), &statement);
         // Both fail only when the server has ended.
         let _ = back.send(agreed);
         let _ = rustix::io::write(&*wake, &1_u64.to_ne_bytes());

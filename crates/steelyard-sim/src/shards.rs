@@ -38,8 +38,8 @@ impl Shards {
     /// The owner of a token. Written out from the definition: floor(((token + 2^63) * 2^ignored mod 2^64) * count / 2^64).
     pub fn of_token(&self, token: i64) -> u32 {
         let biased = (i128::from(token) + (1_i128 << 63)) as u128;
-        let kept = (biased << IGNORED_BITS) % (1_u128 << 64);
-        (kept * u128::from(self.count) / (1_u128 << 64)) as u32
+        let shifted = (biased << IGNORED_BITS) % (1_u128 << 64);
+        (shifted * u128::from(self.count) / (1_u128 << 64)) as u32
     }
 
     /// What `SUPPORTED` says to a connection at `shard`.

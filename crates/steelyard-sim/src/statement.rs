@@ -1,4 +1,4 @@
-//! The statements that clients of the simulated cluster may say: a small part of CQL.
+//! Parser of statements: the small part of CQL that clients of the simulated cluster use.
 
 use steelyard_cql::ColumnType;
 

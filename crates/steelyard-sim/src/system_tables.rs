@@ -1,4 +1,4 @@
-//! What drivers ask at connect: system.local, system.peers, system.peers_v2 and system_schema.*.
+//! System tables, as drivers query them when they connect: system.local, system.peers, system.peers_v2 and system_schema.*.
 
 use std::net::IpAddr;
 
@@ -70,8 +70,8 @@ pub fn select(
 ) -> Result<(), Refusal> {
     let (example, rows) = table(question, ring, catalog)?;
     let position = |wanted: &String| {
-        let found = example.iter().position(|cell| cell.name == wanted);
-        found.ok_or_else(|| {
+        let position = example.iter().position(|cell| cell.name == wanted);
+        position.ok_or_else(|| {
             invalid(format!(
                 "Undefined column name {wanted} in the simulated cluster's {}",
                 question.name.table

@@ -1,4 +1,4 @@
-//! CQL's text as words, values and symbols.
+//! Lexer of CQL: words, values and symbols.
 
 /// The smallest piece that means something.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,8 +28,8 @@ const TYPES: [(&str, ColumnType); 21] = [
 
 /// The type of that name. Errors: none that a column can have.
 pub fn column_type(name: &str) -> Result<ColumnType, String> {
-    let found = TYPES.into_iter().find(|(other, _)| *other == name);
-    found
+    let entry = TYPES.into_iter().find(|(other, _)| *other == name);
+    entry
         .map(|(_, kind)| kind)
         .ok_or_else(|| format!("the simulated cluster has no columns of type {name}"))
 }
@@ -46,8 +46,8 @@ pub fn type_name(kind: &ColumnType) -> String {
         }
         ColumnType::Custom(class) => class.clone(),
         other => {
-            let found = TYPES.into_iter().find(|(_, kind)| kind == other);
-            found.map_or_else(|| "text".into(), |(name, _)| name.into())
+            let entry = TYPES.into_iter().find(|(_, kind)| kind == other);
+            entry.map_or_else(|| "text".into(), |(name, _)| name.into())
         }
     }
 }

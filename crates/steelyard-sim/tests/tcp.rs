@@ -126,8 +126,8 @@ fn remembered_rows_are_truthful() {
     assert_eq!((stream, decode(&frame)), (1, Response::Void));
     client.execute(2, &read, &["x"]);
     let (_, frame) = client.receive();
-    let mut found = rows(&frame);
-    assert_eq!((found.count, found.cell()), (1, Ok(Some(&b"value"[..]))));
+    let mut answer = rows(&frame);
+    assert_eq!((answer.count, answer.cell()), (1, Ok(Some(&b"value"[..]))));
     client.execute(3, &read, &["y"]);
     assert_eq!(rows(&client.receive().1).count, 0);
     client.execute(4, b"no such id", &[]);

@@ -1,9 +1,10 @@
-//! Orders in, records out: the types on which the agent and the conductor agree.
+//! The wire: orders and records, the types on which the agent and the conductor agree.
 //!
 //! An order is one JSON document; records are JSON lines on standard output, one object a line, told apart by their field
 //! `record`. Both are versioned by `format`. `schema/` holds the examples that the tests of both languages read.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod order;
 pub mod program;

@@ -1,4 +1,4 @@
-//! What the conductor asks of `steelyard-agent load`.
+//! Orders: what the conductor asks of `steelyard-agent load`.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +9,13 @@ use crate::schedule::{DEFAULT_BACKLOG_LIMIT, LoadPhase, Schedule, default_backlo
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
+    /// Version of the wire: `FORMAT`.
     pub format: u32,
     /// `cql`.
     pub protocol: String,
     /// `address:port` of every node.
     pub contacts: Vec<String>,
+    /// Keyspace of the table.
     pub keyspace: String,
     /// YCSB's table; a program's statements name theirs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -24,12 +26,15 @@ pub struct Order {
     /// Names of the value columns; YCSB's only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
+    /// Fill the table, or drive the mix.
     pub action: Action,
+    /// What is executed.
     pub workload: Workload,
     /// Seed of the operation stream.
     pub seed: u64,
     /// Of the measured phase and of the warm-up; of the warm-up alone where there are `phases`.
     pub schedule: Schedule,
+    /// What ends the measured phase.
     pub stop: Stop,
     /// Measured phases in place of the one that `schedule` and `stop` say; then `stop` is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -42,21 +47,26 @@ pub struct Order {
     /// None: as soon as the connections stand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_at_s: Option<f64>,
+    /// This process's part of the operations.
     #[serde(default)]
     pub share: Share,
     /// Seconds of the same load before the measured phase.
     #[serde(default)]
     pub warm_up_s: f64,
+    /// Consistency level of statements that read.
     pub read_consistency: String,
+    /// Consistency level of statements that write.
     pub write_consistency: String,
     /// Of the first part of light-weight transactions: `SERIAL` or `LOCAL_SERIAL`.
     #[serde(default = "serial", skip_serializing_if = "is_serial")]
     pub serial_consistency: String,
+    /// Milliseconds after which an operation is given up.
     pub timeout_ms: u64,
     /// How often a request is sent, each time with that time-out, until the answer is no error. Not tried again are rows that
     /// are not what was written, and what could not be sent. The operation's times count from the first to the last.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub tries: u32,
+    /// Which node gets a request.
     pub routing: Routing,
     /// Connections of each worker thread to each node; on a node with shards (ScyllaDB) to each shard.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -67,19 +77,36 @@ pub struct Order {
     /// Compression of the protocol's frames, both ways.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
+    /// Encryption; None: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
+    /// Seconds of an interval record.
     pub interval_s: f64,
+}
+
+impl Order {
+    /// The schedules of the measured phases, and how many seconds each lasts; `None`: it does not end by time.
+    pub fn measured_schedules(&self) -> impl Iterator<Item = (&Schedule, Option<f64>)> {
+        let single = self.phases.is_empty().then_some((&self.schedule, self.stop.duration_s));
+        let phases = self
+            .phases
+            .iter()
+            .map(|phase| (&phase.schedule, Some(phase.duration_s)));
+        single.into_iter().chain(phases)
+    }
 }
 
 /// Fill the table with records 0..records, or drive the mix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
+    /// Fill the table.
     Populate,
+    /// Drive the mix of operations.
     Load,
 }
 
+/// Which node gets a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Routing {
@@ -93,7 +120,9 @@ pub enum Routing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Compression {
+    /// LZ4.
     Lz4,
+    /// Snappy.
     Snappy,
 }
 
@@ -107,8 +136,10 @@ pub struct Tls {
     /// Certificate of this client and its chain, where the cluster wants one; with `key`.
     #[serde(default)]
     pub certificate: Option<String>,
+    /// The certificate's private key.
     #[serde(default)]
     pub key: Option<String>,
+    /// What of a node's certificate is checked.
     #[serde(default)]
     pub verify: Verify,
     /// Name that the nodes' certificates must bear; None: each contact's own name or address.
@@ -134,8 +165,10 @@ pub enum Verify {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
+    /// Operations over all shares; None: not ended by number.
     #[serde(default)]
     pub operations: Option<u64>,
+    /// Seconds; None: not ended by time.
     #[serde(default)]
     pub duration_s: Option<f64>,
 }
@@ -144,7 +177,9 @@ pub struct Stop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
+    /// Number of this share, from 0.
     pub index: u64,
+    /// How many shares there are.
     pub of: u64,
 }
 
@@ -158,7 +193,9 @@ impl Default for Share {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Workload {
+    /// YCSB's core workload.
     Ycsb(Ycsb),
+    /// A workload as data.
     Program(Program),
 }
 
@@ -197,14 +234,18 @@ pub struct Ycsb {
     /// insertstart
     #[serde(default)]
     pub insert_start: u64,
+    /// Shares of the kinds of operations.
     pub proportions: Proportions,
+    /// requestdistribution
     pub request_distribution: RequestDistribution,
     /// fieldlength
     pub field_length: u32,
     /// minfieldlength
     #[serde(default = "one")]
     pub min_field_length: u32,
+    /// fieldlengthdistribution
     pub field_length_distribution: LengthDistribution,
+    /// insertorder
     pub insert_order: InsertOrder,
     /// zeropadding
     #[serde(default = "one")]
@@ -218,6 +259,7 @@ pub struct Ycsb {
     pub min_scan_length: u32,
     /// maxscanlength
     pub max_scan_length: u32,
+    /// scanlengthdistribution
     pub scan_length_distribution: LengthDistribution,
     /// hotspotdatafraction
     #[serde(default = "default_hotspot_data")]
@@ -244,10 +286,15 @@ pub struct Ycsb {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Proportions {
+    /// readproportion
     pub read: f64,
+    /// updateproportion
     pub update: f64,
+    /// insertproportion
     pub insert: f64,
+    /// scanproportion
     pub scan: f64,
+    /// readmodifywriteproportion
     pub read_modify_write: f64,
 }
 
@@ -257,35 +304,49 @@ impl Proportions {
         [self.read, self.update, self.insert, self.scan, self.read_modify_write]
     }
 
+    /// Sum of all shares.
     pub fn sum(&self) -> f64 {
         self.shares().iter().sum()
     }
 }
 
+/// Which of the existing keys a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestDistribution {
+    /// Each key alike.
     Uniform,
     /// YCSB's `zipfian` for requests: scrambled over the key space.
     Zipfian,
+    /// New keys more often than old ones.
     Latest,
+    /// A fraction of the keys gets a fraction of the operations.
     Hotspot,
+    /// One key after the other.
     Sequential,
+    /// Exponentially falling from the newest key.
     Exponential,
 }
 
+/// How long fields and scans are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LengthDistribution {
+    /// Always the longest.
     Constant,
+    /// Each length alike.
     Uniform,
+    /// Short ones more often.
     Zipfian,
 }
 
+/// How key names follow from key numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InsertOrder {
+    /// By a hash of the number.
     Hashed,
+    /// By the number itself.
     Ordered,
 }
 

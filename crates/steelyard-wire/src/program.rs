@@ -1,5 +1,5 @@
-//! A workload as data: statements, where their values come from, and which operations execute them how often. TOML workloads
-//! and the command lines of other tools are compiled to this; the agent knows no other form but YCSB's.
+//! Programs: workloads as data. Statements, the sources of their values, and which operations execute them how often. TOML
+//! workloads and the command lines of other tools are compiled to this; the agent knows no other form but YCSB's.
 //!
 //! Everything that an operation sends is a pure function of the order's seed, the operation's index and its key.
 
@@ -11,15 +11,18 @@ use serde::{Deserialize, Serialize};
 pub struct Program {
     /// Keys of the filled state: 0 up to records - 1. A key is a number; values make partition and clustering columns of it.
     pub records: u64,
+    /// The statements that operations execute, by name.
     pub statements: Vec<Statement>,
     /// What the fill carries out for each key in turn (or for each `populate_stride`-th, where one operation writes several).
     pub populate: Vec<Step>,
+    /// The fill takes each key that is a multiple of this.
     #[serde(default = "one")]
     pub populate_stride: u64,
+    /// The kinds of operations of the load.
     pub operations: Vec<OperationSpec>,
     /// Operations of one kind that follow each other (cassandra-stress's `clustering`); None: each is drawn by itself.
     #[serde(default)]
-    pub clustering: Option<Distribution>,
+    pub clustering: Option<DistributionSpec>,
     /// Share of the answers with an `expect` whose values are compared, 0 to 1.
     #[serde(default)]
     pub validate_fraction: f64,
@@ -36,8 +39,11 @@ pub struct Program {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statement {
+    /// Name by which steps mention it.
     pub name: String,
+    /// Text of the statement.
     pub cql: String,
+    /// Values of its markers, in order.
     #[serde(default)]
     pub values: Vec<Value>,
     /// Markers that make the partition key, in its order; empty: the statement goes to any node.
@@ -74,6 +80,7 @@ pub struct OperationSpec {
     pub name: String,
     /// Its share of the operations, of the sum of all weights.
     pub weight: f64,
+    /// Which key each operation takes.
     pub keys: Keys,
     /// Carried out one after the other; where there is more than one, each is counted under its statement's name with the
     /// measure `part`.
@@ -84,32 +91,40 @@ pub struct OperationSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Step {
+    /// One execution of a statement.
     Execute {
+        /// Name of the statement.
         statement: String,
     },
     /// Statements in one BATCH request.
     Batch {
+        /// Names of the statements.
         statements: Vec<String>,
+        /// Kind of batch.
         mode: BatchMode,
         /// How often all of them are in it; a function of seed and key where it is no fixed number: where the key stays,
         /// as many as a `row` of the same count chooses among.
         #[serde(default = "once")]
-        repeat: Distribution,
+        repeat: DistributionSpec,
         /// Whether each repetition takes the next key; else the key stays and only `row` moves on.
         #[serde(default)]
         next_key: bool,
         /// With `next_key`: how often for each of the keys, `row` moving on; a function of seed and key, as many as a `row` of
         /// the same count chooses among.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        rows: Option<Distribution>,
+        rows: Option<DistributionSpec>,
     },
 }
 
+/// Kind of a BATCH request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BatchMode {
+    /// Atomic, by way of the batch log.
     Logged,
+    /// Not atomic.
     Unlogged,
+    /// Of counter updates.
     Counter,
 }
 
@@ -117,12 +132,18 @@ pub enum BatchMode {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Keys {
-    /// The next key that nobody has taken: inserts.
+    /// The next key that no operation has taken: inserts.
     New,
     /// A key that exists, those that the load has inserted included, by YCSB's choosers.
-    Existing { distribution: crate::RequestDistribution },
+    Existing {
+        /// Which of the existing keys.
+        distribution: crate::RequestDistribution,
+    },
     /// A number of that distribution, whether the key exists or not.
-    Drawn { number: Distribution },
+    Drawn {
+        /// The distribution of key numbers.
+        number: DistributionSpec,
+    },
 }
 
 /// A value of a CQL type.
@@ -132,6 +153,7 @@ pub struct Value {
     /// As CQL writes it: `text`, `map<text, frozen<list<int>>>`, `tuple<int, uuid>`, `vector<float, 3>`.
     #[serde(rename = "type")]
     pub cql_type: String,
+    /// Where the value comes from.
     pub make: Make,
 }
 
@@ -142,14 +164,19 @@ pub struct Value {
 pub enum Make {
     /// offset + scale x n, where n is (key / divide) modulo `modulo`, hashed first if `scramble`.
     Key {
+        /// What the key is divided by; above 0.
         #[serde(default = "one")]
         divide: u64,
+        /// What the quotient is taken modulo of; above 0.
         #[serde(default)]
         modulo: Option<u64>,
+        /// Whether the quotient is hashed.
         #[serde(default)]
         scramble: bool,
+        /// What the number is multiplied by.
         #[serde(default = "plus_one")]
         scale: i64,
+        /// What is added at the end.
         #[serde(default)]
         offset: i64,
         /// Before the number, in text.
@@ -169,31 +196,46 @@ pub enum Make {
         /// Of numbers, timestamps and the like, not of collections; None: all that the type holds, of float and double 0 to 1, of timestamps and
         /// dates those from 1970 to 9999, of counters 1.
         #[serde(default)]
-        number: Option<Distribution>,
+        number: Option<DistributionSpec>,
         /// Bytes of text and blobs (None: 16), entries of collections (None: 4).
         #[serde(default)]
-        size: Option<Distribution>,
+        size: Option<DistributionSpec>,
         /// Entries of a list or set; key and value of a map; members of a tuple. Empty: `random` of their types.
         #[serde(default)]
         of: Vec<Value>,
+        /// Whether the value changes with the version.
         #[serde(default)]
         versioned: bool,
     },
     /// A number drawn for each operation: limits, clustering bounds.
-    Draw { number: Distribution },
+    Draw {
+        /// The distribution of the numbers.
+        number: DistributionSpec,
+    },
     /// As JSON; null is CQL's null.
-    Fixed { value: serde_json::Value },
+    Fixed {
+        /// The value.
+        value: serde_json::Value,
+    },
     /// Number of the repetition within a batch, from 0; else a number below `count` drawn for the operation, where `count` is
     /// a function of seed and key.
-    Row { count: Distribution },
+    Row {
+        /// The distribution of the number of rows.
+        count: DistributionSpec,
+    },
     /// In `expect` only: whatever the column holds.
     Any,
     /// cassandra-stress's partition key of the seed `key` + 1... as its own generator makes it.
-    StressKey { size: u32 },
+    StressKey {
+        /// Bytes of the key.
+        size: u32,
+    },
     /// cassandra-stress's value of that column (from 0) in the row of the seed.
     StressColumn {
+        /// Number of the column, from 0.
         column: u32,
-        size: Distribution,
+        /// Bytes of the value.
+        size: DistributionSpec,
         /// Its name where it is not `C` and the number.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         named: Option<String>,
@@ -207,66 +249,97 @@ pub enum Make {
 /// `gaussian` and `extreme` are those of cassandra-stress's options, so that its command lines keep their meaning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Distribution {
+pub enum DistributionSpec {
+    /// Always the same number.
     Fixed {
+        /// The number.
         value: f64,
     },
     /// min, min + 1, ... max, min again: by the operation's index, or by the key where it makes a stored value.
     Sequence {
+        /// Least number.
         min: i64,
+        /// Greatest number.
         max: i64,
     },
+    /// Each number alike; with fractions where a bound has one.
     Uniform {
+        /// Least number.
         min: f64,
+        /// Greatest number.
         max: f64,
     },
     /// The lowest most popular.
     Zipfian {
+        /// Least number.
         min: i64,
+        /// Greatest number.
         max: i64,
+        /// Exponent, above 0 and below 1.
         #[serde(default = "theta")]
         theta: f64,
     },
+    /// Zipfian popularity, scattered over the numbers by a hash.
     ScrambledZipfian {
+        /// Least number.
         min: i64,
+        /// Greatest number.
         max: i64,
     },
     /// The highest most popular.
     Latest {
+        /// Least number.
         min: i64,
+        /// Greatest number.
         max: i64,
     },
+    /// A fraction of the numbers gets a fraction of the draws, uniform within both parts.
     Hotspot {
+        /// Least number.
         min: i64,
+        /// Greatest number.
         max: i64,
+        /// Share of the numbers that is hot, 0 to 1, from the least on.
         data_fraction: f64,
+        /// Share of the draws that are hot, 0 to 1.
         operation_fraction: f64,
     },
     /// EXP(min..max)
     Exponential {
+        /// Least number.
         min: i64,
+        /// Greatest number.
         max: i64,
     },
     /// GAUSSIAN(min..max,mean,deviation); by default the middle, and three deviations to each end.
     Gaussian {
+        /// Least number.
         min: i64,
+        /// Greatest number.
         max: i64,
+        /// Mean before the cut at the bounds.
         #[serde(default)]
         mean: Option<f64>,
+        /// Standard deviation before the cut at the bounds.
         #[serde(default)]
         deviation: Option<f64>,
     },
     /// EXTREME(min..max,shape): Weibull; QEXTREME with `quanta`.
     Extreme {
+        /// Least number.
         min: i64,
+        /// Greatest number.
         max: i64,
+        /// Shape of the Weibull distribution, above 0.
         shape: f64,
+        /// Number of quanta of equal chance.
         #[serde(default)]
         quanta: Option<u32>,
     },
     /// ~DIST: the highest takes the lowest's place.
     Inverted {
-        of: Box<Distribution>,
+        /// The distribution that is turned around.
+        of: Box<DistributionSpec>,
     },
 }
 
@@ -290,6 +363,6 @@ fn stress_key_size() -> u32 {
     10
 }
 
-fn once() -> Distribution {
-    Distribution::Fixed { value: 1.0 }
+fn once() -> DistributionSpec {
+    DistributionSpec::Fixed { value: 1.0 }
 }

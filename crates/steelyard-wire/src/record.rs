@@ -1,4 +1,4 @@
-//! What `load` and `probe` say, one JSON object a line.
+//! Records: what `load` and `probe` print, one JSON object a line.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,26 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "kebab-case")]
 pub enum Record {
+    /// First line.
     Hello(Hello),
+    /// Connections are established.
     Connected(Connected),
+    /// One interval of one phase.
     Interval(Interval),
+    /// End of a phase.
     Done(Done),
+    /// One reading of a probe.
     Sample(Sample),
+    /// Why the agent gave up.
     Error(Failure),
 }
 
 /// First line of every command that prints records.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
+    /// Version of the wire: `FORMAT`.
     pub format: u32,
+    /// Version of the agent.
     pub agent: String,
     /// Whether the program was built with optimisation.
     pub optimised: bool,
@@ -30,8 +38,11 @@ pub struct Hello {
 /// Connections stand and statements are prepared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Connected {
+    /// `address:port` of the nodes.
     pub nodes: Vec<String>,
+    /// Connections of all worker threads.
     pub connections: u32,
+    /// Version that the first node gives.
     pub server: String,
 }
 
@@ -44,8 +55,11 @@ pub struct Interval {
     pub t_s: f64,
     /// Its length.
     pub seconds: f64,
+    /// Operations sent.
     pub sent: u64,
+    /// Operations ended, errors included.
     pub done: u64,
+    /// Operations ended in an error.
     pub errors: u64,
     /// Rows in answers, by operation: scans of YCSB, everything of a program. Operations without rows are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -56,16 +70,24 @@ pub struct Interval {
     pub cpu_fraction: f64,
     /// Live figures for people; analysis uses `counts`.
     pub summary: Summary,
+    /// Histograms of the interval.
     pub counts: Vec<Counts>,
 }
 
+/// Live figures of an interval, for people.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
+    /// Operations ended per second.
     pub rate_per_s: f64,
+    /// Median of response times, milliseconds.
     pub response_ms_p50: f64,
+    /// 99th percentile of response times, milliseconds.
     pub response_ms_p99: f64,
+    /// Median of service times, milliseconds.
     pub service_ms_p50: f64,
+    /// 99th percentile of service times, milliseconds.
     pub service_ms_p99: f64,
+    /// 99th percentile of the generator's own delay, milliseconds.
     pub pacing_ms_p99: f64,
 }
 
@@ -89,6 +111,7 @@ pub struct Counts {
 /// The end of a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Done {
+    /// As in `Interval`.
     pub phase: String,
     /// First operation sent, seconds since the epoch.
     pub first_sent_s: f64,
@@ -98,7 +121,9 @@ pub struct Done {
     pub execution_ns: u64,
     /// Answered without error, not-found and not-applied included.
     pub operations: u64,
+    /// Operations ended in an error.
     pub errors: u64,
+    /// The same by kind; kinds without errors are left out.
     pub errors_by_kind: BTreeMap<String, u64>,
     /// What servers said of errors, by kind: the first few different texts of each, with the protocol's code.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -114,6 +139,7 @@ pub struct Done {
     pub busiest_thread_fraction: f64,
     /// Records that could not be written: must be zero.
     pub dropped: u64,
+    /// Connections that were lost and established again.
     pub reconnections: u64,
     /// What the places in flight can carry at the phase's mean service time, over this process (Little's law); None for a
     /// closed loop, and where nothing was answered.
@@ -124,13 +150,17 @@ pub struct Done {
 /// One reading of a probe; `values` are per-second rates, fractions or amounts as the metric's name says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
+    /// Seconds since the epoch.
     pub t_s: f64,
+    /// Values by the metrics' names.
     pub values: BTreeMap<String, f64>,
 }
 
 /// Why the agent gave up: the laboratory's fault.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
+    /// What happened.
     pub message: String,
+    /// What to do about it.
     pub hint: String,
 }

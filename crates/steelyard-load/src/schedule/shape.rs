@@ -1,4 +1,4 @@
-//! Rates over time, added up: how many operations are due by when, and the inverse, when the n-th is due.
+//! Rate shapes: how many operations are due by when (the integral of a rate), and the inverse, when the n-th is due.
 //!
 //! With r(t) the rate and N(t) its integral from 0, operation n is due at the last instant t with N(t) <= n, so that a stretch
 //! without any rate holds no operation.
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use steelyard_wire::Schedule;
 
-use crate::LoadError;
+use steelyard_workload::OrderError;
 
 /// Steps of Newton's method at most; bisection, where it falls back on that, needs 52 of them.
 const MAX_ITERATIONS: usize = 80;
@@ -23,25 +23,36 @@ const MOST: f64 = 1e8;
 /// A rate as a function of time, in seconds and operations a second.
 #[derive(Clone, Debug)]
 pub enum Shape {
+    /// r(t) = rate
     Constant {
+        /// Operations a second.
         rate: f64,
     },
     /// r(t) = from + (to - from) t / length up to `length`, then `to`.
     Ramp {
+        /// Operations a second at the beginning.
         from: f64,
+        /// Operations a second at the end.
         to: f64,
+        /// Seconds of the change.
         length: f64,
     },
     /// `starts[k]` operations are due before step k.
     Steps {
+        /// Operations a second of each step.
         rates: Arc<[f64]>,
+        /// Operations due before each step.
         starts: Arc<[f64]>,
+        /// Seconds of each step.
         length: f64,
     },
     /// r(t) = mean + amplitude sin(2 pi t / period)
     Sine {
+        /// Operations a second in the mean.
         mean: f64,
+        /// Operations a second.
         amplitude: f64,
+        /// Seconds.
         period: f64,
     },
 }
@@ -50,7 +61,7 @@ impl Shape {
     /// The shape of an order's schedule; None for a closed loop and a trace, which have none.
     ///
     /// Errors: rates that are negative or never above 0, lengths that are not above 0, an amplitude above the mean.
-    pub fn new(schedule: &Schedule) -> Result<Option<Self>, LoadError> {
+    pub fn new(schedule: &Schedule) -> Result<Option<Self>, OrderError> {
         Ok(Some(match *schedule {
             Schedule::Closed { .. } | Schedule::Trace { .. } => return Ok(None),
             Schedule::Constant { rate_per_s, .. } | Schedule::Poisson { rate_per_s, .. } => {
@@ -66,7 +77,7 @@ impl Shape {
                 let from = not_negative("schedule.from_per_s", from_per_s)?;
                 let to = not_negative("schedule.to_per_s", to_per_s)?;
                 if from + to == 0.0 {
-                    return Err(LoadError::new(
+                    return Err(OrderError::new(
                         "schedule.to_per_s",
                         to,
                         "above 0, or from_per_s above 0",
@@ -90,7 +101,7 @@ impl Shape {
                 let amplitude = not_negative("schedule.amplitude_per_s", amplitude_per_s)?;
                 if amplitude > mean {
                     let allowed = "at most mean_per_s: no rate is below 0";
-                    return Err(LoadError::new("schedule.amplitude_per_s", amplitude, allowed));
+                    return Err(OrderError::new("schedule.amplitude_per_s", amplitude, allowed));
                 }
                 let period = above_zero("schedule.period_s", period_s)?;
                 Self::Sine {
@@ -152,14 +163,14 @@ impl Shape {
     }
 }
 
-fn steps(rates: &[f64], step_s: f64) -> Result<Shape, LoadError> {
+fn steps(rates: &[f64], step_s: f64) -> Result<Shape, OrderError> {
     let length = above_zero("schedule.step_s", step_s)?;
     for rate in rates {
         not_negative("schedule.rates_per_s", *rate)?;
     }
     if !rates.iter().any(|rate| *rate > 0.0) {
         let read = format!("{rates:?}");
-        return Err(LoadError::new(
+        return Err(OrderError::new(
             "schedule.rates_per_s",
             read,
             "rates of which one is above 0",
@@ -223,16 +234,16 @@ fn sine_angle(e: f64, m: f64) -> f64 {
     angle
 }
 
-fn above_zero(field: &'static str, read: f64) -> Result<f64, LoadError> {
+fn above_zero(field: &'static str, read: f64) -> Result<f64, OrderError> {
     if (LEAST..=MOST).contains(&read) {
         return Ok(read);
     }
-    Err(LoadError::new(field, read, "above 0 (1e-9), up to 100 million"))
+    Err(OrderError::new(field, read, "above 0 (1e-9), up to 100 million"))
 }
 
-fn not_negative(field: &'static str, read: f64) -> Result<f64, LoadError> {
+fn not_negative(field: &'static str, read: f64) -> Result<f64, OrderError> {
     if (0.0..=MOST).contains(&read) {
         return Ok(read);
     }
-    Err(LoadError::new(field, read, "0 to 100 million"))
+    Err(OrderError::new(field, read, "0 to 100 million"))
 }

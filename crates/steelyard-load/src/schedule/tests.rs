@@ -7,7 +7,7 @@ use super::*;
 
 const S: u64 = 1_000_000_000;
 
-fn constant(rate_per_s: f64, duration_s: Option<f64>) -> Result<Pace, LoadError> {
+fn constant(rate_per_s: f64, duration_s: Option<f64>) -> Result<Pace, OrderError> {
     let in_flight = 1;
     Pace::new(&Wanted::Constant { rate_per_s, in_flight }, duration_s, 1)
 }
@@ -179,9 +179,9 @@ fn poisson_arrivals_follow_the_shape() {
         let (mut pace, shape) = (even(&schedule), shape_of(&schedule));
         let dues: Vec<u64> = (0..3000).map_while(|index| pace.due(index)).collect();
         assert!(dues.windows(2).all(|pair| pair[0] <= pair[1]), "{schedule:?}");
-        for place in [dues.len() / 3, dues.len() - 1] {
+        for number in [dues.len() / 3, dues.len() - 1] {
             // The added-up rate at the n-th arrival is the sum of n unit gaps: mean n, variance n.
-            let (sum, n) = (shape.count(dues[place] as f64 / 1e9), (place + 1) as f64);
+            let (sum, n) = (shape.count(dues[number] as f64 / 1e9), (number + 1) as f64);
             assert!((sum - n).abs() < 4.5 * n.sqrt(), "{schedule:?}: {sum} for {n}");
         }
     }

@@ -1,11 +1,11 @@
-//! Time stamps of a file: the load as it once was.
+//! Trace replay: due times from the time stamps of a file.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::LoadError;
+use steelyard_workload::OrderError;
 
 /// Most time stamps of a trace: they are held in memory, 8 bytes each.
 pub const MAX_STAMPS: usize = 20_000_000;
@@ -14,9 +14,9 @@ pub const MAX_STAMPS: usize = 20_000_000;
 ///
 /// A line holds one number of seconds; empty lines and lines that begin with # are passed over. Errors: a file that cannot be
 /// read, a line that is no number or lies before the one above it, no or too many time stamps, a speed that is not above 0.
-pub fn read(path: &Path, speed: f64) -> Result<Arc<[u64]>, LoadError> {
+pub fn read(path: &Path, speed: f64) -> Result<Arc<[u64]>, OrderError> {
     let name = path.display();
-    let open = |error| LoadError::new("schedule.file", format!("{name}: {error}"), "a file that can be read");
+    let open = |error| OrderError::new("schedule.file", format!("{name}: {error}"), "a file that can be read");
     stamps(
         BufReader::new(File::open(path).map_err(open)?),
         &name.to_string(),
@@ -24,12 +24,12 @@ pub fn read(path: &Path, speed: f64) -> Result<Arc<[u64]>, LoadError> {
     )
 }
 
-fn stamps(lines: impl BufRead, name: &str, speed: f64) -> Result<Arc<[u64]>, LoadError> {
+fn stamps(lines: impl BufRead, name: &str, speed: f64) -> Result<Arc<[u64]>, OrderError> {
     if !(speed > 0.0 && speed.is_finite()) {
-        return Err(LoadError::new("schedule.speed", speed, "a finite number above 0"));
+        return Err(OrderError::new("schedule.speed", speed, "a finite number above 0"));
     }
-    let wrong = |read: String, allowed| LoadError::new("schedule.file", format!("{name}: {read}"), allowed);
-    let mut found = Vec::new();
+    let wrong = |read: String, allowed| OrderError::new("schedule.file", format!("{name}: {read}"), allowed);
+    let mut stamps = Vec::new();
     let mut first_and_last = None;
     for (line, number) in lines.lines().zip(1..) {
         let line = line.map_err(|error| wrong(error.to_string(), "a text file"))?;
@@ -47,16 +47,16 @@ fn stamps(lines: impl BufRead, name: &str, speed: f64) -> Result<Arc<[u64]>, Loa
             let read = format!("line {number}: {text} after {last}");
             return Err(wrong(read, "time stamps of which none is before the one above it"));
         }
-        if found.len() == MAX_STAMPS {
+        if stamps.len() == MAX_STAMPS {
             return Err(wrong(format!("line {number}"), "20 million time stamps at most"));
         }
         first_and_last = Some((first, seconds));
-        found.push(((seconds - first) / speed * 1e9).round() as u64);
+        stamps.push(((seconds - first) / speed * 1e9).round() as u64);
     }
-    if found.is_empty() {
+    if stamps.is_empty() {
         return Err(wrong("no time stamp".to_owned(), "seconds, one number a line"));
     }
-    Ok(found.into())
+    Ok(stamps.into())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 """cassandra-stress's distributions as its options write them: `UNIFORM(1..1000000)`, `~EXP(1..10)`, `fixed(1)/500`.
 
 What each means follows cassandra-stress 3.11.4 and is held against its own generators by the tests of
-`crates/steelyard-load`; here is only their grammar, their words for the settings block, and the form that the agent
+`crates/steelyard-workload`; here is only their grammar, their words for the settings block, and the form that the agent
 takes.
 """
 

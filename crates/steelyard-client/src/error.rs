@@ -1,0 +1,158 @@
+//! Errors of connections, and why a load could not begin, with hints.
+
+use std::io;
+
+use steelyard_channel::TlsError;
+use steelyard_cql::CqlError;
+use steelyard_workload::OrderError;
+
+/// Variables that hold the name and password, where a cluster wants them; they are in no order, so in no store.
+pub const USER_VARIABLE: &str = "STEELYARD_CQL_USER";
+/// See `USER_VARIABLE`.
+pub const PASSWORD_VARIABLE: &str = "STEELYARD_CQL_PASSWORD";
+
+/// Why a contact could not be used or asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectionError {
+    /// Not an address, or none that is known.
+    #[error("{contact} is no address:port ({reason})")]
+    Address {
+        /// The contact.
+        contact: String,
+        /// What the resolver says.
+        reason: String,
+    },
+    /// No TCP connection.
+    #[error("{contact} {}: {source}", connect_verb(source))]
+    Connect {
+        /// The contact.
+        contact: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The server closed the connection.
+    #[error("{contact} closed the connection")]
+    Closed {
+        /// The contact.
+        contact: String,
+    },
+    /// No answer in time.
+    #[error("{contact} did not answer within {timeout_s} s")]
+    Timeout {
+        /// The contact.
+        contact: String,
+        /// Seconds that were waited.
+        timeout_s: f64,
+    },
+    /// The connection failed.
+    #[error("{contact}: {source}")]
+    Io {
+        /// The contact.
+        contact: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Bytes that are not the native protocol's.
+    #[error("{contact} does not speak the native protocol version 4: {source}")]
+    Protocol {
+        /// The contact.
+        contact: String,
+        /// What is wrong with them.
+        source: CqlError,
+    },
+    /// An answer that does not belong to the request.
+    #[error("{contact} answered {what} where {wanted} was due")]
+    Unexpected {
+        /// The contact.
+        contact: String,
+        /// What was answered.
+        what: String,
+        /// What the request calls for.
+        wanted: &'static str,
+    },
+    /// Credentials are wanted and there are none.
+    #[error("{contact} wants a user and a password ({authenticator}); set {USER_VARIABLE} and {PASSWORD_VARIABLE}")]
+    NoCredentials {
+        /// The contact.
+        contact: String,
+        /// Class of the server's authenticator.
+        authenticator: String,
+    },
+    /// The server refuses.
+    #[error("{contact} refused: {message} (error {code:#06x})")]
+    Server {
+        /// The contact.
+        contact: String,
+        /// Number of the error, see `steelyard_cql::code`.
+        code: i32,
+        /// The server's text.
+        message: String,
+    },
+    /// The server lacks the compression that was asked for.
+    #[error("{contact} does not compress with {asked}; it offers: {offered}")]
+    NoCompression {
+        /// The contact.
+        contact: String,
+        /// The compression that was asked for.
+        asked: &'static str,
+        /// The compressions that it has.
+        offered: String,
+    },
+    /// TLS failed.
+    #[error("{contact} {problem}")]
+    Tls {
+        /// The contact.
+        contact: String,
+        /// What went wrong; completes a sentence that begins with the contact.
+        problem: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// A setting of TLS that cannot be used.
+    #[error(transparent)]
+    Settings(#[from] TlsError),
+}
+
+impl ConnectionError {
+    pub(crate) fn unexpected(contact: String, what: String, wanted: &'static str) -> Self {
+        Self::Unexpected { contact, what, wanted }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Address { .. } => "allowed: a name or an address, a colon, a port",
+            Self::Closed { .. } => "is the cluster started? Does that port want TLS (tls)?",
+            Self::NoCredentials { .. } => "name and password are read from the environment, never from files",
+            Self::Server { code, .. } if *code == steelyard_cql::code::BAD_CREDENTIALS => {
+                "STEELYARD_CQL_USER and STEELYARD_CQL_PASSWORD hold what was sent"
+            }
+            Self::Server { .. } => "do keyspace, table and columns exist, and may this user use them?",
+            Self::NoCompression { .. } => "ask for another compression, or for none",
+            Self::Tls { hint, .. } => hint,
+            Self::Settings(_) => "change tls",
+            _ => "is the cluster started?",
+        }
+    }
+}
+
+fn connect_verb(source: &std::io::Error) -> &'static str {
+    match source.kind() {
+        std::io::ErrorKind::ConnectionRefused => "refused",
+        _ => "cannot be reached",
+    }
+}
+
+/// Why the load could not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// A contact that could not be used.
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
+    /// An order that is not possible.
+    #[error(transparent)]
+    Order(#[from] OrderError),
+    /// This machine's kernel refuses.
+    #[error("this machine refuses: {0}")]
+    Machine(#[from] io::Error),
+}

@@ -1,0 +1,94 @@
+//! Configuration of one simulated node, and the errors that end it.
+
+use std::io;
+use std::net::SocketAddr;
+
+use steelyard_channel::TlsError;
+
+use crate::law::Law;
+use crate::queue::Stall;
+
+/// Why the simulated node cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SimError {
+    /// A TLS file that cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The kernel refuses something.
+    #[error("cannot {what}: {source}")]
+    Kernel {
+        /// What was asked for.
+        what: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// How operations take time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timing {
+    /// Mean service time as a function of the cluster's size.
+    pub law: Law,
+    /// Operations that a node serves at the same time.
+    pub servers: u32,
+    /// Coefficient of variation of a factor that is drawn once.
+    pub start_cv: f64,
+    /// Coefficient of variation of a factor that is drawn for each burst of operations.
+    pub trial_cv: f64,
+    /// When the node stands still.
+    pub stalls: Vec<Stall>,
+    /// The same for all nodes of a cluster: it decides the factors, and with a node's address its service times.
+    pub seed: u64,
+    /// How long before an answer is due the program stops to sleep and watches the clock.
+    pub spin_us: u32,
+}
+
+/// One node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Where clients connect; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The other nodes of the cluster.
+    pub peers: Vec<SocketAddr>,
+    /// None: the null server.
+    pub timing: Option<Timing>,
+    /// Keep rows, so that keys that were not written to this node are absent. Otherwise every key exists.
+    pub remember: bool,
+    /// Every connection is encrypted, those among the nodes too.
+    pub tls: Option<TlsFiles>,
+    /// Announce so many shards and refuse operations that come to the wrong one; 0: none.
+    pub shards: u32,
+}
+
+/// Paths of PEM files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// Certificate and its chain.
+    pub certificate: String,
+    /// Its private key.
+    pub key: String,
+    /// Authorities of which clients must show a certificate.
+    pub client_ca: Option<String>,
+}
+
+impl Config {
+    /// A lone null server.
+    pub fn null(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            peers: Vec::new(),
+            timing: None,
+            remember: false,
+            tls: None,
+            shards: 0,
+        }
+    }
+}

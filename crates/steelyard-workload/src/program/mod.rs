@@ -1,0 +1,25 @@
+//! Programs: workloads as data, compiled once into a form that is cheap to carry out.
+//!
+//! `Stream` gives the operations and their keys; `Requests` gives the statements that they execute, with their values.
+//! Everything is a pure function of seed, index, key and version, so that no two processes need to agree on anything. YCSB's
+//! workload has a stream of its own, but its statements come to the same form.
+
+mod check;
+mod constants;
+mod cql_type;
+mod encode;
+mod numbers;
+mod operations;
+mod random_values;
+mod requests;
+mod validation;
+mod value_compiler;
+mod value_source;
+mod ycsb_statements;
+
+pub use cql_type::{CqlType, Native};
+pub use numbers::Numbers;
+pub use operations::Stream;
+pub(crate) use operations::kinds;
+pub use requests::{Batch, Request, Requests, Statement};
+pub use value_source::{Execution, ValueSource};

@@ -1,0 +1,426 @@
+//! Requests of a workload, compiled: statements with the sources of their values, and which statements each step of each kind of
+//! operation executes. YCSB's workload comes to the same form, with value sources of its own.
+
+use steelyard_wire::program::{BatchMode, Program, Step};
+use steelyard_wire::{Action, Order, Workload};
+
+use super::check::check;
+use super::numbers::Numbers;
+use super::validation::holds;
+use super::value_compiler::ValueCompiler;
+use super::value_source::{Execution, ValueSource};
+use super::ycsb_statements;
+use crate::OrderError;
+use crate::operation::Operation;
+use crate::random::{Purpose, Random};
+
+/// Most pages of one operation, and most rows of one page.
+const MOST_PAGES: u32 = 1_000_000;
+const MOST_PAGE_ROWS: u32 = i32::MAX as u32;
+
+/// A statement to be prepared, and what its executions bind.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// Name in the order; of YCSB's that of the kind of operation.
+    pub name: String,
+    /// Text, as it is prepared.
+    pub cql: String,
+    /// Sources of its bound values, in the order of its markers.
+    pub values: Vec<ValueSource>,
+    /// Places in `values` of what makes the partition key, in the key's order.
+    pub partition_key: Vec<u16>,
+    /// Whether the order's write consistency is meant rather than its read consistency.
+    pub writes: bool,
+    /// Instead of the order's.
+    pub consistency: Option<String>,
+    /// Whether it is a light-weight transaction.
+    pub conditional: bool,
+    /// Rows of one page; `None`: the whole answer in one frame.
+    pub page_rows: Option<i32>,
+    /// Most pages of one operation.
+    pub max_pages: u32,
+    /// Whether an answer without rows is `NotFound`.
+    pub wants_row: bool,
+    expect: Vec<ValueSource>,
+}
+
+impl Statement {
+    /// A statement of which nothing matters but its rows.
+    pub(super) fn plain(name: &str, cql: String, values: Vec<ValueSource>, partition_key: u16, writes: bool) -> Self {
+        Self {
+            name: name.to_owned(),
+            cql,
+            values,
+            partition_key: vec![partition_key],
+            writes,
+            consistency: None,
+            conditional: false,
+            page_rows: None,
+            max_pages: 1,
+            wants_row: false,
+            expect: Vec::new(),
+        }
+    }
+
+    /// Whether nothing of an answer matters but its number of rows.
+    pub fn is_plain(&self) -> bool {
+        !self.conditional && self.page_rows.is_none() && self.expect.is_empty()
+    }
+
+    /// How many columns of a row are compared; 0: rows are not looked at.
+    pub fn compared(&self) -> usize {
+        self.expect.len()
+    }
+
+    /// Whether the `column`-th cell of the first row holds what was written there; `scratch` is overwritten.
+    pub fn holds(&self, at: &Execution, column: usize, cell: Option<&[u8]>, scratch: &mut Vec<u8>) -> bool {
+        holds(&self.expect[column], at, cell, scratch)
+    }
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// One execution of a prepared statement.
+    Execute {
+        /// Place of the statement; with `per_field` of the first of as many as there are fields.
+        statement: usize,
+        /// Whether each field has a statement of its own.
+        per_field: bool,
+    },
+    /// A BATCH request.
+    Batch(Batch),
+}
+
+/// Statements in one request.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// Numbers of its statements.
+    pub statements: Vec<usize>,
+    /// Kind of batch.
+    pub mode: BatchMode,
+    /// Whether each repetition takes the next key.
+    pub next_key: bool,
+    repeat: Numbers,
+    random: Random,
+    /// Of each key, where keys have several.
+    rows: Option<Box<(Numbers, Random)>>,
+    /// First key that repetitions may not reach.
+    end: u64,
+}
+
+impl Batch {
+    /// How often all statements are in the request.
+    pub fn repetitions(&self, key: u64) -> u64 {
+        let wanted = self.repeat.whole(self.random.at(key), key).unsigned_abs();
+        if !self.next_key {
+            return wanted;
+        }
+        let keys = wanted.min(self.end.saturating_sub(key)).max(1);
+        if self.rows.is_none() {
+            return keys;
+        }
+        (0..keys).map(|number| self.rows_of(key + number)).sum()
+    }
+
+    fn rows_of(&self, key: u64) -> u64 {
+        let of = |rows: &(Numbers, Random)| rows.0.whole(rows.1.at(key), key).unsigned_abs();
+        self.rows.as_deref().map_or(1, of)
+    }
+
+    /// What the values of one execution within the batch follow from, in one of its repetitions.
+    pub fn at(&self, at: &Execution, repetition: u64, occurrence: u64) -> Execution {
+        let mut at = at.clone();
+        at.occurrence = occurrence;
+        if self.rows.is_some() {
+            let mut left = repetition;
+            let mut rows = self.rows_of(at.key);
+            while left >= rows {
+                left -= rows;
+                at.key += 1;
+                rows = self.rows_of(at.key);
+            }
+            at.repetition = Some(left);
+            at.stress_row.set(None);
+        } else if self.next_key {
+            at.key += repetition;
+            at.stress_row.set(None);
+        } else {
+            at.repetition = Some(repetition);
+        }
+        at
+    }
+}
+
+/// All statements of an order, and the requests that its operations are.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    /// The statements to be prepared; requests mention them by number.
+    pub statements: Vec<Statement>,
+    /// The requests of all steps of all kinds.
+    requests: Vec<Request>,
+    /// Number of the first request of each kind.
+    starts: Vec<u32>,
+    action: Action,
+    validate_fraction: f64,
+    validate: Random,
+}
+
+impl Requests {
+    /// Compiles an order's workload. Errors: a workload that is not possible.
+    pub fn of(order: &Order) -> Result<Self, OrderError> {
+        let (statements, kinds, fraction) = match &order.workload {
+            Workload::Ycsb(workload) => {
+                let (statements, kinds) = ycsb_statements::requests(order, workload);
+                (statements, kinds, 0.0)
+            }
+            Workload::Program(program) => {
+                check(program, order)?;
+                let (statements, kinds) = compile(order, program)?;
+                (statements, kinds, program.validate_fraction)
+            }
+        };
+        let starts = kinds.iter().scan(0, |next, steps| {
+            let start = *next;
+            *next += steps.len() as u32;
+            Some(start)
+        });
+        Ok(Self {
+            statements,
+            starts: starts.collect(),
+            requests: kinds.into_iter().flatten().collect(),
+            action: order.action,
+            validate_fraction: fraction,
+            validate: Random::new(order.seed, Purpose::Validate),
+        })
+    }
+
+    /// The number of the request that a step of an operation sends, below `count`.
+    #[inline]
+    pub fn request_number(&self, operation: &Operation) -> usize {
+        self.starts[usize::from(operation.kind)] as usize + usize::from(operation.step)
+    }
+
+    /// How many requests there are, of all kinds and steps.
+    pub fn count(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// The request with that number.
+    #[inline]
+    pub fn request(&self, number: usize) -> &Request {
+        &self.requests[number]
+    }
+
+    /// The statements of a request; a single one where there is one for each field, as those are alike.
+    pub fn of_request(&self, number: usize) -> Vec<&Statement> {
+        let numbers = match &self.requests[number] {
+            Request::Execute { statement, .. } => std::slice::from_ref(statement),
+            Request::Batch(batch) => &batch.statements,
+        };
+        numbers
+            .iter()
+            .filter_map(|number| self.statements.get(*number))
+            .collect()
+    }
+
+    /// What the operation's values follow from.
+    #[inline]
+    pub fn at(&self, operation: &Operation) -> Execution {
+        Execution {
+            index: operation.index,
+            key: operation.key,
+            version: operation.version(self.action),
+            scan_length: operation.scan_length,
+            ..Execution::default()
+        }
+    }
+
+    /// The first statement of an operation's request; it decides where the request goes.
+    #[inline]
+    pub fn first(&self, request: &Request, operation: &Operation) -> usize {
+        match request {
+            Request::Execute {
+                statement,
+                per_field: false,
+            } => *statement,
+            Request::Execute { statement, .. } => *statement + operation.field as usize,
+            Request::Batch(batch) => batch.statements[0],
+        }
+    }
+
+    /// Whether the answer to that operation is among those that are compared.
+    #[inline]
+    pub fn is_compared(&self, operation: &Operation) -> bool {
+        self.validate.at(operation.index).unit(u64::from(operation.step)) < self.validate_fraction
+    }
+}
+
+type Compiled = (Vec<Statement>, Vec<Vec<Request>>);
+
+/// Only the statements that operations of the order's action execute are prepared.
+fn compile(order: &Order, program: &Program) -> Result<Compiled, OrderError> {
+    let mut compiler = Compiler {
+        order,
+        program,
+        statements: Vec::new(),
+    };
+    let mut kinds = Vec::new();
+    match order.action {
+        Action::Populate => kinds.push(compiler.steps("populate", &program.populate, program.records)?),
+        Action::Load => {
+            for operation in &program.operations {
+                let path = format!("operations.{}", operation.name);
+                kinds.push(compiler.steps(&path, &operation.steps, u64::MAX)?);
+            }
+        }
+    }
+    Ok((compiler.statements, kinds))
+}
+
+struct Compiler<'a> {
+    order: &'a Order,
+    program: &'a Program,
+    statements: Vec<Statement>,
+}
+
+impl Compiler<'_> {
+    fn steps(&mut self, path: &str, steps: &[Step], end: u64) -> Result<Vec<Request>, OrderError> {
+        let step = |step| self.step(step, end).map_err(|error| error.within(path));
+        steps.iter().map(step).collect()
+    }
+
+    fn step(&mut self, step: &Step, end: u64) -> Result<Request, OrderError> {
+        match step {
+            Step::Execute { statement } => Ok(Request::Execute {
+                statement: self.statement(statement)?,
+                per_field: false,
+            }),
+            Step::Batch {
+                statements,
+                mode,
+                repeat,
+                next_key,
+                rows,
+            } => {
+                let repeat = Numbers::new(repeat)?.within(1..=65_535, "repeat")?;
+                let rows = match rows {
+                    Some(_) if !next_key => return Err(OrderError::new("rows", "some", "none without next_key")),
+                    Some(rows) => Some(Numbers::new(rows)?.within(1..=65_535, "rows")?),
+                    None => None,
+                };
+                let each = rows.as_ref().map_or(1, |rows| rows.bounds().1);
+                let most = repeat.bounds().1 * each * statements.len() as i64;
+                if statements.is_empty() || most > 65_535 {
+                    let read = format!("{most} statements in a batch");
+                    return Err(OrderError::new("statements", read, "1 to 65535"));
+                }
+                // The rows that a `row` of as many means, see `Rows`.
+                let of_key = Random::new(self.program.value_seed, Purpose::Row).at(0);
+                let batch = Batch {
+                    statements: statements
+                        .iter()
+                        .map(|name| self.statement(name))
+                        .collect::<Result<_, _>>()?,
+                    mode: *mode,
+                    next_key: *next_key,
+                    repeat,
+                    random: if *next_key {
+                        Random::new(self.program.value_seed, Purpose::Repeat)
+                    } else {
+                        of_key
+                    },
+                    rows: rows.map(|rows| Box::new((rows, of_key))),
+                    end,
+                };
+                match batch.statements.iter().find(|number| !self.statements[**number].writes) {
+                    Some(number) => Err(OrderError::new(
+                        "statements",
+                        &self.statements[*number].name,
+                        "statements that write, in a batch",
+                    )),
+                    None => Ok(Request::Batch(batch)),
+                }
+            }
+        }
+    }
+
+    /// Place of a statement by name; compiled when it is asked for first.
+    fn statement(&mut self, name: &str) -> Result<usize, OrderError> {
+        if let Some(number) = self.statements.iter().position(|statement| statement.name == name) {
+            return Ok(number);
+        }
+        let mut named = self
+            .program
+            .statements
+            .iter()
+            .filter(|statement| statement.name == name);
+        let (Some(statement), None) = (named.next(), named.next()) else {
+            let names: Vec<&str> = self
+                .program
+                .statements
+                .iter()
+                .map(|statement| statement.name.as_str())
+                .collect();
+            let allowed = format!("each name once of {}", names.join(", "));
+            return Err(OrderError::new("statement", name, allowed));
+        };
+        let compiled = self
+            .compile(statement)
+            .map_err(|error| error.within(format!("statements.{name}")))?;
+        self.statements.push(compiled);
+        Ok(self.statements.len() - 1)
+    }
+
+    fn compile(&self, statement: &steelyard_wire::program::Statement) -> Result<Statement, OrderError> {
+        let compiler = ValueCompiler::new(self.order.seed, self.program, &statement.values)?;
+        let sources = |field: &str, values: &[steelyard_wire::program::Value]| {
+            let source = |(number, value)| {
+                let source = compiler.source(value, number as u64);
+                source.map_err(|error| error.within(format!("{field}.{number}")))
+            };
+            values
+                .iter()
+                .enumerate()
+                .map(source)
+                .collect::<Result<Vec<ValueSource>, OrderError>>()
+        };
+        let values = sources("values", &statement.values)?;
+        let expect = sources("expect", &statement.expect)?;
+        if let Some(why) = expect.iter().find_map(ValueSource::unexpected) {
+            let allowed = "values that follow from the key and a version that they carry";
+            return Err(OrderError::new("expect", why, allowed));
+        }
+        if values.iter().any(ValueSource::is_any) {
+            return Err(OrderError::new("values.make", "any", "any in expect only"));
+        }
+        let is_part = |number: &u16| values.get(usize::from(*number)).is_some_and(|value| !value.is_null());
+        if !statement.partition_key.iter().all(is_part) {
+            let read = format!("{:?}", statement.partition_key);
+            return Err(OrderError::new(
+                "partition_key",
+                read,
+                "places of values that are not null",
+            ));
+        }
+        let pages = statement.max_pages;
+        let page_rows = statement.page_rows.unwrap_or(1);
+        if pages == 0 || pages > MOST_PAGES || page_rows == 0 || page_rows > MOST_PAGE_ROWS {
+            let read = format!("{pages} pages of {page_rows} rows");
+            return Err(OrderError::new("max_pages", read, "1 and more of 1 row and more"));
+        }
+        Ok(Statement {
+            name: statement.name.clone(),
+            cql: statement.cql.clone(),
+            values,
+            partition_key: statement.partition_key.clone(),
+            writes: statement.writes,
+            consistency: statement.consistency.clone(),
+            conditional: statement.conditional,
+            page_rows: statement.page_rows.map(|rows| rows as i32),
+            max_pages: pages,
+            wants_row: statement.wants_row,
+            expect,
+        })
+    }
+}

@@ -1,0 +1,316 @@
+//! Compiler of a statement's values: from the description in an order to value sources. What is not possible is refused.
+
+use std::sync::Arc;
+
+use steelyard_wire::program::{DistributionSpec, Make, Program, Value};
+
+use super::constants;
+use super::cql_type::{CqlType, Native};
+use super::encode::Digits;
+use super::numbers::Numbers;
+use super::random_values::{DEFAULT_BYTES, DEFAULT_ENTRIES, MOST_BYTES, MOST_ENTRIES, RandomValue};
+use super::value_source::{Rows, Source, ValueSource};
+use crate::OrderError;
+use crate::random::{Purpose, Random};
+use crate::stress;
+
+/// Bytes of cassandra-stress's keys: no partition key is longer.
+const KEY_BYTES: std::ops::RangeInclusive<u32> = 1..=65_535;
+
+/// Compiles the values of one statement.
+#[derive(Clone, Debug)]
+pub(super) struct ValueCompiler {
+    /// Of what is drawn for each operation.
+    pub seed: u64,
+    /// Of what is stored.
+    pub value_seed: u64,
+    pub records: u64,
+    pub rows: Option<Arc<Rows>>,
+}
+
+impl ValueCompiler {
+    pub fn new(seed: u64, program: &Program, values: &[Value]) -> Result<Self, OrderError> {
+        let mut compiler = Self {
+            seed,
+            value_seed: program.value_seed,
+            records: program.records,
+            rows: None,
+        };
+        let counts = values.iter().enumerate().find_map(|(number, value)| match &value.make {
+            Make::Row { count } => Some((number, count)),
+            _ => None,
+        });
+        if let Some((number, count)) = counts {
+            let rows = compiler.rows(count);
+            compiler.rows = Some(Arc::new(
+                rows.map_err(|error| error.within(format!("values.{number}")))?,
+            ));
+        }
+        Ok(compiler)
+    }
+
+    fn rows(&self, count: &DistributionSpec) -> Result<Rows, OrderError> {
+        Ok(Rows {
+            count: Numbers::new(count)?.within(1..=i64::MAX, "make.count")?,
+            of_key: Random::new(self.value_seed, Purpose::Row).at(0),
+            of_index: Random::new(self.seed, Purpose::Row).at(1),
+        })
+    }
+
+    /// Compiles one value, the `ordinal`-th of its statement. Errors: a type or a make that is not possible.
+    pub fn source(&self, value: &Value, ordinal: u64) -> Result<ValueSource, OrderError> {
+        if value.make == Make::Any {
+            // The type does not matter.
+            return Ok(ValueSource::of(Native::Blob, Source::Any));
+        }
+        let cql_type = CqlType::parse(&value.cql_type)?;
+        let source = match &value.make {
+            Make::Any => Source::Any,
+            Make::Key { .. } => self.key(&cql_type, &value.make)?,
+            Make::Random { salt, versioned, .. } => Source::Random {
+                value: self.random_value(&cql_type, &value.make)?,
+                random: Random::new(self.value_seed, Purpose::Content).at(u64::from(*salt)),
+                versioned: *versioned,
+                rows: self.rows.clone(),
+            },
+            Make::Draw { number } => {
+                let native = native(&cql_type, "draw")?;
+                Source::Draw {
+                    native,
+                    numbers: numbers_of(native, number, "make.number")?,
+                    random: Random::new(self.seed, Purpose::Draw).at(ordinal),
+                }
+            }
+            Make::Fixed { value } => Source::Fixed(constants::bytes(&cql_type, value)?),
+            Make::Row { count } => Source::Row {
+                native: native(&cql_type, "row")?,
+                rows: Arc::new(self.rows(count)?),
+            },
+            Make::StressKey { size } => {
+                let bytes = matches!(
+                    native(&cql_type, "stress-key")?,
+                    Native::Blob | Native::Text | Native::Ascii
+                );
+                if !bytes || !KEY_BYTES.contains(size) {
+                    return Err(OrderError::new("make.size", size, "1 to 65535, of a blob or text"));
+                }
+                Source::StressKey(*size)
+            }
+            Make::StressColumn {
+                column,
+                size,
+                named,
+                key_size,
+            } => {
+                native(&cql_type, "stress-column")?;
+                if !KEY_BYTES.contains(key_size) {
+                    return Err(OrderError::new("make.key_size", key_size, "1 to 65535"));
+                }
+                let generator = match named {
+                    Some(name) => stress::Column::new(name, size),
+                    None => stress::Column::numbered(*column, size),
+                };
+                Source::StressColumn {
+                    column: generator.map_err(|error| error.within("make"))?,
+                    key_size: *key_size,
+                }
+            }
+        };
+        Ok(ValueSource { cql_type, source })
+    }
+
+    fn key(&self, cql_type: &CqlType, make: &Make) -> Result<Source, OrderError> {
+        let Make::Key {
+            divide,
+            modulo,
+            scramble,
+            scale,
+            offset,
+            prefix,
+            digits,
+        } = make
+        else {
+            return Err(OrderError::new("make.kind", "another", "key"));
+        };
+        let native = native(cql_type, "key")?;
+        if *divide == 0 || *modulo == Some(0) || *digits > 64 {
+            let read = format!("divide {divide}, modulo {modulo:?}, digits {digits}");
+            return Err(OrderError::new(
+                "make",
+                read,
+                "divide and modulo above 0, up to 64 digits",
+            ));
+        }
+        let most = match (modulo, scramble) {
+            (Some(modulo), true) => modulo - 1,
+            (None, true) => i64::MAX as u64,
+            (modulo, false) => {
+                let last = self.records.saturating_sub(1) / divide;
+                modulo.map_or(last, |modulo| last.min(modulo - 1))
+            }
+        };
+        if let Some((min, max)) = native.range() {
+            let held = i128::from(min)..=i128::from(max);
+            let last = i128::from(*offset) + i128::from(*scale) * i128::from(most);
+            if !held.contains(&i128::from(*offset)) || !held.contains(&last) {
+                let read = format!("numbers of {offset} to {last}");
+                return Err(OrderError::new("make", read, format!("{min} to {max}: {cql_type}")));
+            }
+        }
+        Ok(Source::Key {
+            native,
+            divide: *divide,
+            modulo: *modulo,
+            scramble: *scramble,
+            scale: *scale,
+            offset: *offset,
+            digits: Digits {
+                prefix: prefix.as_bytes().to_vec(),
+                fewest: *digits as usize,
+            },
+        })
+    }
+
+    fn random_value(&self, cql_type: &CqlType, make: &Make) -> Result<RandomValue, OrderError> {
+        let Make::Random {
+            number,
+            size,
+            of,
+            versioned,
+            ..
+        } = make
+        else {
+            return Err(OrderError::new("make.kind", "another", "random"));
+        };
+        let CqlType::Native(native) = cql_type else {
+            if number.is_some() {
+                let allowed = format!("numbers of what is in it, see of: {cql_type}");
+                return Err(OrderError::new("make.number", "a number", allowed));
+            }
+            return self.collection(cql_type, size.as_ref(), of);
+        };
+        if !of.is_empty() {
+            let read = format!("{} values", of.len());
+            return Err(OrderError::new("make.of", read, format!("none: {cql_type}")));
+        }
+        let bytes = || size_of(size.as_ref(), DEFAULT_BYTES, MOST_BYTES);
+        Ok(match (native, number) {
+            (_, Some(number)) => RandomValue::Number {
+                native: *native,
+                numbers: numbers_of(*native, number, "make.number")?,
+            },
+            (Native::Text | Native::Ascii, None) => RandomValue::Text {
+                size: bytes()?,
+                versioned: *versioned,
+            },
+            (Native::Blob, None) => RandomValue::Blob {
+                size: bytes()?,
+                versioned: *versioned,
+            },
+            _ => RandomValue::Any(*native),
+        })
+    }
+
+    /// A random value of a type with types in it.
+    fn collection(
+        &self,
+        cql_type: &CqlType,
+        size: Option<&DistributionSpec>,
+        of: &[Value],
+    ) -> Result<RandomValue, OrderError> {
+        let mut members = self.members(cql_type, of)?;
+        let entries = || size_of(size, DEFAULT_ENTRIES, MOST_ENTRIES);
+        if let CqlType::Tuple(_) = cql_type {
+            return Ok(RandomValue::Members(members));
+        }
+        let last = members.pop();
+        Ok(match (cql_type, last, members.pop()) {
+            (CqlType::Map(..), Some(value), Some(key)) => RandomValue::Pairs {
+                size: entries()?,
+                distinct: key.may_repeat(),
+                key: Box::new(key),
+                value: Box::new(value),
+            },
+            (CqlType::Vector(_, count), Some(of), None) => RandomValue::Dimensions {
+                fixed: of.cql_type.fixed_length().is_some(),
+                of: Box::new(of),
+                count: *count,
+            },
+            (_, Some(of), _) => RandomValue::Entries {
+                size: entries()?,
+                distinct: matches!(cql_type, CqlType::Set(_)) && of.may_repeat(),
+                of: Box::new(of),
+            },
+            _ => RandomValue::Members(Vec::new()),
+        })
+    }
+
+    /// Sources of the values within a value: those that the order gives, or random ones.
+    fn members(&self, cql_type: &CqlType, of: &[Value]) -> Result<Vec<ValueSource>, OrderError> {
+        let inner = cql_type.inner();
+        if of.is_empty() {
+            return inner
+                .into_iter()
+                .map(|cql_type| self.default_source(cql_type))
+                .collect();
+        }
+        if of.len() != inner.len() {
+            let read = format!("{} values", of.len());
+            let allowed = format!("{} or none: {cql_type}", inner.len());
+            return Err(OrderError::new("make.of", read, allowed));
+        }
+        let member = |(number, (value, cql_type)): (usize, (&Value, &CqlType))| {
+            if matches!(value.make, Make::Random { versioned: true, .. }) {
+                let allowed = "false: the value around it has the version";
+                return Err(OrderError::new("make.of.versioned", true, allowed));
+            }
+            let source = self
+                .source(value, number as u64)
+                .map_err(|error| error.within("make.of"))?;
+            if source.cql_type == *cql_type {
+                Ok(source)
+            } else {
+                Err(OrderError::new("make.of.type", &source.cql_type, cql_type.to_string()))
+            }
+        };
+        of.iter().zip(inner).enumerate().map(member).collect()
+    }
+
+    fn default_source(&self, cql_type: &CqlType) -> Result<ValueSource, OrderError> {
+        let make = Make::Random {
+            salt: 0,
+            number: None,
+            size: None,
+            of: Vec::new(),
+            versioned: false,
+        };
+        let cql_type = cql_type.to_string();
+        self.source(&Value { cql_type, make }, 0)
+    }
+}
+
+/// The type without types in it that a make wants.
+fn native(cql_type: &CqlType, make: &str) -> Result<Native, OrderError> {
+    match cql_type {
+        CqlType::Native(native) => Ok(*native),
+        other => {
+            let allowed = format!("a type without types in it, as {make} makes numbers");
+            Err(OrderError::new("type", other, allowed))
+        }
+    }
+}
+
+fn size_of(size: Option<&DistributionSpec>, default: i64, most: i64) -> Result<Numbers, OrderError> {
+    match size {
+        None => Numbers::fixed(default),
+        Some(size) => Numbers::new(size)?.within(0..=most, "make.size"),
+    }
+}
+
+fn numbers_of(native: Native, distribution: &DistributionSpec, field: &'static str) -> Result<Numbers, OrderError> {
+    let numbers = Numbers::new(distribution).map_err(|error| error.within(field))?;
+    match native.range() {
+        Some((min, max)) => numbers.within(min..=max, field),
+        None => Ok(numbers),
+    }
+}

@@ -1,0 +1,65 @@
+//! The operation stream of an order: one closed type over the kinds of workloads.
+
+use std::sync::Arc;
+
+use steelyard_wire::{Order, Workload};
+
+use crate::operation::{Kinds, Operation};
+use crate::{OrderError, program, ycsb};
+
+/// The kinds of an order's operations, by the numbers that its stream uses. Errors: a workload that is not possible.
+pub fn kinds(order: &Order) -> Result<Arc<Kinds>, OrderError> {
+    Ok(Arc::new(match &order.workload {
+        Workload::Ycsb(_) => ycsb::kinds(),
+        Workload::Program(program) => program::kinds(program, order.action),
+    }))
+}
+
+/// The operations of one share of an order, in index order.
+#[derive(Clone, Debug)]
+pub enum Stream {
+    /// YCSB's core workload.
+    Ycsb(Box<ycsb::Stream>),
+    /// A program.
+    Program(Box<program::Stream>),
+}
+
+impl Stream {
+    /// The operations of the order's share from `first_index` on. `expected_operations` is how many operations the order asks for
+    /// over all shares, as far as that is known: key spaces are sized by it. Errors: a workload that is not possible.
+    pub fn from_order(order: &Order, expected_operations: f64, first_index: u64) -> Result<Self, OrderError> {
+        Ok(match &order.workload {
+            Workload::Ycsb(workload) => Self::Ycsb(Box::new(ycsb::Stream::from_order(
+                order,
+                workload,
+                expected_operations,
+                first_index,
+            )?)),
+            Workload::Program(program) => Self::Program(Box::new(program::Stream::from_order(
+                order,
+                program,
+                expected_operations,
+                first_index,
+            )?)),
+        })
+    }
+
+    /// The next operation of this share. Never ends: the order's stop does.
+    #[allow(clippy::should_implement_trait)] // An Iterator would wrap every operation in an Option that is never None.
+    #[inline]
+    pub fn next(&mut self) -> Operation {
+        match self {
+            Self::Ycsb(stream) => stream.next(),
+            Self::Program(stream) => stream.next(),
+        }
+    }
+
+    /// Whether the key is inserted by the load itself and not by the fill. A read may miss it without a fault of the system: its
+    /// insert may have failed, or still be in flight in spite of the insert lag.
+    pub fn is_new(&self, key: u64) -> bool {
+        match self {
+            Self::Ycsb(stream) => stream.is_new(key),
+            Self::Program(stream) => stream.is_new(key),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Integration tests of workloads, in one program, so that they are linked once.
+
+mod program;
+mod reference;
+mod stress_reference;
