@@ -267,4 +267,4 @@ def _figure(a: Side, b: Side, done: Sequence[Contrast], asked: Asked) -> None:
         f"({' or '.join(str(count) for count in starts)} a side); unit of the values: {UNITS[first.response]}"
     )
     margin = None if asked.margin_percent is None else limits_percent(asked.margin_percent)
-    forest.write(forest.spec(rows, f"Change of {LABELS[first.response]}", caption, margin), asked.figure)
+    forest.write(rows, margin, f"Change of {LABELS[first.response]}", caption, asked.figure)

@@ -366,7 +366,7 @@ def _figure(found: Sequence[Beside], ours: Opened, asked: Asked) -> None:
     title = f"{what}{ours.study.study.name} beside {asked.b}"
     if asked.figure is not None:
         caption = "100 (ours / published - 1); the intervals hold ours and the rounding of the printed digits"
-        forest.write(forest.spec(rows, title, caption, None), asked.figure)
+        forest.write(rows, None, title, caption, asked.figure)
 
 
 def _row(one: Beside, vary: Set[str]) -> str:

@@ -20,7 +20,7 @@ from steelyard.report import export
 from steelyard.report.data import traces
 from steelyard.report.data.presentation import Figure, view
 from steelyard.report.data.traces import Trace
-from steelyard.report.figures import catalogue, timelines
+from steelyard.report.figures.catalogue import catalogue, node_traces, timelines
 from steelyard.report.page import PageInput, build
 from steelyard.report.prose.methods_paragraph import paragraph
 from steelyard.report.tables import analysed
@@ -159,7 +159,7 @@ def _databases(facts: dict[str, dict[str, str]]) -> tuple[str, ...]:
 def _figures(page_input: PageInput) -> dict[str, Figure]:
     found = catalogue.of_results(page_input.results, page_input.records)
     for trace in page_input.traces:
-        figure = traces.figure(trace)
+        figure = node_traces.figure(trace)
         if figure is not None:
             found[figure.name] = figure
     shown = view(page_input.results)

@@ -1,0 +1,69 @@
+"""A strip a node under a trial's course: which node was busy when, without a panel for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from steelyard.report.basics.format import number
+from steelyard.report.basics.theme import BAND, INK, MUTED
+from steelyard.report.data.cpu_strips import Strip
+from steelyard.report.draw import marks
+from steelyard.report.draw.plot import PlotArea
+from steelyard.report.draw.scales import Scale
+from steelyard.report.draw.svg import Element, place, text
+
+MOST_STRIPS: Final = 12
+STRIP_PX: Final = 11
+GAP_PX: Final = 3
+TITLE_PX: Final = 34
+SHADES: Final = 6
+NAME_LETTERS: Final = 7
+
+
+def height(strips: Sequence[Strip]) -> float:
+    """Pixels that the strips take, their title included; 0 where there is none."""
+    shown = min(len(strips), MOST_STRIPS)
+    return TITLE_PX + shown * (STRIP_PX + GAP_PX) if shown else 0.0
+
+
+def drawn(strips: Sequence[Strip], time: Scale, top: float, step_s: float) -> list[Element]:
+    """The strips, one below the other: darker where the node used more of what the busiest used at its busiest."""
+    shown = strips[:MOST_STRIPS]
+    most = max((cores for strip in shown for cores in strip.cores if cores is not None), default=0.0)
+    if not shown:
+        return []
+    title = f"CPU of each node, darkest at {number(most, digits=2)} cores"
+    elements = [text(0, top + 22, title, fill=MUTED)]
+    for index, strip in enumerate(shown):
+        upper = top + TITLE_PX + index * (STRIP_PX + GAP_PX) - 4
+        lower = upper + STRIP_PX
+        shades: dict[int, list[str]] = {}
+        for first, last, shade in _runs(strip.cores, most):
+            from_px, to_px = time.of(first * step_s), time.of(last * step_s)
+            shades.setdefault(shade, []).append(f"M{place(from_px)},{place((upper + lower) / 2)}H{place(to_px)}")
+        area = PlotArea(time.first_px, upper, time.last_px, lower, time, time)
+        name = strip.node[-NAME_LETTERS:]
+        elements += [
+            text(time.first_px - 5, lower - 2, name, anchor="end", fill=MUTED),
+            marks.rectangle(time.first_px, upper, time.last_px, lower, BAND),
+            area.marks(
+                marks.shaded(pieces, INK, width=STRIP_PX, opacity=0.85 * (shade + 1) / SHADES)
+                for shade, pieces in sorted(shades.items())
+            ),
+        ]
+    return elements
+
+
+def _runs(cores: Sequence[float | None], most: float) -> list[tuple[int, int, int]]:
+    """Windows of one shade that follow each other, as first, one after the last, shade; idle ones are left out."""
+    found: list[tuple[int, int, int]] = []
+    for index, value in enumerate(cores):
+        if value is None or most <= 0 or value < most / SHADES / 4:
+            continue
+        shade = min(SHADES - 1, int(SHADES * value / most))
+        if found and found[-1][1] == index and found[-1][2] == shade:
+            found[-1] = (found[-1][0], index + 1, shade)
+        else:
+            found.append((index, index + 1, shade))
+    return found
