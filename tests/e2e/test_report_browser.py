@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from steelyard.report.draw.scales import Domain
 from steelyard.report.page import build
 from tests.e2e.chromium import Tab, tab
 from tests.unit.report import synthetic
@@ -196,6 +197,56 @@ def test_keys_look_closer_at_the_main_chart_and_axes_follow(opened: Tab) -> None
     opened.key("0")
     assert opened.value(values) == whole
     assert opened.complaints == []
+
+
+DOMAINS = (
+    Domain(0.0, 63.7),
+    Domain(-3.2, 11.9),
+    Domain(1000.2, 1000.9),
+    Domain(0.0, 0.00043),
+    Domain(0.9, 4200.0, "log"),
+    Domain(13.0, 31.0, "log"),
+    Domain(1e-3, 1e8, "log"),
+    Domain(1.79e9 + 17, 1.79e9 + 95, "clock"),
+    Domain(1.79e9, 1.79e9 + 40_000, "clock"),
+    Domain(1.79e9, 1.79e9 + 900_000, "clock"),
+)
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=str)
+def test_the_zoom_and_the_pen_have_one_rule_for_ticks(opened: Tab, domain: Domain) -> None:
+    for most in (3, 5, 8):
+        ticks = domain.ticks(most)
+        drawn = opened.value(f"zoom.ticksOf('{domain.kind}', {domain.low!r}, {domain.high!r}, {most})")
+        assert drawn == pytest.approx(list(ticks), rel=1e-12)
+        words = opened.value(f"zoom.labelsOf('{domain.kind}', {list(ticks)!r}, {domain.high - domain.low!r})")
+        assert words == list(domain.labels(ticks))
+
+
+def test_looking_closer_leaves_marks_and_grid_at_one_place(opened: Tab) -> None:
+    """A grid line's label, its line, and where a mark of that value would be stand on one height, however close."""
+    chart = SEEN.format(figure="#medians")
+    opened.value(f"{chart}.focus()")
+    opened.key("+")
+    label, line, axis = (
+        opened.value(f"[...{chart}.querySelectorAll('[data-axis^=y] {part}')].map((one) => {what})")
+        for part, what in (
+            ("[data-part=label] text", "[Number(one.textContent.replaceAll(',', '')), Number(one.getAttribute('y'))]"),
+            (
+                "[data-part=grid]",
+                "one.getAttribute('d').match(/,([\\d.]+)H/g).map((part) => Number(part.slice(1, -1)))",
+            ),
+            ("[data-part=grid]", "one.parentNode.dataset.axis"),
+        )
+    )
+    opened.key("0")
+    low, high, first, last = (float(part) for part in axis[0].split(" ")[2:6])
+    middle, quarter = (low + high) / 2, (high - low) / 4
+    assert len(label) == len(line[0]) > 2
+    for (value, y), at in zip(label, line[0], strict=True):
+        assert y == pytest.approx(at + 3.5, abs=0.11)
+        expected = first + (value - (middle - quarter)) / (2 * quarter) * (last - first)
+        assert at == pytest.approx(expected, abs=0.11)
 
 
 def test_panels_with_axes_of_their_own_are_looked_at_one_by_one(opened: Tab) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 
-from steelyard.report.basics.theme import ALERT, BAND, DASHES, INK, PAPER, SERIES
-from steelyard.report.draw.plot import Axis, Drawing
+from steelyard.report.basics.theme import ALERT, BAND, DASHES, INK, MUTED, SERIES
+from steelyard.report.draw import marks
+from steelyard.report.draw.axes import Axis, measured
+from steelyard.report.draw.plot import Layers, PlotArea, plot
+from steelyard.report.draw.scales import Domain
+from steelyard.report.draw.svg import Element, text
 from tools.coverage import sides
 from tools.coverage.tally import CONFIDENCE, TOLERANCE, Line
 
 FIGURES = ("coverage-identical.svg", "coverage-ratio.svg")
-WIDTH, HEIGHT, LEFT, TOP, FOOT, KEY = 680.0, 330.0, 46.0, 30.0, 48.0, 300.0
+WIDTH, HEIGHT, KEY = 680.0, 252.0, 290.0
 STARTS_SHOWN = ("2", "3", "5", "10", "20")
 USES: Mapping[str, str] = {"ours": "", "replication": "replication", "not used": "not used"}
 
@@ -120,34 +124,34 @@ def figures(lines: Sequence[Line]) -> tuple[str, str]:
 
 def _picture(lines: Sequence[Line], title: str, range_percent: tuple[float, float], good: tuple[float, float]) -> str:
     """At most four lines over starts a level, the promise as a band, names at the right; bars: two errors each way."""
-    drawing = Drawing(WIDTH, HEIGHT)
-    drawing.rectangle(0, 0, WIDTH, HEIGHT, PAPER)
-    y = Axis(*range_percent, HEIGHT - FOOT, TOP)
-    x = Axis(0, len(STARTS_SHOWN) - 1, LEFT + 16, WIDTH - KEY)
-    drawing.rectangle(LEFT, y.of(good[1]), WIDTH - KEY + 10, y.of(good[0]), BAND)
-    drawing.y_axis(y, LEFT, WIDTH - KEY + 10, "")
-    drawing.text(8, TOP - 12, title)
-    for place, starts in enumerate(STARTS_SHOWN):
-        drawing.text(x.of(place), HEIGHT - FOOT + 16, starts, anchor="middle")
-    drawing.text((LEFT + WIDTH - KEY) / 2, HEIGHT - FOOT + 34, "starts a level", anchor="middle")
-    methods = dict.fromkeys(line.method for line in lines)
-    for place, method in enumerate(methods):
-        ours = [line for line in lines if line.method == method]
-        colour = (*SERIES[:3], ALERT)[place]
-        dash = "" if ours[0].use == "ours" else " ".join(map(str, DASHES[1]))
-        _series(drawing, ours, x.of, y.of, colour, dash)
-        height = TOP + 14 + 34 * place
-        drawing.path([(WIDTH - KEY + 30, height - 4), (WIDTH - KEY + 54, height - 4)], colour, dash=dash)
-        drawing.text(WIDTH - KEY + 58, height, method.replace("`", ""), colour=INK)
-        drawing.text(WIDTH - KEY + 58, height + 13, USES[ours[0].use] or "ours")
-    return drawing.svg() + "\n"
+    places = tuple((float(place), starts) for place, starts in enumerate(STARTS_SHOWN))
+    x = Axis(Domain(-0.3, len(STARTS_SHOWN) - 0.8), "starts a level", places, fixed=True)
+    methods = {method: [line for line in lines if line.method == method] for method in (one.method for one in lines)}
+
+    def draw(area: PlotArea) -> Layers:
+        promise = marks.rectangle(area.left, area.y.of(good[1]), area.right, area.y.of(good[0]), BAND)
+        drawn: list[Element | None] = []
+        for place, (method, ours) in enumerate(methods.items()):
+            colour, dash = (*SERIES[:3], ALERT)[place], "" if ours[0].use == "ours" else DASHES[1]
+            height, left = area.top + 14 + 34 * place, area.right + 20
+            drawn += [
+                *_series(area, ours, colour, dash),
+                marks.line([(left, height - 4), (left + 24, height - 4)], colour, dash=dash),
+                text(left + 28, height, method.replace("`", ""), fill=INK),
+                text(left + 28, height + 13, USES[ours[0].use] or "ours", fill=MUTED),
+            ]
+        return Layers(drawn, [promise])
+
+    y = measured(Domain(*range_percent), title, 4)
+    return plot(x, y, draw, width=WIDTH, height=HEIGHT, right=KEY).in_file() + "\n"
 
 
-def _series(
-    drawing: Drawing, lines: Sequence[Line], x: Callable[[float], float], y: Callable[[float], float], colour: str,
-    dash: str,
-) -> None:  # fmt: skip
-    places = [(x(STARTS_SHOWN.index(line.case.n)), line.rate, line.error) for line in lines if line.rate is not None]
-    drawing.path([(at, y(100 * rate)) for at, rate, _ in places], colour, dash=dash)
-    ends = [(at, y(100 * (rate - 2 * error)), y(100 * (rate + 2 * error))) for at, rate, error in places]
-    drawing.rules(((at, low, at, high) for at, low, high in ends), colour)
+def _series(area: PlotArea, lines: Sequence[Line], colour: str, dash: str) -> list[Element | None]:
+    at = [
+        (STARTS_SHOWN.index(line.case.n), 100 * line.rate, 200 * line.error) for line in lines if line.rate is not None
+    ]
+    ends = [(area.x.of(place), area.y.of(rate - error), area.y.of(rate + error)) for place, rate, error in at]
+    return [
+        marks.line([area.at(place, rate) for place, rate, _ in at], colour, dash=dash),
+        marks.uprights(ends, colour, width=1),
+    ]

@@ -376,7 +376,7 @@ def _figure(found: Sequence[Beside], what: str, path: Path) -> None:
         raise StudyError("no number of ours stands beside one that can be drawn", "leave --figure out")
     title = f"Execution time of {what}" if found[0].table in RICHARDSONS else what
     caption = "100 (ours / published - 1); the intervals hold ours and the rounding of the printed digits"
-    forest.write(forest.spec(rows, title, caption, None), path)
+    forest.write(rows, None, title, caption, path)
 
 
 def _row(one: Beside, vary: Set[str]) -> str:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
-import vl_convert
 
 from steelyard.report.data.presentation import Figure
-from steelyard.report.draw import svg
-from steelyard.report.draw.svg import ON_PAPER, PNG_SCALE
+from steelyard.report.draw import files
+from steelyard.report.draw.files import SUFFIXES
 from steelyard.report.page import raw
 from steelyard.report.tables import latex
 from steelyard.report.tables.generic import Table
@@ -67,14 +65,9 @@ def figures(found: Mapping[str, Figure], folder: Path) -> tuple[Path, ...]:
     for name, figure in found.items():
         for index, panel in enumerate(figure.panels, start=1):
             stem = name if len(figure.panels) == 1 else f"{name}-{index}"
-            drawing = _on_paper(panel.spec)
-            for suffix, content in (
-                ("svg", drawing.encode("utf-8")),
-                ("png", vl_convert.svg_to_png(drawing, scale=PNG_SCALE)),
-                ("pdf", vl_convert.svg_to_pdf(drawing)),
-            ):
-                path = folder / f"{stem}.{suffix}"
-                path.write_bytes(content)
+            for suffix in SUFFIXES:
+                path = folder / f"{stem}{suffix}"
+                files.write(panel.picture, path)
                 written.append(path)
             captions.append(f"{stem}: {panel.title or figure.title}. {_key(figure)}{figure.caption}")
     path = folder / "captions.txt"
@@ -82,17 +75,8 @@ def figures(found: Mapping[str, Figure], folder: Path) -> tuple[Path, ...]:
     return (*written, path)
 
 
-def _on_paper(spec: dict[str, Any] | str) -> str:
-    if isinstance(spec, str):
-        head, _, rest = spec.partition(">")
-        return f'{head}><rect width="100%" height="100%" fill="{ON_PAPER["background"]}"/>{rest}'
-    return svg.draw({**spec, **ON_PAPER})
-
-
 def _key(figure: Figure) -> str:
     if not figure.keys:
         return ""
-    entries = "; ".join(
-        f"{key.text} ({key.colour}{', ' + key.shape if key.shape != 'line' else ''})" for key in figure.keys
-    )
+    entries = "; ".join(f"{key.text} ({key.colour}{', ' + key.shape if key.shape else ''})" for key in figure.keys)
     return f"{figure.key_title + ': ' if figure.key_title else 'Key: '}{entries}. "

@@ -24,14 +24,15 @@ from steelyard.model.facts import MACHINE
 from steelyard.reading.node_traces import Trace
 from steelyard.reading.report_input import ReportInput
 from steelyard.reading.time_courses import Timeline
-from steelyard.report.basics import embedded_data, hover_text
+from steelyard.report.basics import embedded_data
 from steelyard.report.basics.definitions import DEFINITIONS
 from steelyard.report.basics.format import count, moment
+from steelyard.report.basics.hover_text import HoverTexts
 from steelyard.report.basics.theme import SERIES, SERIES_DARK, VARIABLES
-from steelyard.report.data import traces
-from steelyard.report.data.presentation import Figure, View, view
-from steelyard.report.draw import svg
-from steelyard.report.figures import catalogue, timelines
+from steelyard.report.data.presentation import Figure, Key, Panel, View, view
+from steelyard.report.draw.charts import key_picture
+from steelyard.report.draw.svg import Picture
+from steelyard.report.figures import catalogue, node_traces, timelines
 from steelyard.report.prose import method_and_facts
 from steelyard.report.prose.benchmarking_crimes.commission import crimes
 from steelyard.report.tables import analysed, generic, time_courses, validity
@@ -48,7 +49,7 @@ TIMELINE_BYTES: Final = 500_000
 
 
 @dataclass(frozen=True)
-class Picture:
+class Shown:
     """A panel as it stands in the page."""
 
     title: str
@@ -81,7 +82,7 @@ class Numbered:
 
     figure: Figure
     number: int
-    pictures: tuple[Picture, ...]
+    pictures: tuple[Shown, ...]
 
 
 class _Numbers:
@@ -90,23 +91,28 @@ class _Numbers:
     def __init__(self) -> None:
         self.figures = 0
         self.tables = 0
+        self.texts = HoverTexts()
 
     def figure(self, figure: Figure | None) -> Numbered | None:
         if figure is None:
             return None
         self.figures += 1
         pictures = tuple(
-            Picture(
+            Shown(
                 panel.title,
-                _drawn(panel.spec, f"{figure.name}-{index}", _spoken(figure, panel.title)),
-                _drawn(panel.narrow, f"{figure.name}-{index}-narrow", _spoken(figure, panel.title))
-                if panel.narrow is not None
-                else None,
+                self._drawn(panel.picture, figure, panel, f"{figure.name}-{index}"),
+                self._drawn(panel.narrow, figure, panel, f"{figure.name}-{index}-narrow") if panel.narrow else None,
                 panel.values,
             )
             for index, panel in enumerate(figure.panels)
-        )  # fmt: skip
+        )
         return Numbered(figure, self.figures, pictures)
+
+    def _drawn(self, picture: Picture, figure: Figure, panel: Panel, identity: str) -> Markup:
+        parts = (figure.title, panel.title, "The numbers are in the tables of this section")
+        title = ". ".join(part for part in parts if part)
+        # The pen escapes all text and attributes of a picture, so it is safe to set into the page as it is.
+        return Markup(picture.in_page(self.texts, title=title, identity=identity))
 
     def tables_of(self, found: Mapping[str, Sequence[Table]], section: str) -> list[tuple[int, Table]]:
         """The analysis' own tables of a section."""
@@ -117,15 +123,6 @@ class _Numbers:
             return None
         self.tables += 1
         return self.tables, table
-
-
-def _spoken(figure: Figure, panel: str) -> str:
-    return ". ".join(part for part in (figure.title, panel, "The numbers are in the tables of this section") if part)
-
-
-def _drawn(spec: dict[str, Any] | str, identity: str, title: str) -> Markup:
-    # ElementTree escapes all text and attributes of the drawing, so it is safe to set into the page as it is.
-    return Markup(svg.inline(svg.draw(spec), title=title, identity=identity))
 
 
 def _chosen(page_input: ReportInput, this: View, numbers: _Numbers) -> dict[str, Any]:
@@ -185,7 +182,8 @@ def build(page_input: ReportInput) -> str:
     context |= _within(page_input, this, found, sections, numbers)
     context |= _validity(page_input, this, found, sections, numbers)
     context["sections"] = _sections(context)
-    return hover_text.interned(_environment().get_template("page.html.j2").render(context))
+    context["tips"] = numbers.texts.as_json()
+    return _environment().get_template("page.html.j2").render(context)
 
 
 def _head(page_input: ReportInput) -> dict[str, Any]:
@@ -256,8 +254,8 @@ def _within(
     context |= _chosen(page_input, this, numbers)
     context["parts_table"] = numbers.table(time_courses.parts(this))
     shown = _in_order(page_input.traces, page_input.results)
-    most = traces.most_seconds(page_input.traces)
-    drawn = (numbers.figure(traces.figure(trace, most=most)) for trace in shown)
+    most = node_traces.most_seconds(page_input.traces)
+    drawn = (numbers.figure(node_traces.figure(trace, most=most)) for trace in shown)
     context["trace_figures"] = [numbered for numbered in drawn if numbered is not None]
     context["node_table"] = numbers.table(time_courses.nodes(shown))
     context["energy_figure"] = numbers.figure(found.get("energy"))
@@ -337,7 +335,12 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["themed"] = _themed
+    environment.filters["drawn"] = _key
     return environment
+
+
+def _key(key: Key) -> Markup:
+    return Markup(key_picture(key.colour, key.shape, key.dash).beside_words())
 
 
 def _themed(colour: str) -> str:

@@ -11,8 +11,10 @@ from steelyard.model.sample import Sample
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, PhaseTime, TrialRecord
 from steelyard.reading import usage
+from steelyard.reading.node_traces import Trace
 from steelyard.reading.published import values_of
 from steelyard.report.data import traces
+from steelyard.report.figures import node_traces
 from steelyard.store import Store, StoreWriter
 from tests.unit.lab.fakes import plan_of, study
 from tests.unit.lab.test_resume import record
@@ -68,11 +70,11 @@ def store(tmp_path: Path) -> Any:
 
 def test_pictures_of_nodes_leave_the_warm_up_out(store: Store) -> None:
     (sealed,) = store.trials()
-    trace = traces.Trace(sealed, store.samples(sealed), ("n1",))
+    trace = Trace(sealed, store.samples(sealed), ("n1",))
     (node,) = traces.usage(trace)
     mean, most = node.means["cpu", "user"]
     assert (mean, most) == (pytest.approx(QUIET), QUIET)
-    assert traces.figure(trace) is not None
+    assert node_traces.figure(trace) is not None
 
 
 def test_published_numbers_leave_the_warm_up_out(store: Store) -> None:

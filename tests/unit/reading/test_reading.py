@@ -49,7 +49,8 @@ def test_usage_tells_the_roles_of_nodes_and_means_of_the_measured_phase(store: P
     for facts in store.glob("trials/*/facts/system.n1.json"):
         facts.unlink()
     reading = read(store)
-    usage = reading.usage
+    three_nodes = reading.trials.filter(pl.col("nodes") == 3)["trial_id"]
+    usage = reading.usage.filter(pl.col("trial_id").is_in(three_nodes.to_list()))
     assert set(usage.filter(pl.col("node") == "n1")["role"]) == {"load"}, "only databases have facts of the system"
     assert set(usage.filter(pl.col("node") != "n1")["role"]) == {"database"}
     record = next(record for record in reading.records if record.id == usage["trial_id"][0])

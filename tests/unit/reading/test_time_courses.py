@@ -11,6 +11,7 @@ from steelyard.analysis.analyse import analyse
 from steelyard.model.trial import TrialRecord
 from steelyard.reading import time_courses
 from steelyard.reading.cpu_strips import CPU, cpu_strips
+from steelyard.report.basics.hover_text import HoverTexts
 from steelyard.report.data.presentation import view
 from steelyard.report.figures import timelines
 from steelyard.store import layout
@@ -130,8 +131,7 @@ def test_what_lasted_is_a_band_and_not_two_events() -> None:
     assert found.events == ((3.0, "node-added n3"),)
     drawn = timelines.figure(found)
     assert "scaling 2 to 6 s" in drawn.caption
-    assert isinstance(drawn.panels[0].spec, str)
-    assert ">scaling<" in drawn.panels[0].spec
+    assert ">scaling<" in drawn.panels[0].picture.in_file()
 
 
 def test_a_strip_has_the_cores_of_each_window() -> None:
@@ -194,4 +194,6 @@ def test_a_drawing_of_a_long_trial_stays_small() -> None:
     study = synthetic.study(workloads=("A",))
     this = view(analyse(synthetic.records(study), study, seed=1))
     panel = timelines.choices(this, [found])[0].figures[0].panels[0]
-    assert len(panel.spec) + len(panel.narrow or "") + len(panel.values) < 2 * timelines.bytes_of(found)
+    assert panel.narrow is not None
+    drawn = [one.in_page(HoverTexts(), title="", identity="a") for one in (panel.picture, panel.narrow)]
+    assert sum(map(len, drawn)) + len(panel.values) < 2 * timelines.bytes_of(found)

@@ -17,8 +17,10 @@ from steelyard.model.study import Study
 from steelyard.reading import time_courses
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.report_input import ReportInput
-from steelyard.report.basics import embedded_data, hover_text
+from steelyard.report.basics import embedded_data
+from steelyard.report.basics.hover_text import HoverTexts
 from steelyard.report.data.presentation import view
+from steelyard.report.draw.svg import Element, Picture
 from steelyard.report.page import build
 from steelyard.report.tables import analysed
 from tests.unit.report import synthetic
@@ -240,9 +242,13 @@ def test_what_is_said_of_a_mark_is_kept_once(page: str) -> None:
 
 
 def test_hostile_words_under_the_pointer_stay_words() -> None:
-    page = hover_text.interned(f'<p data-tip="&lt;/script&gt;&amp;&#34;">{hover_text.PLACE}')
-    assert page.count("</script>") == 1
-    assert json.loads(page.partition('id="tips">')[2].partition("</script>")[0]) == ['</script>&"']
+    texts = HoverTexts()
+    mark = Element("circle", (("data-tip", '</script>&"'),))
+    drawn = Picture(10, 10, (mark,)).in_page(texts, title="", identity="a")
+    assert '<circle data-tip="0"/>' in drawn
+    assert "<" not in texts.as_json()
+    assert "&" not in texts.as_json()
+    assert json.loads(texts.as_json()) == ['</script>&"']
 
 
 def test_packed_tables_come_back_and_broken_ones_are_refused() -> None:

@@ -132,4 +132,4 @@ def _figure(comparison: Comparison, path: Path) -> None:
         f"({' or '.join(str(count) for count in starts)} a side); unit of the values: {UNITS[first.response]}"
     )
     margin = None if comparison.margin_percent is None else limits_percent(comparison.margin_percent)
-    forest.write(forest.spec(rows, f"Change of {LABELS[first.response]}", caption, margin), path)
+    forest.write(rows, margin, f"Change of {LABELS[first.response]}", caption, path)

@@ -13,9 +13,8 @@ from steelyard.cli.terminal.output import message_console, say
 from steelyard.model.errors import StudyError
 from steelyard.reading.report_input import ReportInput, report_input
 from steelyard.report import export
-from steelyard.report.data import traces
 from steelyard.report.data.presentation import Figure, view
-from steelyard.report.figures import catalogue, timelines
+from steelyard.report.figures import catalogue, node_traces, timelines
 from steelyard.report.page import PAGE, build
 from steelyard.report.prose.methods_paragraph import paragraph
 from steelyard.report.tables import analysed
@@ -70,7 +69,7 @@ def report(
 def _figures(page_input: ReportInput) -> dict[str, Figure]:
     found = catalogue.of_results(page_input.results, page_input.records)
     for trace in page_input.traces:
-        figure = traces.figure(trace)
+        figure = node_traces.figure(trace)
         if figure is not None:
             found[figure.name] = figure
     shown = view(page_input.results)

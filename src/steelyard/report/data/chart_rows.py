@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from steelyard.analysis.results import UNITS, LawFit, Point, label
 from steelyard.report.basics.format import Scale, number
-from steelyard.report.basics.theme import DASHES, MAX_LINES, SERIES, SHAPES
+from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.presentation import Key, View
-from steelyard.report.draw import charts
+from steelyard.report.draw.charts import Dot, FittedPoint, style
 
-Row = dict[str, Any]
+Row = TypeVar("Row")
 
-WIDE_PX: Final = 740
-NARROW_PX: Final = 290
-LABEL_PX: Final = 90
-"""Room that the names at the ends of lines take."""
+MOST_POINTS: Final = 400
+"""Marks of one kind in one picture; above it every k-th is drawn and the caption says so."""
 
 
 def tip(*parts: str) -> str:
@@ -30,10 +28,15 @@ def n_range(amounts: Iterable[int]) -> str:
     return f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}" if found else "0"
 
 
-def thinned(rows: Sequence[Row]) -> tuple[list[Row], str]:
-    """Rows that are few enough to draw, and what the caption says about the others."""
-    drawn, step = charts.thinned(rows)
-    return [dict(row) for row in drawn], f" Every {step}th dot is drawn." if step > 1 else ""
+def thinned(rows: Sequence[Row], most: int = MOST_POINTS) -> tuple[list[Row], int]:
+    """At most `most` rows, evenly spaced, and k where every k-th was kept."""
+    step = -(-len(rows) // most) if rows else 1
+    return list(rows[::step]), step
+
+
+def thinning(step: int) -> str:
+    """What a caption says where every k-th dot is drawn."""
+    return f" Every {step}th dot is drawn." if step > 1 else ""
 
 
 def series_keys(this: View) -> tuple[Key, ...]:
@@ -45,15 +48,11 @@ def series_keys(this: View) -> tuple[Key, ...]:
 
 def level_keys(names: Sequence[str]) -> tuple[Key, ...]:
     """One entry a name, with its colour, marker and dash."""
-    dashes = [" ".join(map(str, dash)) for dash in DASHES]
-    return tuple(
-        Key(name, SERIES[index % len(SERIES)], SHAPES[index % len(SHAPES)], dashes[index % len(dashes)])
-        for index, name in enumerate(names)
-    )
+    return tuple(Key(name, *style(index)) for index, name in enumerate(names))
 
 
-def trial_rows(this: View) -> list[Row]:
-    """Every used trial as a dot; `part` sets the trials of a cell side by side, by time."""
+def trial_dots(this: View) -> list[Dot]:
+    """Every used trial; `part` sets the trials of a cell side by side, by time."""
     found = [point for point in this.results.points if point.used and not point.control]
     sizes: dict[str, int] = {}
     places = []
@@ -62,13 +61,13 @@ def trial_rows(this: View) -> list[Row]:
         places.append((cell, sizes.get(cell, 0)))
         sizes[cell] = sizes.get(cell, 0) + 1
     return [
-        {
-            "level": this.level(point.treatment),
-            "series": this.of(point.treatment),
-            "y": this.scale.of(point.value),
-            "part": place / (sizes[cell] - 1) if sizes[cell] > 1 else 0.5,
-            "tip": point_tip(this, point),
-        }
+        Dot(
+            this.level(point.treatment),
+            this.of(point.treatment),
+            point.value * this.scale.factor,
+            place / (sizes[cell] - 1) if sizes[cell] > 1 else 0.5,
+            point_tip(this, point),
+        )
         for point, (cell, place) in zip(found, places, strict=True)
     ]
 
@@ -100,15 +99,16 @@ def law_scale(this: View, law: LawFit) -> tuple[float, Scale] | None:
     return (amounts.pop(), scale) if len(amounts) == 1 else None
 
 
-def law_rows(law: LawFit, per: float, scale: Scale) -> list[Row]:
+def law_curve(law: LawFit, per: float, scale: Scale) -> list[FittedPoint]:
     """A law's curve with its band, in the unit that is shown; `per` and `scale` are those of `law_scale`."""
+    series = label(law.others)
     return [
-        {
-            "x": point.level,
-            **{
-                key: scale.of(None if end is None else end * per)
-                for key, end in (("y", point.value), ("low", point.low), ("high", point.high))
-            },
-        }
+        FittedPoint(
+            point.level,
+            point.value * per * scale.factor,
+            None if point.low is None else point.low * per * scale.factor,
+            None if point.high is None else point.high * per * scale.factor,
+            series,
+        )
         for point in law.curve
     ]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from steelyard.analysis.results import Results, label
 from steelyard.model.study import Level
 from steelyard.report.basics.format import Scale, scale_for
 from steelyard.report.basics.theme import MAX_LINES, SERIES
 from steelyard.report.draw.charts import Positions, Styles
+from steelyard.report.draw.svg import Picture
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,10 @@ class Key:
 
     text: str
     colour: str
-    shape: str = "circle"
-    dash: str = ""
-    hollow: bool = False
+    shape: str = ""
+    """Empty: a line without a marker."""
+    dash: str | None = None
+    """Empty: a full line; None: a marker without a line."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,8 @@ class Panel:
     """One picture of a figure; `narrow` is drawn for small screens where the picture is wide."""
 
     title: str
-    spec: dict[str, Any] | str
-    """A Vega-Lite specification, or an SVG that is drawn already."""
-    narrow: dict[str, Any] | str | None = None
+    picture: Picture
+    narrow: Picture | None = None
     values: str = ""
     """JSON of where the time axis of the picture lies; the numbers said under the pointer are the figure's course."""
 

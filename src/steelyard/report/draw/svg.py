@@ -1,145 +1,160 @@
-"""From a Vega-Lite chart to an SVG that lives in the page: small, themed, and the same for every reader.
+"""SVG elements as values, and a picture of them written for the page or for a file.
 
-A picture is drawn once, when the report is made; the page needs no script to show or to print it.
+Whoever draws names the light theme's colours. The page's writing puts variables in their place, so that one picture
+serves both themes; a file needs no style sheet.
 """
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final
-from xml.etree import ElementTree
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from html import escape
+from typing import Final
 
-import vl_convert
+from steelyard.report.basics.hover_text import HoverTexts
+from steelyard.report.basics.theme import FONT, VARIABLES
+from steelyard.report.draw.scales import Domain
 
-from steelyard.report.basics import zoom
-from steelyard.report.basics.theme import VARIABLES
+Attribute = Callable[[str, str], str]
+"""Name and value of an attribute to its text, with a space before it."""
 
-SVG_NAMESPACE: Final = "http://www.w3.org/2000/svg"
-PNG_SCALE: Final = 3.0
-"""Pixels of a PNG for each point of the figure."""
-ON_PAPER: Final = {"background": "white", "padding": 8}
-"""A file is looked at on any ground; the page brings its own."""
-_CIRCLE = re.compile(r"M([\d.]+),0A\1,\1,0,1,1,-\1,0A\1,\1,0,1,1,\1,0")
-_NUMBER = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")
-_DROPPED = (
-    "role",
-    "aria-roledescription",
-    "aria-hidden",
-    "font-family",
-    "pointer-events",
-    "cursor",
-    "stroke-miterlimit",
-    "class",
-)
-_MARKS = ("mark", "point", "circle", "rule", "bar", "line", "tick", "square")
-_DEFAULTS: Final = {
-    "opacity": "1",
-    "stroke-width": "1",
-    "stroke-dasharray": "1,0",
-    "font-weight": "normal",
-    "font-size": "11px",
-    "text-anchor": "start",
-    "transform": "translate(0,0)",
-}
-"""What an element need not say: the defaults of SVG, and the size of text that the page sets for all charts."""
-
-_EMPTY_PATHS = ("", "M0,0h0v0h0Z")
-_COLOURED = ("fill", "stroke")
-_GEOMETRY = ("d", "transform", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "viewBox")
+TEXT_PX: Final = 11
+MARGIN_PX: Final = 8
+"""White around a picture in a file; the page brings its own."""
+PAPER_WHITE: Final = "white"
+TIP: Final = "data-tip"
+_COLOURED: Final = ("fill", "stroke")
+_FOR_THE_PAGE: Final = "data-"
+"""Attributes that only the page's script reads."""
+_WIDTHS: Final = (("iljI.,:;'|!", 0.25), ("frt()[]- /", 0.32), ("mwMW%@→", 0.86), ("ABCDEFGHKNOPQRSUVXYZ_", 0.69))
+_WIDTH: Final = 0.56
+"""Of a letter in shares of the size of text: those of Helvetica, in four classes and all others."""
 
 
-def draw(chart: dict[str, Any] | str) -> str:
-    """Draw a Vega-Lite specification as an SVG with the light theme's colours, fit to be saved as a file.
+@dataclass(frozen=True)
+class Element:
+    """One element of SVG: its tag, its attributes as text, and what is within it."""
 
-    What is an SVG already stays as it is.
-    """
-    return chart if isinstance(chart, str) else str(vl_convert.vegalite_to_svg(chart))
-
-
-def inline(drawing: str, *, title: str, identity: str) -> str:
-    """Make a drawing part of the page: colours become variables, fonts the page's, empty elements vanish.
-
-    `title` is what a screen reader says; `identity` is the element's id, which must be unique in the page. The words
-    that the chart gives to a mark (Vega-Lite's `description`) stay as `data-tip`, which the page shows on hover.
-    """
-    root = ElementTree.fromstring(drawing)
-    zoom.mark_axes(root)
-    _strip(root)
-    zoom.mark_marks(root)
-    for element in root.iter():
-        element.tag = element.tag.replace(f"{{{SVG_NAMESPACE}}}", "")
-    width, height = root.get("width", "0"), root.get("height", "0")
-    root.attrib = {
-        "class": "chart",
-        "width": width,
-        "height": height,
-        "font-size": "11px",
-        "fill": "none",
-        "viewBox": root.get("viewBox", f"0 0 {width} {height}"),
-        "role": "img",
-        "aria-labelledby": identity,
-    }
-    label = ElementTree.Element("title", {"id": identity})
-    label.text = title
-    root.insert(0, label)
-    return ElementTree.tostring(root, encoding="unicode")
+    tag: str
+    attributes: tuple[tuple[str, str], ...]
+    children: tuple[Element | str, ...] = ()
 
 
-def _strip(element: ElementTree.Element) -> None:
-    """Remove what nobody sees, depth first: empty elements, groups that do nothing, default values; swap colours."""
-    kept: list[ElementTree.Element] = []
-    for child in element:
-        _strip(child)
-        if _local(child) == "g" and not child.attrib:
-            kept += list(child)
-        elif not _is_empty(child):
-            kept.append(child)
-    element[:] = kept
-    attributes = element.attrib
-    words = attributes.pop("aria-label", None)
-    if words and attributes.get("aria-roledescription") in _MARKS:
-        attributes["data-tip"] = words
-    for name in _DROPPED:
-        attributes.pop(name, None)
-    for name in _COLOURED:
-        colour = attributes.get(name)
-        if colour in VARIABLES:
-            attributes[name] = f"var({VARIABLES[colour]})"
-    for name in _GEOMETRY:
-        if name in attributes:
-            attributes[name] = _NUMBER.sub(_shorter, attributes[name])
-    _round(element)
-    for name, value in _DEFAULTS.items():
-        if attributes.get(name) == value:
-            del attributes[name]
-    if "stroke" not in attributes:
-        attributes.pop("stroke-width", None)
+def element(tag: str, *children: Element | str, **attributes: str | float | None) -> Element:
+    """An element; `_` in a name stands for `-`, numbers are written short, None leaves an attribute out."""
+    found = tuple(
+        (name.replace("_", "-"), value if isinstance(value, str) else short(value))
+        for name, value in attributes.items()
+        if value is not None
+    )
+    return Element(tag, found, children)
 
 
-def _round(element: ElementTree.Element) -> None:
-    """A path that is a circle becomes one, which takes a third of the room."""
-    circle = _CIRCLE.fullmatch(element.get("d", ""))
-    if circle:
-        element.tag = "circle"
-        element.set("r", circle.group(1))
-        del element.attrib["d"]
+def group(children: Iterable[Element | None], **attributes: str | float | None) -> Element:
+    """Elements that share attributes; None among them is left out."""
+    return element("g", *(child for child in children if child is not None), **attributes)
 
 
-def _local(element: ElementTree.Element) -> str:
-    return element.tag.rpartition("}")[2]
+def text(
+    x: float, y: float, words: str, *, anchor: str | None = None, fill: str | None = None, **more: str | float | None
+) -> Element:
+    """One line of text, its baseline at `y`."""
+    return element("text", words, x=place(x), y=place(y), text_anchor=anchor, fill=fill, **more)
 
 
-def _is_empty(element: ElementTree.Element) -> bool:
-    if element.get("display") == "none":
-        return True
-    if _local(element) == "g":
-        return len(element) == 0
-    if _local(element) == "path":
-        unseen = all(element.get(name) in (None, "none", "transparent") for name in _COLOURED)
-        return unseen or element.get("d", "") in _EMPTY_PATHS
-    return False
+def short(value: float) -> str:
+    """A number of an attribute, to two decimals."""
+    return f"{round(value, 2):.6g}"
 
 
-def _shorter(match: re.Match[str]) -> str:
-    text = f"{float(match.group()):.1f}".removesuffix(".0")
-    return "0" if text == "-0" else text
+def place(value: float) -> str:
+    """A coordinate: a tenth of a pixel is enough."""
+    written = f"{value:.1f}".removesuffix(".0")
+    return "0" if written == "-0" else written
+
+
+def text_px(words: str, size: float = TEXT_PX) -> float:
+    """About how wide a text is."""
+    return size * sum(next((width for letters, width in _WIDTHS if one in letters), _WIDTH) for one in words)
+
+
+def fitted(words: str, room_px: float, size: float = TEXT_PX) -> str:
+    """A text cut to a width, with three dots where something is cut off."""
+    if text_px(words, size) <= room_px:
+        return words
+    while words and text_px(words + "…", size) > room_px:
+        words = words[:-1]
+    return words.rstrip() + "…"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A whole drawing."""
+
+    width: float
+    height: float
+    elements: tuple[Element, ...]
+    y_domains: tuple[Domain, ...] = ()
+    """What its y axes show, so that others can ask where they begin."""
+
+    def in_page(self, texts: HoverTexts, *, title: str, identity: str) -> str:
+        """The picture as a part of the page: colours are variables, words under the pointer are numbers of `texts`.
+
+        `title` is what a screen reader says; `identity` is an id that is unique in the page.
+        """
+        named = element("title", title, id=identity)
+        root = element(
+            "svg", named, *self.elements, **{"class": "chart"}, width=self.width, height=self.height,
+            viewBox=f"0 0 {short(self.width)} {short(self.height)}", role="img", aria_labelledby=identity,
+            font_size=f"{TEXT_PX}px", fill="none",
+        )  # fmt: skip
+        return _written(root, _for_page(texts))
+
+    def beside_words(self) -> str:
+        """The picture as a small part of a line of text, which says what it shows."""
+        root = element(
+            "svg", *self.elements, width=self.width, height=self.height,
+            viewBox=f"0 0 {short(self.width)} {short(self.height)}", aria_hidden="true",
+        )  # fmt: skip
+        return _written(root, _for_page(HoverTexts()))
+
+    def in_file(self) -> str:
+        """The picture as a file of its own, on white, in the light theme's colours."""
+        width, height = (size + 2 * MARGIN_PX for size in (self.width, self.height))
+        box = f"{-MARGIN_PX} {-MARGIN_PX} {short(width)} {short(height)}"
+        ground = element("rect", x=-MARGIN_PX, y=-MARGIN_PX, width="100%", height="100%", fill=PAPER_WHITE)
+        root = element(
+            "svg", ground, *self.elements, xmlns="http://www.w3.org/2000/svg", width=width, height=height, viewBox=box,
+            font_family=FONT, font_size=f"{TEXT_PX}px", fill="none",
+        )  # fmt: skip
+        return _written(root, _for_file)
+
+
+def titled(picture: Picture, title: str, lines: Iterable[str], colours: tuple[str, str]) -> Picture:
+    """A picture below its own title and some lines of text, for a file that stands alone; colours of both."""
+    said = tuple(lines)
+    above = TEXT_PX + 4 + 15 * len(said) + 12
+    head = text(0, TEXT_PX, title, fill=colours[0], font_weight=600, font_size=f"{TEXT_PX + 1}px")
+    under = (text(0, TEXT_PX + 17 + 15 * index, line, fill=colours[1]) for index, line in enumerate(said))
+    moved = group(picture.elements, transform=f"translate(0,{above})")
+    width = max(picture.width, *(text_px(line) for line in (title, *said)))
+    return Picture(width, picture.height + above, (head, *under, moved))
+
+
+def _written(root: Element, attribute: Attribute) -> str:
+    head = root.tag + "".join(attribute(name, value) for name, value in root.attributes)
+    within = (escape(child) if isinstance(child, str) else _written(child, attribute) for child in root.children)
+    return f"<{head}>{''.join(within)}</{root.tag}>" if root.children else f"<{head}/>"
+
+
+def _for_page(texts: HoverTexts) -> Attribute:
+    def attribute(name: str, value: str) -> str:
+        if name in _COLOURED and value in VARIABLES:
+            return f' {name}="var({VARIABLES[value]})"'
+        return f' {name}="{texts.number(value) if name == TIP else escape(value)}"'
+
+    return attribute
+
+
+def _for_file(name: str, value: str) -> str:
+    return "" if name.startswith(_FOR_THE_PAGE) else f' {name}="{escape(value)}"'

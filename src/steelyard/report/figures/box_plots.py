@@ -3,44 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from steelyard.analysis.results import Box, Summary, label
 from steelyard.report.basics.format import number, with_interval
-from steelyard.report.basics.theme import MAX_LINES
-from steelyard.report.data.chart_rows import (
-    LABEL_PX,
-    NARROW_PX,
-    WIDE_PX,
-    Row,
-    n_range,
-    series_keys,
-    thinned,
-    tip,
-    trial_rows,
-)
+from steelyard.report.basics.theme import INK, MAX_LINES, PAPER
+from steelyard.report.data.chart_rows import n_range, series_keys, thinned, thinning, tip, trial_dots
 from steelyard.report.data.presentation import Figure, Panel, View
-from steelyard.report.draw import charts
-from steelyard.report.draw.charts import Styles
+from steelyard.report.draw import marks
+from steelyard.report.draw.axes import measured
+from steelyard.report.draw.charts import DOT_PX, CellPoint, Dot, Positions, Styles, ends_of, levels_chart
+from steelyard.report.draw.plot import NARROW_PX, PANEL_HEIGHT_PX, PANEL_PX, WIDE_PX, Layers, PlotArea, plot
+from steelyard.report.draw.scales import around, from_zero
+from steelyard.report.draw.svg import Element, Picture, element, group, place
+
+BOX_AT, HALF_BOX, MEAN_AT, DOTS_FROM, DOTS_WIDE = -0.16, 0.13, 0.04, 0.14, 0.2
+"""Places within a level, whose neighbours are 1 away."""
+MEDIAN_PX: Final = 2.75
+MEAN_PX: Final = 3.2
+HEIGHT_PX: Final = 220
+
+
+@dataclass(frozen=True)
+class DrawnBox:
+    """A box in the unit that is shown; `low` and `high` are the ends of the whiskers."""
+
+    level: str
+    low: float
+    q1: float
+    median: float
+    q3: float
+    high: float
+    mean: float
+    sd: tuple[float, float] | None
+    """The ends of one standard deviation to each side of the mean; None where n is 1."""
+    tip: str
 
 
 def boxes(this: View) -> Figure | None:
     """Box plots with their raw points."""
-    panels, notes = [], ""
-    trials = trial_rows(this)
+    panels, most = [], 1
+    trials = trial_dots(this)
     for name in this.series:
-        found = [box for box in this.results.boxes if this.of(box.treatment) == name]
+        found = [_drawn_box(this, box) for box in this.results.boxes if this.of(box.treatment) == name]
         if not found:
             continue
-        drawn, note = thinned([row for row in trials if row["series"] == name])
-        notes = notes or note
-        spec = charts.boxes(
-            [_box_row(this, box) for box in found],
-            drawn,
-            this.positions,
-            y_title=this.y_title,
-            colour=this.colour(name),
-        )
-        panels.append(Panel(name, spec))
+        dots, step = thinned([dot for dot in trials if dot.series == name])
+        most = max(most, step)
+        panels.append(Panel(name, _picture(found, dots, this.positions, this.y_title, this.colour(name))))
     if not panels:
         return None
     caption = (
@@ -48,83 +59,109 @@ def boxes(this: View) -> Figure | None:
         f"{n_range(box.n for box in this.results.boxes)} a "
         "box. Box: quartiles and median; whiskers: to the last trial within 1.5 interquartile ranges. Diamond: mean, "
         "with one "
-        f"standard deviation to each side. Dots: the trials, left to right by time.{notes} Each panel has its own "
-        "axis, which "
-        "does not start at 0, to show the spread."
+        f"standard deviation to each side. Dots: the trials, left to right by time.{thinning(most)} Each panel has its "
+        "own axis, which does not start at 0, to show the spread."
     )
     return Figure("boxes", f"Spread of {this.results.response_label}", caption, tuple(panels), zoom="each")
 
 
-def _box_row(this: View, box: Box) -> Row:
-    low, q1, median, q3, high, mean, sd = (
-        this.scale.of(value)
-        for value in (box.whisker_low, box.q1, box.median, box.q3, box.whisker_high, box.mean, box.sd)
+def _drawn_box(this: View, box: Box) -> DrawnBox:
+    low, q1, median, q3, high, mean = (
+        value * this.scale.factor for value in (box.whisker_low, box.q1, box.median, box.q3, box.whisker_high, box.mean)
     )
-    return {
-        "level": this.level(box.treatment),
-        "low": low,
-        "q1": q1,
-        "median": median,
-        "q3": q3,
-        "high": high,
-        "mean": mean,
-        "sd": sd,
-        "tip": tip(
-            label(box.treatment),
-            f"quartiles {number(q1)}, {number(median)}, {number(q3)} {this.scale.unit}",
-            f"mean {number(mean)}, sd {number(sd, digits=3)}",
-            f"n = {box.n}",
+    sd = this.scale.of(box.sd)
+    said = tip(
+        label(box.treatment),
+        f"quartiles {number(q1)}, {number(median)}, {number(q3)} {this.scale.unit}",
+        f"mean {number(mean)}, sd {number(sd, digits=3)}",
+        f"n = {box.n}",
+    )
+    ends = None if sd is None else (max(mean - sd, 0.0), mean + sd)
+    return DrawnBox(str(this.level(box.treatment)), low, q1, median, q3, high, mean, ends, said)
+
+
+def _picture(
+    found: Sequence[DrawnBox], dots: Sequence[Dot], positions: Positions, y_title: str, colour: str
+) -> Picture:
+    """Levels stand one apart, also where they are numbers, so that no box covers another."""
+    order = Positions(positions.name, tuple(str(level) for level in positions.levels))
+    ends = [end for box in found for end in (box.low, box.high, *(box.sd or ()))]
+    y = measured(around([*ends, *(dot.y for dot in dots)]), y_title, 6)
+
+    def draw(area: PlotArea) -> Layers:
+        drawn = [mark for box in found for mark in _box(area, order.of(box.level), box, colour)]
+        trials = (
+            marks.symbol(
+                "circle", *area.at(order.of(str(dot.level)) + DOTS_FROM + DOTS_WIDE * dot.part, dot.y), DOT_PX,
+                tip=dot.tip,
+            )
+            for dot in dots
+        )  # fmt: skip
+        return Layers([*drawn, marks.filled(trials, colour, 0.55)])
+
+    return plot(order.axis(margin=0.5), y, draw, width=PANEL_PX, height=PANEL_HEIGHT_PX)
+
+
+def _box(area: PlotArea, at: float, box: DrawnBox, colour: str) -> list[Element | None]:
+    left, middle, right = (area.x.of(at + BOX_AT + side * HALF_BOX) for side in (-1, 0, 1))
+    mean = area.x.of(at + MEAN_AT)
+    y = area.y.of
+    size = {"width": place(right - left), "height": place(y(box.q1) - y(box.q3))}
+    body = element("rect", x=place(left), y=place(y(box.q3)), **size, fill=PAPER, data_tip=box.tip)
+    deviation = [(mean, y(box.sd[0]), y(box.sd[1]))] if box.sd else []
+    return [
+        group(
+            [
+                marks.uprights([(middle, y(box.low), y(box.high))], colour, width=1.25),
+                body,
+                marks.path(f"M{place(left)},{place(y(box.median))}H{place(right)}", colour, width=MEDIAN_PX),
+            ],
+            stroke=colour,
+            stroke_width=1.5,
         ),
-    }
+        marks.uprights(deviation, INK, width=1),
+        marks.filled([marks.symbol("diamond", mean, y(box.mean), MEAN_PX)], INK),
+    ]
 
 
 def deviations(this: View) -> Figure | None:
     """The standard deviation over trials, over the levels of the axis; None where no cell has two trials."""
-    rows = [row for summary in this.results.summaries if (row := _deviation(this, summary)) is not None]
-    if not rows:
+    points = [point for summary in this.results.summaries if (point := _deviation(this, summary)) is not None]
+    if not points:
         return None
-    bare = all(row["low"] is None for row in rows)
+    bare = all(point.low is None for point in points)
     caption = (
         f"Standard deviation of {this.results.response_label} over used trials (n − 1) over {this.positions.name}, "
-        f"n = {n_range(row['n'] for row in rows)} trials a point"
+        f"n = {n_range(point.n for point in points)} trials a point"
         f"{'' if bare else f'; vertical lines are {100 * this.results.confidence:g}% intervals'}. Trials of one start "
         "are repeated measures of it, so this is the spread within and between starts together. The axis starts at 0."
     )
     title = f"standard deviation of {this.y_title}"
     if len(this.series) <= MAX_LINES:
+        y = measured(from_zero(ends_of(points)), title)
         wide, narrow = (
-            charts.medians(
-                rows, (), this.positions, this.styles(), y_title=title, width=width - LABEL_PX, height=height
-            )
-            for width, height in ((WIDE_PX, 220), (NARROW_PX + 20, 220))
+            levels_chart(points, this.positions, this.styles(), y, width=width, height=HEIGHT_PX)
+            for width in (WIDE_PX, NARROW_PX)
         )
         panels: tuple[Panel, ...] = (Panel("", wide, narrow),)
     else:
-        panels = tuple(_deviation_panel(this, name, rows, title) for name in this.series)
+        panels = tuple(_deviation_panel(this, name, points, title) for name in this.series)
     name = f"Standard deviation of {this.results.response_label}"
     return Figure("deviations", name, caption, panels, series_keys(this), zoom="xy")
 
 
-def _deviation_panel(this: View, name: str, rows: Sequence[Row], title: str) -> Panel:
-    mine = [row for row in rows if row["series"] == name]
-    drawn = charts.medians(
-        mine, (), this.positions, Styles((name,)), y_title=title, label=False, width=charts.PANEL_WIDTH,
-        height=charts.PANEL_HEIGHT,
-    )  # fmt: skip
-    return Panel(name, drawn)
+def _deviation_panel(this: View, name: str, points: Sequence[CellPoint], title: str) -> Panel:
+    mine = [point for point in points if point.series == name]
+    y = measured(from_zero(ends_of(mine)), title)
+    return Panel(name, levels_chart(mine, this.positions, Styles((name,)), y, label=False))
 
 
-def _deviation(this: View, summary: Summary) -> Row | None:
+def _deviation(this: View, summary: Summary) -> CellPoint | None:
     if summary.sd is None:
         return None
     shown = this.scale.estimate(summary.sd)
-    told = with_interval(shown)
-    return {
-        "level": this.level(summary.treatment),
-        "series": this.of(summary.treatment),
-        "y": shown.value,
-        "low": shown.low,
-        "high": shown.high,
-        "n": summary.n,
-        "tip": tip(label(summary.treatment), f"standard deviation {told} {this.scale.unit}", f"n = {summary.n}"),
-    }
+    said = tip(
+        label(summary.treatment), f"standard deviation {with_interval(shown)} {this.scale.unit}", f"n = {summary.n}"
+    )
+    series = this.of(summary.treatment)
+    return CellPoint(this.level(summary.treatment), series, shown.value, shown.low, shown.high, summary.n, said)

@@ -6,32 +6,36 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
-
-import vl_convert
+from typing import Final
 
 from steelyard.model.errors import StudyError
-from steelyard.report.basics.theme import ALERT, BAND, INK, MUTED, SERIES, config
-from steelyard.report.draw import svg
-from steelyard.report.draw.svg import ON_PAPER, PNG_SCALE
+from steelyard.report.basics.format import MINUS, number
+from steelyard.report.basics.theme import ALERT, BAND, INK, MUTED, SERIES
+from steelyard.report.draw import files, marks
+from steelyard.report.draw.axes import Axis, foot_px, x_axis
+from steelyard.report.draw.files import SUFFIXES
+from steelyard.report.draw.plot import WIDE_PX
+from steelyard.report.draw.scales import Domain, Scale
+from steelyard.report.draw.svg import Element, Picture, fitted, place, text, text_px, titled
 
-ROW_HEIGHT: Final = 26
-NARROW_HEIGHT: Final = 38
-NARROW_ROW: Final = 150
-WIDTH: Final = 420
-SUFFIXES: Final = (".svg", ".png", ".pdf")
+ROW_PX: Final = 26
+NARROW_ROW_PX: Final = 38
+LABEL_SHARE: Final = 0.5
+"""Of the picture's width that labels may take."""
+BESIDE_PX: Final = 10
+"""Between the axis and the words at both sides of it."""
+LINE_PX, SINK_PX, EDGE_PX, POINT_PX = 13.0, 3.5, 4.0, 4.0
+AXIS_TITLE: Final = "change, with its interval (axis of logarithms)"
 DECIDED_COLOUR: Final = SERIES[0]
 LEAST_RATIO: Final = 1e-4
 """Ratios below are drawn there."""
 ROOM: Final = 1.03
 TICK_GAP: Final = 0.11
+TICK_PX: Final = 48
 ROUND: Final = (
     2.0, 0.5, 10.0, 0.1, 100.0, 0.01, 5.0, 0.2, 1000.0, 0.001, 1.2, 0.8, 1.1, 0.9, 1.05, 0.95, 1.02, 0.98, 1.01, 0.99,
 )  # fmt: skip
 """Ratios that are marked on the axis, the first ones first."""
-AS_PERCENT: Final = "datum.value == 1 ? '0%' : format(100 * (datum.value - 1), '+,.3~r') + '%'"
-LONGEST_ROW: Final = 420
-"""Pixels for a row's label."""
 
 
 @dataclass(frozen=True)
@@ -46,66 +50,58 @@ class ForestRow:
     decided: bool
 
 
-def spec(
-    rows: Sequence[ForestRow],
-    title: str,
-    caption: str,
-    margin: tuple[float, float] | None,
-    *,
-    width: int = WIDTH,
-    narrow: bool = False,
-) -> dict[str, Any]:
-    """A Vega-Lite chart: a point and its interval a row; hollow where nothing is decided. Nothing is estimated here.
-
-    Without `title` the chart has none of its own; `narrow` breaks labels at their colon.
-    """
-    values: list[dict[str, Any]] = [
-        {
-            "label": row.label, "value": _ratio(row.value), "verdict": row.verdict,
-            "low": _ratio(row.value if row.low is None else row.low),
-            "high": _ratio(row.value if row.high is None else row.high),
-            "colour": DECIDED_COLOUR if row.decided else MUTED,
-            "fill": DECIDED_COLOUR if row.decided else "white",
-        }
-        for row in rows
-    ]  # fmt: skip
-    y: dict[str, Any] = {
-        "field": "label", "type": "nominal", "sort": [row.label for row in rows], "title": None,
-        "axis": {"labelLimit": LONGEST_ROW, "labelColor": INK, "ticks": False, "domain": False, "titleAngle": 0},
-    }  # fmt: skip
-    if narrow:
-        y["axis"] = {**y["axis"], "labelLimit": NARROW_ROW, "labelExpr": "split(datum.label, ': ')"}
-    drawn = [value[end] for value in values for end in ("low", "high")] + [1.0, *map(_ratio, margin or ())]
-    ends = min(drawn) / ROOM, max(drawn) * ROOM
-    x = {
-        "type": "quantitative", "title": "change, with its interval (axis of logarithms)",
-        "scale": {"type": "log", "domain": list(ends), "nice": False},
-        "axis": {"labelExpr": AS_PERCENT, "values": ticks(*ends)},
-    }  # fmt: skip
-    layers: list[dict[str, Any]] = []
+def picture(
+    rows: Sequence[ForestRow], margin: tuple[float, float] | None, *, width: float = WIDE_PX, narrow: bool = False
+) -> Picture:
+    """A point and its interval a row, hollow where nothing is decided, with its verdict beside it. Nothing is estimated
+    here. `margin` in per cent is shaded; `narrow` breaks labels at their colon."""
+    drawn = [_ratio(end) for row in rows for end in (row.value, row.low, row.high) if end is not None]
+    drawn += [1.0, *map(_ratio, margin or ())]
+    domain = Domain(min(drawn) / ROOM, max(drawn) * ROOM, "log")
+    labels = [_lines(row.label, width * LABEL_SHARE, narrow) for row in rows]
+    left = max(text_px(line) for lines in labels for line in lines) + BESIDE_PX
+    right = width - max(text_px(row.verdict) for row in rows) - BESIDE_PX
+    height = NARROW_ROW_PX if narrow else ROW_PX
+    bottom = len(rows) * height + 2 * EDGE_PX
+    scale = Scale(domain, left, right)
+    values = ticks(domain.low, domain.high, max(TICK_GAP, TICK_PX / (right - left)))
+    x = Axis(domain, AXIS_TITLE, tuple((value, as_percent(value)) for value in values), fixed=True)
+    elements: list[Element | None] = []
     if margin is not None:
-        band = {"values": [{"low": _ratio(margin[0]), "high": _ratio(margin[1])}]}
-        layers.append(
-            {"data": band, "mark": {"type": "rect", "color": BAND},
-             "encoding": {"x": {"field": "low", **x}, "x2": {"field": "high"}}}
-        )  # fmt: skip
-    layers += [
-        {"data": {"values": [{"zero": 1}]}, "mark": {"type": "rule", "color": ALERT, "strokeDash": [4, 3]},
-         "encoding": {"x": {"field": "zero", **x}}},
-        {"mark": {"type": "rule", "strokeWidth": 2},
-         "encoding": {"y": y, "x": {"field": "low", **x}, "x2": {"field": "high"}, "color": _colour("colour")}},
-        {"mark": {"type": "point", "size": 60, "strokeWidth": 2, "opacity": 1},
-         "encoding": {"y": y, "x": {"field": "value", **x}, "color": _colour("colour"), "fill": _colour("fill")}},
-        {"mark": {"type": "text", "align": "left", "dx": 8, "color": MUTED, "fontSize": 11},
-         "encoding": {"y": y, "x": {"field": "high", **x}, "text": {"field": "verdict"}}},
-    ]  # fmt: skip
-    heading = {"text": title, "subtitle": caption.split("\n"), "anchor": "start", "subtitleColor": MUTED}
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        **({"title": heading} if title else {}),
-        "width": width, "height": {"step": NARROW_HEIGHT if narrow else ROW_HEIGHT}, "data": {"values": values},
-        "layer": layers, "config": config(),
-    }  # fmt: skip
+        low, high = (scale.of(_ratio(end)) for end in margin)
+        elements.append(marks.rectangle(low, EDGE_PX, high, bottom, BAND))
+    elements += x_axis(x, scale, bottom)
+    elements.append(marks.line([(scale.of(1.0), EDGE_PX), (scale.of(1.0), bottom)], ALERT, width=1.25, dash="4 3"))
+    for index, (row, lines) in enumerate(zip(rows, labels, strict=True)):
+        elements += _row(row, lines, EDGE_PX + (index + 0.5) * height, scale)
+    return Picture(width, bottom + foot_px(x, scale), tuple(one for one in elements if one is not None))
+
+
+def _row(row: ForestRow, lines: Sequence[str], y: float, scale: Scale) -> list[Element | None]:
+    """Label at the left, verdict in a column of its own at the right, where no interval can cover it."""
+    colour = DECIDED_COLOUR if row.decided else MUTED
+    low, at, high = (scale.of(_ratio(row.value if end is None else end)) for end in (row.low, row.value, row.high))
+    ends = "" if row.low is None or row.high is None else f" [{number(row.low)}, {number(row.high)}]"
+    point = [marks.symbol("circle", at, y, POINT_PX, tip=f"{row.label} · {number(row.value)}%{ends} · {row.verdict}")]
+    upper = y + SINK_PX - LINE_PX * (len(lines) - 1) / 2
+    return [
+        *(
+            text(scale.first_px - BESIDE_PX, upper + LINE_PX * index, line, anchor="end", fill=INK)
+            for index, line in enumerate(lines)
+        ),
+        marks.path(f"M{place(low)},{place(y)}H{place(high)}", colour, width=2),
+        marks.filled(point, colour) if row.decided else marks.hollow(point, colour, width=2),
+        text(scale.last_px + BESIDE_PX, y + SINK_PX, row.verdict, fill=MUTED),
+    ]
+
+
+def _lines(words: str, room_px: float, narrow: bool) -> list[str]:
+    return [fitted(line, room_px) for line in (words.split(": ") if narrow else [words])]
+
+
+def as_percent(ratio: float) -> str:
+    """A ratio as the change that it is."""
+    return "0%" if ratio == 1 else f"{100 * (ratio - 1):+.3g}%".replace("-", MINUS)
 
 
 def _ratio(percent: float) -> float:
@@ -113,18 +109,14 @@ def _ratio(percent: float) -> float:
     return max(1 + percent / 100, LEAST_RATIO)
 
 
-def ticks(low: float, high: float) -> list[float]:
-    """Round changes between two ratios, no change always among them, none closer to another than TICK_GAP of it all."""
-    gap = TICK_GAP * math.log(high / low)
+def ticks(low: float, high: float, share: float = TICK_GAP) -> list[float]:
+    """Round changes between two ratios, no change always among them, none closer to another than a share of it all."""
+    gap = share * math.log(high / low)
     found = [1.0]
     for ratio in (one for one in ROUND if low <= one <= high):
         if all(abs(math.log(ratio / other)) >= gap for other in found):
             found.append(ratio)
     return sorted(found)
-
-
-def _colour(field: str) -> dict[str, Any]:
-    return {"field": field, "type": "nominal", "scale": None, "legend": None}
 
 
 def refuse_other(path: Path) -> None:
@@ -136,15 +128,8 @@ def refuse_other(path: Path) -> None:
         )  # fmt: skip
 
 
-def write(chart: dict[str, Any], path: Path) -> None:
-    """Write the chart as its suffix says. Raises StudyError for another suffix than svg, png, pdf."""
+def write(rows: Sequence[ForestRow], margin: tuple[float, float] | None, title: str, caption: str, path: Path) -> None:
+    """Write the picture with its title and caption as its suffix says. Raises StudyError for another suffix than those
+    of `SUFFIXES`."""
     refuse_other(path)
-    drawing = svg.draw({**chart, **ON_PAPER})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    match path.suffix.lower():
-        case ".svg":
-            path.write_text(drawing, encoding="utf-8")
-        case ".png":
-            path.write_bytes(vl_convert.svg_to_png(drawing, scale=PNG_SCALE))
-        case _:
-            path.write_bytes(vl_convert.svg_to_pdf(drawing))
+    files.write(titled(picture(rows, margin), title, caption.split("\n"), (INK, MUTED)), path)

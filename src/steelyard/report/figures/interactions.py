@@ -6,17 +6,16 @@ from itertools import combinations, product
 from typing import Final
 
 from steelyard.analysis.results import Summary, label, part
-from steelyard.model.estimate import Estimate
+from steelyard.model.study import Level
 from steelyard.report.basics.format import with_interval
 from steelyard.report.basics.theme import MAX_LINES
-from steelyard.report.data.chart_rows import Row, level_keys, n_range, tip
+from steelyard.report.data.chart_rows import level_keys, n_range, tip
 from steelyard.report.data.presentation import Figure, Panel, View
-from steelyard.report.draw import charts
-from steelyard.report.draw.charts import Positions, Styles
+from steelyard.report.draw.axes import measured
+from steelyard.report.draw.charts import CellPoint, Positions, Styles, ends_of, levels_chart
+from steelyard.report.draw.scales import from_zero
 
 MOST_PANELS: Final = 12
-NAME_PX: Final = 70
-"""Room that the names at the ends of lines take."""
 
 
 def profiles(this: View) -> Figure | None:
@@ -31,18 +30,18 @@ def profiles(this: View) -> Figure | None:
     found = [
         _Profile(this, over, lines, rest) for over, lines in drawable for rest in _rests(this, varying, over, lines)
     ]
-    found = [one for one in found if one.rows]
+    found = [one for one in found if one.points]
     if not found:
         return None
-    every = [row for one in found for row in one.rows]
-    starts = all(row["starts"] for row in every)
+    every = [point for one in found for point in one.points]
+    starts = all(one.of_starts for one in found)
     panels = tuple(one.panel() for one in found[:MOST_PANELS])
-    bare = all(row["low"] is None for row in every)
+    bare = all(point.low is None for point in every)
     caption = (
         f"Mean {this.results.response_label} over one factor, a line for each level of another: lines that are not "
         "parallel show an interaction, which the analysis of variance tests. Means are over "
         f"{'start means' if starts else 'trials, where there is one start over them'}, n = "
-        f"{n_range(row['n'] for row in every)} trials a point"
+        f"{n_range(point.n for point in every)} trials a point"
         f"{'' if bare else f'; vertical lines are {100 * this.results.confidence:g}% t intervals'}. "
         "All axes start at 0."
     )
@@ -53,7 +52,7 @@ def profiles(this: View) -> Figure | None:
     return Figure("profiles", "Interactions", caption, panels, keys, zoom="each")
 
 
-def _rests(this: View, varying: list[str], over: str, lines: str) -> list[dict[str, object]]:
+def _rests(this: View, varying: list[str], over: str, lines: str) -> list[dict[str, Level]]:
     """Levels of the factors that neither run along the axis nor make lines: one panel each."""
     others = [name for name in varying if name not in (over, lines)]
     return [
@@ -64,45 +63,45 @@ def _rests(this: View, varying: list[str], over: str, lines: str) -> list[dict[s
 class _Profile:
     """One panel."""
 
-    def __init__(self, this: View, over: str, lines: str, rest: dict[str, object]) -> None:
+    def __init__(self, this: View, over: str, lines: str, rest: dict[str, Level]) -> None:
         self.this, self.over, self.lines, self.rest = this, over, lines, rest
-        self.rows = [
-            row
+        summaries = [
+            summary
             for summary in this.results.summaries
             if all(summary.treatment.get(name) == level for name, level in rest.items())
-            and (row := self._row(summary)) is not None
+            and over in summary.treatment
+            and lines in summary.treatment
+            and summary.mean is not None
         ]
+        self.of_starts = all(summary.mean_of_starts is not None for summary in summaries)
+        self.points = [point for summary in summaries if (point := self._point(summary)) is not None]
 
-    def _row(self, summary: Summary) -> Row | None:
-        mean: Estimate | None = summary.mean_of_starts or summary.mean
-        if mean is None or self.over not in summary.treatment or self.lines not in summary.treatment:
+    def _point(self, summary: Summary) -> CellPoint | None:
+        mean = summary.mean_of_starts or summary.mean
+        if mean is None:
             return None
         shown = self.this.scale.estimate(mean)
-        told = f"{with_interval(shown)} {self.this.scale.unit}"
-        return {
-            "level": summary.treatment[self.over],
-            "series": str(summary.treatment[self.lines]),
-            "y": shown.value,
-            "low": None if shown.low is None else max(shown.low, 0.0),
-            "high": shown.high,
-            "n": summary.n,
-            "starts": summary.mean_of_starts is not None,
-            "tip": tip(label(summary.treatment), f"mean {told}", f"n = {summary.n}"),
-        }  # fmt: skip
+        said = f"mean {with_interval(shown)} {self.this.scale.unit}"
+        return CellPoint(
+            summary.treatment[self.over],
+            str(summary.treatment[self.lines]),
+            shown.value,
+            None if shown.low is None else max(shown.low, 0.0),
+            shown.high,
+            summary.n,
+            tip(label(summary.treatment), said, f"n = {summary.n}"),
+        )
 
     def panel(self) -> Panel:
         """The picture of the panel."""
         factors = self.this.results.factors
         name = "number of nodes" if self.over == "nodes" else self.over
-        rest = ", ".join(part(factor, level) for factor, level in self.rest.items())  # type: ignore[arg-type]
-        drawn = charts.medians(
-            self.rows,
-            (),
+        rest = ", ".join(part(factor, level) for factor, level in self.rest.items())
+        drawn = levels_chart(
+            self.points,
             Positions(name, tuple(factors[self.over])),
             Styles(tuple(str(level) for level in factors[self.lines])),
-            y_title=f"mean {self.this.y_title}",
-            width=charts.PANEL_WIDTH - NAME_PX,
-            height=charts.PANEL_HEIGHT,
+            measured(from_zero(ends_of(self.points)), f"mean {self.this.y_title}"),
             joined=True,
         )
         return Panel(f"{self.over}, a line for each {self.lines}" + (f": {rest}" if rest else ""), drawn)

@@ -9,44 +9,41 @@ from steelyard.analysis.results import NODES, Summary, label
 from steelyard.report.basics.format import count, with_interval
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.chart_rows import (
-    LABEL_PX,
-    NARROW_PX,
-    WIDE_PX,
-    Row,
-    law_rows,
+    law_curve,
     law_scale,
     n_range,
     series_keys,
     thinned,
+    thinning,
     tip,
-    trial_rows,
+    trial_dots,
 )
 from steelyard.report.data.presentation import Figure, Panel, View
-from steelyard.report.draw import charts
-from steelyard.report.draw.charts import Styles
+from steelyard.report.draw.axes import measured
+from steelyard.report.draw.charts import CellPoint, Dot, FittedPoint, Styles, levels_chart
+from steelyard.report.draw.plot import NARROW_PX, WIDE_PX
+from steelyard.report.draw.scales import Domain, from_zero
 
 THROUGHPUT: Final = "throughput_per_s"
-LAW_NAMES: Final = {
-    "usl": "the universal scalability law", "amdahl": "Amdahl's law", "linear": "the linear law",
-}  # fmt: skip
+LAW: Final = "the universal scalability law"
+WIDE_HEIGHT_PX, NARROW_HEIGHT_PX = 340, 280
 IDEAL_ROOM: Final = 1.25
 """How far above the measured values the ideal is drawn: farther, and it would press them to the floor."""
 
 
 def medians(this: View) -> Figure | None:
     """The main chart."""
-    rows = [_median_row(this, summary) for summary in this.results.summaries if summary.median is not None]
-    if not rows:
+    points = [point for summary in this.results.summaries if (point := _median_point(this, summary)) is not None]
+    if not points:
         return None
-    trials, note = thinned(trial_rows(this))
-    positions, bare = this.positions, sum(row["low"] is None for row in rows)
+    trials, step = thinned(trial_dots(this))
+    bare = sum(point.low is None for point in points)
     caption = (
-        f"Median {this.results.response_label} over {positions.name}, n = {n_range(row['n'] for row in rows)} "
-        "trials a "
-        f"point; faint dots are the trials.{note} "
+        f"Median {this.results.response_label} over {this.positions.name}, n = {n_range(point.n for point in points)} "
+        f"trials a point; faint dots are the trials.{thinning(step)} "
     )
     kind = f"{100 * this.results.confidence:g}% order-statistic intervals of the median over trials"
-    if bare == len(rows):
+    if bare == len(points):
         caption += f"No point has an interval: fewer than 6 trials support none ({kind})."
     else:
         caption += f"Vertical lines are {kind}"
@@ -59,87 +56,79 @@ def medians(this: View) -> Figure | None:
     title = f"Median {this.results.response_label}"
     curves, ideals = _fitted(this), _ideals(this)
     if curves:
-        shown = curves[0]["law"]
-        caption += f" Bands: {shown} with its pointwise {100 * this.results.confidence:g}% interval."
+        caption += f" Bands: {LAW} with its pointwise {100 * this.results.confidence:g}% interval."
     if ideals:
         caption += " Dotted: ideal, in proportion to size from the median at the smallest; it ends where the axis does."
-    return Figure("medians", title, caption, _panels(this, rows, trials, curves, ideals), series_keys(this), zoom="xy")
+    return Figure(
+        "medians", title, caption, _panels(this, points, trials, curves, ideals), series_keys(this), zoom="xy"
+    )
 
 
-def _median_row(this: View, summary: Summary) -> Row:
-    shown = this.scale.estimate(summary.median) if summary.median is not None else None
-    value = with_interval(shown)
-    return {
-        "level": this.level(summary.treatment),
-        "series": this.of(summary.treatment),
-        "y": shown.value if shown else None,
-        "low": shown.low if shown else None,
-        "high": shown.high if shown else None,
-        "n": summary.n,
-        "tip": tip(label(summary.treatment), f"median {value} {this.scale.unit}", f"n = {summary.n}"),
-    }
+def _median_point(this: View, summary: Summary) -> CellPoint | None:
+    if summary.median is None:
+        return None
+    shown = this.scale.estimate(summary.median)
+    said = tip(label(summary.treatment), f"median {with_interval(shown)} {this.scale.unit}", f"n = {summary.n}")
+    series = this.of(summary.treatment)
+    return CellPoint(this.level(summary.treatment), series, shown.value, shown.low, shown.high, summary.n, said)
 
 
 def _panels(
-    this: View, rows: Sequence[Row], trials: Sequence[Row], curves: Sequence[Row], ideals: Sequence[Row]
+    this: View,
+    points: Sequence[CellPoint],
+    trials: Sequence[Dot],
+    curves: Sequence[FittedPoint],
+    ideals: Sequence[FittedPoint],
 ) -> tuple[Panel, ...]:
     """One picture, or with too many lines one a series."""
-    title, positions = f"median {this.y_title}", this.positions
+    title = f"median {this.y_title}"
+
+    def domain(series: Sequence[str]) -> Domain:
+        # A band may reach far beyond what was measured: it is cut where the axis ends.
+        seen = [end for point in points if point.series in series for end in (point.y, point.high)]
+        lines = [row.y for rows in (trials, curves, ideals) for row in rows if row.series in series]
+        return from_zero([*seen, *lines])
+
     if len(this.series) <= MAX_LINES:
+        y = domain(this.series)
         wide, narrow = (
-            charts.medians(
-                rows,
-                trials,
-                positions,
-                this.styles(),
-                y_title=title,
-                width=width - LABEL_PX,
-                height=height,
-                curves=curves,
-                ideals=ideals,
+            levels_chart(
+                points, this.positions, this.styles(), measured(y, title, ticks), width=width, height=height,
+                dots=trials, curves=curves, ideals=ideals,
             )
-            for width, height in ((WIDE_PX, 340), (NARROW_PX + 20, 280))
-        )
+            for width, height, ticks in ((WIDE_PX, WIDE_HEIGHT_PX, 8), (NARROW_PX, NARROW_HEIGHT_PX, 6))
+        )  # fmt: skip
         return (Panel("", wide, narrow),)
     return tuple(
         Panel(
             name,
-            charts.medians(
-                [row for row in rows if row["series"] == name],
-                [row for row in trials if row["series"] == name],
-                positions,
-                Styles((name,)),
-                y_title=title,
-                width=charts.PANEL_WIDTH,
-                height=charts.PANEL_HEIGHT,
-                label=False,
-                curves=[row for row in curves if row["series"] == name],
-                ideals=[row for row in ideals if row["series"] == name],
+            levels_chart(
+                points, this.positions, Styles((name,)), measured(domain((name,)), title), label=False, dots=trials,
+                curves=curves, ideals=ideals,
             ),
         )
         for name in this.series
-    )
+    )  # fmt: skip
 
 
-def _fitted(this: View) -> list[Row]:
+def _fitted(this: View) -> list[FittedPoint]:
     """The universal scalability law of each series where it was fitted to what the chart shows."""
-    found: list[Row] = []
+    found: list[FittedPoint] = []
     for law in this.results.laws:
         shown = law_scale(this, law)
         if law.law != "usl" or law.refusal or law.response != this.results.response or shown is None:
             continue
-        series = label(law.others)
-        found += [{**row, "series": series, "law": LAW_NAMES[law.law]} for row in law_rows(law, *shown)]
+        found += law_curve(law, *shown)
     return found
 
 
-def _ideals(this: View) -> list[Row]:
+def _ideals(this: View) -> list[FittedPoint]:
     """Throughput in proportion to the number of nodes, from each series' median at its smallest size."""
     if this.results.response != THROUGHPUT or this.axis not in NODES or len(this.positions.levels) < 2:
         return []
     medians = [one for one in this.results.summaries if one.median is not None]
     highest = IDEAL_ROOM * max(one.median.high or one.median.value for one in medians if one.median is not None)
-    found: list[Row] = []
+    found: list[FittedPoint] = []
     for series in this.series:
         mine = [one for one in medians if this.of(one.treatment) == series]
         if not mine:
@@ -149,5 +138,5 @@ def _ideals(this: View) -> list[Row]:
         per_node = (first.median.value if first.median else 0.0) / size
         last = min(max(this.positions.places), highest / per_node if per_node else 0.0)
         if last > size:
-            found += [{"x": at, "y": this.scale.of(per_node * at), "series": series} for at in (size, last)]
+            found += [FittedPoint(at, per_node * at * this.scale.factor, series=series) for at in (size, last)]
     return found

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from steelyard.analysis.percentiles import BEYOND
 from steelyard.analysis.results import label
 from steelyard.reading.time_courses import BANDS_A_DECADE, QUANTILES, Curve, Span, Timeline, Window
 from steelyard.report.basics.format import NONE, count, listed, number
-from steelyard.report.basics.theme import ALERT, BAND, DASHES, GRID, INK, MUTED, SERIES
-from steelyard.report.data import cpu_strips
+from steelyard.report.basics.theme import ALERT, BAND, GRID, INK, SERIES
 from steelyard.report.data.presentation import Course, Figure, Key, Panel, View
-from steelyard.report.draw.plot import Axis, Drawing
+from steelyard.report.draw import marks
+from steelyard.report.draw.axes import Axis, measured, x_axis, y_axis
+from steelyard.report.draw.charts import style
+from steelyard.report.draw.plot import PANEL_PX, Layers, PlotArea, placed, plot
+from steelyard.report.draw.scales import HEADROOM, Domain, Scale, logarithmic
+from steelyard.report.draw.svg import Element, Picture, place, text, text_px
+from steelyard.report.figures import cpu_strips
 
 WIDE_PX: Final = 700
 NARROW_PX: Final = 320
@@ -27,6 +33,8 @@ GAP_PX: Final = 34
 TOP_PX: Final = 34
 FOOT_PX: Final = 38
 SHADES: Final = 5
+TIME_TITLE: Final = "seconds since the load began"
+SERVICE_DASH: Final = "1 2"
 WARM: Final = "warm-up"
 COLOURS: Final = {
     "achieved": SERIES[6], "offered": SERIES[4], "p50": SERIES[0], "p90": SERIES[2], "p99": SERIES[1],
@@ -35,7 +43,6 @@ COLOURS: Final = {
 """One colour each, so that the page can show and hide by colour."""
 LINES: Final = {"p50": "", "p90": "2 2", "p99": "6 3", "p99.9": "8 3 2 3", "offered": "6 3", "achieved": ""}
 CURVE_HEIGHT_PX: Final = 200
-CURVE_WIDTH_PX: Final = 330
 MOST_CURVE_PANELS: Final = 12
 NINES: Final = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
@@ -100,13 +107,13 @@ def figure(one: Timeline) -> Figure:
         told = [f"{span.name} {span.from_s:.0f} to {span.to_s:.0f} s" for span in (*one.spans, *one.bands)]
         told += [f"{name} at {at_s:.1f} s" for at_s, name in one.events]
         caption += f" Phases and events: {'; '.join(told)}."
-    keys = [Key("achieved rate", COLOURS["achieved"], "line")]
+    keys = [Key("achieved rate", COLOURS["achieved"], dash=LINES["achieved"])]
     if offered:
-        keys.append(Key("offered rate", COLOURS["offered"], "line", LINES["offered"]))
-    keys += [Key(name, COLOURS[name], "line", LINES[name]) for name in shown]
+        keys.append(Key("offered rate", COLOURS["offered"], dash=LINES["offered"]))
+    keys += [Key(name, COLOURS[name], dash=LINES[name]) for name in shown]
     keys.append(Key("heat map", COLOURS["heat"], "square"))
     name = f"time-{one.record.id}-{one.record.attempt}"
-    panel = Panel("", _drawn(one, shown, WIDE_PX), _drawn(one, shown, NARROW_PX), values=spoken_values(one, shown))
+    panel = Panel("", _picture(one, shown, WIDE_PX), _picture(one, shown, NARROW_PX), values=spoken_values(one, shown))
     course = Course(_heads(shown), tuple(_spoken(window, shown) for window in one.windows))
     return Figure(name, label(one.record.treatment), caption, (panel,), tuple(keys), course=course, zoom="x")
 
@@ -140,22 +147,35 @@ def _spoken(window: Window, shown: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _drawn(one: Timeline, shown: Sequence[str], width: int) -> str:
+def _picture(one: Timeline, shown: Sequence[str], width: int) -> Picture:
     tops = [TOP_PX, TOP_PX + RATE_PX + GAP_PX, TOP_PX + RATE_PX + TIMES_PX + 2 * GAP_PX]
     bottoms = [tops[0] + RATE_PX, tops[1] + TIMES_PX, tops[2] + TIMES_PX]
-    strips_px = cpu_strips.height(one.strips)
-    foot = bottoms[2] + strips_px
-    drawing = Drawing(width, foot + FOOT_PX)
-    time = Axis(0.0, one.seconds, LEFT_PX, width - RIGHT_PX)
-    drawing.marks(LEFT_PX, 0, time.last_px, tops[0])
-    _phase_names(drawing, one, time, tops[0])
-    drawing.done()
-    for top, bottom, draw in zip(tops, bottoms, (_rates, _percentiles, _heat), strict=True):
-        draw(drawing, one, time, shown, top, bottom)
-    if strips_px:
-        cpu_strips.draw(drawing, one.strips, time, bottoms[2], LEFT_PX, one.step_s)
-    drawing.x_axis(time, foot, "seconds since the load began", most=8 if width == WIDE_PX else 5)
-    return drawing.svg()
+    foot = bottoms[2] + cpu_strips.height(one.strips)
+    time = measured(Domain(0.0, one.seconds), TIME_TITLE, 8 if width == WIDE_PX else 5)
+    seconds = Scale(time.domain, LEFT_PX, width - RIGHT_PX)
+    names = PlotArea(LEFT_PX, 0, seconds.last_px, tops[0], seconds, seconds)
+    elements = [names.marks(_phase_names(one, seconds, tops[0]))]
+    for top, bottom, (y, marks_of) in zip(tops, bottoms, _plots(one, shown), strict=True):
+        area = placed(time, y, LEFT_PX, top, seconds.last_px, bottom)
+        elements += [
+            area.marks(_behind(one, area)),
+            *y_axis(y, area.y, area.left, area.right),
+            area.marks([*marks_of(area), *_events(one, area)]),
+        ]
+    elements += cpu_strips.drawn(one.strips, seconds, bottoms[2], one.step_s)
+    elements += x_axis(time, seconds, foot)
+    return Picture(width, foot + FOOT_PX, tuple(elements))
+
+
+def _plots(one: Timeline, shown: Sequence[str]) -> list[tuple[Axis, Callable[[PlotArea], list[Element | None]]]]:
+    """The three plots from above: axis and what draws its marks."""
+    highest = max(max(window.achieved_per_s, window.offered_per_s or 0.0) for window in one.windows) or 1.0
+    times = _times(one)
+    return [
+        (measured(Domain(0.0, highest * HEADROOM), "operations/s", 3), partial(_rates, one)),
+        (measured(times, "response time, ms", 4), partial(_percentiles, one, shown)),
+        (measured(times, "response time, ms (heat map: operations)", 4), partial(_heat, one)),
+    ]
 
 
 def _shaded(one: Timeline) -> list[tuple[Span, str]]:
@@ -167,86 +187,71 @@ def _shaded(one: Timeline) -> list[tuple[Span, str]]:
     return [*((span, BAND) for span in phases), *((span, GRID) for span in one.bands)]
 
 
-def _behind(drawing: Drawing, one: Timeline, time: Axis, top: float, bottom: float) -> None:
-    for span, colour in _shaded(one):
-        drawing.rectangle(time.of(span.from_s), top, time.of(span.to_s), bottom, colour)
+def _behind(one: Timeline, area: PlotArea) -> list[Element | None]:
+    return [
+        marks.rectangle(area.x.of(span.from_s), area.top, area.x.of(span.to_s), area.bottom, colour)
+        for span, colour in _shaded(one)
+    ]
 
 
-def _before(drawing: Drawing, one: Timeline, time: Axis, top: float, bottom: float) -> None:
-    for at_s, _ in one.events:
-        drawing.path([(time.of(at_s), top), (time.of(at_s), bottom)], INK, width=1, dash="3 3")
+def _events(one: Timeline, area: PlotArea) -> list[Element | None]:
+    places = (area.x.of(at_s) for at_s, _ in one.events)
+    return [marks.line([(x, area.top), (x, area.bottom)], INK, width=1, dash="3 3") for x in places]
 
 
-def _phase_names(drawing: Drawing, one: Timeline, time: Axis, top: float) -> None:
+def _phase_names(one: Timeline, time: Scale, top: float) -> list[Element | None]:
     """The names of phases and of what lasted, where there is room above their beginning."""
     named = [*(one.spans if len(one.spans) > 1 else ()), *one.bands]
+    found: list[Element | None] = []
     free = 0.0
     for span in sorted(named, key=lambda span: span.from_s):
         left = time.of(span.from_s) + 2
         if left >= free and time.of(span.to_s) - left > 20:
-            drawing.text(left, top - 22, span.name, colour=INK)
-            free = left + 6.5 * len(span.name) + 8
+            found.append(text(left, top - 22, span.name, fill=INK))
+            free = left + text_px(span.name) + 8
+    return found
 
 
 def _middle(window: Window) -> float:
     return window.at_s + window.seconds / 2
 
 
-def _rates(drawing: Drawing, one: Timeline, time: Axis, _: Sequence[str], top: float, bottom: float) -> None:
-    highest = max(max(window.achieved_per_s, window.offered_per_s or 0.0) for window in one.windows) or 1.0
-    axis = Axis(0.0, highest * 1.06, bottom, top)
-    drawing.y_axis(axis, LEFT_PX, time.last_px, "operations/s", most=3)
-    drawing.marks(LEFT_PX, top, time.last_px, bottom)
-    _behind(drawing, one, time, top, bottom)
+def _rates(one: Timeline, area: PlotArea) -> list[Element | None]:
     offered = [
-        None if window.offered_per_s is None else (time.of(_middle(window)), axis.of(window.offered_per_s))
+        None if window.offered_per_s is None else area.at(_middle(window), window.offered_per_s)
         for window in one.windows
     ]
-    drawing.path(offered, COLOURS["offered"], dash=LINES["offered"])
-    drawing.path(
-        [(time.of(_middle(window)), axis.of(window.achieved_per_s)) for window in one.windows], COLOURS["achieved"]
-    )
-    for window in one.windows:
-        if window.failed:
-            x = time.of(_middle(window))
-            drawing.path([(x, bottom - 5), (x, bottom)], ALERT, width=2)
-    _before(drawing, one, time, top, bottom)
-    drawing.done()
+    achieved = [area.at(_middle(window), window.achieved_per_s) for window in one.windows]
+    failed = [(area.x.of(_middle(window)), area.bottom, area.bottom - 5) for window in one.windows if window.failed]
+    return [
+        marks.line(offered, COLOURS["offered"], dash=LINES["offered"]),
+        marks.line(achieved, COLOURS["achieved"]),
+        marks.uprights(failed, ALERT, width=2),
+    ]
 
 
-def _times(one: Timeline) -> tuple[float, float]:
+def _times(one: Timeline) -> Domain:
     """The range of the logarithmic axes, in ms: what the heat map needs, so that both are the same."""
     bands = [band for _, band, _ in one.heat] or [0]
-    return 10.0 ** (min(bands) / BANDS_A_DECADE), 10.0 ** ((max(bands) + 1) / BANDS_A_DECADE)
+    return Domain(10.0 ** (min(bands) / BANDS_A_DECADE), 10.0 ** ((max(bands) + 1) / BANDS_A_DECADE), "log")
 
 
-def _percentiles(drawing: Drawing, one: Timeline, time: Axis, shown: Sequence[str], top: float, bottom: float) -> None:
-    axis = Axis(*_times(one), bottom, top, log=True)
-    drawing.y_axis(axis, LEFT_PX, time.last_px, "response time, ms")
-    drawing.marks(LEFT_PX, top, time.last_px, bottom)
-    _behind(drawing, one, time, top, bottom)
-    for name in reversed(shown):
-        drawing.path(
+def _percentiles(one: Timeline, shown: Sequence[str], area: PlotArea) -> list[Element | None]:
+    return [
+        marks.line(
             [
-                (time.of(_middle(window)), axis.of(window.percentiles_ms[name]))
-                if name in window.percentiles_ms
-                else None
+                area.at(_middle(window), window.percentiles_ms[name]) if name in window.percentiles_ms else None
                 for window in one.windows
             ],
             COLOURS[name],
             dash=LINES[name],
         )
-    _before(drawing, one, time, top, bottom)
-    drawing.done()
+        for name in reversed(shown)
+    ]
 
 
-def _heat(drawing: Drawing, one: Timeline, time: Axis, _: Sequence[str], top: float, bottom: float) -> None:
+def _heat(one: Timeline, area: PlotArea) -> list[Element | None]:
     """Cells of equal shade as one path; cells of one shade under each other as one stroke."""
-    low, high = _times(one)
-    axis = Axis(low, high, bottom, top, log=True)
-    drawing.y_axis(axis, LEFT_PX, time.last_px, "response time, ms (heat map: operations)")
-    drawing.marks(LEFT_PX, top, time.last_px, bottom)
-    _behind(drawing, one, time, top, bottom)
     most = max((amount for _, _, amount in one.heat), default=1)
     runs: dict[tuple[int, float], list[list[int]]] = {}
     for window, band, amount in one.heat:
@@ -258,18 +263,19 @@ def _heat(drawing: Drawing, one: Timeline, time: Axis, _: Sequence[str], top: fl
             mine[-1][2] = band + 1
         else:
             mine.append([window, band, band + 1])
+    low, high = area.y.domain.low, area.y.domain.high
     first = round(math.log10(low) * BANDS_A_DECADE)
-    height = (bottom - top) / max(1, round(math.log10(high / low) * BANDS_A_DECADE))
-    for (shade, seconds), found in sorted(runs.items()):
+    height = (area.bottom - area.top) / max(1, round(math.log10(high / low) * BANDS_A_DECADE))
+    found: list[Element | None] = []
+    for (shade, seconds), cells in sorted(runs.items()):
         pieces = [
-            f"M{time.of(_middle(one.windows[window])):.1f},{bottom - (band - first) * height:.1f}"
-            f"v{-(until - band) * height:.1f}"
-            for window, band, until in found
+            f"M{place(area.x.of(_middle(one.windows[window])))},{place(area.bottom - (band - first) * height)}"
+            f"v{place(-(until - band) * height)}"
+            for window, band, until in cells
         ]
-        width = (time.last_px - time.first_px) * seconds / one.seconds
-        drawing.bars(pieces, COLOURS["heat"], width=width, opacity=round((shade + 1) / SHADES, 2))
-    _before(drawing, one, time, top, bottom)
-    drawing.done()
+        width = (area.right - area.left) * seconds / one.seconds
+        found.append(marks.shaded(pieces, COLOURS["heat"], width=width, opacity=(shade + 1) / SHADES))
+    return found
 
 
 def curves(this: View, found: Sequence[Curve]) -> Figure | None:
@@ -283,7 +289,8 @@ def curves(this: View, found: Sequence[Curve]) -> Figure | None:
     panels = []
     for name in names[:MOST_CURVE_PANELS]:
         mine = [one for one in found if this.of(one.treatment) == name]
-        drawn = _curves(mine, [str(this.level(one.treatment)) for one in mine], levels, times, last)
+        indices = [levels.index(str(this.level(one.treatment))) for one in mine]
+        drawn = _curves(mine, indices, logarithmic(times, 1.1), last)
         panels.append(Panel(name if len(names) > 1 else "", drawn))
     n, trials = [one.operations for one in found], [one.trials for one in found]
     caption = (
@@ -296,41 +303,33 @@ def curves(this: View, found: Sequence[Curve]) -> Figure | None:
     )
     if len(names) > MOST_CURVE_PANELS:
         caption += f" The first {MOST_CURVE_PANELS} of {len(names)} panels are drawn."
-    keys = tuple(
-        Key(level, SERIES[index % len(SERIES)], "line", _dash(index)) for index, level in enumerate(levels)
-    )  # fmt: skip
+    keys = tuple(Key(level, style(index).colour, dash=style(index).dash) for index, level in enumerate(levels))
     title = "Percentile curves"
     return Figure("curves", title, caption, tuple(panels), keys, this.positions.name)
 
 
-def _dash(index: int) -> str:
-    return "" if index == 0 else " ".join(map(str, DASHES[index % len(DASHES)]))
+def _curves(mine: Sequence[Curve], indices: Sequence[int], times: Domain, last: float) -> Picture:
+    """The axis of percentiles is linear in the number of nines; `indices` are those of the curves' levels."""
 
+    def nines(share: float) -> float:
+        return -math.log10(1 - share)
 
-def _curves(
-    mine: Sequence[Curve], of: Sequence[str], levels: Sequence[str], times: Sequence[float], last: float
-) -> str:
-    drawing = Drawing(CURVE_WIDTH_PX, TOP_PX + CURVE_HEIGHT_PX + FOOT_PX)
-    bottom, right = TOP_PX + CURVE_HEIGHT_PX, CURVE_WIDTH_PX - RIGHT_PX
-    axis = Axis(min(times) / 1.1, max(times) * 1.1, bottom, TOP_PX, log=True)
-    shares = Axis(0.0, -math.log10(1 - last) or 1.0, LEFT_PX, right)
-    drawing.y_axis(axis, LEFT_PX, right, "ms")
-    drawing.path([(LEFT_PX, bottom), (right, bottom)], MUTED, width=1)
-    for share in (share for share in NINES if share <= last):
-        x = shares.of(-math.log10(1 - share))
-        drawing.path([(x, bottom), (x, bottom + 4)], MUTED, width=1)
-        drawing.text(x, bottom + 16, f"{100 * share:.10g}", anchor="middle")
-    drawing.text((LEFT_PX + right) / 2, bottom + 32, "percentile", anchor="middle")
-    for one, level in zip(mine, of, strict=True):
-        index = levels.index(level)
-        service = one.measure == "service"
-        drawing.path(
-            [(shares.of(-math.log10(1 - share)), axis.of(ms)) for share, ms in one.points],
-            SERIES[index % len(SERIES)],
-            width=1.0 if service else 1.75,
-            dash="1 2" if service else _dash(index),
-        )
-    return drawing.svg()
+    shares = tuple((nines(share), f"{100 * share:.10g}") for share in NINES if share <= last)
+    x = Axis(Domain(0.0, nines(last) or 1.0), "percentile", shares, fixed=True)
+
+    def draw(area: PlotArea) -> Layers:
+        lines = []
+        for one, index in zip(mine, indices, strict=True):
+            service, look = one.measure == "service", style(index)
+            at = [area.at(nines(share), ms) for share, ms in one.points]
+            lines.append(
+                marks.line(at, look.colour, width=1, dash=SERVICE_DASH)
+                if service
+                else marks.line(at, look.colour, dash=look.dash)
+            )
+        return Layers(lines)  # fmt: skip
+
+    return plot(x, measured(times, "ms", 4), draw, width=PANEL_PX, height=CURVE_HEIGHT_PX)
 
 
 def all_figures(this: View, found: Sequence[Timeline], lines: Sequence[Curve]) -> Mapping[str, Figure]:

@@ -1,17 +1,15 @@
 "use strict";
 const zoom = (() => {
   // Zoom: a figure shows a part of its axes, as fractions of them. Marks are moved, never stretched where they have a
-  // size of their own; axes are drawn anew from what they say of themselves (see zoom.py).
-  const EDGE_PX = 3, NAME_PX = 140;
+  // size of their own; axes are drawn anew from what the pen writes into them (see draw/axes.py).
+  const EDGE_PX = 6, NAME_PX = 300, SINK_PX = 3.5;
   const WHOLE = { x: [0, 1], y: [0, 1] };
   const parts = new Map();
   const partOf = (chart) => parts.get(chart) ?? WHOLE;
   const isWhole = ({ x, y }) => x[0] === 0 && x[1] === 1 && y[0] === 0 && y[1] === 1;
   const shown = (chart) => { const [from, to] = partOf(chart).x; return { from, to }; };
-  const PLACE = /translate\((-?[\d.e-]+)[ ,]+(-?[\d.e-]+)\)/;
   const once = (element, name, read) => (element[name] ??= read());
-  const placeOf = (element) => once(element, "placed", () => (PLACE.exec(element.getAttribute("transform") ?? "") ?? [0, 0, 0]).slice(1).map(Number));
-  const put = (element, x, y) => element.setAttribute("transform", `translate(${x.toFixed(1)},${y.toFixed(1)})`);
+  const numbers = (element, ...names) => names.map((name) => Number(element.getAttribute(name) ?? 0));
   let clips = 0;
   const clipped = (group, [left, top, width, height]) => once(group, "clipped", () => {
     const clip = document.createElementNS(group.namespaceURI, "clipPath"), box = document.createElementNS(group.namespaceURI, "rect");
@@ -22,94 +20,86 @@ const zoom = (() => {
     group.setAttribute("clip-path", `url(#${clip.id})`);
     return true;
   });
-  // Points and words keep their size and move; lines move by both ends; areas, curves and bars are stretched, but not
-  // their strokes, unless the stroke is itself a measure (`data-grows`).
-  const kindOf = (mark) => once(mark, "kind", () => {
-    if (mark.tagName === "line") return "line";
-    if (mark.tagName === "circle") return "point";
-    if (mark.tagName === "text") return mark.hasAttribute("x") ? "word" : "point";
-    return mark.tagName === "path" && mark.hasAttribute("transform") && !/^M0,0h/.test(mark.getAttribute("d")) ? "point" : "shape";
-  });
-  const own = (mark, name) => Number(mark.getAttribute(name) ?? 0);
-  const moveMarks = (group, part) => {
+  // Points and words keep their size and move; lines, areas and bars are stretched, but not their strokes, unless the
+  // stroke is itself a measure (`data-grows`).
+  const PLACE = /translate\(([^,]+),([^)]+)\)/;
+  const mover = (mark) => {
+    const by = (x, y) => { const [a, b] = numbers(mark, x, y); return (sx, sy, tx, ty) => { mark.setAttribute(x, (tx + sx * a).toFixed(1)); mark.setAttribute(y, (ty + sy * b).toFixed(1)); }; };
+    if (mark.tagName === "circle") return by("cx", "cy");
+    if (mark.tagName === "text") return by("x", "y");
+    const found = PLACE.exec(mark.getAttribute("transform") ?? "");
+    if (found) return (sx, sy, tx, ty) => mark.setAttribute("transform", `translate(${(tx + sx * found[1]).toFixed(1)},${(ty + sy * found[2]).toFixed(1)})`);
+    if (mark.dataset.grows === undefined) mark.setAttribute("vector-effect", "non-scaling-stroke");
+    return (sx, sy, tx, ty) => mark.setAttribute("transform", `matrix(${sx} 0 0 ${sy} ${tx} ${ty})`);
+  };
+  const moveMarks = (group, { x: [x0, x1], y: [y0, y1] }) => {
     const [left, top, width, height] = group.dataset.marks.split(" ").map(Number);
     clipped(group, [left - EDGE_PX, top - EDGE_PX, width + EDGE_PX + (group.dataset.words === undefined ? EDGE_PX : NAME_PX), height + 2 * EDGE_PX]);
-    const [x0, x1] = part.x, [y0, y1] = part.y, sx = 1 / (x1 - x0), sy = 1 / (y1 - y0);
-    const tx = left - sx * (left + x0 * width), ty = top - sy * (top + (1 - y1) * height);
-    for (const mark of group.querySelectorAll("path, circle, line, text, rect")) {
-      const kind = kindOf(mark), [a, b] = placeOf(mark);
-      if (kind === "word") {
-        mark.setAttribute("x", tx + sx * once(mark, "first", () => own(mark, "x")));
-        continue;
-      }
-      if (kind === "line") {
-        const far = once(mark, "far", () => [own(mark, "x2"), own(mark, "y2")]);
-        mark.setAttribute("x2", sx * far[0]);
-        mark.setAttribute("y2", sy * far[1]);
-      }
-      if (kind === "shape") {
-        mark.setAttribute("transform", `matrix(${sx} 0 0 ${sy} ${tx + sx * a} ${ty + sy * b})`);
-        if (mark.dataset.grows === undefined) mark.setAttribute("vector-effect", "non-scaling-stroke");
-      } else put(mark, tx + sx * a, ty + sy * b);
-    }
+    const sx = 1 / (x1 - x0), sy = 1 / (y1 - y0), tx = left - sx * (left + x0 * width), ty = top - sy * (top + (1 - y1) * height);
+    for (const mark of group.querySelectorAll("path, circle, text, rect")) once(mark, "mover", () => mover(mark))(sx, sy, tx, ty);
   };
-  const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
+  // Ticks and labels by the rules of draw/scales.py.
+  const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400, 172800, 604800];
+  const ROUNDING = 1e-9, NEARLY = 0.8, DAY_S = 86400;
+  const stepOf = (kind, span, most) => {
+    const rough = span / most, power = 10 ** Math.floor(Math.log10(rough));
+    if (kind === "clock") return STEPS_S.find((one) => one >= rough * NEARLY) ?? Math.ceil(rough * NEARLY / DAY_S) * DAY_S;
+    const steps = [1, 2, 5, 10].map((one) => one * power), step = steps.find((one) => one >= rough * NEARLY) ?? steps[3];
+    return step <= span ? step : steps.findLast((one) => one <= span) ?? step;
+  };
   const ticksOf = (kind, low, high, most) => {
-    const found = [];
     if (kind === "log") {
-      for (let power = Math.floor(Math.log10(low)); 10 ** power <= high; power += 1) for (const mantissa of [1, 2, 5]) {
-        const tick = mantissa * 10 ** power;
+      const found = [];
+      for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) for (const mantissa of [1, 2, 5]) {
+        const tick = Number(`${mantissa}e${power}`);
         if (tick >= low && tick <= high) found.push(tick);
       }
-      if (found.length > 1) return found.length > 8 ? found.filter((tick) => /^1/.test(tick.toExponential())) : found;
-      found.length = 0;
+      const decades = found.filter((tick) => tick.toExponential().startsWith("1"));
+      if (found.length >= 3) return found.length <= 8 ? found : decades.filter((_, index) => index % Math.ceil(decades.length / 8) === 0);
     }
-    const rough = (high - low) / most, power = 10 ** Math.floor(Math.log10(rough));
-    const step = kind === "clock" ? STEPS_S.find((one) => one >= rough) ?? 86400 : [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough * 0.999);
-    for (let index = Math.ceil(low / step - 1e-9); index * step <= high * (1 + 1e-12); index += 1) found.push(index * step);
+    const step = stepOf(kind, high - low, kind === "log" ? Math.max(most, 4) : most), found = [];
+    for (let index = Math.ceil(low / step - ROUNDING); index <= Math.floor(high / step + ROUNDING); index += 1) found.push(Math.min(Math.max(step * index, low), high));
     return found;
   };
-  const clock = (seconds, fine) => [Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60, ...(fine ? [Math.floor(seconds) % 60] : [])].map((one) => String(one).padStart(2, "0")).join(":");
-  const labelled = (kind, tick, all) => (kind === "clock" ? clock(tick, all.some((one) => one % 60)) : Number(tick.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 }).replace("-", "\u2212"));
-  // One axis: which of x or y, its scale, values and pixels of both ends. Labels of a fixed axis only move.
-  const drawAxis = (axis, part, twin) => {
+  const timeOf = (tick, span, ticks) => {
+    const words = new Date(tick * 1000).toUTCString().split(" "), time = words[4];
+    if (span < DAY_S) return ticks.some((one) => one % 60) ? time : time.slice(0, 5);
+    return ticks.some((one) => one % DAY_S) ? `${words[1]} ${words[2]} ${time.slice(0, 5)}` : `${words[1]} ${words[2]}`;
+  };
+  const labelsOf = (kind, ticks, span) => {
+    if (kind === "clock") return ticks.map((tick) => timeOf(tick, span, ticks));
+    const gaps = ticks.slice(1).map((tick, index) => tick - ticks[index]), widest = Math.max(...gaps);
+    const even = gaps.length > 0 && widest - Math.min(...gaps) <= 1e-6 * widest;
+    const places = even ? Math.max(0, -Math.floor(Math.log10(gaps[0]) + ROUNDING)) : 0;
+    const form = even ? { minimumFractionDigits: places, maximumFractionDigits: places } : { maximumSignificantDigits: 4 };
+    return ticks.map((tick) => (tick === 0 ? "0" : tick.toLocaleString("en", form)).replace("-", "\u2212"));
+  };
+  // One axis: which of x or y, its kind, values and pixels of both ends, and how far its lines reach across.
+  const drawAxis = (axis, part) => {
     const [which, kind, ...rest] = axis.dataset.axis.split(" ");
-    const [low, high, first, last] = rest.map(Number);
-    const [from, to] = part[which], across = which === "x";
-    const whole = from === 0 && to === 1;
-    const moved = (pixel) => first + ((pixel - first) / (last - first) - from) / (to - from) * (last - first);
-    const groups = [...axis.querySelectorAll("[data-part]")];
-    for (const group of groups) once(group, "all", () => [...group.children].map((one) => one.cloneNode(true)));
-    if (whole) { groups.forEach((group) => group.replaceChildren(...group.all.map((one) => one.cloneNode(true)))); return; }
-    const offset = (group) => (group.dataset.part === "label" && !across ? 3 : 0);
-    const value = (fraction) => (kind === "log" ? low * (high / low) ** fraction : low + fraction * (high - low));
-    const scale = kind === "grid" ? twin : { kind, low, high, value };
-    for (const group of groups) {
-      const proto = group.all[0];
-      if (!proto) continue;
-      let places;
-      if (kind === "fixed" || !scale) {
-        places = group.all.map((one) => { const at = placeOf(one); return [moved(at[across ? 0 : 1] - offset(group)), one.textContent]; });
-      } else {
-        const bottom = scale.value(from), top = scale.value(to);
-        const ticks = ticksOf(scale.kind, bottom, top, across ? Math.max(2, Math.abs(last - first) / 90) : 5);
-        places = ticks.map((tick) => [first + (last - first) * (scale.kind === "log" ? Math.log(tick / bottom) / Math.log(top / bottom) : (tick - bottom) / (top - bottom)), labelled(scale.kind, tick, ticks)]);
-      }
-      const at = placeOf(proto), inside = ([pixel]) => pixel >= Math.min(first, last) - 1 && pixel <= Math.max(first, last) + 1;
-      group.replaceChildren(...places.filter(inside).map(([pixel, text]) => {
-        const made = proto.cloneNode(true);
-        put(made, across ? pixel : at[0], across ? at[1] : pixel + offset(group));
-        if (group.dataset.part === "label") made.textContent = text;
-        return made;
-      }));
+    const [low, high, first, last, near, far] = rest.map(Number);
+    const [from, to] = part[which], across = which === "x", name = across ? "x" : "y";
+    const [lines, group] = ["path", "[data-part=label]"].map((one) => axis.querySelector(one));
+    if (!group?.children.length) return;
+    const whole = once(axis, "whole", () => ({ labels: [...group.children].map((one) => one.cloneNode(true)), path: lines?.getAttribute("d") }));
+    const all = whole.labels;
+    if (from === 0 && to === 1) { group.replaceChildren(...all.map((one) => one.cloneNode(true))); lines?.setAttribute("d", whole.path); return; }
+    const sink = across ? 0 : SINK_PX, value = (share) => (kind === "log" ? low * (high / low) ** share : low + share * (high - low));
+    let places;
+    if (kind === "fixed") {
+      places = all.map((one) => [first + ((numbers(one, name)[0] - sink - first) / (last - first) - from) / (to - from) * (last - first), one]);
+    } else {
+      const bottom = value(from), top = value(to), ticks = ticksOf(kind, bottom, top, across ? Math.max(2, Math.abs(last - first) / 90) : 5);
+      const labels = labelsOf(kind, ticks, top - bottom), share = (tick) => (kind === "log" ? Math.log(tick / bottom) / Math.log(top / bottom) : (tick - bottom) / (top - bottom));
+      places = ticks.map((tick, index) => { const made = all[0].cloneNode(true); made.textContent = labels[index]; return [first + (last - first) * share(tick), made]; });
     }
+    const seen = places.filter(([pixel]) => pixel >= Math.min(first, last) - 1 && pixel <= Math.max(first, last) + 1);
+    lines?.setAttribute("d", seen.map(([pixel]) => (across ? `M${pixel.toFixed(1)},${near}V${far}` : `M${near},${pixel.toFixed(1)}H${far}`)).join(""));
+    group.replaceChildren(...seen.map(([pixel, label]) => { const made = label.cloneNode(true); made.setAttribute(name, (pixel + sink).toFixed(1)); return made; }));
   };
   const redraw = (chart) => {
-    const part = partOf(chart), axes = [...chart.querySelectorAll("[data-axis]")];
-    const side = axes.map((axis) => axis.dataset.axis.split(" ")).find(([which, kind]) => which === "y" && (kind === "linear" || kind === "log"));
-    const [low, high] = side ? side.slice(2, 4).map(Number) : [0, 1];
-    const twin = side && { kind: side[1], low, high, value: (one) => (side[1] === "log" ? low * (high / low) ** one : low + one * (high - low)) };
-    axes.forEach((axis) => drawAxis(axis, part, twin));
+    const part = partOf(chart);
+    chart.querySelectorAll("[data-axis]").forEach((axis) => drawAxis(axis, part));
     chart.querySelectorAll("[data-marks]").forEach((group) => moveMarks(group, part));
     chart.querySelector(".cursor")?.removeAttribute("d");
     const figure = chart.closest("figure"), whole = [...figure.querySelectorAll("svg.chart")].every((one) => isWhole(partOf(one)));
@@ -172,8 +162,7 @@ const zoom = (() => {
       let drag = null;
       // The plot in the picture's own units: of a figure with one time axis and several plots, the whole height.
       const [left, top, width, height] = group.dataset.marks.split(" ").map(Number);
-      const [aside, down] = group.parentNode === chart ? [0, 0] : placeOf(group.parentNode);
-      const plot = () => (figure.dataset.zoom === "x" ? [left + aside, 0, width, chart.viewBox.baseVal.height] : [left + aside, top + down, width, height]);
+      const plot = () => (figure.dataset.zoom === "x" ? [left, 0, width, chart.viewBox.baseVal.height] : [left, top, width, height]);
       const fractions = (event) => {
         const box = chart.getBoundingClientRect(), view = chart.viewBox.baseVal, [x0, y0, wide, tall] = plot();
         const x = ((event.clientX - box.left) / box.width * view.width - x0) / wide;
@@ -221,5 +210,5 @@ const zoom = (() => {
     }
   }
   addEventListener("beforeprint", () => [...parts.keys()].forEach(reset));
-  return { shown };
+  return { shown, ticksOf, labelsOf };
 })();

@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
 from steelyard.reading.node_traces import Trace, median_trials
-from steelyard.report.basics import theme, zoom
-from steelyard.report.data import traces
+from steelyard.report import draw
+from steelyard.report.basics import theme
+from steelyard.report.basics.hover_text import HoverTexts
+from steelyard.report.data import chart_rows
 from steelyard.report.data.presentation import Figure, view
-from steelyard.report.draw import charts, svg
-from steelyard.report.draw.charts import Positions
-from steelyard.report.figures import catalogue, main_chart
+from steelyard.report.draw.axes import Axis, lines_of_labels, measured
+from steelyard.report.draw.charts import Positions, apart
+from steelyard.report.draw.scales import Domain, Scale
+from steelyard.report.draw.svg import Element, Picture, fitted, text_px
+from steelyard.report.figures import catalogue, main_chart, node_traces
+from steelyard.report.figures.forest import ForestRow, picture
 from tests.unit.report import synthetic
 
-COMPUTING = (
-    "boxplot",
-    "errorbar",
-    "errorband",
-    "regression",
-    "loess",
-    "aggregate",
-    "density",
-    "quantile",
-    "bin",
-    "window",
-)
+COMPUTING = {"numpy", "scipy", "polars", "statistics", "random", "steelyard.analysis"}
+unhurried = settings(deadline=None)
+HALF_STEP_PX = 0.051
+"""Coordinates are written to a tenth of a pixel."""
 
 
 @pytest.fixture(scope="module")
@@ -42,23 +43,36 @@ def found() -> dict[str, Figure]:
     results = analyse(records, study, seed=1)
     made = catalogue.of_results(results, records)
     record = next(record for record in records if record.treatment["nodes"] == 3 and record.verdict.outcome == "valid")
-    trace = traces.figure(Trace(record, synthetic.samples(record)))
+    trace = node_traces.figure(Trace(record, synthetic.samples(record)))
     assert trace is not None
     return {**made, trace.name: trace}
 
 
-def _walk(tree: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(tree, dict):
-        for key, value in tree.items():
-            yield key, value
-            yield from _walk(value)
-    elif isinstance(tree, list):
-        for value in tree:
-            yield from _walk(value)
+def _walk(root: Picture | Element) -> Iterator[Element]:
+    for child in root.elements if isinstance(root, Picture) else root.children:
+        if isinstance(child, Element):
+            yield child
+            yield from _walk(child)
 
 
-def _y_scales(spec: Any) -> list[dict[str, Any]]:
-    return [value["scale"] for key, value in _walk(spec) if key == "y" and isinstance(value, dict) and "scale" in value]
+def _with(picture: Picture, name: str) -> list[tuple[Element, str]]:
+    """Elements that have an attribute, with its value."""
+    return [(one, value) for one in _walk(picture) for key, value in one.attributes if key == name]
+
+
+def _axes(picture: Picture) -> list[list[str]]:
+    return [value.split(" ") for _, value in _with(picture, "data-axis")]
+
+
+def _inverse(picture: Picture, which: str) -> tuple[Scale, Any]:
+    """The scale of an axis as the page reads it, and what turns pixels into its values."""
+    (found,) = [axis for axis in _axes(picture) if axis[0] == which]
+    low, high, first, last = (float(part) for part in found[2:6])
+    return Scale(Domain(low, high), first, last), lambda px: low + (px - first) / (last - first) * (high - low)
+
+
+def _texts(picture: Picture) -> list[str]:
+    return [str(one.children[0]) for one in _walk(picture) if one.tag == "text"]
 
 
 def test_the_figures_of_a_plain_study(found: dict[str, Figure]) -> None:
@@ -76,27 +90,49 @@ def test_the_figures_of_a_plain_study(found: dict[str, Figure]) -> None:
     ]
 
 
-def test_no_chart_computes(found: dict[str, Figure]) -> None:
-    for figure in found.values():
-        for panel in figure.panels:
-            used = {key for key, _ in _walk(panel.spec)} | {
-                value for key, value in _walk(panel.spec) if key == "type" and isinstance(value, str)
-            }
-            assert used.isdisjoint(COMPUTING), figure.name
+def test_the_pen_sees_neither_the_analysis_nor_what_it_computes_with() -> None:
+    modules = sorted(Path(draw.__path__[0]).glob("*.py"))
+    assert len(modules) >= 7
+    for module in modules:
+        for node in ast.walk(ast.parse(module.read_text())):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            assert not [name for name in names for banned in COMPUTING if f"{name}.".startswith(f"{banned}.")], module
+
+
+def test_marks_stand_where_the_axis_says_their_number_is() -> None:
+    study = synthetic.study()
+    results = analyse(synthetic.records(study), study, seed=1)
+    main = _main(results).panels[0].picture
+    _, value = _inverse(main, "y")
+    px = abs(value(1.0) - value(0.0)) * HALF_STEP_PX
+    drawn: dict[str, float] = {}
+    for mark, tip in _with(main, "data-tip"):
+        attributes = dict(mark.attributes)
+        moved = re.search(r",([^)]*)\)", attributes.get("transform", ""))
+        drawn[tip] = value(float(attributes["cy"] if "cy" in attributes else moved[1] if moved else "nan"))
+    medians = {tip: at for tip, at in drawn.items() if "median" in tip}
+    trials = {tip: at for tip, at in drawn.items() if "start " in tip}
+    expected = [one.median.value / 1000 for one in results.summaries if one.median]
+    assert sorted(medians.values()) == pytest.approx(sorted(expected), abs=px)
+    assert sorted(trials.values()) == pytest.approx(sorted(p.value / 1000 for p in results.points if p.used), abs=px)
+    assert len(medians) == 8
 
 
 def test_time_axes_start_at_0_or_the_caption_says_so(found: dict[str, Figure]) -> None:
     for name in ("medians", "regression", "warm-up"):
         for panel in found[name].panels:
-            assert all(scale["domain"][0] == 0 for scale in _y_scales(panel.spec)), name
+            assert [domain.low for domain in panel.picture.y_domains] == [0], name
+            (side,) = [axis for axis in _axes(panel.picture) if axis[0] == "y"]
+            assert side[2] == "0", name
     assert "does not start at 0" in found["boxes"].caption
 
 
 def test_latency_axes_are_logarithmic_and_shared(found: dict[str, Figure]) -> None:
-    scales = [scale for panel in found["percentiles"].panels for scale in _y_scales(panel.spec)]
-    assert scales
-    assert {scale["type"] for scale in scales} == {"log"}
-    assert len({tuple(scale["domain"]) for scale in scales}) == 1
+    domains = [domain for panel in found["percentiles"].panels for domain in panel.picture.y_domains]
+    assert len(domains) == 4
+    assert {domain.kind for domain in domains} == {"log"}
+    assert len(set(domains)) == 1
 
 
 def test_every_caption_has_its_n(found: dict[str, Figure]) -> None:
@@ -138,29 +174,45 @@ def test_a_cell_that_failed_is_named() -> None:
 
 
 def test_words_on_an_axis_lie_one_apart_and_are_quoted() -> None:
-    positions = Positions("heap", ("it's small", "large"))
+    positions = Positions("heap", ("it's <small>", "large"))
     assert positions.places == [0.0, 1.0]
-    assert "'it\\'s small'" in positions.axis().to_dict()["axis"]["labelExpr"]
+    assert positions.axis().ticks == ((0.0, "it's <small>"), (1.0, "large"))
+    word = Picture(10, 10, (Element("text", (), ("it's <small>",)),))
+    for written in (word.in_page(HoverTexts(), title="", identity="a"), word.in_file()):
+        assert "it&#x27;s &lt;small&gt;" in written
 
 
 def test_thinning_keeps_at_most_what_was_asked() -> None:
-    rows, step = charts.thinned([{"x": index} for index in range(1000)], 400)
-    assert (len(rows), step) == (334, 3)
-    assert charts.thinned([], 400) == ([], 1)
+    kept, step = chart_rows.thinned([{"x": index} for index in range(1000)], 400)
+    assert (len(kept), step) == (334, 3)
+    assert chart_rows.thinned([], 400) == ([], 1)
 
 
 def test_a_drawing_is_themed_and_says_what_its_marks_mean(found: dict[str, Figure]) -> None:
-    drawn = svg.inline(svg.draw(found["medians"].panels[0].spec), title="A <title> & more", identity="one")
+    texts = HoverTexts()
+    drawn = found["medians"].panels[0].picture.in_page(texts, title="A <title> & more", identity="one")
+    assert 'fill="var(--s1)"' in drawn
     assert 'stroke="var(--s1)"' in drawn
     assert "<circle" in drawn
     assert not any(colour in drawn for colour in theme.SERIES)
     assert "A &lt;title&gt; &amp; more" in drawn
-    assert 'data-tip="workload A, 1 node · median' in drawn
+    said = json.loads(texts.as_json())
+    assert any(text.startswith("workload A, 1 node · median") for text in said)
+    numbers = {int(number) for number in re.findall(r'data-tip="(\d+)"', drawn)}
+    assert numbers == set(range(len(said)))
     assert "http" not in drawn
 
 
+def test_a_file_has_its_colours_and_nothing_for_the_page(found: dict[str, Figure]) -> None:
+    drawn = found["medians"].panels[0].picture.in_file()
+    assert drawn.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+    assert theme.SERIES[0] in drawn
+    assert "var(" not in drawn
+    assert "data-" not in drawn
+
+
 def test_the_palette_covers_both_themes() -> None:
-    assert len(set(theme.SERIES)) == len(set(theme.SERIES_DARK)) == len(theme.SHAPES) == len(theme.DASHES)
+    assert len(set(theme.SERIES)) == len(set(theme.SERIES_DARK)) == len(theme.SHAPES) == len(set(theme.DASHES))
 
 
 def test_the_middle_trial_is_chosen() -> None:
@@ -176,31 +228,33 @@ def test_the_middle_trial_is_chosen() -> None:
     assert json.dumps([record.id for record in shown])
 
 
-def _axes(figure: Figure) -> list[list[str]]:
-    drawn = svg.inline(svg.draw(figure.panels[0].spec), title="x", identity="y")
-    return [found.split(" ") for found in re.findall(r'data-axis="([^"]*)"', drawn)]
-
-
 def test_axes_say_what_they_measure_so_that_the_zoom_can_draw_them_anew(found: dict[str, Figure]) -> None:
-    (side,) = [axis for axis in _axes(found["medians"]) if axis[:2] == ["y", "linear"]]
-    low, high, first, last = (float(part) for part in side[2:])
-    assert low == pytest.approx(0, abs=1e-6)
-    assert (first, last) == (340.0, 0.0)
-    assert high == pytest.approx(70, rel=1e-6)
-    assert ["x", "fixed", "0", "1", "0", "650"] in _axes(found["medians"])
-    (side,) = [axis for axis in _axes(found["percentiles"]) if axis[:2] == ["y", "log"]]
-    scale = _y_scales(found["percentiles"].panels[0].spec)[0]
-    assert [float(part) for part in side[2:4]] == pytest.approx(scale["domain"], rel=0.01)
+    main = found["medians"].panels[0].picture
+    (side,) = [axis for axis in _axes(main) if axis[:2] == ["y", "linear"]]
+    low, high, first, last, left, right = (float(part) for part in side[2:])
+    assert (low, high) == (0, 70)
+    assert first - last == 340
+    ((_, marks), *_) = _with(main, "data-marks")
+    assert [float(part) for part in marks.split(" ")] == [left, last, right - left, 340]
+    (foot,) = [axis for axis in _axes(main) if axis[0] == "x"]
+    assert foot[1] == "fixed"
+    assert [float(part) for part in foot[4:6]] == [left, right]
+    times = found["percentiles"].panels[0].picture
+    (side,) = [axis for axis in _axes(times) if axis[:2] == ["y", "log"]]
+    (domain,) = times.y_domains
+    assert [float(part) for part in side[2:4]] == pytest.approx([domain.low, domain.high], rel=1e-6)
+    (clock,) = [axis for axis in _axes(found["order"].panels[0].picture) if axis[0] == "x"]
+    assert clock[1] == "clock"
+    assert float(clock[2]) < synthetic.BEGUN_S + 45 < float(clock[3])
 
 
 def test_a_time_axis_passes_midnight() -> None:
-    labels = "".join(
-        f'<text transform="translate({50 * index},17)">{text}</text>'
-        for index, text in enumerate(("23:50", "00:00", "00:10", "00:20"))
-    )
-    group = ElementTree.fromstring(f"<g>{labels}</g>")
-    kind, low, high = zoom._scale(group, True, 150, log=False).split(" ")
-    assert (kind, float(low), float(high)) == ("clock", 85_800.0, 87_600.0)
+    domain = Domain(85_800.0, 87_600.0, "clock")
+    axis = measured(domain, "time of day, UTC", 3)
+    assert [label for _, label in axis.ticks] == ["23:50", "00:00", "00:10", "00:20"]
+    assert domain.labels(domain.ticks(60))[20:22] == ("00:00:00", "00:00:30")
+    long = Domain(0.0, 3 * 86_400.0, "clock")
+    assert long.labels(long.ticks(3)) == ("01 Jan", "02 Jan", "03 Jan", "04 Jan")
 
 
 def test_the_main_chart_has_law_band_and_ideal_where_they_were_fitted() -> None:
@@ -212,11 +266,16 @@ def test_the_main_chart_has_law_band_and_ideal_where_they_were_fitted() -> None:
     figure = _main(results)
     assert "Bands: the universal scalability law" in figure.caption
     assert "Dotted: ideal" in figure.caption
-    spec = figure.panels[0].spec
-    assert isinstance(spec, dict)
-    ideal = [rows for rows in spec["datasets"].values() if len(rows) == 2 and "low" not in rows[0]]
-    first, last = ideal[0]
-    assert last["y"] / last["x"] == pytest.approx(first["y"] / first["x"])
+    main = figure.panels[0].picture
+    (ideal,) = [one for one, dash in _with(main, "stroke-dasharray") if dash == "1 3"]
+    ends = re.findall(r"[ML]([^,]+),([^ML]+)", dict(ideal.attributes)["d"])
+    assert len(ends) == 2
+    (_, size), (_, value) = _inverse(main, "x"), _inverse(main, "y")
+    first, last = ((size(float(x)), value(float(y))) for x, y in ends)
+    assert first[0] == pytest.approx(1, abs=0.01)
+    assert last[1] / last[0] == pytest.approx(first[1] / first[0], rel=0.01)
+    bands = [one for one, _ in _with(main, "fill-opacity") if one.tag == "path"]
+    assert len(bands) == 1
 
 
 def test_interactions_are_drawn_both_ways_and_only_where_two_factors_vary(found: dict[str, Figure]) -> None:
@@ -229,8 +288,56 @@ def test_interactions_are_drawn_both_ways_and_only_where_two_factors_vary(found:
 
 
 def test_every_comparison_is_a_row_of_the_forest(found: dict[str, Figure]) -> None:
-    spec = found["forest"].panels[0].spec
-    assert isinstance(spec, dict)
-    labels = [row["label"] for row in spec["data"]["values"]]
-    assert labels == [f"workload {name}: nodes 1 → 3" for name in ("A", "C", "E", "I")]
-    assert "title" not in spec
+    panel = found["forest"].panels[0]
+    labels = [f"workload {name}: nodes 1 → 3" for name in ("A", "C", "E", "I")]
+    assert [text for text in _texts(panel.picture) if "→" in text] == labels
+    assert panel.narrow is not None
+    assert [text for text in _texts(panel.narrow) if text.startswith("workload")] == [
+        label.partition(": ")[0] for label in labels
+    ]
+    tips = [tip for _, tip in _with(panel.picture, "data-tip")]
+    assert [tip.partition(" · ")[0] for tip in tips] == labels
+
+
+def test_rows_of_a_forest_that_are_called_alike_are_all_drawn() -> None:
+    same = [ForestRow("the same", float(change), None, None, "undecided", False) for change in (-5, 5, 10)]
+    drawn = picture(same, (-3.0, 3.0))
+    heights = {dict(one.attributes)["cy"] for one in _walk(drawn) if one.tag == "circle"}
+    assert len(heights) == 3
+    assert _texts(drawn).count("undecided") == 3
+
+
+@unhurried
+@given(st.lists(st.floats(-50, 450), max_size=30), st.floats(1, 20))
+def test_labels_are_apart_inside_and_in_their_order(wanted: list[float], gap: float) -> None:
+    places = apart(wanted, gap, 0.0, 400.0)
+    ordered = sorted(range(len(wanted)), key=wanted.__getitem__)
+    assert all(places[right] - places[left] >= gap - 1e-6 for left, right in pairwise(ordered))
+    if gap * max(len(wanted) - 1, 0) <= 400:
+        assert all(-1e-6 <= place <= 400 + 1e-6 for place in places)
+    free = all(right - left >= gap for left, right in pairwise(sorted(wanted)))
+    if free and all(0 <= place <= 400 for place in wanted):
+        assert places == wanted
+
+
+@unhurried
+@given(st.lists(st.text("abcdefghijklmnop ", min_size=1, max_size=20), min_size=1, max_size=12), st.booleans())
+def test_labels_of_levels_do_not_overlap(words: list[str], staggered: bool) -> None:
+    domain = Domain(-0.5, len(words) - 0.5)
+    axis = Axis(domain, "", tuple((float(place), word) for place, word in enumerate(words)), True, staggered)
+    scale = Scale(domain, 30.0, 300.0)
+    ends: dict[int, float] = {}
+    lines = lines_of_labels(axis, scale)
+    assert lines[0] == 0
+    for (value, word), line in zip(axis.ticks, lines, strict=True):
+        if line is not None:
+            left = scale.of(value) - text_px(word) / 2
+            assert left >= ends.get(line, -1e9)
+            ends[line] = left + text_px(word)
+
+
+def test_a_name_that_is_too_long_is_cut() -> None:
+    assert fitted("short", 100) == "short"
+    cut = fitted("a name that is much too long to stand here", 100)
+    assert cut.endswith("…")
+    assert text_px(cut) <= 100

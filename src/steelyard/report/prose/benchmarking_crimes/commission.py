@@ -5,8 +5,8 @@ Every check is always shown, so that a clean sheet is seen to be one. Source: He
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from steelyard.analysis.results import Results, label
 from steelyard.judging.noise_floor import STUDY as NOISE_STUDY
@@ -16,6 +16,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.report.basics.format import count, listed, number
 from steelyard.report.data.presentation import Figure
+from steelyard.report.draw.svg import Picture
 from steelyard.report.prose.benchmarking_crimes.crime import Crime as Crime  # noqa: PLC0414 - part of this module
 from steelyard.report.prose.benchmarking_crimes.crime import some
 from steelyard.report.prose.benchmarking_crimes.omission import missing
@@ -119,7 +120,7 @@ def _mixed_hardware(records: Sequence[TrialRecord], facts: Mapping[str, Mapping[
 def _truncated_axes(figures: Mapping[str, Figure]) -> Crime:
     cut = []
     for figure in figures.values():
-        lows = [low for panel in figure.panels for low in _axis_starts(panel.spec)]
+        lows = [low for panel in figure.panels for low in _axis_starts(panel.picture)]
         if lows:
             cut.append(f"figure “{figure.title}”: {count(len(lows), 'axis', 'axes')}, from {number(min(lows))}")
     told = some(cut) if cut else f"0 axes of {count(len(figures), 'figure')} begin above 0"
@@ -127,25 +128,9 @@ def _truncated_axes(figures: Mapping[str, Figure]) -> Crime:
     return Crime("Truncated axes", bool(cut), told + ".", mend)
 
 
-def _axis_starts(spec: Any) -> Iterator[float]:
-    """Where linear y axes begin that begin above 0, one a picture."""
-    found = set(_domains(spec))
-    yield from sorted(found)[:1]
-
-
-def _domains(spec: Any) -> Iterator[float]:
-    if isinstance(spec, Mapping):
-        scale = spec.get("y", {}).get("scale") if isinstance(spec.get("y"), Mapping) else None
-        if isinstance(scale, Mapping) and scale.get("type") != "log" and isinstance(scale.get("domain"), list):
-            low = scale["domain"][0]
-            if isinstance(low, int | float) and low > 0:
-                yield float(low)
-        for name, inner in spec.items():
-            if name not in ("data", "datasets"):
-                yield from _domains(inner)
-    elif isinstance(spec, list):
-        for inner in spec:
-            yield from _domains(inner)
+def _axis_starts(picture: Picture) -> list[float]:
+    """Where linear y axes begin that begin above 0."""
+    return [axis.low for axis in picture.y_domains if axis.kind == "linear" and axis.low > 0]
 
 
 def _closed_loop(study: Study, results: Results, records: Sequence[TrialRecord]) -> Crime:

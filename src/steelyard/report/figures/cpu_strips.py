@@ -1,4 +1,4 @@
-"""A strip per node under a trial's course: which node was busy when, without a panel for each."""
+"""A strip a node under a trial's course: which node was busy when, without a panel for each."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Final
 
 from steelyard.reading.cpu_strips import Strip
 from steelyard.report.basics.format import number
-from steelyard.report.basics.theme import BAND, INK
-from steelyard.report.draw.plot import Axis, Drawing
+from steelyard.report.basics.theme import BAND, INK, MUTED
+from steelyard.report.draw import marks
+from steelyard.report.draw.plot import PlotArea
+from steelyard.report.draw.scales import Scale
+from steelyard.report.draw.svg import Element, place, text
 
 MOST_STRIPS: Final = 12
 STRIP_PX: Final = 11
@@ -24,25 +27,32 @@ def height(strips: Sequence[Strip]) -> float:
     return TITLE_PX + shown * (STRIP_PX + GAP_PX) if shown else 0.0
 
 
-def draw(drawing: Drawing, strips: Sequence[Strip], time: Axis, top: float, left: float, step_s: float) -> None:
+def drawn(strips: Sequence[Strip], time: Scale, top: float, step_s: float) -> list[Element]:
     """The strips, one below the other: darker where the node used more of what the busiest used at its busiest."""
     shown = strips[:MOST_STRIPS]
     most = max((cores for strip in shown for cores in strip.cores if cores is not None), default=0.0)
     if not shown:
-        return
-    drawing.text(0, top + 22, f"CPU of each node, darkest at {number(most, digits=2)} cores")
+        return []
+    title = f"CPU of each node, darkest at {number(most, digits=2)} cores"
+    elements = [text(0, top + 22, title, fill=MUTED)]
     for index, strip in enumerate(shown):
         upper = top + TITLE_PX + index * (STRIP_PX + GAP_PX) - 4
-        drawing.text(left - 5, upper + STRIP_PX - 2, strip.node[-NAME_LETTERS:], anchor="end")
-        drawing.rectangle(time.first_px, upper, time.last_px, upper + STRIP_PX, BAND)
-        drawing.marks(time.first_px, upper, time.last_px, upper + STRIP_PX)
+        lower = upper + STRIP_PX
         shades: dict[int, list[str]] = {}
         for first, last, shade in _runs(strip.cores, most):
             from_px, to_px = time.of(first * step_s), time.of(last * step_s)
-            shades.setdefault(shade, []).append(f"M{from_px:.1f},{upper + STRIP_PX / 2:.1f}H{to_px:.1f}")
-        for shade, pieces in sorted(shades.items()):
-            drawing.bars(pieces, INK, width=STRIP_PX, opacity=round(0.85 * (shade + 1) / SHADES, 2))
-        drawing.done()
+            shades.setdefault(shade, []).append(f"M{place(from_px)},{place((upper + lower) / 2)}H{place(to_px)}")
+        area = PlotArea(time.first_px, upper, time.last_px, lower, time, time)
+        name = strip.node[-NAME_LETTERS:]
+        elements += [
+            text(time.first_px - 5, lower - 2, name, anchor="end", fill=MUTED),
+            marks.rectangle(time.first_px, upper, time.last_px, lower, BAND),
+            area.marks(
+                marks.shaded(pieces, INK, width=STRIP_PX, opacity=0.85 * (shade + 1) / SHADES)
+                for shade, pieces in sorted(shades.items())
+            ),
+        ]
+    return elements
 
 
 def _runs(cores: Sequence[float | None], most: float) -> list[tuple[int, int, int]]:

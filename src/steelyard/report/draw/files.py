@@ -1,0 +1,27 @@
+"""Pictures as files: SVG is our own writing; PNG and PDF are made of it by vl-convert, which nothing else uses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import vl_convert
+
+from steelyard.report.draw.svg import Picture
+
+SUFFIXES: Final = (".svg", ".png", ".pdf")
+PNG_SCALE: Final = 3.0
+"""Pixels of a PNG for each point of the figure."""
+
+
+def write(picture: Picture, path: Path) -> None:
+    """Write a picture in the format that the path's suffix says, one of `SUFFIXES`."""
+    drawing = picture.in_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    match path.suffix.lower():
+        case ".svg":
+            path.write_text(drawing, encoding="utf-8")
+        case ".png":
+            path.write_bytes(vl_convert.svg_to_png(drawing, scale=PNG_SCALE))
+        case _:
+            path.write_bytes(vl_convert.svg_to_pdf(drawing))

@@ -1,0 +1,151 @@
+"""Scales of axes: from a quantity to a place in the picture, and the round numbers that are written beside it.
+
+The page's zoom draws axes anew by the same rules (`templates/zoom.js`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Final, Literal
+
+from steelyard.report.basics.format import MINUS, number
+
+Step = Callable[[float, int], float]
+Kind = Literal["linear", "log", "clock"]
+"""`clock` is linear in seconds since the epoch, its labels are times of day in UTC."""
+
+MANTISSAS: Final = (1.0, 2.0, 5.0)
+MOST_LOG_TICKS: Final = 8
+FEWEST_LOG_TICKS: Final = 3
+FEWEST_STEPS: Final = 4
+"""So many steps asked for give two ticks at least, wherever the axis begins."""
+CLOCK_STEPS_S: Final = (
+    1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 14400.0, 43200.0,
+    86400.0, 172800.0, 604800.0,
+)  # fmt: skip
+DAY_S: Final = 86_400.0
+HEADROOM: Final = 1.06
+ROOM: Final = 0.08
+NICE_STEPS: Final = 10
+NEARLY: Final = 0.8
+"""A step that is so much smaller than asked for is taken: better a tick more than half as many."""
+ROUNDING: Final = 1e-9
+"""In steps of an axis: a tick so near to an end is on it."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What an axis shows: from where to where, and in which kind of scale. `log` needs both ends above 0."""
+
+    low: float
+    high: float
+    kind: Kind = "linear"
+
+    def share(self, value: float) -> float:
+        """How far along the axis a value lies, from 0 to 1; values beyond an end are set to the end."""
+        inside = min(max(value, self.low), self.high)
+        if self.kind == "log":
+            return math.log(inside / self.low) / (math.log(self.high / self.low) or 1.0)
+        return (inside - self.low) / ((self.high - self.low) or 1.0)
+
+    def ticks(self, most: int = 5) -> tuple[float, ...]:
+        """Round values within the domain: about `most` steps of 1, 2 or 5 times a power of ten, or of times of day; on
+        a logarithmic axis 1, 2 and 5 of each decade, or of the decades only."""
+        if self.kind == "log":
+            return _log_ticks(self.low, self.high, most)
+        return _even_ticks(self.low, self.high, clock_step_s if self.kind == "clock" else round_step, most)
+
+    def labels(self, ticks: Sequence[float]) -> tuple[str, ...]:
+        """What is written beside ticks."""
+        if self.kind == "clock":
+            form = _clock_form(ticks, self.high - self.low)
+            return tuple(f"{datetime.fromtimestamp(tick, UTC):{form}}" for tick in ticks)
+        gaps = [right - left for left, right in pairwise(ticks)]
+        if not gaps or max(gaps) - min(gaps) > 1e-6 * max(gaps):
+            return tuple(number(tick, trim=True) for tick in ticks)
+        places = max(0, -math.floor(math.log10(gaps[0]) + ROUNDING))
+        return tuple(f"{tick:,.{places}f}".replace("-", MINUS) if tick else "0" for tick in ticks)
+
+    def rounded(self) -> Domain:
+        """The domain with a round upper end, so that the axis ends at or near a tick."""
+        step = round_step(self.high - self.low, NICE_STEPS)
+        return Domain(self.low, math.ceil(self.high / step - ROUNDING) * step, self.kind)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A domain at its place in the picture; `first_px` belongs to its low end."""
+
+    domain: Domain
+    first_px: float
+    last_px: float
+
+    def of(self, value: float) -> float:
+        """Place of a value, in pixels; values beyond an end are set to the end."""
+        return self.first_px + self.domain.share(value) * (self.last_px - self.first_px)
+
+
+def from_zero(values: Iterable[float | None]) -> Domain:
+    """From 0 to a round number above all values."""
+    top = max((value for value in values if value is not None), default=0.0)
+    return Domain(0.0, (top if top > 0 else 1.0) * HEADROOM).rounded()
+
+
+def around(values: Iterable[float | None], room: float = ROOM) -> Domain:
+    """A domain that holds all values with some room and need not hold 0; the caption must say so."""
+    found = [value for value in values if value is not None] or [0.0, 1.0]
+    low, high = min(found), max(found)
+    beside = (high - low) * room or abs(high) * ROOM / 2 or 1.0
+    return Domain(low - beside, high + beside)
+
+
+def logarithmic(values: Iterable[float | None], room: float) -> Domain:
+    """A logarithmic domain that holds all values above 0, with the factor `room` at both ends."""
+    found = [value for value in values if value is not None and value > 0] or [1.0]
+    return Domain(min(found) / room, max(found) * room, "log")
+
+
+def round_step(span: float, most: int) -> float:
+    """The smallest of 1, 2, 5 times a power of ten of which about `most` (a quarter more at most) fit into a span; less
+    where not even one would fit beside 0, as an axis with one number has no scale."""
+    rough = span / most or 1.0
+    power = 10.0 ** math.floor(math.log10(rough))
+    steps = [mantissa * power for mantissa in (*MANTISSAS, 10.0)]
+    step = next((step for step in steps if step >= rough * NEARLY), steps[-1])
+    return step if step <= span else max((one for one in steps if one <= span), default=step)
+
+
+def clock_step_s(span_s: float, most: int) -> float:
+    """The smallest step of a clock or calendar of which about `most` fit into a span."""
+    rough = span_s / most * NEARLY
+    return next((step for step in CLOCK_STEPS_S if step >= rough), math.ceil(rough / DAY_S) * DAY_S)
+
+
+def _even_ticks(low: float, high: float, step_of: Step, most: int) -> tuple[float, ...]:
+    step = step_of(high - low, most)
+    first, last = math.ceil(low / step - ROUNDING), math.floor(high / step + ROUNDING)
+    return tuple(min(max(step * index, low), high) for index in range(first, last + 1))
+
+
+def _log_ticks(low: float, high: float, most: int) -> tuple[float, ...]:
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    inside = [
+        tick for power in powers for mantissa in MANTISSAS if low <= (tick := float(f"{mantissa:g}e{power}")) <= high
+    ]
+    if len(inside) < FEWEST_LOG_TICKS:
+        return _even_ticks(low, high, round_step, max(most, FEWEST_STEPS))
+    if len(inside) <= MOST_LOG_TICKS:
+        return tuple(inside)
+    decades = [tick for tick in inside if f"{tick:e}".startswith("1")]
+    return tuple(decades[:: -(-len(decades) // MOST_LOG_TICKS)])
+
+
+def _clock_form(ticks: Sequence[float], span_s: float) -> str:
+    """Seconds where ticks are not on the minute, the day where a day is passed."""
+    if span_s >= DAY_S:
+        return "%d %b %H:%M" if any(tick % DAY_S for tick in ticks) else "%d %b"
+    return "%H:%M:%S" if any(tick % 60 for tick in ticks) else "%H:%M"

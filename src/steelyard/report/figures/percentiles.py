@@ -1,0 +1,68 @@
+"""Response-time percentiles over the levels of one factor, on a logarithmic axis that all panels share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from steelyard.analysis.results import Summary, label
+from steelyard.report.basics.format import with_interval
+from steelyard.report.data.chart_rows import level_keys, n_range, tip
+from steelyard.report.data.presentation import Figure, Panel, View
+from steelyard.report.draw.axes import measured
+from steelyard.report.draw.charts import SMALL_POINT_PX, WIDE_MARGIN, CellPoint, Styles, ends_of, levels_chart
+from steelyard.report.draw.scales import logarithmic
+
+PERCENTILES: Final = ("p50", "p95", "p99")
+ROOM: Final = 1.4
+"""Factor between the outermost values and the ends of the axis."""
+
+
+def percentiles(this: View) -> Figure | None:
+    """Response-time percentiles over the axis, one panel a series."""
+    wanted = {f"response_ms_{name}": name for name in PERCENTILES}
+    found: list[tuple[str, Summary]] = [
+        (wanted[summary.response], summary)
+        for summary in (*this.results.other_summaries, *this.results.summaries)
+        if summary.response in wanted and summary.n and summary.median is not None
+    ]
+    if not found:
+        return None
+    points = {name: _points(this, found, name) for name in this.series}
+    shown = [point for series in points.values() for point in series]
+    if not shown:
+        return None
+    y = measured(logarithmic(ends_of(shown), ROOM), "response time, ms")
+    panels = tuple(
+        Panel(
+            name,
+            levels_chart(series, this.positions, Styles(PERCENTILES), y, joined=True, nudge=0.0, margin=WIDE_MARGIN,
+                         radius=SMALL_POINT_PX),
+        )
+        for name, series in points.items()
+        if series
+    )  # fmt: skip
+    caption = (
+        f"Percentiles of response time over {this.positions.name}: each point is the median over n = "
+        f"{n_range(point.n for point in shown)} "
+        f"trials of the trial's own percentile, with its {100 * this.results.confidence:g}% interval where n "
+        "supports one. "
+        "Logarithmic axis, the same in all panels."
+    )
+    return Figure("percentiles", "Response time", caption, panels, level_keys(PERCENTILES), zoom="xy")
+
+
+def _points(this: View, found: Sequence[tuple[str, Summary]], series: str) -> list[CellPoint]:
+    return [
+        CellPoint(
+            this.level(summary.treatment),
+            name,
+            estimate.value,
+            estimate.low,
+            estimate.high,
+            summary.n,
+            tip(label(summary.treatment), f"{name} {with_interval(estimate)} ms", f"n = {summary.n} trials"),
+        )
+        for name, summary in found
+        if this.of(summary.treatment) == series and (estimate := summary.median) is not None and estimate.value > 0
+    ]

@@ -1,0 +1,92 @@
+"""Trials over a numeric factor with what was fitted to them: a straight line, or a scalability law with its band."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steelyard.analysis.results import LABELS, Fit, label
+from steelyard.report.basics.format import with_interval
+from steelyard.report.data.chart_rows import law_curve, law_scale, n_range, thinned, thinning, tip, trial_dots
+from steelyard.report.data.presentation import Figure, Panel, View
+from steelyard.report.draw.axes import measured
+from steelyard.report.draw.charts import Dot, FittedPoint, regression_chart
+from steelyard.report.draw.scales import from_zero
+
+
+def regressions(this: View) -> Figure | None:
+    """Trials over the numeric factor, with the least-squares line."""
+    panels: list[Panel] = []
+    amounts: list[int] = []
+    honest, most = 0, 1
+    ends = sorted(this.positions.places)
+    reach = [ends[0] - this.positions.step * 0.2, ends[-1] + this.positions.step * 0.2]
+    trials = trial_dots(this)
+    for regression in this.results.regressions:
+        fit = regression.honest or regression.published
+        name = label(regression.others)
+        dots = [dot for dot in trials if dot.series == name]
+        if fit is None or not dots:
+            continue
+        honest += regression.honest is not None
+        amounts.append(len(dots))
+        line = _line(this, fit, reach)
+        drawn, step = thinned(dots)
+        most = max(most, step)
+        y = measured(from_zero(value for value in (*(dot.y for dot in drawn), *(end.y for end in line))), this.y_title)
+        panels.append(Panel(name, regression_chart(drawn, line, this.positions, y, this.colour(name))))
+    if not panels:
+        return None
+    form = "start means; the published form, fitted to trials, stands beside it in the table" if honest else "trials"
+    caption = (
+        f"Least-squares line of {this.results.response_label} on {this.positions.name}, fitted to {form}. "
+        f"Each trial is a dot, set side by side within its {'size' if this.axis == 'nodes' else 'level'}; n = "
+        f"{n_range(amounts)} "
+        f"trials a panel.{thinning(most)} Each panel has its own axis, from 0."
+    )
+    title = f"{this.results.response_label.capitalize()} on {this.positions.name}"
+    return Figure("regression", title, caption, tuple(panels), zoom="each")
+
+
+def _line(this: View, fit: Fit, reach: Sequence[float]) -> list[FittedPoint]:
+    """Both ends of a fitted line within the axis, which ends at 0."""
+    slope, intercept = fit.slope.value, fit.intercept.value
+    found = []
+    for place in reach:
+        inside = -intercept / slope if intercept + slope * place < 0 and slope else place
+        found.append(FittedPoint(inside, max(intercept + slope * inside, 0.0) * this.scale.factor))
+    return found
+
+
+def laws(this: View) -> Figure | None:
+    """Fitted scalability laws with the band of each; none where too few sizes were measured."""
+    panels = []
+    title = ""
+    for law in this.results.laws:
+        shown = law_scale(this, law)
+        if law.law != "usl" or law.refusal or not law.curve or shown is None:
+            continue
+        per, scale = shown
+        title = f"{LABELS[law.response]}, {scale.unit}"
+        dots = [
+            Dot(
+                this.level(one.treatment),
+                "",
+                middle.value,
+                tip=tip(label(one.treatment), f"mean {with_interval(middle)} {scale.unit}"),
+            )
+            for one in (*this.results.summaries, *this.results.other_summaries)
+            if one.response == law.response and this.of(one.treatment) == label(law.others) and one.mean is not None
+            for middle in [scale.estimate(one.mean_of_starts or one.mean)]
+        ]
+        curve, name = law_curve(law, per, scale), label(law.others)
+        y = measured(from_zero([*(dot.y for dot in dots), *(end for one in curve for end in (one.y, one.high))]), title)
+        panels.append(Panel(name, regression_chart(dots, curve, this.positions, y, this.colour(name))))
+    if not panels:
+        return None
+    caption = (
+        f"The universal scalability law fitted to {title.partition(',')[0]} over {this.positions.name}, n = "
+        f"{n_range(law.n for law in this.results.laws if law.law == 'usl' and not law.refusal)} start means a "
+        "panel, with its "
+        f"pointwise {100 * this.results.confidence:g}% band; dots are means of start means. The axis starts at 0."
+    )
+    return Figure("laws", "Scalability laws", caption, tuple(panels), zoom="each")
