@@ -12,14 +12,16 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from steelyard.analysis import apart, noise
-from steelyard.analysis.analyse import frame_of
-from steelyard.analysis.apart import Difference
-from steelyard.analysis.frame import RESPONSES
-from steelyard.analysis.results import LABELS, UNITS, label
-from steelyard.analysis.sides import DECIDED, Contrast, Side, contrasts, limits_percent, pair
+from steelyard.analysis.comparisons import confounders, identical_systems
+from steelyard.analysis.comparisons.confounders import Difference
+from steelyard.analysis.comparisons.two_sided import DECIDED, Contrast, Side, contrasts, limits_percent, pair
+from steelyard.analysis.frame import frame_of
+from steelyard.analysis.statistics import noise_floor
+from steelyard.analysis.treatments import label
 from steelyard.cli.terminal.comparison_table import draw, footer
+from steelyard.model import responses
 from steelyard.model.errors import StoreError, StudyError
+from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.report.figures import forest
@@ -110,13 +112,13 @@ def _in_both(first: Opened, second: Opened) -> list[str]:
     return [f"{same} {what} in both stores and counted as independent: they cannot differ"] if same else []
 
 
-def _floors(one: Opened, side: Side, confidence: float) -> noise.Floors:
-    return noise.floors_of(side.frame, one.store.noise_floor(one.records), confidence, one.study)
+def _floors(one: Opened, side: Side, confidence: float) -> identical_systems.Floors:
+    return identical_systems.floors_of(side.frame, one.store.noise_floor(one.records), confidence, one.study)
 
 
-def _floor(one: Opened, side: Side, response: str, floors: noise.Floors) -> str:
-    differing = noise.settings_unlike(one.records, floors)
-    return noise.noise_floor(side.frame, response, floors, one.study, differing).sentence
+def _floor(one: Opened, side: Side, response: str, floors: identical_systems.Floors) -> str:
+    differing = identical_systems.settings_unlike(one.records, floors)
+    return noise_floor.noise_floor(side.frame, response, floors, one.study, differing).sentence
 
 
 def _designs(first: Opened, second: Opened, a: Side, b: Side) -> list[str]:
@@ -199,12 +201,12 @@ def metric(name: str | None, study: Study) -> str:
     """The response's name. Raises StudyError with all names."""
     if name is None:
         return study.analysis.response
-    full = SHORT.get(name, name)
-    if full in RESPONSES:
+    known, full = responses.every(), SHORT.get(name, name)
+    if full in known:
         return full
-    near = difflib.get_close_matches(name, [*RESPONSES, *SHORT], n=1)
+    near = difflib.get_close_matches(name, [*known, *SHORT], n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise StudyError(f"--metric {name}: no such response", f"{hint}there are: {', '.join(RESPONSES)}", key="--metric")
+    raise StudyError(f"--metric {name}: no such response", f"{hint}there are: {', '.join(known)}", key="--metric")
 
 
 def _apart(first: Opened, second: Opened, done: Sequence[Contrast]) -> tuple[Difference, ...]:
@@ -215,12 +217,12 @@ def _apart(first: Opened, second: Opened, done: Sequence[Contrast]) -> tuple[Dif
         starts = {one.start: one for one in reversed(records)}
         sides.append((records, [opened_side.store.facts(one) for one in starts.values()]))
     (records_a, facts_a), (records_b, facts_b) = sides
-    return apart.apart(records_a, records_b, facts_a, facts_b, asked)
+    return confounders.apart(records_a, records_b, facts_a, facts_b, asked)
 
 
 def _remarks(differ: Sequence[Difference], others: Sequence[str], console: Console) -> None:
     console.print()
-    for sentence in apart.warnings(differ):
+    for sentence in confounders.warnings(differ):
         console.print(Text(f"! {sentence}", style="yellow"), soft_wrap=True)
     for kind in dict.fromkeys(one.kind for one in differ if one.kind != "time"):
         ones = [one for one in differ if one.kind == kind]
@@ -243,7 +245,7 @@ def _as_json(
         "unit_of_replication": "start",
         "comparisons": [one.model_dump(mode="json") for one in done],
         "differences": [one.model_dump(mode="json") for one in differ],
-        "warnings": list(apart.warnings(differ)),
+        "warnings": list(confounders.warnings(differ)),
         "noise_floor": list(floors),
         "missing": list(missing),
     }
@@ -264,7 +266,7 @@ def _figure(a: Side, b: Side, done: Sequence[Contrast], asked: Asked) -> None:
     starts = sorted({count for one in done for count in (one.starts_a, one.starts_b)})
     caption = (
         f"{b.name} against {a.name}\n{first.ratio.confidence:.0%} intervals over starts "
-        f"({' or '.join(str(count) for count in starts)} a side); unit of the values: {UNITS[first.response]}"
+        f"({' or '.join(str(count) for count in starts)} a side); unit of the values: {unit_of(first.response)}"
     )
     margin = None if asked.margin_percent is None else limits_percent(asked.margin_percent)
-    forest.write(forest.spec(rows, f"Change of {LABELS[first.response]}", caption, margin), asked.figure)
+    forest.write(forest.spec(rows, f"Change of {label_of(first.response)}", caption, margin), asked.figure)

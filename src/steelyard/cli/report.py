@@ -9,6 +9,7 @@ import polars as pl
 from rich.console import Console
 
 from steelyard.analysis.analyse import analyse
+from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.tables import columns, tables
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.study import Level
@@ -89,8 +90,10 @@ def gather(store: Store, *, courses: bool = True) -> PageInput:
             path=str(store.folder),
         )
     floor, plan = store.noise_floor(records), store.plan
-    results = within_trials(store, analyse(records, study, seed=study.design.seed, floor=floor, plan=plan), records)
-    used = {(point.trial_id, point.attempt): point.value for point in results.points if point.used}
+    results = analyse(
+        records, study, seed=study.design.seed, within=within_trials(store, records), floor=floor, plan=plan
+    )
+    used = {(point.trial_id, point.attempt): point.value for point in results.of(Point) if point.used}
     shown = traces.chosen(records, used)
     samples = {(record.id, record.attempt): store.samples(record) for record in shown}
     lines, too_short = _timelines(store, records, used, samples) if courses else ((), ())

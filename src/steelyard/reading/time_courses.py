@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from steelyard.analysis.percentiles import BEYOND, supported
+from steelyard.judging.percentile_support import BEYOND, supported
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, POPULATE, WARM_UP, Load, LoadPhase, Offered
 from steelyard.model.trial import TrialRecord
 from steelyard.report.data import cpu_strips

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from steelyard.analysis.results import label
+from steelyard.analysis.treatments import label
 from steelyard.model.study import Level
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.report.basics.theme import DASHES, SERIES

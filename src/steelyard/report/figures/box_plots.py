@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.analysis.results import Box, Summary, label
+from steelyard.analysis import box_plots
+from steelyard.analysis.box_plots import Box
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.treatments import label
 from steelyard.report.basics.format import number, with_interval
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.chart_rows import (
@@ -28,7 +31,7 @@ def boxes(this: View) -> Figure | None:
     panels, notes = [], ""
     trials = trial_rows(this)
     for name in this.series:
-        found = [box for box in this.results.boxes if this.of(box.treatment) == name]
+        found = [box for box in box_plots.boxes(this.results) if this.of(box.treatment) == name]
         if not found:
             continue
         drawn, note = thinned([row for row in trials if row["series"] == name])
@@ -45,7 +48,7 @@ def boxes(this: View) -> Figure | None:
         return None
     caption = (
         f"{this.results.response_label.capitalize()} of the used trials, n = "
-        f"{n_range(box.n for box in this.results.boxes)} a "
+        f"{n_range(box.n for box in box_plots.boxes(this.results))} a "
         "box. Box: quartiles and median; whiskers: to the last trial within 1.5 interquartile ranges. Diamond: mean, "
         "with one "
         f"standard deviation to each side. Dots: the trials, left to right by time.{notes} Each panel has its own "
@@ -80,7 +83,7 @@ def _box_row(this: View, box: Box) -> Row:
 
 def deviations(this: View) -> Figure | None:
     """The standard deviation over trials, over the levels of the axis; None where no cell has two trials."""
-    rows = [row for summary in this.results.summaries if (row := _deviation(this, summary)) is not None]
+    rows = [row for summary in this.results.main(Summary) if (row := _deviation(this, summary)) is not None]
     if not rows:
         return None
     bare = all(row["low"] is None for row in rows)

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from steelyard.analysis.results import LABELS, Comparison, Fit, Point, Results, Summary, label
+from steelyard.analysis.inference.straight_line import Fit
+from steelyard.analysis.results import Results
+from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.effect import Effect
+from steelyard.analysis.statistics.law import LawFit
+from steelyard.analysis.statistics.regression import Regression
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.statistics.trials import Point
+from steelyard.analysis.statistics.warm_up import WarmUp
+from steelyard.analysis.treatments import label
+from steelyard.model.responses import label_of
 from steelyard.model.trial import TrialRecord
 from steelyard.report.basics.format import count, listed, number, with_interval
 from steelyard.report.basics.theme import DASHES, MAX_LINES, SERIES, SHAPES
@@ -38,11 +48,11 @@ FOREST_PX, NARROW_FOREST_PX = 340, 130
 
 def forests(this: View) -> Figure | None:
     """Every comparison, one below the other, beside the line of no change."""
-    found = this.results.comparisons[:MOST_COMPARISONS]
+    found = this.results.of(Comparison)[:MOST_COMPARISONS]
     if not found:
         return None
     rows = [_forest_row(one) for one in found]
-    margin = next((one.margin_percent for one in this.results.effects if one.margin_percent), None)
+    margin = next((one.margin_percent for one in this.results.of(Effect) if one.margin_percent), None)
     ends = None if margin is None else (-margin, margin)
     wide = forest.spec(rows, "", "", ends, width=FOREST_PX)
     narrow = forest.spec(rows, "", "", ends, width=NARROW_FOREST_PX, narrow=True)
@@ -54,8 +64,8 @@ def forests(this: View) -> Figure | None:
     )
     if margin is not None:
         caption += f" Shaded: the study's margin of equivalence, {margin:g}%."
-    if len(this.results.comparisons) > len(found):
-        caption += f" The first {len(found)} of {len(this.results.comparisons)} comparisons are drawn."
+    if len(this.results.of(Comparison)) > len(found):
+        caption += f" The first {len(found)} of {len(this.results.of(Comparison))} comparisons are drawn."
     return Figure("forest", "Every comparison", caption, (Panel("", wide, narrow),))
 
 
@@ -76,7 +86,7 @@ def regressions(this: View) -> Figure | None:
     ends = sorted(this.positions.places)
     reach = [ends[0] - this.positions.step * 0.2, ends[-1] + this.positions.step * 0.2]
     trials = trial_rows(this)
-    for regression in this.results.regressions:
+    for regression in this.results.of(Regression):
         fit = regression.honest or regression.published
         name = label(regression.others)
         points = [row for row in trials if row["series"] == name]
@@ -117,12 +127,12 @@ def laws(this: View) -> Figure | None:
     """Fitted scalability laws with the band of each; none where too few sizes were measured."""
     panels = []
     title = ""
-    for law in this.results.laws:
+    for law in this.results.of(LawFit):
         shown = law_scale(this, law)
         if law.law != "usl" or law.refusal or not law.curve or shown is None:
             continue
         per, scale = shown
-        title = f"{LABELS[law.response]}, {scale.unit}"
+        title = f"{label_of(law.response)}, {scale.unit}"
         points = [
             {
                 "level": this.level(one.treatment),
@@ -130,7 +140,7 @@ def laws(this: View) -> Figure | None:
                 "part": 0.5,
                 "tip": tip(label(one.treatment), f"mean {with_interval(middle)} {scale.unit}"),
             }
-            for one in (*this.results.summaries, *this.results.other_summaries)
+            for one in (*this.results.main(Summary), *this.results.others(Summary))
             if one.response == law.response and this.of(one.treatment) == label(law.others) and one.mean is not None
             for middle in [scale.estimate(one.mean_of_starts or one.mean)]
         ]
@@ -143,7 +153,7 @@ def laws(this: View) -> Figure | None:
         return None
     caption = (
         f"The universal scalability law fitted to {title.partition(',')[0]} over {this.positions.name}, n = "
-        f"{n_range(law.n for law in this.results.laws if law.law == 'usl' and not law.refusal)} start means a "
+        f"{n_range(law.n for law in this.results.of(LawFit) if law.law == 'usl' and not law.refusal)} start means a "
         "panel, with its "
         f"pointwise {100 * this.results.confidence:g}% band; dots are means of start means. The axis starts at 0."
     )
@@ -158,7 +168,7 @@ def over_trials(this: View) -> Figure | None:
     for name in this.series:
         mine = [
             point
-            for point in this.results.points
+            for point in this.results.of(Point)
             if this.of(point.treatment) == name and point.order_of_treatment is not None and not point.control
         ]
         if not mine:
@@ -176,7 +186,7 @@ def over_trials(this: View) -> Figure | None:
             }
             for point in mine
         ]
-        warm = [one for one in this.results.warm_ups if this.of(one.treatment) == name]
+        warm = [one for one in this.results.of(WarmUp) if this.of(one.treatment) == name]
         fixed, detected = {one.fixed_cut for one in warm}, {one.detected_cut or 0 for one in warm}
         cuts = [{"x": max(fixed, default=0) + 1, "kind": "fixed"}]
         cuts += [{"x": cut + 1, "kind": "detected"} for cut in sorted(detected)]
@@ -203,7 +213,7 @@ def percentiles(this: View) -> Figure | None:
     wanted = {f"response_ms_{name}": name for name in PERCENTILES}
     found: list[tuple[str, Summary]] = [
         (wanted[summary.response], summary)
-        for summary in (*this.results.other_summaries, *this.results.summaries)
+        for summary in (*this.results.others(Summary), *this.results.main(Summary))
         if summary.response in wanted and summary.n and summary.median is not None
     ]
     if not found:
@@ -265,8 +275,8 @@ def order(this: View, records: Sequence[TrialRecord]) -> Figure | None:
         return None
     several = len(this.series) <= MAX_LINES
     names = this.series if several else tuple(str(level) for level in this.positions.levels)
-    points = {(point.trial_id, point.attempt): point for point in this.results.points}
-    middles = {str(sorted(one.treatment.items())): one.median.value for one in this.results.summaries if one.median}
+    points = {(point.trial_id, point.attempt): point for point in this.results.of(Point)}
+    middles = {str(sorted(one.treatment.items())): one.median.value for one in this.results.main(Summary) if one.median}
     rows = []
     for record in records:
         middle = middles.get(str(sorted(record.treatment.items())))

@@ -12,6 +12,7 @@ import pytest
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
+from steelyard.analysis.statistics.trials import Point
 from steelyard.report.basics import theme, zoom
 from steelyard.report.data import traces
 from steelyard.report.data.presentation import Figure, view
@@ -166,7 +167,7 @@ def test_the_middle_trial_is_chosen() -> None:
     study = synthetic.study(warm_up_trials=0)
     records = synthetic.records(study, faults=False)
     results = analyse(records, study, seed=1)
-    used = {(point.trial_id, point.attempt): point.value for point in results.points if point.used}
+    used = {(point.trial_id, point.attempt): point.value for point in results.of(Point) if point.used}
     shown = traces.chosen(records, used)
     assert len(shown) == 8
     for record in shown:

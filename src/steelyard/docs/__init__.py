@@ -1,0 +1,1 @@
+"""Pages of the documentation that are made, wholly or in part, from the code."""
