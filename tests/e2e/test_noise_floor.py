@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from steelyard.analysis import analyse
+from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.validity import Validity
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.store import Store
 from tests.e2e.laboratory import Laboratory
@@ -101,7 +103,7 @@ def test_a_later_study_is_judged_against_the_floor_of_this_machine(laboratory: L
     store = Store(laboratory.store / "later")
     records = store.trials()
     alone = analyse(records, store.study, seed=1)
-    (without,) = alone.comparisons
+    (without,) = alone.of(Comparison)
     (held,) = analyse(records, store.study, seed=1, floor=store.noise_floor(records)).comparisons
     assert without.ratio == held.ratio
     assert held.floor_percent is not None
@@ -114,6 +116,6 @@ def test_a_later_study_is_judged_against_the_floor_of_this_machine(laboratory: L
 
     (store.folder / "noise-floor.json").write_text("{}")
     broken = analyse(records, store.study, seed=1, floor=store.noise_floor(records))
-    assert [one.verdict for one in broken.comparisons] == [without.verdict]
-    assert "judged against no noise floor" in broken.noise_floor.sentence
-    assert "cannot be read" in broken.noise_floor.sentence
+    assert [one.verdict for one in broken.of(Comparison)] == [without.verdict]
+    assert "judged against no noise floor" in broken.of(Validity)[0].floor.sentence
+    assert "cannot be read" in broken.of(Validity)[0].floor.sentence

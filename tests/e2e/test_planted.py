@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.analysis import analyse
+from steelyard.analysis.statistics.law import LawFit
+from steelyard.analysis.statistics.regression import Regression
 from steelyard.store import Store
 from tests.e2e.laboratory import Laboratory
 
@@ -53,7 +55,7 @@ def test_a_planted_law_is_recovered(laboratory: Laboratory, tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     store = Store(laboratory.store / "planted-law")
     results = analyse(store.trials(), store.study, seed=1)
-    (regression,) = results.regressions
+    (regression,) = results.of(Regression)
     assert regression.honest is not None
     planted_ms = OPERATIONS * SERVICE_US / 1000 * CONTENTION
     slope = regression.honest.slope
@@ -61,7 +63,7 @@ def test_a_planted_law_is_recovered(laboratory: Laboratory, tmp_path: Path) -> N
     assert slope.high is not None
     assert slope.low <= planted_ms <= slope.high, f"{slope} does not hold the planted {planted_ms} ms per node"
     assert slope.low > 0, "the interval must be narrow enough to tell the law from none"
-    (usl,) = [fit for fit in results.laws if fit.law == "usl"]
+    (usl,) = [fit for fit in results.of(LawFit) if fit.law == "usl"]
     sigma = usl.parameters["sigma"]
     assert sigma.low is not None
     assert sigma.high is not None

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from steelyard.analysis.anova import anova, one_ways
-from steelyard.analysis.compare import comparisons
-from steelyard.analysis.contrast import differentials, effect_lines, post_hoc
-from steelyard.analysis.drift import drift
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.laws import fit_law
-from steelyard.analysis.regression import regressions
+from steelyard.analysis.statistics.anova import anova
+from steelyard.analysis.statistics.comparison import comparisons
+from steelyard.analysis.statistics.differential import differentials
+from steelyard.analysis.statistics.effect_line import effect_lines
+from steelyard.analysis.statistics.law import fit_law
+from steelyard.analysis.statistics.one_way import one_ways
+from steelyard.analysis.statistics.post_hoc import post_hoc
+from steelyard.analysis.statistics.regression import regressions
+from steelyard.analysis.statistics.validity import drift
 from tools.coverage.planted import MEAN_MS, RESPONSE, Numbers, Plot, frame_of
 from tools.coverage.tally import CONFIDENCE, Case, Draw, Outcome, Use, held
 

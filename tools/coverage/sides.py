@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from steelyard.analysis import contrast, effects
-from steelyard.analysis.compare import ratio_between
+from steelyard.analysis.comparisons import level_pairs
+from steelyard.analysis.comparisons.level_ratios import ratio_between
+from steelyard.analysis.inference import effect_sizes
 from steelyard.model.estimate import Estimate
 from tools.coverage.planted import MEAN_MS, Kind, Numbers, Plot
 from tools.coverage.tally import CONFIDENCE, Case, Draw, Outcome, held
@@ -76,7 +77,7 @@ def _geometric_paired(a: Sequence[float], b: Sequence[float], _: np.random.Gener
 
 
 def _of(function: Callable[..., Estimate | None], *between: Any, paired: bool | None = None, after: str = "") -> Pair:
-    """A function of `effects` as a method: its arguments between the samples and `over`."""
+    """A function of `effect_sizes` as a method: its arguments between the samples and `over`."""
     more = {} if paired is None else {"paired": paired}
 
     def method(a: Sequence[float], b: Sequence[float], rng: np.random.Generator) -> Estimate | None:
@@ -103,23 +104,28 @@ def _ratios() -> Iterator[Case]:
             n, about = _numbers(n_a, n_b), f"ratio {TRUE_RATIO}; {plot.words}"
             for name, method, truth in (
                 ("Welch on logarithms: `ratio`", _geometric, TRUE_RATIO),
-                ("Fieller: `ratio_fieller`", _of(effects.fieller, paired=False), TRUE_RATIO),
-                ("Welch: `difference`", _of(effects.difference, "ms", paired=False), (TRUE_RATIO - 1) * MEAN_MS),
+                ("Fieller: `ratio_fieller`", _of(effect_sizes.fieller, paired=False), TRUE_RATIO),
+                ("Welch: `difference`", _of(effect_sizes.difference, "ms", paired=False), (TRUE_RATIO - 1) * MEAN_MS),
             ):
                 yield Case(RATIOS, name, about, n, two(plot, n_a, n_b, TRUE_RATIO, method, truth))
-            boot = _of(effects.bootstrap_ratio, paired=False, after="rng")
+            boot = _of(effect_sizes.bootstrap_ratio, paired=False, after="rng")
             name = "bootstrap-t: `ratio_bootstrap`"
             yield Case(RATIOS, name, about, n, two(plot, n_a, n_b, TRUE_RATIO, boot, TRUE_RATIO), share=0.2)
-            median = _of(effects.ratio_of_medians)
+            median = _of(effect_sizes.ratio_of_medians)
             name = "Price and Bonett: `ratio_medians`"
             yield Case(RATIOS, name, about, n, two(plot, n_a, n_b, TRUE_RATIO, median, TRUE_RATIO))
         for n_a in EQUAL:
             about = f"ratio {TRUE_RATIO}, same starts; {plot.words}"
             for name, method, truth, share in (
                 ("pairs on logarithms: `ratio`", _geometric_paired, TRUE_RATIO, 1.0),
-                ("Fieller of pairs: `ratio_fieller`", _of(effects.fieller, paired=True), TRUE_RATIO, 1.0),
-                ("pairs: `difference`", _of(effects.difference, "ms", paired=True), (TRUE_RATIO - 1) * MEAN_MS, 1.0),
-                ("bootstrap-t of pairs", _of(effects.bootstrap_ratio, paired=True, after="rng"), TRUE_RATIO, 0.2),
+                ("Fieller of pairs: `ratio_fieller`", _of(effect_sizes.fieller, paired=True), TRUE_RATIO, 1.0),
+                (
+                    "pairs: `difference`",
+                    _of(effect_sizes.difference, "ms", paired=True),
+                    (TRUE_RATIO - 1) * MEAN_MS,
+                    1.0,
+                ),
+                ("bootstrap-t of pairs", _of(effect_sizes.bootstrap_ratio, paired=True, after="rng"), TRUE_RATIO, 0.2),
             ):
                 yield Case(RATIOS, name, about, f"{n_a}", shared(plot, n_a, TRUE_RATIO, method, truth), share=share)
     for each in (3, 5, 10, 20):
@@ -129,7 +135,7 @@ def _ratios() -> Iterator[Case]:
     skews: tuple[tuple[Kind, float], ...] = (("normal", 0.05), ("lognormal", 0.08), ("lognormal", 0.3))
     for each in (5, 10, 30):
         for kind, cv in skews:
-            draw = two(Plot(kind, cv, 0.0, 1), each, each, 1.0, _of(effects.ratio_of_deviations), 1.0)
+            draw = two(Plot(kind, cv, 0.0, 1), each, each, 1.0, _of(effect_sizes.ratio_of_deviations), 1.0)
             yield Case(RATIOS, "F: `ratio_sds`", f"equal; {kind}, {cv:.0%}", f"{each}", draw)
 
 
@@ -184,7 +190,7 @@ def _geometric_ratio(plot: Plot, wider: float) -> float:
 def _over_trials(n: int) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         a, b = (np.log(HOUSE.values(rng, studies, n)).reshape(studies, -1).tolist() for _ in range(2))
-        return (effects.p_of_difference(*one, paired=False) >= 1 - CONFIDENCE for one in zip(a, b, strict=True))
+        return (effect_sizes.p_of_difference(*one, paired=False) >= 1 - CONFIDENCE for one in zip(a, b, strict=True))
 
     return draw
 
@@ -201,18 +207,18 @@ def _scipys(n_a: int, n_b: int) -> Draw:
 def _effects() -> Iterator[Case]:
     for delta in (0.0, 1.0, 3.0):
         for n_a, n_b in ((2, 2), (3, 3), (5, 5), (10, 10), (20, 20), (5, 10)):
-            for name, function in (("Cohen's d", effects.cohens_d), ("Hedges' g", effects.hedges_g)):
+            for name, function in (("Cohen's d", effect_sizes.cohens_d), ("Hedges' g", effect_sizes.hedges_g)):
                 method = _of(function, paired=False)
                 about = f"normal, difference of {delta:g} sd"
                 yield Case(EFFECTS, name, about, _numbers(n_a, n_b), _standardised(n_a, n_b, delta, method), share=0.5)
         for n in (2, 3, 5, 10, 20):
-            method = _of(effects.cohens_d, paired=True)
+            method = _of(effect_sizes.cohens_d, paired=True)
             about = f"pairs, correlation 0.9; normal, difference of {delta:g} sd"
             yield Case(
                 EFFECTS, "Cohen's d of pairs", about, f"{n}", _standardised_pairs(n, delta, 0.9, method), share=0.5
             )
     for n_a, n_b in ((5, 5), (10, 10), (5, 10)):
-        method = _of(effects.cohens_d, paired=False)
+        method = _of(effect_sizes.cohens_d, paired=False)
         about = "normal, difference of 1 sd, spread of the second twice the first's"
         yield Case(
             EFFECTS, "Cohen's d", about, _numbers(n_a, n_b), _standardised(n_a, n_b, 1.0, method, 2.0), share=0.5
@@ -250,7 +256,7 @@ def _dominance(n_a: int, n_b: int, delta: float) -> Draw:
         a, b = rng.normal(0, 1, (studies, n_a)).tolist(), rng.normal(gap, 1, (studies, n_b)).tolist()
         for one in zip(a, b, strict=True):
             # A truth that lies on an end by rounding (0 of equal halves) is inside.
-            found = effects.cliffs_delta(*one, CONFIDENCE, "start means")
+            found = effect_sizes.cliffs_delta(*one, CONFIDENCE, "start means")
             ends = None if found is None or found.low is None or found.high is None else (found.low, found.high)
             yield None if ends is None else ends[0] - 1e-9 <= delta <= ends[1] + 1e-9
 
@@ -290,5 +296,5 @@ def _tost_pairs(n: int, margin_percent: float) -> Draw:
 
 
 def _not_equivalent(a: Sequence[float], b: Sequence[float], paired: bool, margin_percent: float) -> bool:
-    found = contrast.Samples("start means", paired, tuple(a), tuple(b))
-    return contrast.equivalence(found, margin_percent, CONFIDENCE)[0] != "equivalent"
+    found = level_pairs.LevelPair("start means", paired, tuple(a), tuple(b))
+    return level_pairs.equivalence(found, margin_percent, CONFIDENCE)[0] != "equivalent"

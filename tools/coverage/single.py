@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from scipy import special
 
-from steelyard.analysis import estimates, variance
+from steelyard.analysis.inference import estimates, variance_components
 from tools.coverage.planted import MEAN_MS, Kind, Numbers, Plot, sample
 from tools.coverage.tally import CONFIDENCE, Case, Draw, Outcome, Use, each, held
 
@@ -156,7 +156,7 @@ def _components(plot: Plot, starts: int, logs: bool) -> Draw:
         labels = np.repeat(np.arange(starts), plot.trials).tolist()
         drawn = plot.values(rng, studies, starts).reshape(studies, -1)
         for values in (np.log(drawn) if logs else drawn).tolist():
-            found = variance.components(values, labels)
+            found = variance_components.components(values, labels)
             yield held(found.within_starts, within), held(found.between_starts, between), held(found.icc, share)
 
     return draw

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tools.docs import study_file, study_schema, workload_file
+from tools.docs import numbers, study_file, study_schema, workload_file
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERATED: Mapping[str, Callable[[], str]] = {
     "schema/study.schema.json": study_schema.text,
     "docs/reference/study-file.md": study_file.text,
     "docs/reference/workload-file.md": workload_file.text,
+    "docs/reference/numbers.md": numbers.page,
 }
 """Path below the repository's root, and what makes its text."""
 

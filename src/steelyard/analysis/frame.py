@@ -1,7 +1,7 @@
-"""One row per trial: the only thing that the analysis accepts.
+"""One row per trial: the experimental unit, and what statistics are computed from.
 
-Seconds and requests inside a trial are repeated measurements of it. Because every function of this package takes a
-`TrialFrame`, nobody can feed seconds to a test that assumes independent trials.
+Seconds and requests inside a trial are repeated measurements of it. They are handed to the analysis apart
+(`statistic.Within`), and only statistics of the inside of trials read them: no test of levels can be fed with seconds.
 """
 
 from __future__ import annotations
@@ -11,16 +11,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from steelyard.judging.percentile_support import PERCENTILES, response_of
+from steelyard.analysis.treatments import NODES
+from steelyard.judging.percentile_support import response_of
 from steelyard.judging.warm_up_cut import orders_of_treatment
-from steelyard.model.study import Level
-from steelyard.model.trial import Responses, TrialRecord
-
-RESPONSES: tuple[str, ...] = tuple(Responses.model_fields)
-"""Every response that a trial can have, in the order of the model."""
-
-COUNTS = frozenset({"operations", "errors", "not_found"})
-"""Responses that are whole numbers of operations."""
+from steelyard.model import responses
+from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
+from steelyard.model.trial import TrialRecord
 
 CONTROL_REASON = "control (kept for drift and noise floor)"
 WARM_UP_REASON = "warm-up (fixed count)"
@@ -51,7 +47,7 @@ class TrialFrame:
 
     Columns: trial_id, attempt, block, start, start_replicate, replicate, order_in_start, position, control, outcome,
     reasons (list), system_fault, begun_s, ended_s (seconds since the epoch); one column per factor, named as the
-    factor; every field of `model.trial.Responses`; order_of_treatment (which valid trial of this treatment within
+    factor; every response of `model.responses`; order_of_treatment (which valid trial of this treatment within
     its start, from 1; null if not valid); warm_up; used (valid and not warm_up).
     """
 
@@ -77,7 +73,8 @@ class TrialFrame:
         Only valid trials are counted as warm-up trials, so that a voided attempt never moves the cut. Raises
         ValueError if a factor has the name of another column.
         """
-        clash = sorted(set(factors) & (set(_PLAIN) | set(RESPONSES) | {"warm_up", "used", "order_of_treatment"}))
+        taken = {*_PLAIN, *responses.every(), "warm_up", "used", "order_of_treatment"}
+        clash = sorted(set(factors) & taken)
         if clash:
             raise ValueError(f"factor {clash[0]!r} has the name of a column of the trial frame")
         ordered = sorted(records, key=lambda record: (record.begun_s, record.position, record.id, record.attempt))
@@ -87,8 +84,8 @@ class TrialFrame:
         }
         for name in factors:
             columns[name] = _factor_column(name, [record.treatment.get(name) for record in ordered])
-        for name in RESPONSES:
-            dtype = pl.Int64 if name in COUNTS else pl.Float64
+        for name, response in responses.every().items():
+            dtype = pl.Int64 if response.whole else pl.Float64
             columns[name] = pl.Series(name, [response_of(record, name) for record in ordered], dtype=dtype)
         orders = orders_of_treatment(ordered, factors)
         columns["order_of_treatment"] = pl.Series("order_of_treatment", orders, dtype=pl.Int64)
@@ -192,6 +189,51 @@ def _why_left_out(row: Mapping[str, object], response: str) -> str:
         return CONTROL_REASON
     if row["warm_up"]:
         return WARM_UP_REASON
-    if row[response] is None and response in PERCENTILES:
+    if row[response] is None and responses.of(response).percentile is not None:
         return TOO_FEW_REASON if row["operations"] else NO_VALUE_REASON
     return NO_VALUE_REASON if row[response] is None else ""
+
+
+def start_means(rows: pl.DataFrame, response: str) -> list[tuple[str, float, int]]:
+    """(start, mean of its trials, number of its trials), in order of time."""
+    found = rows.group_by("start", maintain_order=True).agg(
+        pl.col(response).cast(pl.Float64).mean().alias("mean"), pl.len().alias("n")
+    )
+    return [(str(start), float(mean), int(n)) for start, mean, n in found.iter_rows()]
+
+
+def numeric(frame: TrialFrame, fewest: int = 2) -> tuple[str, ...]:
+    """Factors with so many levels, all of them numbers."""
+    return tuple(
+        name
+        for name, levels in frame.factors.items()
+        if len(levels) >= fewest and all(isinstance(one, int | float) and not isinstance(one, bool) for one in levels)
+    )
+
+
+def frame_of(records: Sequence[TrialRecord], study: Study) -> TrialFrame:
+    """The trial frame of a study: its factors in its order, then any that only the records' treatments name."""
+    factors: dict[str, list[Level]] = {name: list(levels) for name, levels in study.factors.items()}
+    if study.design.kind == "same":
+        factors[SAME_FACTOR] = list(SAME_LABELS)
+    hard: list[str] = []
+    for record in sorted(records, key=lambda record: (record.position, record.id, record.attempt)):
+        for name, level in record.treatment.items():
+            levels = factors.setdefault(name, [])
+            if level not in levels:
+                levels.append(level)
+        hard += [name for name in record.hard if name not in hard]
+    in_order = [name for name in factors if name in hard]
+    return TrialFrame.build(records, factors, in_order, study.analysis.warm_up_trials)
+
+
+def size_factor(frame: TrialFrame) -> str | None:
+    """The factor of sizes: nodes, else the first hard factor, with two numeric levels or more."""
+    numeric = [
+        name
+        for name in frame.names
+        if (name in frame.hard or name in NODES)
+        and len(frame.factors[name]) > 1
+        and all(isinstance(level, int | float) and not isinstance(level, bool) for level in frame.factors[name])
+    ]
+    return next((name for name in numeric if name in NODES), numeric[0] if numeric else None)

@@ -57,6 +57,12 @@ SAMPLED: Mapping[str, Callable[[pl.DataFrame], float | None]] = {
 }
 """Name of the number to what makes it of the samples of the database nodes in the measured phase: node, t_s, metric,
 value."""
+SAMPLED_UNITS: Mapping[str, str] = {
+    "cpu_percent": "% of the processors",
+    "disk_written_kb_per_s": "KiB/s",
+    "disk_written_most_kb_per_s": "KiB/s",
+}
+"""Unit of each."""
 SHARED: Mapping[str, str] = {
     "cpu_percent": "cpu",
     "disk_written_kb_per_s": "disk",

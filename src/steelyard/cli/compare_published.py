@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.analysis.analyse import frame_of
-from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.results import NODES, label
-from steelyard.analysis.summary import summarise
+from steelyard.analysis.frame import TrialFrame, frame_of
+from steelyard.analysis.statistics.summary import summarise
+from steelyard.analysis.treatments import NODES, label
 from steelyard.cli.terminal.output import data_console, say
 from steelyard.cli.terminal.wide_table import uncut
 from steelyard.model.errors import StudyError

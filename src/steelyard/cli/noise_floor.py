@@ -6,13 +6,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from steelyard.analysis import noise
-from steelyard.analysis.analyse import frame_of
-from steelyard.analysis.decide import number
-from steelyard.analysis.results import LABELS
+from steelyard.analysis.comparisons import identical_systems
+from steelyard.analysis.frame import frame_of
+from steelyard.analysis.statistics import noise_floor
+from steelyard.analysis.wording import number
 from steelyard.cli.terminal.output import say
 from steelyard.judging.noise_floor import FoundFloor, circumstances, told, unlike
 from steelyard.model.plan import Plan
+from steelyard.model.responses import label_of
 from steelyard.model.study import Study
 from steelyard.node import machine_facts
 from steelyard.node import noise_floor as kept
@@ -35,7 +36,7 @@ def foreseen(study: Study, plan: Plan) -> tuple[FoundFloor, str]:
     if study.design.control is not None:
         said.append("the study's own control cells, where they suffice")
     if found.floor is not None:
-        floor = noise.Floors(found=found, confidence=study.analysis.confidence)
+        floor = identical_systems.Floors(found=found, confidence=study.analysis.confidence)
         said.append(_said(floor, study, plan))
         if differing := unlike(found.floor, of):
             said.append(f"measured with {told(differing)}, which this study has nowhere")
@@ -46,7 +47,7 @@ def foreseen(study: Study, plan: Plan) -> tuple[FoundFloor, str]:
     return found, "; ".join(said)
 
 
-def _said(floors: noise.Floors, study: Study, plan: Plan) -> str:
+def _said(floors: identical_systems.Floors, study: Study, plan: Plan) -> str:
     """`±4.2% (study noise-floor of ...)`, for this study's numbers of starts and trials."""
     response = study.analysis.response
     level = [max(1, study.design.trials - study.analysis.warm_up_trials)] * study.design.starts
@@ -59,7 +60,7 @@ def _said(floors: noise.Floors, study: Study, plan: Plan) -> str:
     if not told_ways:
         return "none: the kept one has no such response, or no factor varies"
     share = f"{study.analysis.confidence:.0%}"
-    return f"{LABELS[response]} of identical systems stays below {' and '.join(told_ways)} at {share} ({where})"
+    return f"{label_of(response)} of identical systems stays below {' and '.join(told_ways)} at {share} ({where})"
 
 
 def keep(folder: Path, console: Console, *, scaled: bool = False) -> None:
@@ -72,13 +73,13 @@ def keep(folder: Path, console: Console, *, scaled: bool = False) -> None:
     records, study = store.trials(), store.study
     frame = frame_of(records, study)
     of = store.circumstances(records)
-    found = noise.measured(frame, study.study.name, of[0]) if of else None
+    found = identical_systems.measured(frame, study.study.name, of[0]) if of else None
     if found is None:
-        least = noise.LEAST_DEGREES
+        least = identical_systems.LEAST_DEGREES
         words = f"no noise floor is kept: it needs {least + 1} starts or more with two used trials or more in some"
     else:
         where = kept.write(state_folder(), found)
-        floors = noise.floors_of(frame, None, study.analysis.confidence, study)
-        words = noise.noise_floor(frame, study.analysis.response, floors, study).sentence
+        floors = identical_systems.floors_of(frame, None, study.analysis.confidence, study)
+        words = noise_floor.noise_floor(frame, study.analysis.response, floors, study).sentence
         words += f"\nkept in {where}: later studies here are judged against it"
     say(console, words)

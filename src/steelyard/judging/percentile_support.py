@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import math
 
+from steelyard.model import responses
 from steelyard.model.trial import TrialRecord
 
 BEYOND = 10
 """Operations that must lie on either side of a percentile for it to be given: 1,000 for a p99, 10,000 for a p99.9."""
-
-PERCENTILES: dict[str, float] = {
-    f"{measure}_ms_{name}": q
-    for measure in ("response", "service", "lag")
-    for name, q in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
-}
-"""Response of a trial to the share that it is the quantile of."""
 
 
 def needed(q: float) -> int:
@@ -29,7 +23,5 @@ def supported(q: float, operations: int) -> bool:
 
 def response_of(record: TrialRecord, name: str) -> float | int | None:
     """A response; None for a percentile that the trial's count does not support, whatever was written."""
-    if name in PERCENTILES and not supported(PERCENTILES[name], record.responses.operations):
-        return None
-    found: float | int | None = getattr(record.responses, name)
-    return found
+    q = responses.of(name).percentile
+    return None if q is not None and not supported(q, record.responses.operations) else record.responses.of(name)

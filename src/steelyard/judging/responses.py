@@ -6,14 +6,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from steelyard.model import histogram
+from steelyard.model import responses as registered
 from steelyard.model.histogram import Bucket
-from steelyard.model.outcome import ANSWERED, Outcome
+from steelyard.model.outcome import ANSWERED
+from steelyard.model.response import NS_PER_MS, NS_PER_S, Counted, Measured
 from steelyard.model.trial import Responses
 from steelyard.wire.record import Done, Interval
-
-NS_PER_MS = 1e6
-NS_PER_S = 1e9
-NS_PER_US = 1e3
 
 
 def merged(intervals: Sequence[Interval], measure: str, outcomes: Collection[str] = ANSWERED) -> list[Bucket]:
@@ -64,34 +62,34 @@ def _sum(dones: Sequence[Done]) -> Done:
     )
 
 
-def responses(intervals: Sequence[Interval], dones: Sequence[Done]) -> Responses:
-    """`intervals` and `dones`: records of the measured phase, of all load nodes. Execution time runs from the first
-    operation sent by any load node to the last answered."""
+def measured(intervals: Sequence[Interval], dones: Sequence[Done]) -> Measured | None:
+    """What the records of the measured phases, of all load nodes, amount to; None if no phase came to its end.
+
+    Execution time runs from the first operation sent by any load node to the last answered.
+    """
     if not dones:
-        return Responses()
+        return None
     first_s = min(done.first_sent_s for done in dones)
     last_s = max(done.last_done_s for done in dones)
-    execution_ns = dones[0].execution_ns if len(dones) == 1 else (last_s - first_s) * NS_PER_S
-    operations = sum(done.operations for done in dones)
-    cpu_ns = sum(done.cpu_ns for done in dones)
-    response, service = merged(intervals, "response"), merged(intervals, "service")
-    lag = merged(intervals, "lag", (*ANSWERED, Outcome.TIMEOUT))
-    response_mean, service_mean = histogram.mean_ns(response), histogram.mean_ns(service)
-    return Responses(
-        execution_time_ms=execution_ns / NS_PER_MS,
-        operations=operations,
+    parts: dict[Counted, list[Sequence[Bucket]]] = {}
+    for interval in intervals:
+        for counts in interval.counts:
+            key = (counts.operation, counts.outcome, counts.measure)
+            parts.setdefault(key, []).append(counts.buckets)
+    return Measured(
+        execution_ns=dones[0].execution_ns if len(dones) == 1 else (last_s - first_s) * NS_PER_S,
+        operations=sum(done.operations for done in dones),
         errors=sum(done.errors for done in dones),
         not_found=sum(done.not_found for done in dones),
-        throughput_per_s=operations / (execution_ns / NS_PER_S) if execution_ns > 0 else None,
-        response_ms_mean=None if response_mean is None else response_mean / NS_PER_MS,
-        response_ms_p50=quantile_ms(response, 0.50),
-        response_ms_p95=quantile_ms(response, 0.95),
-        response_ms_p99=quantile_ms(response, 0.99),
-        response_ms_max=quantile_ms(response, 1.0),
-        service_ms_mean=None if service_mean is None else service_mean / NS_PER_MS,
-        service_ms_p50=quantile_ms(service, 0.50),
-        service_ms_p95=quantile_ms(service, 0.95),
-        service_ms_p99=quantile_ms(service, 0.99),
-        lag_ms_p99=quantile_ms(lag, 0.99),
-        generator_cpu_us_per_operation=cpu_ns / NS_PER_US / operations if operations else None,
+        cpu_ns=sum(done.cpu_ns for done in dones),
+        rows=sum(done.rows for done in dones),
+        dropped=sum(done.dropped for done in dones),
+        reconnections=sum(done.reconnections for done in dones),
+        histograms={key: histogram.merge(buckets) for key, buckets in parts.items()},
     )
+
+
+def responses(intervals: Sequence[Interval], dones: Sequence[Done]) -> Responses:
+    """Every response of a trial, from the records of its measured phases, of all load nodes."""
+    found = measured(intervals, dones)
+    return Responses() if found is None else Responses.model_validate(registered.compute(found))

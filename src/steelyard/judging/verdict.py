@@ -63,52 +63,39 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
     return Verdict(outcome="invalid" if reasons else "valid", reasons=reasons, notes=notes)
 
 
+def over(
+    kind: ReasonKind, measured: float | None, limit: float, unit: str = "", detail: str = ""
+) -> tuple[Reason, ...]:
+    """The reason, if what was measured crosses its limit; nothing where it was not measured."""
+    if measured is None or not kind.about.speaks.crossed(measured, limit):
+        return ()
+    return (Reason(kind=kind, measured=measured, threshold=limit, unit=unit, detail=detail),)
+
+
 def _pacing(evidence: Evidence, limits: Limits) -> list[Reason]:
     """LAG: what the generator did late although it could have sent. RATE: operations that were due and never sent,
     because the system had no place for them: the load was not what the treatment says."""
     if not evidence.load.is_open:
         return []
-    reasons = []
     late_ms = quantile_ms(merged(evidence.intervals, "pacing"), 0.99)
-    if late_ms is not None and late_ms > limits.lag_p99_ms:
-        reasons.append(Reason(kind=ReasonKind.LAG, measured=late_ms, threshold=limits.lag_p99_ms, unit="ms"))
     sent = sum(interval.sent for interval in evidence.intervals)
     due = sum(done.operations + done.errors for done in evidence.dones)
-    if due and sent / due < limits.offered_rate_fraction:
-        measured, unit = sent / due, "of the operations that were due"
-        threshold = limits.offered_rate_fraction
-        reasons.append(Reason(kind=ReasonKind.RATE, measured=measured, threshold=threshold, unit=unit))
-    return reasons
+    reached = sent / due if due else None
+    return [
+        *over(ReasonKind.LAG, late_ms, limits.lag_p99_ms, "ms"),
+        *over(ReasonKind.RATE, reached, limits.offered_rate_fraction, "of the operations that were due"),
+    ]
 
 
 def _generator(evidence: Evidence, limits: Limits) -> list[Reason]:
-    reasons = []
     busiest = max(done.busiest_thread_fraction for done in evidence.dones)
-    used = used_ceiling_fraction(evidence)
-    if used is not None and used >= limits.generator_ceiling_fraction:
-        threshold = limits.generator_ceiling_fraction
-        detail = f"its busiest thread took {busiest:.0%} of a core"
-        reasons.append(
-            Reason(
-                kind=ReasonKind.GENERATOR_BOUND,
-                measured=used,
-                threshold=threshold,
-                unit="of its ceiling on this machine",
-                detail=detail,
-            )
-        )
-    elif busiest > limits.generator_cpu_fraction:
-        reasons.append(
-            Reason(
-                kind=ReasonKind.GENERATOR_BUSY,
-                measured=busiest,
-                threshold=limits.generator_cpu_fraction,
-                unit="of one core",
-            )
-        )
+    bound = over(
+        ReasonKind.GENERATOR_BOUND, used_ceiling_fraction(evidence), limits.generator_ceiling_fraction,
+        "of its ceiling on this machine", f"its busiest thread took {busiest:.0%} of a core",
+    )  # fmt: skip
+    busy = over(ReasonKind.GENERATOR_BUSY, busiest, limits.generator_cpu_fraction, "of one core")
     dropped = sum(done.dropped for done in evidence.dones)
-    if dropped:
-        reasons.append(Reason(kind=ReasonKind.DROPPED, measured=dropped, threshold=0, unit="records"))
+    reasons = [*(bound or busy), *over(ReasonKind.DROPPED, dropped, 0, "records")]
     if not evidence.optimised:
         reasons.append(Reason(kind=ReasonKind.DEBUG_ENGINE, detail="build it with `make setup`"))
     return reasons
@@ -137,67 +124,49 @@ def used_ceiling_fraction(evidence: Evidence) -> float | None:
 
 
 def _answers(evidence: Evidence, limits: Limits) -> list[Reason]:
-    reasons = []
     operations = sum(done.operations for done in evidence.dones)
     errors = sum(done.errors for done in evidence.dones)
     everything = operations + errors
-    if everything and errors / everything > limits.error_fraction:
-        kinds: dict[str, int] = {}
-        for done in evidence.dones:
-            for kind, count in done.errors_by_kind.items():
-                kinds[kind] = kinds.get(kind, 0) + count
-        detail = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-        said = {text for done in evidence.dones for texts in done.error_texts.values() for text in texts}
-        detail += SAID + "; ".join(sorted(said)) if said else ""
-        reasons.append(
-            Reason(
-                kind=ReasonKind.ERRORS,
-                measured=errors / everything,
-                threshold=limits.error_fraction,
-                unit="of operations",
-                detail=detail,
-            )
-        )
     missing = sum(done.not_found for done in evidence.dones)
-    if operations and missing / operations > limits.not_found_fraction:
-        reasons.append(
-            Reason(
-                kind=ReasonKind.NOT_FOUND,
-                measured=missing / operations,
-                threshold=limits.not_found_fraction,
-                unit="of operations",
-                detail=f"{missing} reads of keys that must exist returned no row",
-            )
-        )
     wrong = sum(done.errors_by_kind.get(Outcome.INVALID, 0) for done in evidence.dones)
-    if wrong / max(1, everything) > limits.not_found_fraction:
-        reasons.append(
-            Reason(
-                kind=ReasonKind.NOT_FOUND,
-                measured=wrong / everything,
-                threshold=limits.not_found_fraction,
-                unit="of operations",
-                detail=f"{wrong} answers held other values than were written",
-            )
-        )
-    asked = evidence.load.operations
-    if asked is not None and evidence.load.duration_s is None and everything < asked:
-        reasons.append(Reason(kind=ReasonKind.INCOMPLETE, measured=everything, threshold=asked, unit="operations"))
-    return reasons
+    asked = evidence.load.operations if evidence.load.duration_s is None else None
+    of_all = "of operations"
+    reasons = [
+        *over(ReasonKind.ERRORS, _share(errors, everything), limits.error_fraction, of_all, _errors(evidence)),
+        *over(
+            ReasonKind.NOT_FOUND, _share(missing, operations), limits.not_found_fraction, of_all,
+            f"{missing} reads of keys that must exist returned no row",
+        ),
+        *over(
+            ReasonKind.NOT_FOUND, _share(wrong, everything), limits.not_found_fraction, of_all,
+            f"{wrong} answers held other values than were written",
+        ),
+    ]  # fmt: skip
+    return reasons if asked is None else [*reasons, *over(ReasonKind.INCOMPLETE, everything, asked, "operations")]
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _errors(evidence: Evidence) -> str:
+    """Errors by kind, and what servers said of them."""
+    kinds: dict[str, int] = {}
+    for done in evidence.dones:
+        for kind, count in done.errors_by_kind.items():
+            kinds[kind] = kinds.get(kind, 0) + count
+    detail = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    said = {text for done in evidence.dones for texts in done.error_texts.values() for text in texts}
+    return detail + (SAID + "; ".join(sorted(said)) if said else "")
 
 
 def _instruments(evidence: Evidence, limits: Limits) -> list[Reason]:
     """PROBE_GAP, of each probe on each node: one that goes on must not hide another that was silent."""
-    reasons = []
+    reasons: list[Reason] = []
     begun_s, ended_s = _span(evidence)
     for (probe, node), times_s in sorted(evidence.heard.items()):
         gap_s = longest_gap_s(times_s, begun_s, ended_s)
-        if gap_s > limits.probe_gap_s:
-            detail = f"{probe} on {node}"
-            threshold = limits.probe_gap_s
-            reasons.append(
-                Reason(kind=ReasonKind.PROBE_GAP, measured=gap_s, threshold=threshold, unit="s", detail=detail)
-            )
+        reasons += over(ReasonKind.PROBE_GAP, gap_s, limits.probe_gap_s, "s", f"{probe} on {node}")
     return reasons
 
 
@@ -219,9 +188,9 @@ def _surroundings(evidence: Evidence, limits: Limits) -> tuple[list[Reason], tup
     for machine in machines or ():
         found.append((machine.fraction, limits.foreign_cpu_fraction, machine.text))
     reasons = [
-        Reason(kind=ReasonKind.STEAL, measured=measured, threshold=limit, unit="of all CPU time", detail=detail)
+        reason
         for measured, limit, detail in found
-        if measured > limit
+        for reason in over(ReasonKind.STEAL, measured, limit, "of all CPU time", detail)
     ]
     if machines is None and evidence.samples:
         return reasons, ("foreign CPU time is unknown: too short a trial, or a node whose own time nobody reads",)
@@ -234,6 +203,5 @@ def _cluster(evidence: Evidence) -> list[Reason]:
         for name, (asked, found) in sorted(settings.items()):
             reasons.append(Reason(kind=ReasonKind.SETTINGS, detail=f"{node}: {name} is {found}, asked for {asked}"))
     for what, amount in sorted(evidence.still_busy.items()):
-        if amount > 0:
-            reasons.append(Reason(kind=ReasonKind.STILL_BUSY, measured=amount, threshold=0, unit=what))
+        reasons += over(ReasonKind.STILL_BUSY, amount, 0, what)
     return reasons

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from steelyard import __version__, engine_order, plugin
 from steelyard.judging.background_load import Machines, OwnTime
-from steelyard.judging.responses import NS_PER_S, joined, responses
+from steelyard.judging.responses import joined, responses
 from steelyard.judging.verdict import Evidence, judge
 from steelyard.lab import capacity
 from steelyard.lab.bracket import PhaseLog
@@ -31,6 +31,7 @@ from steelyard.model.capacity import capacity_key
 from steelyard.model.errors import NodeError, ProbeError, SteelyardError, SystemFault
 from steelyard.model.load import MEASURE, WARM_UP, Load
 from steelyard.model.plan import PlannedTrial
+from steelyard.model.response import NS_PER_S
 from steelyard.model.sample import Sample
 from steelyard.model.study import Study
 from steelyard.model.trial import Capacity, Phase, Responses, TrialRecord

@@ -6,7 +6,7 @@ Plug-in settings (`site`, `system`, `workload`) are plain mappings here; `steely
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
@@ -14,6 +14,8 @@ from steelyard.model.cost import Cost as Cost  # noqa: PLC0414 - part of this mo
 from steelyard.model.load import Consistency as Consistency  # noqa: PLC0414 - part of this module
 from steelyard.model.load import Load as Load  # noqa: PLC0414 - part of this module
 from steelyard.model.load import LoadPhase as LoadPhase  # noqa: PLC0414 - part of this module
+from steelyard.model.one_of import OneOf
+from steelyard.model.responses import main_names
 from steelyard.model.value import Value
 
 Level = str | int | float | bool
@@ -70,7 +72,7 @@ class Until(Value):
     most this. A ratio of two such means has an interval about 1.4 times as wide."""
     least_starts: int = Field(default=10, le=1000, json_schema_extra={"minimum": LEAST_FLOOR})
     """The floor: no interval is judged before every treatment has so many starts. Below 10 is noted."""
-    response: Literal["main", "execution_time_ms", "throughput_per_s", "response_ms_mean", "response_ms_p99"] = "main"
+    response: Annotated[str, OneOf(lambda: ("main", *main_names()))] = "main"
     """The response whose intervals are judged; main: `analysis.response`."""
     hours: float | None = Field(default=None, gt=0)
     """No block is begun that would, if it took as long as the mean of those before, end after so many hours of
@@ -160,9 +162,7 @@ class AnalysisChoice(Value):
     """The first trials of each treatment within a start that are dropped (richardson2017: 9)."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Confidence of every interval."""
-    response: Literal["execution_time_ms", "throughput_per_s", "response_ms_mean", "response_ms_p99"] = (
-        "execution_time_ms"
-    )
+    response: Annotated[str, OneOf(main_names)] = "execution_time_ms"
     """The main response of the report."""
     equivalence_margin_percent: float | None = Field(default=None, gt=0, le=100)
     """The change that is too small to matter: levels whose ratio lies within 1 / (1 + m) and 1 + m are called

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from steelyard.model.study import Level, Limits
 from steelyard.model.value import Value
@@ -38,12 +38,17 @@ class PhaseTime(Value):
 
 
 class Responses(Value):
-    """One number per trial each: the dependent variables. None where the trial has no such number."""
+    """One number per trial each: the dependent variables. None where the trial has no such number.
+
+    `steelyard.model.responses` defines them. Those that code asks for by name are fields; any other is kept beside
+    them under its name, and read with `of`.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, float | int | None] = Field(init=False)
 
     execution_time_ms: float | None = None
-    """First operation sent to last answered."""
     operations: int = 0
-    """Operations answered without error."""
     errors: int = 0
     not_found: int = 0
     throughput_per_s: float | None = None
@@ -58,6 +63,15 @@ class Responses(Value):
     service_ms_p99: float | None = None
     lag_ms_p99: float | None = None
     generator_cpu_us_per_operation: float | None = None
+
+    def of(self, name: str) -> float | int | None:
+        """The response of this name; None for one that the trial's record does not have."""
+        found: float | int | None = getattr(self, name, None)
+        return found
+
+    def has(self, name: str) -> bool:
+        """Whether the record has a response of this name, be it None."""
+        return name in type(self).model_fields or name in (self.__pydantic_extra__ or {})
 
 
 class Capacity(Value):

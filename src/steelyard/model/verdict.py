@@ -2,47 +2,142 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from dataclasses import dataclass
+from enum import Enum, StrEnum
 from typing import Literal
 
 from steelyard.model.value import Value
 
 
+class Speaks(Enum):
+    """Which side of its threshold speaks against a trial."""
+
+    ABOVE = "above"
+    AT_OR_ABOVE = "at or above"
+    BELOW = "below"
+
+    def crossed(self, measured: float, threshold: float) -> bool:
+        """Whether what was measured lies on that side."""
+        if self is Speaks.BELOW:
+            return measured < threshold
+        return measured >= threshold if self is Speaks.AT_OR_ABOVE else measured > threshold
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of a kind of reason, for whoever judges, checks or shows it."""
+
+    measured: str
+    """What is measured, and when it speaks against the trial."""
+    limit: str = ""
+    """The field of `limits` of the study that is its threshold; empty where it has none, or several."""
+    speaks: Speaks = Speaks.ABOVE
+    void: bool = False
+    """The laboratory's fault, or its surroundings': the attempt is void and worth another. All others are the same
+    again if repeated: what the system did under the load that was asked for, which is a result, and what is as much as
+    this machine's generator can do."""
+    of_generator: bool = False
+    """The load generator, not the system, limited the trial."""
+    in_intervals: bool = False
+    """The intervals in the store hold all of its evidence, so that it can be judged again."""
+
+
 class ReasonKind(StrEnum):
-    """Why a trial is not valid."""
+    """Why a trial is not valid: the words of the store, and what is known of each kind."""
 
-    LAG = "lag p99 above the limit"
-    RATE = "offered rate not reached"
-    GENERATOR_BUSY = "generator too busy"
-    GENERATOR_BOUND = "generator-bound"
-    PROBE_GAP = "a probe gap"
-    DROPPED = "records dropped"
-    SETTINGS = "settings in force differ from those asked"
-    STILL_BUSY = "still busy at the start"
-    DEBUG_ENGINE = "engine built without optimisation"
-    STEAL = "foreign load or steal"
-    ERRORS = "errors above the limit"
-    NOT_FOUND = "answers wrong or missing"
-    INCOMPLETE = "fewer operations done than asked"
-    SYSTEM_FAULT = "the system under test failed"
-    LAB_FAULT = "the laboratory failed"
+    about: About
 
+    def __new__(cls, text: str, about: About) -> ReasonKind:
+        """The member is its text; `about` stands beside it."""
+        kind = str.__new__(cls, text)
+        kind._value_ = text
+        kind.about = about
+        return kind
 
-LABORATORY = frozenset(
-    {
-        ReasonKind.LAG,
-        ReasonKind.GENERATOR_BUSY,
-        ReasonKind.PROBE_GAP,
-        ReasonKind.DROPPED,
-        ReasonKind.STILL_BUSY,
-        ReasonKind.DEBUG_ENGINE,
-        ReasonKind.STEAL,
-        ReasonKind.LAB_FAULT,
-    }
-)
-"""Reasons that are the laboratory's, or its surroundings': the attempt is void and worth another. All others are the
-same again if repeated: what the system did under the load that was asked for, which is a result, and what is as much as
-this machine's generator can do (GENERATOR_BOUND)."""
+    LAG = (
+        "lag p99 above the limit",
+        About(
+            "open loop: p99 of `pacing`, the generator's own delay, above `lag_p99_ms`",
+            limit="lag_p99_ms", void=True, of_generator=True, in_intervals=True,
+        ),
+    )  # fmt: skip
+    RATE = (
+        "offered rate not reached",
+        About(
+            "open loop: operations sent / operations due below `offered_rate_fraction`",
+            limit="offered_rate_fraction", speaks=Speaks.BELOW,
+        ),
+    )  # fmt: skip
+    GENERATOR_BUSY = (
+        "generator too busy",
+        About(
+            "CPU time of its busiest thread / time above `generator_cpu_fraction`",
+            limit="generator_cpu_fraction", void=True, of_generator=True,
+        ),
+    )  # fmt: skip
+    GENERATOR_BOUND = (
+        "generator-bound",
+        About(
+            "share u of its calibrated ceiling at `generator_ceiling_fraction` or above; u = Σ rate of a kind of "
+            "operation / ceiling of that kind, of each second of each load node, and of those the value that one in "
+            "ten exceeds. Reads and scans count as reads, updates and inserts as writes, a read-modify-write as both, "
+            "anything else as the dearer of both; the ceiling is that of the calibrated 64 or 512 in flight that is "
+            "not above the trial's",
+            limit="generator_ceiling_fraction", speaks=Speaks.AT_OR_ABOVE, of_generator=True,
+        ),
+    )  # fmt: skip
+    PROBE_GAP = (
+        "a probe gap",
+        About(
+            "longest time without a sample of one probe on one node, within the measured phase, above `probe_gap_s`",
+            limit="probe_gap_s", void=True,
+        ),
+    )  # fmt: skip
+    DROPPED = (
+        "records dropped",
+        About("lines of the engine that could not be written: more than 0", void=True),
+    )  # fmt: skip
+    SETTINGS = (
+        "settings in force differ from those asked",
+        About("name, asked, in force; secrets are not compared"),
+    )  # fmt: skip
+    STILL_BUSY = (
+        "still busy at the start",
+        About("compactions, flushes, hints, streams after `settle_timeout_s`: more than 0", void=True),
+    )  # fmt: skip
+    DEBUG_ENGINE = (
+        "engine built without optimisation",
+        About("the agent says so", void=True),
+    )  # fmt: skip
+    STEAL = (
+        "foreign load or steal",
+        About(
+            "steal: mean of `machine_cpu_steal_fraction` on the worst node above `steal_fraction`. Foreign: (user + "
+            "system − interrupts) × cores − nodes − generators − probes − conductor, over all cores of a machine, "
+            "above `foreign_cpu_fraction`; kernel threads count as foreign",
+            void=True,
+        ),
+    )  # fmt: skip
+    ERRORS = (
+        "errors above the limit",
+        About("failed / all operations above `error_fraction`", limit="error_fraction", in_intervals=True),
+    )  # fmt: skip
+    NOT_FOUND = (
+        "answers wrong or missing",
+        About(
+            "reads of keys that must exist without a row / answered operations above `not_found_fraction`; answers "
+            "that held other values than were written / all operations",
+            limit="not_found_fraction", in_intervals=True,
+        ),
+    )  # fmt: skip
+    INCOMPLETE = (
+        "fewer operations done than asked",
+        About(
+            "below the number asked, where no duration ends the trial", speaks=Speaks.BELOW, in_intervals=True,
+        ),
+    )  # fmt: skip
+    SYSTEM_FAULT = ("the system under test failed", About("what was said"))
+    LAB_FAULT = ("the laboratory failed", About("what was said", void=True))
 
 
 class Reason(Value):
@@ -73,7 +168,7 @@ class Verdict(Value):
         """Whether the trial needs no further attempt: valid, or invalid by what the system did."""
         if self.outcome == "valid":
             return True
-        return self.outcome == "invalid" and not any(reason.kind in LABORATORY for reason in self.reasons)
+        return self.outcome == "invalid" and not any(reason.kind.about.void for reason in self.reasons)
 
     @property
     def lab_fault(self) -> bool:

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.analysis import apart, noise
-from steelyard.analysis.analyse import frame_of
-from steelyard.analysis.apart import Difference
-from steelyard.analysis.frame import RESPONSES
-from steelyard.analysis.results import label
-from steelyard.analysis.sides import Contrast, Pairing, Side, contrasts, pair
+from steelyard.analysis.comparisons import confounders, identical_systems
+from steelyard.analysis.comparisons.confounders import Difference
+from steelyard.analysis.comparisons.two_sided import Contrast, Pairing, Side, contrasts, pair
+from steelyard.analysis.frame import frame_of
+from steelyard.analysis.statistics import noise_floor
+from steelyard.analysis.treatments import label
+from steelyard.model import responses
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
@@ -50,7 +51,7 @@ class Comparison:
     """One per cell that both sides have."""
     differences: tuple[Difference, ...]
     """What differs between the sides: what was asked for, and settings, versions, machines, time."""
-    floors: tuple[noise.Floors, noise.Floors]
+    floors: tuple[identical_systems.Floors, identical_systems.Floors]
     """The noise floor of each side."""
     floor_sentences: tuple[str, ...]
     missing: tuple[str, ...]
@@ -61,7 +62,7 @@ class Comparison:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What makes the sides incomparable, in sentences."""
-        return tuple(apart.warnings(self.differences))
+        return tuple(confounders.warnings(self.differences))
 
 
 def opened(path: str | Path) -> Opened:
@@ -141,12 +142,12 @@ def response_named(name: str | None, study: Study) -> str:
     """The full name of a response; the study's own where None. Raises StudyError with all names."""
     if name is None:
         return study.analysis.response
-    full = SHORT.get(name, name)
-    if full in RESPONSES:
+    known, full = responses.every(), SHORT.get(name, name)
+    if full in known:
         return full
-    near = difflib.get_close_matches(name, [*RESPONSES, *SHORT], n=1)
+    near = difflib.get_close_matches(name, [*known, *SHORT], n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise StudyError(f"--metric {name}: no such response", f"{hint}there are: {', '.join(RESPONSES)}", key="--metric")
+    raise StudyError(f"--metric {name}: no such response", f"{hint}there are: {', '.join(known)}", key="--metric")
 
 
 def _texts(chosen: Mapping[str, Level] | Sequence[str]) -> Sequence[str]:
@@ -169,13 +170,13 @@ def _missing(first: Opened, second: Opened, a: Side, b: Side, pairing: Pairing) 
     return missing
 
 
-def _floors(opened: Opened, side: Side, confidence: float) -> noise.Floors:
-    return noise.floors_of(side.frame, opened.store.noise_floor(opened.records), confidence, opened.study)
+def _floors(opened: Opened, side: Side, confidence: float) -> identical_systems.Floors:
+    return identical_systems.floors_of(side.frame, opened.store.noise_floor(opened.records), confidence, opened.study)
 
 
-def _floor_sentence(opened: Opened, side: Side, response: str, floors: noise.Floors) -> str:
-    differing = noise.settings_unlike(opened.records, floors)
-    return noise.noise_floor(side.frame, response, floors, opened.study, differing).sentence
+def _floor_sentence(opened: Opened, side: Side, response: str, floors: identical_systems.Floors) -> str:
+    differing = identical_systems.settings_unlike(opened.records, floors)
+    return noise_floor.noise_floor(side.frame, response, floors, opened.study, differing).sentence
 
 
 def _designs(first: Opened, second: Opened, a: Side, b: Side) -> list[str]:
@@ -237,4 +238,4 @@ def _differences(first: Opened, second: Opened, compared: Sequence[Contrast]) ->
         starts = {record.start: record for record in reversed(records)}
         sides.append((records, [opened.store.facts(record) for record in starts.values()]))
     (records_a, facts_a), (records_b, facts_b) = sides
-    return apart.apart(records_a, records_b, facts_a, facts_b, asked)
+    return confounders.apart(records_a, records_b, facts_a, facts_b, asked)

@@ -7,16 +7,17 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from steelyard.analysis import estimates
-from steelyard.analysis.analyse import frame_of
-from steelyard.analysis.effects import cohens_d
-from steelyard.analysis.frame import RESPONSES, TrialFrame
-from steelyard.analysis.resources import SAMPLED, SHARED, sampled
-from steelyard.analysis.results import UNITS, label
+from steelyard.analysis.frame import TrialFrame, frame_of
+from steelyard.analysis.inference import estimates
+from steelyard.analysis.inference.effect_sizes import cohens_d
+from steelyard.analysis.resources import SAMPLED, SAMPLED_UNITS, SHARED, sampled
+from steelyard.analysis.treatments import label
 from steelyard.judging.percentile_support import response_of
+from steelyard.model import responses
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.facts import of_machines, role_of
+from steelyard.model.responses import unit_of
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.comparison import Opened
@@ -88,7 +89,7 @@ def _own(ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], wanted: se
 
 def values_of(store: Store, record: TrialRecord, wanted: Set[str]) -> Iterator[tuple[str, float]]:
     """Of a trial every response that is wanted and that it has; its samples are read once, and only if wanted."""
-    for response in sorted(wanted & set(RESPONSES)):
+    for response in sorted(wanted & set(responses.every())):
         value = response_of(record, response)
         if value is not None:
             yield response, float(value)
@@ -111,7 +112,7 @@ def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, st
             continue
         every = [value for start in by_start.values() for value in start]
         means = [statistics.fmean(start) for start in by_start.values()]
-        unit = UNITS.get(response, "% of the processors" if response == "cpu_percent" else "KiB/s")
+        unit = unit_of(response) if response in responses.every() else SAMPLED_UNITS[response]
         if len(means) > 1:
             found[response, "mean"] = estimates.mean(means, unit, confidence, "start means")
         else:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from steelyard.analysis.analyse import frame_of
-from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.frame import TrialFrame, frame_of
 from steelyard.analysis.results import Results
 from steelyard.analysis.tables import columns, tables
 from steelyard.model.plan import Plan
@@ -104,17 +103,14 @@ class Reading:
         for record in self.records:
             if (record.id, record.attempt) in used:
                 groups.setdefault(repr(sorted(record.treatment.items())), []).append(record)
-        frames = [frame for group in groups.values() for frame in series(self._source.store, group)]
-        if not frames:
-            return pl.DataFrame(schema=dict.fromkeys(COURSE_COLUMNS, pl.Float64))
-        attempts = pl.col("trial").str.splitn("|", 2)
-        whole = pl.concat(frames).with_columns(pl.col("trial").str.replace(r"\.(\d+)$", "|$1"))
-        named = whole.with_columns(
-            trial_id=attempts.struct.field("field_0"),
-            attempt=attempts.struct.field("field_1").cast(pl.Int64),
-            second=pl.col("place").cast(pl.Int64),
-        )
-        return named.select(COURSE_COLUMNS)
+        frames = [
+            frame.with_columns(
+                trial_id=pl.lit(trial_id), attempt=pl.lit(attempt, pl.Int64), second=pl.col("place").cast(pl.Int64)
+            ).select(COURSE_COLUMNS)
+            for group in groups.values()
+            for (trial_id, attempt), frame in series(self._source.store, group)
+        ]
+        return pl.concat(frames) if frames else pl.DataFrame(schema=dict.fromkeys(COURSE_COLUMNS, pl.Float64))
 
     @cached_property
     def usage(self) -> pl.DataFrame:

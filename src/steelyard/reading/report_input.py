@@ -9,6 +9,7 @@ import polars as pl
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
+from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.tables import tables
 from steelyard.model.errors import StoreError
 from steelyard.model.facts import of_systems
@@ -68,8 +69,8 @@ def results_of(store: Store, records: Sequence[TrialRecord]) -> Results:
     """All results of a store's trials: across trials, and of the seconds within them."""
     study = store.study
     floor = store.noise_floor(records)
-    across = analyse(records, study, seed=study.design.seed, floor=floor, plan=store.plan)
-    return within_trials(store, across, records)
+    within = within_trials(store, records)
+    return analyse(records, study, seed=study.design.seed, within=within, floor=floor, plan=store.plan)
 
 
 def report_input(
@@ -87,7 +88,7 @@ def report_input(
     """
     records = sealed_trials(store) if records is None else records
     results = results_of(store, records) if results is None else results
-    used = {(point.trial_id, point.attempt): point.value for point in results.points if point.used}
+    used = {(point.trial_id, point.attempt): point.value for point in results.of(Point) if point.used}
     shown = median_trials(records, used)
     samples = {(record.id, record.attempt): store.samples(record) for record in shown}
     lines, too_short = _timelines(store, records, used, samples) if courses else ((), ())

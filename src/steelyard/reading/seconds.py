@@ -1,4 +1,4 @@
-"""What the seconds within trials say, and what trials used: read for all trials of a treatment at once."""
+"""The inside of trials, read for all trials of a treatment at once: seconds, percentiles, use of nodes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from steelyard.analysis import costs, pointed
-from steelyard.analysis.analyse import frame_of
-from steelyard.analysis.findings import PartMean, Steady
-from steelyard.analysis.merits import Merit, TrialPercentile
-from steelyard.analysis.parts import mean_values
-from steelyard.analysis.results import UNITS, Results
-from steelyard.analysis.warmup import steady
+from steelyard.analysis.frame import frame_of
+from steelyard.analysis.statistic import Attempt, Seconds, Within
+from steelyard.analysis.statistics.percentile import TrialPercentile
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reading import trial_percentiles, usage
@@ -20,58 +16,28 @@ from steelyard.reading.time_courses import measured
 from steelyard.store import layout
 from steelyard.store.read import Store
 
-SERIES = ("response_ms_mean", "throughput_per_s")
 
-
-def within_trials(store: Store, results: Results, every: Sequence[TrialRecord]) -> Results:
-    """The results with what the seconds of the used trials say: means over 2, 4 and 8 parts, and steady states.
+def within_trials(store: Store, every: Sequence[TrialRecord]) -> Within:
+    """What the store has of the inside of the used trials, for the analysis.
 
     `every`: all records of the store, which need not be read again.
     """
-    used = {(point.trial_id, point.attempt) for point in results.points if point.used and not point.control}
+    study = store.study
+    rows = frame_of(every, study).values(study.analysis.response)
+    used = set(zip(rows["trial_id"], rows["attempt"], strict=True))
     groups: dict[tuple[tuple[str, Level], ...], list[TrialRecord]] = {}
     for record in every:
         if (record.id, record.attempt) in used:
             groups.setdefault(tuple(sorted(record.treatment.items())), []).append(record)
-    found: list[PartMean] = []
-    states: list[Steady | None] = []
+    found: list[Seconds] = []
     quantiles: list[TrialPercentile] = []
     for treatment, records in groups.items():
-        seconds = series(store, records)
-        named = {layout.trial_folder(record.id, record.attempt): record for record in records}
-        quantiles += trial_percentiles.of_trials(store, records, dict(treatment), results.confidence)
-        for name in SERIES:
-            trials = [[float(value) for value in part[name]] for part in seconds]
-            found += mean_values(trials, name, UNITS[name], treatment=dict(treatment), confidence=results.confidence)
-        for part in seconds:
-            record = named[str(part["trial"][0])]
-            states.append(
-                steady(
-                    [float(value) for value in part[SERIES[0]]],
-                    trial_id=record.id,
-                    attempt=record.attempt,
-                    treatment=dict(treatment),
-                    response=SERIES[0],
-                    confidence=results.confidence,
-                )
-            )
-    settled = tuple(one for one in states if one is not None)
-    caveats = (
-        *results.caveats, *pointed.within_trials(settled), *trial_percentiles.sentences(quantiles, results.response)
-    )  # fmt: skip
-    update = {"parts": tuple(found), "steady": settled, "percentiles": tuple(quantiles), "caveats": caveats}
-    update["merits"] = _merits(store, results, every)
-    return results.model_copy(update=update)
+        quantiles += trial_percentiles.of_trials(store, records, dict(treatment), study.analysis.confidence)
+        found.append(Seconds(dict(treatment), series(store, records)))
+    return Within(seconds=found, percentiles=quantiles, uses=usage.uses(store, study, every))
 
 
-def _merits(store: Store, results: Results, records: Sequence[TrialRecord]) -> tuple[Merit, ...]:
-    """Cost and energy, where the study declares or measures them."""
-    study = store.study
-    used = usage.uses(store, study, records)
-    return costs.merits(frame_of(records, study), study.cost, used, results.confidence) if used else ()
-
-
-def series(store: Store, records: Sequence[TrialRecord]) -> list[pl.DataFrame]:
+def series(store: Store, records: Sequence[TrialRecord]) -> list[tuple[Attempt, pl.DataFrame]]:
     """One frame per trial, a row per second of its measured phases in order: mean response time in ms, operations/s.
 
     Load nodes are added up; seconds in which nothing was answered are no rows.
@@ -92,4 +58,6 @@ def series(store: Store, records: Sequence[TrialRecord]) -> list[pl.DataFrame]:
         (pl.col("twice_ns").sum() / pl.col("count").sum() / 2e6).alias("response_ms_mean"),
         (pl.col("count").sum() / pl.col("seconds").max()).alias("throughput_per_s"),
     )
-    return summed.sort("trial", "place").partition_by("trial", maintain_order=True)
+    attempts = {layout.trial_folder(record.id, record.attempt): (record.id, record.attempt) for record in records}
+    frames = summed.sort("trial", "place").partition_by("trial", maintain_order=True)
+    return [(attempts[str(frame["trial"][0])], frame) for frame in frames]

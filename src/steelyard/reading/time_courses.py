@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from steelyard.analysis.percentiles import BEYOND, supported
+from steelyard.judging.percentile_support import BEYOND, supported
 from steelyard.model.histogram import Bucket, quantile_buckets, total
 from steelyard.model.histogram_frames import quantiles
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, POPULATE, WARM_UP, Load, LoadPhase, Offered

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from steelyard.analysis import percentiles
-from steelyard.analysis.merits import TrialPercentile
+from steelyard.analysis.inference import percentiles
+from steelyard.analysis.statistics.percentile import SHOWN, TrialPercentile
+from steelyard.judging.percentile_support import BEYOND, needed
+from steelyard.model import responses
 from steelyard.model.histogram import Bucket, quantile_buckets
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.time_courses import measured
 from steelyard.store import layout
 from steelyard.store.read import Store
-
-SHOWN = ("response_ms_p50", "response_ms_p95", "response_ms_p99")
 
 
 def of_trials(
@@ -64,9 +64,17 @@ def _buckets(store: Store, records: Sequence[TrialRecord]) -> pl.DataFrame | Non
     return rows.with_columns(place=place).group_by("trial", "place", "low", "high").agg(pl.col("count").sum())
 
 
+def _share(name: str) -> float:
+    """Of the operations, which the percentile is the quantile of."""
+    q = responses.of(name).percentile
+    if q is None:
+        raise ValueError(f"{name} is no percentile")
+    return q
+
+
 def _edges(buckets: Sequence[Bucket]) -> list[int]:
     """Lower bounds of the buckets of the quantiles that are shown."""
-    found = quantile_buckets(buckets, [percentiles.PERCENTILES[name] for name in SHOWN])
+    found = quantile_buckets(buckets, [_share(name) for name in SHOWN])
     return [(bucket or buckets[-1])[0] for bucket in found]
 
 
@@ -84,45 +92,15 @@ def _one(
     record: TrialRecord, treatment: Mapping[str, Level], name: str, buckets: Sequence[Bucket],
     parts: Sequence[tuple[int, int]], confidence: float,
 ) -> TrialPercentile:  # fmt: skip
-    q = percentiles.PERCENTILES[name]
-    operations, needed = sum(count for _, _, count in buckets), percentiles.needed(q)
+    q = _share(name)
+    operations, least = sum(count for _, _, count in buckets), needed(q)
     estimate = percentiles.quantile(buckets, q, parts, confidence)
     note = ""
     if estimate is None:
-        note = f"{operations:,} operations are too few: {needed:,} are needed, so that {percentiles.BEYOND} lie beyond"
+        note = f"{operations:,} operations are too few: {least:,} are needed, so that {BEYOND} lie beyond"
     elif estimate.high is None:
         note = "no upper end: too few operations lie beyond"
     return TrialPercentile(
         trial_id=record.id, attempt=record.attempt, treatment=dict(treatment), response=name, unit="ms",
-        operations=operations, needed=needed, percentile=estimate, note=note,
+        operations=operations, needed=least, percentile=estimate, note=note,
     )  # fmt: skip
-
-
-def sentences(found: Sequence[TrialPercentile], response: str) -> tuple[str, ...]:
-    """Caveats by the percentiles of single trials: of the main response, else of the p99."""
-    name = response if response in SHOWN else SHOWN[-1]
-    mine = [one for one in found if one.response == name]
-    told = []
-    lacking = [one for one in mine if one.percentile is None]
-    which = name.rpartition("_")[2]
-    if lacking:
-        most = max(one.operations for one in lacking)
-        told.append(
-            f"{len(lacking)} of {len(mine)} trials have no {which}: it needs {lacking[0].needed:,} operations, they "
-            f"have at most {most:,}."
-        )
-    widths = sorted(
-        (one.percentile.high - one.percentile.low) / 2 / one.percentile.value
-        for one in mine
-        if one.percentile and one.percentile.low is not None and one.percentile.high is not None
-        and one.percentile.value > 0
-    )  # fmt: skip
-    if widths:
-        operations = sorted(one.operations for one in mine if one.percentile)
-        confidence = next(one.percentile.confidence for one in mine if one.percentile)
-        told.append(
-            f"Within a trial the {which} rests on about {operations[len(operations) // 2]:,} operations and is known "
-            f"to ±{100 * widths[len(widths) // 2]:.2g}% ({confidence:.0%} interval of the median trial; operations "
-            "that follow each other are alike, so it is at least so wide)."
-        )
-    return tuple(told)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from steelyard.analysis.costs import Attempt, Use
+from steelyard.analysis.statistic import Attempt, Use
 from steelyard.model.facts import of_machines, of_systems
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord

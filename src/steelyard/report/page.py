@@ -18,14 +18,21 @@ import polars as pl
 from markupsafe import Markup
 
 import steelyard
-from steelyard.analysis import pointed
-from steelyard.analysis.results import LABELS, Results, label
+from steelyard.analysis.results import Results
+from steelyard.analysis.statistic import Section
+from steelyard.analysis.statistics import anova
+from steelyard.analysis.statistics.anova import AnovaTerm
+from steelyard.analysis.statistics.exclusions import Exclusion
+from steelyard.analysis.statistics.law import LawFit
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.statistics.validity import Validity
+from steelyard.analysis.treatments import label
+from steelyard.model import responses
 from steelyard.model.facts import MACHINE
 from steelyard.reading.node_traces import Trace
 from steelyard.reading.report_input import ReportInput
 from steelyard.reading.time_courses import Timeline
 from steelyard.report.basics import embedded_data
-from steelyard.report.basics.definitions import DEFINITIONS
 from steelyard.report.basics.format import count, moment
 from steelyard.report.basics.hover_text import HoverTexts
 from steelyard.report.basics.theme import SERIES, SERIES_DARK, VARIABLES
@@ -35,7 +42,8 @@ from steelyard.report.draw.svg import Picture
 from steelyard.report.figures import catalogue, node_traces, timelines
 from steelyard.report.prose import method_and_facts
 from steelyard.report.prose.benchmarking_crimes.commission import crimes
-from steelyard.report.tables import analysed, generic, time_courses, validity
+from steelyard.report.tables import analysed, generic, time_courses
+from steelyard.report.tables import validity as validity_grids
 from steelyard.report.tables.generic import Table
 
 PAGE: Final = "report.html"
@@ -44,8 +52,14 @@ SOURCE_FOLDER: Final = "templates"
 TOO_SHORT: Final = "too short to have a course"
 NO_ROOM: Final = "left out for the page's size"
 CONTROL: Final = "control"
+OF_RESPONSE_TIME: Final = ("percentiles_figure", "curves_figure", "responses_table", "more_response_time")
+"""What the section of response times holds."""
 TIMELINE_BYTES: Final = 500_000
 """What pictures of single trials may take of the page; the rest of a study of 1,000 trials takes five times as much."""
+
+
+Tables = Mapping[Section, list[Table]]
+"""Section to its tables."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +106,8 @@ class _Numbers:
         self.figures = 0
         self.tables = 0
         self.texts = HoverTexts()
+        self.own: list[Table] = []
+        """Tables in forms of the page's own: their heads are explained at its end."""
 
     def figure(self, figure: Figure | None) -> Numbered | None:
         if figure is None:
@@ -114,13 +130,17 @@ class _Numbers:
         # The pen escapes all text and attributes of a picture, so it is safe to set into the page as it is.
         return Markup(picture.in_page(self.texts, title=title, identity=identity))
 
-    def tables_of(self, found: Mapping[str, Sequence[Table]], section: str) -> list[tuple[int, Table]]:
+    def tables_of(self, found: Mapping[Section, Sequence[Table]], section: Section) -> list[tuple[int, Table]]:
         """The analysis' own tables of a section."""
-        return [numbered for one in found.get(section, ()) if (numbered := self.table(one)) is not None]
+        return [self._next(table) for table in found.get(section, ())]
 
     def table(self, table: Table | None) -> tuple[int, Table] | None:
         if table is None:
             return None
+        self.own.append(table)
+        return self._next(table)
+
+    def _next(self, table: Table) -> tuple[int, Table]:
         self.tables += 1
         return self.tables, table
 
@@ -181,6 +201,7 @@ def build(page_input: ReportInput) -> str:
     context = {**_head(page_input), **_answers(page_input, this, found, sections, numbers)}
     context |= _within(page_input, this, found, sections, numbers)
     context |= _validity(page_input, this, found, sections, numbers)
+    context["definitions"] = _terms(numbers.own)
     context["sections"] = _sections(context)
     context["tips"] = numbers.texts.as_json()
     return _environment().get_template("page.html.j2").render(context)
@@ -188,6 +209,7 @@ def build(page_input: ReportInput) -> str:
 
 def _head(page_input: ReportInput) -> dict[str, Any]:
     """What needs no numbering: texts, style, script and data."""
+    (validity,) = page_input.results.of(Validity)
     node_facts = method_and_facts.grouped(page_input.facts, system=False)
     script, style = _source("zoom.js") + _source("page.js"), _style()
     return {
@@ -200,7 +222,11 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
         "script": Markup(script),
         "script_hash": _hash(script),
         "count": count,
-        "law_refusals": sorted({law.refusal for law in page_input.results.laws if law.refusal}),
+        "law_refusals": sorted({law.refusal for law in page_input.results.of(LawFit) if law.refusal}),
+        "drift": validity.drift,
+        "noise_floor": validity.floor,
+        "exclusions": page_input.results.of(Exclusion),
+        "treatments": len(page_input.results.main(Summary)),
         "shared": method_and_facts.shared(page_input.records),
         "machine_facts": (
             *(method_and_facts.Fact(name, value) for name, value in page_input.facts.get(MACHINE, {}).items()),
@@ -210,75 +236,76 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
         "system_facts": method_and_facts.grouped(page_input.facts, system=True),
         "asked": method_and_facts.asked(page_input.study),
         "method": method_and_facts.method(page_input.study, page_input.plan, page_input.records, page_input.results),
-        "definitions": {LABELS.get(term, term): text for term, text in DEFINITIONS.items()},
         "raw_tables": {name: frame.height for name, frame in page_input.tables.items()},
         "data": embedded_data.pack(raw(page_input.tables)),
     }
 
 
 def _answers(
-    page_input: ReportInput, this: View, found: Mapping[str, Figure], more: Mapping[str, list[Table]], numbers: _Numbers
+    page_input: ReportInput, this: View, found: Mapping[str, Figure], more: Tables, numbers: _Numbers
 ) -> dict[str, Any]:
     """Figures and tables of the answer, in the order of the page: main chart, size, interactions, spread, cells."""
     return {
         "main_figure": numbers.figure(found.get("medians")),
         "comparisons": numbers.table(generic.comparisons(this)),
         "forest_figure": numbers.figure(found.get("forest")),
-        "more_answer": numbers.tables_of(more, "answer"),
+        "more_answer": numbers.tables_of(more, Section.ANSWER),
         "regression_figure": numbers.figure(found.get("regression")),
         "regression_table": numbers.table(generic.regressions(this)),
         "laws_figure": numbers.figure(found.get("laws")),
         "laws_table": numbers.table(generic.laws(this)),
-        "more_size": numbers.tables_of(more, "size"),
+        "more_size": numbers.tables_of(more, Section.SIZE),
         "profiles_figure": numbers.figure(found.get("profiles")),
-        "interaction_words": pointed.interactions(page_input.results.anova),
-        "more_interactions": numbers.tables_of(more, "interactions"),
+        "interaction_words": anova.interactions(page_input.results.of(AnovaTerm)),
+        "more_interactions": numbers.tables_of(more, Section.INTERACTIONS),
         "boxes_figure": numbers.figure(found.get("boxes")),
         "deviations_figure": numbers.figure(found.get("deviations")),
-        "more_spread": numbers.tables_of(more, "spread"),
+        "more_spread": numbers.tables_of(more, Section.SPREAD),
         "cells_table": numbers.table(generic.cells(this)),
+        "more_every_cell": numbers.tables_of(more, Section.EVERY_CELL),
     }
 
 
 def _within(
-    page_input: ReportInput, this: View, found: Mapping[str, Figure], more: Mapping[str, list[Table]], numbers: _Numbers
+    page_input: ReportInput, this: View, found: Mapping[str, Figure], more: Tables, numbers: _Numbers
 ) -> dict[str, Any]:
     """Response times, trials over time, nodes, energy, in the order of the page."""
     context: dict[str, Any] = {
         "percentiles_figure": numbers.figure(found.get("percentiles")),
         "curves_figure": numbers.figure(timelines.curves(this, page_input.curves)),
         "curves_table": numbers.table(time_courses.curves(page_input.curves)),
-        "responses_table": numbers.table(generic.responses(this)),
-        "more_response_time": numbers.tables_of(more, "response-time"),
+        "responses_table": numbers.table(generic.response_medians(this)),
+        "more_response_time": numbers.tables_of(more, Section.RESPONSE_TIME),
     }
     context |= _chosen(page_input, this, numbers)
     context["parts_table"] = numbers.table(time_courses.parts(this))
+    context["more_within"] = numbers.tables_of(more, Section.WITHIN)
     shown = _in_order(page_input.traces, page_input.results)
     most = node_traces.most_seconds(page_input.traces)
     drawn = (numbers.figure(node_traces.figure(trace, most=most)) for trace in shown)
     context["trace_figures"] = [numbered for numbered in drawn if numbered is not None]
     context["node_table"] = numbers.table(time_courses.nodes(shown))
     context["energy_figure"] = numbers.figure(found.get("energy"))
-    context["more_energy"] = numbers.tables_of(more, "energy")
+    context["more_energy"] = numbers.tables_of(more, Section.ENERGY)
     return context
 
 
 def _validity(
-    page_input: ReportInput, this: View, found: Mapping[str, Figure], more: Mapping[str, list[Table]], numbers: _Numbers
+    page_input: ReportInput, this: View, found: Mapping[str, Figure], more: Tables, numbers: _Numbers
 ) -> dict[str, Any]:
     """Order, crimes, exclusions, steady states, generator and every trial, in the order of the page."""
     results, records = page_input.results, page_input.records
     suspicions = crimes(page_input.study, results, records, page_input.facts, found)
     return {
         "order_figure": numbers.figure(found.get("order")),
-        "exclusions_table": numbers.table(validity.exclusions(records)),
+        "exclusions_table": numbers.table(validity_grids.exclusions(records)),
         "warm_up_figure": numbers.figure(found.get("warm-up")),
         "warm_up_table": numbers.table(generic.warm_ups(this)),
         "steady_table": numbers.table(time_courses.steady(this)),
-        "generator_table": numbers.table(validity.generator(records)),
-        "more_validity": numbers.tables_of(more, "validity"),
-        "crimes_table": numbers.table(validity.crimes(suspicions)),
-        "more_last": numbers.tables_of(more, analysed.LAST),
+        "generator_table": numbers.table(validity_grids.generator(records)),
+        "more_validity": numbers.tables_of(more, Section.VALIDITY),
+        "crimes_table": numbers.table(validity_grids.crimes(suspicions)),
+        "more_last": numbers.tables_of(more, Section.EVERY_TRIAL),
         "trials_table": numbers.table(generic.trials(this, records)),
     }
 
@@ -289,10 +316,10 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("answer", "The answer", True),
         ("size", "Cluster size", _any(context, "regression_table", "laws_table", "more_size")),
         ("interactions", "Interactions", _any(context, "profiles_figure", "more_interactions")),
-        ("spread", "Spread of the trials", context["boxes_figure"]),
+        ("spread", "Spread of the trials", _any(context, "boxes_figure", "more_spread")),
         ("every-cell", "Every cell", True),
-        ("response-time", "Response time", _any(context, "percentiles_figure", "curves_figure", "responses_table")),
-        ("within", "Within a trial", context["chosen"]),
+        ("response-time", "Response time", _any(context, *OF_RESPONSE_TIME)),
+        ("within", "Within a trial", _any(context, "chosen", "more_within")),
         ("nodes", "What the nodes did", context["trace_figures"]),
         ("energy", "Energy and cost", _any(context, "energy_figure", "more_energy")),
         ("validity", "Validity", True),
@@ -304,13 +331,22 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(anchor, title) for anchor, title, present in sections if present]
 
 
+def _terms(tables: Sequence[Table]) -> dict[str, str]:
+    """What the heads of these tables mean, and every response, by the words that people read."""
+    found = {response.label: response.definition for response in responses.every().values()}
+    for column in (column for table in tables for column in table.columns):
+        if column.name and column.definition:
+            found.setdefault(column.name, column.definition)
+    return found
+
+
 def _any(context: Mapping[str, Any], *names: str) -> bool:
     return any(context[name] for name in names)
 
 
 def _in_order(found: Sequence[Trace], results: Results) -> list[Trace]:
     """Traces in the order of the table of cells."""
-    places = {tuple(sorted(summary.treatment.items())): index for index, summary in enumerate(results.summaries)}
+    places = {tuple(sorted(summary.treatment.items())): index for index, summary in enumerate(results.main(Summary))}
     return sorted(found, key=lambda trace: places.get(tuple(sorted(trace.record.treatment.items())), len(places)))
 
 

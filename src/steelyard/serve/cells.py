@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from steelyard.analysis import estimates
-from steelyard.analysis.analyse import frame_of
-from steelyard.analysis.results import LABELS, UNITS, label
-from steelyard.analysis.summary import summarise
+from steelyard.analysis.frame import frame_of
+from steelyard.analysis.inference import estimates
+from steelyard.analysis.statistics.summary import summarise
+from steelyard.analysis.treatments import label
 from steelyard.model.estimate import Estimate
+from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.report.basics.format import count, number, scale_for, with_interval
@@ -70,7 +71,7 @@ def responses(study: Study) -> tuple[str, ...]:
 
 def heads(study: Study) -> tuple[str, ...]:
     """What people call these responses."""
-    return tuple(LABELS[name] for name in responses(study))
+    return tuple(label_of(name) for name in responses(study))
 
 
 class Cells:
@@ -126,7 +127,7 @@ def cell_of(treatment: Mapping[str, Level], records: Sequence[TrialRecord], plan
         planned=planned,
         starts=main.starts if main else 0,
         values=tuple(_value(one, name) for one, name in zip(shown, responses(study), strict=False))
-        or tuple(Value("–", UNITS[name], "no trial yet", known=False) for name in responses(study)),
+        or tuple(Value("–", unit_of(name), "no trial yet", known=False) for name in responses(study)),
         half_percent=_half_percent(shown[0]) if shown else None,
         course=tuple(_course(values, confidence)),
         left_out="; ".join(f"{one.trials} × {one.reason}" for one in main.exclusions) if main else "",
@@ -136,8 +137,8 @@ def cell_of(treatment: Mapping[str, Level], records: Sequence[TrialRecord], plan
 
 def _value(estimate: Estimate | None, response: str) -> Value:
     if estimate is None:
-        return Value("–", UNITS[response], "no valid trial has a value", known=False)
-    scale = scale_for(UNITS[response], estimate.value)
+        return Value("–", unit_of(response), "no valid trial has a value", known=False)
+    scale = scale_for(unit_of(response), estimate.value)
     return Value(with_interval(scale.estimate(estimate)), scale.unit, f"{estimate.method}; n = {estimate.n}")
 
 

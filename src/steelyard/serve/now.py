@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from steelyard.analysis.results import label
+from steelyard.analysis.treatments import label
 from steelyard.model.trial import Phase
 from steelyard.report.basics.format import count, duration, number
 from steelyard.serve.standing import listed_in, number_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from steelyard.analysis.results import label
+from steelyard.analysis.treatments import label
 from steelyard.judging.attempts import attempts_by_id, settled
 from steelyard.judging.stopping import not_needed
 from steelyard.model.trial import TrialRecord

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from steelyard.model.errors import StudyError
+from steelyard.model.one_of import OneOf
 from steelyard.model.secret import redacted
 from steelyard.tomlfile.fields import lookup
 
@@ -79,14 +81,20 @@ def _translate(details: ErrorDetails, prefix: str, model: type[BaseModel], also:
         return problem(key, Missing(), "must be given")
     if kind == "literal_error":
         field = lookup(model, _fields(location)) if location else None
-        choices = tuple(str(choice) for choice in get_args(field.annotation)) if field else (str(facts["expected"]),)
-        return problem(key, read, "not allowed", choices)
+        choices = _choices(field) if field else ()
+        return problem(key, read, "not allowed", choices or (str(facts["expected"]),))
     if kind in BOUNDS:
         name, text = BOUNDS[kind]
         return problem(key, read, text.format(facts[name]))
     if kind == "value_error":
         return problem(key, Missing() if isinstance(read, Mapping) else read, str(facts["error"]))
     return problem(key, read, KINDS.get(kind, details["msg"].replace("Input should be", "must be")))
+
+
+def _choices(field: FieldInfo) -> tuple[str, ...]:
+    """What a field with a few allowed values may be."""
+    known = next((one for one in field.metadata if isinstance(one, OneOf)), None)
+    return tuple(known.names()) if known else tuple(str(choice) for choice in get_args(field.annotation))
 
 
 def _fields(location: Sequence[str]) -> list[str]:

@@ -12,42 +12,24 @@ from dataclasses import replace
 
 import polars as pl
 
-from steelyard.judging.responses import NS_PER_MS, NS_PER_S, responses
+from steelyard.judging.responses import responses
 from steelyard.judging.verdict import SAID, Evidence, judge
+from steelyard.model import responses as registered
 from steelyard.model.histogram import Bucket
 from steelyard.model.load import CAPACITY, Load
 from steelyard.model.outcome import Outcome, is_error
+from steelyard.model.response import NS_PER_MS, NS_PER_S, Kept
 from steelyard.model.study import Limits
 from steelyard.model.trial import Responses, TrialRecord
-from steelyard.model.verdict import Reason, ReasonKind
+from steelyard.model.verdict import Reason, ReasonKind, Speaks
 from steelyard.verify.checklist import Book
 from steelyard.wire.record import NO_SUMMARY, Counts, Done, Interval, nothing_done
 
-EXACT = (
-    "response_ms_mean", "response_ms_p50", "response_ms_p95", "response_ms_p99", "response_ms_max",
-    "service_ms_mean", "service_ms_p50", "service_ms_p95", "service_ms_p99", "lag_ms_p99",
-)  # fmt: skip
-"""Responses that the intervals alone give."""
-COUNTED = ("operations", "errors")
-"""Responses that the intervals of our own engine give; a foreign one counts for itself."""
 RELATIVE = 1e-12
 """Between a quotient and the same quotient by way of milliseconds."""
 CLOCK_S = 0.01
 """What the clocks of intervals and operations may be apart."""
-REJUDGED = (ReasonKind.LAG, ReasonKind.ERRORS, ReasonKind.NOT_FOUND, ReasonKind.INCOMPLETE)
-"""Reasons whose evidence the store has whole."""
 BLAMED = (ReasonKind.LAB_FAULT, ReasonKind.SYSTEM_FAULT)
-THRESHOLDS: Mapping[ReasonKind, str] = {
-    ReasonKind.LAG: "lag_p99_ms",
-    ReasonKind.RATE: "offered_rate_fraction",
-    ReasonKind.GENERATOR_BUSY: "generator_cpu_fraction",
-    ReasonKind.GENERATOR_BOUND: "generator_ceiling_fraction",
-    ReasonKind.PROBE_GAP: "probe_gap_s",
-    ReasonKind.ERRORS: "error_fraction",
-    ReasonKind.NOT_FOUND: "not_found_fraction",
-}
-TOO_FEW = (ReasonKind.RATE, ReasonKind.INCOMPLETE)
-"""Reasons against what is below its threshold; all others are against what is above."""
 
 ENGINE_ONLY = "generator_cpu_us_per_operation: the engine's CPU time is not in the intervals"
 NOT_REJUDGED = "reasons by CPU time, probes' silence, dropped records, offered rate: their evidence is not kept raw"
@@ -120,11 +102,16 @@ def _whole_ns(milliseconds: float) -> float:
 
 def _responses(found: Responses, part: pl.DataFrame, where: str, what: str, ours: bool, book: Book) -> None:
     outcomes = _by_outcome(part)
-    again = responses([_interval(part)], [_end(found, outcomes)])
-    for name in (*EXACT, *(COUNTED if ours else ())):
-        book.equal("response", where, f"{what}: {name}", getattr(found, name), getattr(again, name))
+    end = _end(found, outcomes)
+    again = responses([_interval(part)], [end])
+    by_kept = {kept: [name for name, one in registered.every().items() if one.kept is kept] for kept in Kept}
+    for name in (*by_kept[Kept.WHOLE], *(by_kept[Kept.OWN_ENGINE] if ours else ())):
+        # A record that was sealed before a response was there has none, which is no difference.
+        if found.has(name):
+            book.equal("response", where, f"{what}: {name}", found.of(name), again.of(name))
     if not ours:
-        book.skip("operations and errors of a foreign engine, which counts them for itself", len(COUNTED))
+        counted = by_kept[Kept.OWN_ENGINE]
+        book.skip(f"{' and '.join(counted)} of a foreign engine, which counts them for itself", len(counted))
     limit = outcomes.get(Outcome.NOT_FOUND, 0)
     if ours:
         at_most = f"at most {limit}"
@@ -180,18 +167,20 @@ def _verdict(record: TrialRecord, load: Load, measured: pl.DataFrame | None, whe
 
 
 def _told(reasons: Sequence[Reason]) -> str:
-    chosen = [one for one in reasons if one.kind in REJUDGED]
+    chosen = [one for one in reasons if one.kind.about.in_intervals]
     return "; ".join(f"{one.kind} {one.measured!r} ({one.detail.partition(SAID)[0]})" for one in chosen) or "none"
 
 
 def _threshold(reason: Reason, limits: Limits, where: str, book: Book) -> None:
-    name = THRESHOLDS.get(reason.kind)
-    if name is not None:
-        wanted = getattr(limits, name)
+    about = reason.kind.about
+    if about.limit:
+        wanted = getattr(limits, about.limit)
         book.equal("verdict", where, f"threshold of {reason.kind.name}", reason.threshold, wanted)
     if reason.measured is None or reason.threshold is None:
         return
-    crossed = reason.measured < reason.threshold if reason.kind in TOO_FEW else reason.measured >= reason.threshold
+    # A value at its threshold contradicts nothing.
+    at = reason.measured == reason.threshold and about.speaks is not Speaks.BELOW
+    crossed = at or about.speaks.crossed(reason.measured, reason.threshold)
     book.check(
         "verdict", crossed, where, f"{reason.kind.name} crosses its threshold", reason.measured, reason.threshold
     )

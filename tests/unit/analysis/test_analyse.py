@@ -8,12 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools.docs import numbers
 
-from steelyard.analysis.analyse import analyse, frame_of, size_factor
-from steelyard.analysis.results import LABELS, UNITS, Results
+from steelyard.analysis.analyse import analyse
+from steelyard.analysis.frame import frame_of, size_factor
+from steelyard.analysis.results import Results
+from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.tables import columns, tables, titles
+from steelyard.model import responses
 from steelyard.model.trial import Responses
-from steelyard.report.basics.definitions import DEFINITIONS
+from steelyard.report.basics.definitions import OF_THE_PAGE
 
 from .made import FAULT, VOIDED, cell, drawn, record, study
 
@@ -45,7 +50,7 @@ def test_one_start_gives_no_verdict_and_says_why():
     found = only(two_sizes(starts=1))
     assert "too few starts" in found.answer[0]
     assert any("rest on one start" in one for one in found.caveats)
-    assert found.comparisons[0].verdict == "descriptive"
+    assert found.of(Comparison)[0].verdict == "descriptive"
 
 
 def test_undecided_is_said_with_its_interval():
@@ -120,9 +125,9 @@ def test_results_survive_json():
 
 def test_laws_follow_the_load():
     records = two_sizes()
-    assert {one.load for one in only(records).laws} == {"single"}
-    assert {one.load for one in only(records, load={"operations": 10, "threads": 8}).laws} == {"saturated"}
-    open_loop = only(records, load={"operations": 10, "schedule": "poisson", "rate_per_s": 10}).laws
+    assert {one.load for one in only(records).of(LawFit)} == {"single"}
+    assert {one.load for one in only(records, load={"operations": 10, "threads": 8}).of(LawFit)} == {"saturated"}
+    open_loop = only(records, load={"operations": 10, "schedule": "poisson", "rate_per_s": 10}).of(LawFit)
     assert all("open loop" in one.refusal for one in open_loop)
 
 
@@ -165,9 +170,11 @@ def test_tables_hold_the_numbers_with_their_intervals():
 
 def test_every_response_has_a_unit_a_label_and_a_definition():
     text = NUMBERS.read_text(encoding="utf-8")
-    for name in Responses.model_fields:
-        assert name in UNITS
-        assert name in LABELS
+    assert tuple(responses.every()) == tuple(Responses.model_fields)
+    for name, response in responses.every().items():
+        assert response.unit
+        assert response.label
+        assert response.definition
         assert f"`{name}`" in text, f"docs/reference/numbers.md does not define {name}"
 
 
@@ -180,4 +187,9 @@ def test_every_column_is_in_the_reference():
 
 def test_every_term_of_the_page_is_in_the_reference():
     text = NUMBERS.read_text(encoding="utf-8")
-    assert {term for term in DEFINITIONS if term not in text} == set()
+    assert {term for term in OF_THE_PAGE if term not in text} == set()
+
+
+def test_the_made_parts_of_the_reference_are_up_to_date():
+    text = NUMBERS.read_text(encoding="utf-8")
+    assert text == numbers.text(text), numbers.COMMAND

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.analysis import stopping
 from steelyard.analysis.analyse import analyse
+from steelyard.analysis.statistics import stopping
+from steelyard.analysis.statistics.summary import Summary
 from steelyard.judging.stopping import decide, needed_trials, not_needed
 from steelyard.judging.stopping_rule import (
     SIMULATED_COVERAGE_PERCENT,
@@ -228,8 +229,8 @@ def test_it_rests_on_what_the_analysis_rests_on() -> None:
     results = analyse(records, asked, seed=1, plan=plan)
     assert results.stopping == found
     assert found.blocks == 12
-    assert [one.treatment for one in results.summaries] == [cell.treatment for cell in found.cells]
-    for summary, cell in zip(results.summaries, found.cells, strict=True):
+    assert [one.treatment for one in results.main(Summary)] == [cell.treatment for cell in found.cells]
+    for summary, cell in zip(results.main(Summary), found.cells, strict=True):
         mean = summary.mean_of_starts
         assert mean is not None
         assert mean.high is not None

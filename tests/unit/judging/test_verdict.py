@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from steelyard.judging.background_load import Machines, OwnTime
-from steelyard.judging.verdict import Evidence, judge, used_ceiling_fraction
+from steelyard.judging.verdict import Evidence, judge, over, used_ceiling_fraction
 from steelyard.model.calibration import Calibration, Ceiling, Slip
 from steelyard.model.sample import Sample
 from steelyard.model.study import Limits, Load
@@ -211,3 +211,21 @@ def test_what_cannot_be_told_is_a_note(samples: dict[str, list[Sample]]) -> None
     verdict = judge(crowd(0.0, samples=samples), Limits())
     assert verdict.outcome == "valid"
     assert any("foreign CPU time is unknown" in note for note in verdict.notes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "measured", "speaks"),
+    [
+        (ReasonKind.LAG, 10.0, False),
+        (ReasonKind.LAG, 10.1, True),
+        (ReasonKind.GENERATOR_BOUND, 10.0, True),
+        (ReasonKind.RATE, 10.0, False),
+        (ReasonKind.RATE, 9.9, True),
+        (ReasonKind.LAG, None, False),
+    ],
+)
+def test_a_reason_speaks_on_its_side_of_the_limit(kind: ReasonKind, measured: float | None, speaks: bool) -> None:
+    found = over(kind, measured, 10.0, "ms", "why")
+    assert [(one.measured, one.threshold, one.unit, one.detail) for one in found] == (
+        [(measured, 10.0, "ms", "why")] if speaks else []
+    )

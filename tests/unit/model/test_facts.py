@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.analysis.apart import apart
+from steelyard.analysis.comparisons.confounders import apart
 from steelyard.model.facts import MACHINE, of_machines, of_systems, role_of, system_facts_name
 from steelyard.reading.published import platform_of
 from steelyard.store import layout

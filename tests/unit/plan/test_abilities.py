@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 RECORDED: dict[str, dict[str, Any]] = json.loads((ROOT / "tests/fixtures/plan/estimates.json").read_text())
 """What `check` said of the shipped studies while `plan` still had Cassandra's constants: study, scale, cores."""
 SILENT_SYSTEM = """
-from steelyard.model.base import Value
+from steelyard.model.value import Value
 class Settings(Value):
     pass
 class System:

@@ -7,6 +7,10 @@ import polars as pl
 import pytest
 
 from steelyard.analysis.analyse import analyse
+from steelyard.analysis.statistics.merit import Merit
+from steelyard.analysis.statistics.parts import PartMean
+from steelyard.analysis.statistics.percentile import TrialPercentile
+from steelyard.analysis.statistics.steady import Steady
 from steelyard.analysis.tables import tables
 from steelyard.reading.seconds import series, within_trials
 from steelyard.store import layout
@@ -59,7 +63,7 @@ def store(tmp_path: Path) -> Folder:
 
 
 def test_load_nodes_are_added_up_and_only_answers_of_the_measured_phase_count(store: Folder) -> None:
-    first, second = series(store, store.records)
+    first, second = (frame for _, frame in series(store, store.records))
     assert first.height == second.height == 24
     assert first["response_ms_mean"].to_list() == pytest.approx([15.0] * 24)
     assert second["response_ms_mean"].to_list() == pytest.approx([17.0] * 24)
@@ -74,17 +78,17 @@ def test_sums_do_not_depend_on_the_order_in_which_threads_add_up(tmp_path: Path)
     counts = [(rng.randrange(10**5, 10**9), rng.randrange(1, 999)) for _ in range(500)]
     rows = [("measure", 0.0, 1.0, "read", "ok", "response", low, low + 77, count) for low, count in counts]
     pl.DataFrame(rows, schema=layout.INTERVAL_SCHEMA, orient="row").write_parquet(folder / "l1.parquet")
-    (one,) = series(made, records)
+    ((_, one),) = series(made, records)
     twice_ns, operations = sum((2 * low + 77) * count for low, count in counts), sum(count for _, count in counts)
     assert one["response_ms_mean"].to_list() == [twice_ns / operations / 2e6]
 
 
 def test_the_results_hold_parts_and_steady_states(store: Folder) -> None:
-    found = within_trials(store, analyse(store.records, study(), seed=1), store.records)
-    times = [one for one in found.parts if one.response == "response_ms_mean"]
+    found = analyse(store.records, study(), seed=1, within=within_trials(store, store.records))
+    times = [one for one in found.of(PartMean) if one.response == "response_ms_mean"]
     assert [(one.parts, one.n) for one in times] == [(k, 2) for k in (2, 4, 8) for _ in range(k)]
     assert times[0].mean.value == pytest.approx(16)
-    assert [(one.trial_id, one.n, one.verdict) for one in found.steady] == [
+    assert [(one.trial_id, one.n, one.verdict) for one in found.of(Steady)] == [
         (record.id, 24, "steady") for record in store.records
     ]
     made = tables(found)
@@ -95,18 +99,18 @@ def test_the_results_hold_parts_and_steady_states(store: Folder) -> None:
 
 def test_percentiles_of_each_trial_have_intervals_where_the_count_supports_them(store: Folder) -> None:
     """24 s of 3 operations at 10 ms and 3 at 20 ms: 144 operations have a median, but no p95 and no p99."""
-    found = within_trials(store, analyse(store.records, study(), seed=1), store.records)
-    first = {one.response: one for one in found.percentiles if one.trial_id == store.records[0].id}
+    found = analyse(store.records, study(), seed=1, within=within_trials(store, store.records))
+    first = {one.response: one for one in found.of(TrialPercentile) if one.trial_id == store.records[0].id}
     median = first["response_ms_p50"].percentile
     assert median is not None
     assert (median.n, median.value, median.low, median.high) == (144, 10.0, 10.0, 20.0)
     assert first["response_ms_p95"].percentile is None
     assert "144 operations are too few: 200 are needed" in first["response_ms_p95"].note
     assert "2 of 2 trials have no p99: it needs 1,000 operations, they have at most 144." in found.caveats
-    assert found.merits == ()
+    assert found.of(Merit) == ()
 
 
 def test_a_trial_without_intervals_has_no_parts(tmp_path: Path) -> None:
     records = cell([[100.0, 110.0]])
-    found = within_trials(Folder(tmp_path, records), analyse(records, study(), seed=1), records)
-    assert (found.parts, found.steady) == ((), ())
+    found = analyse(records, study(), seed=1, within=within_trials(Folder(tmp_path, records), records))
+    assert (found.of(PartMean), found.of(Steady)) == ((), ())

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from steelyard.analysis.analyse import analyse
+from steelyard.analysis.statistics.trials import Point
 from steelyard.model.trial import TrialRecord
 from steelyard.reading import time_courses
 from steelyard.reading.cpu_strips import CPU, cpu_strips
@@ -177,7 +178,7 @@ def test_the_median_trial_comes_first_then_both_ends_and_unused_ones_last() -> N
     study = synthetic.study(nodes=(1,), workloads=("A",), starts=1, trials=7, warm_up_trials=2)
     records = synthetic.records(study, faults=False)
     results = analyse(records, study, seed=1)
-    used = {(point.trial_id, point.attempt): point.value for point in results.points if point.used}
+    used = {(point.trial_id, point.attempt): point.value for point in results.of(Point) if point.used}
     values = [used.get((one.id, one.attempt)) for one in time_courses.picked(records, used, most=60)]
     ranked = sorted(used.values())
     assert values[:3] == [ranked[2], ranked[0], ranked[4]]

@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import pytest
 
 from steelyard.analysis.analyse import analyse
+from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.tables import tables
 from steelyard.model.study import Study
 from steelyard.reading import time_courses
@@ -31,7 +32,7 @@ HOSTILE = '</script><script>alert("x")</script><img src=x onerror=alert(1)>'
 def page_input(study: Study, *, faults: bool = True) -> ReportInput:
     records = synthetic.records(study, faults=faults)
     results = analyse(records, study, seed=study.design.seed)
-    used = {(point.trial_id, point.attempt): point.value for point in results.points if point.used}
+    used = {(point.trial_id, point.attempt): point.value for point in results.of(Point) if point.used}
     shown = median_trials(records, used)
     middle = {(record.id, record.attempt) for record in shown}
     courses = [
@@ -196,20 +197,6 @@ def test_every_table_of_the_analysis_is_on_the_page(page: str) -> None:
     names = {table.name for tables_ in found.values() for table in tables_}
     assert {"table-effect", "table-anova", "table-one-way", "table-shape"} <= names
     assert names <= set(_parsed(page).ids)
-
-
-@pytest.mark.parametrize(
-    ("name", "section"),
-    [
-        ("effect", "answer"),
-        ("anova", "interactions"),
-        ("energy_cost", "energy"),
-        ("floor", "validity"),
-        ("x", "every-trial"),
-    ],
-)
-def test_a_table_that_the_analysis_gains_has_a_place(name: str, section: str) -> None:
-    assert analysed.section_of(name) == section
 
 
 def test_attempts_without_a_course_are_named() -> None:

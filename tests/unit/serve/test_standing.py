@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.analysis.results import label
+from steelyard.analysis.treatments import label
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord

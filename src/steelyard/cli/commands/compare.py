@@ -10,11 +10,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from steelyard.analysis.results import LABELS, UNITS, label
-from steelyard.analysis.sides import DECIDED, limits_percent
+from steelyard.analysis.comparisons.two_sided import DECIDED, limits_percent
+from steelyard.analysis.treatments import label
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.comparison_table import draw, footer
 from steelyard.cli.terminal.output import data_console, say
+from steelyard.model.responses import label_of, unit_of
 from steelyard.reading import comparison as comparing
 from steelyard.reading.comparison import Comparison, opened
 from steelyard.report.figures import forest
@@ -129,7 +130,7 @@ def _figure(comparison: Comparison, path: Path) -> None:
     starts = sorted({count for contrast in comparison.contrasts for count in (contrast.starts_a, contrast.starts_b)})
     caption = (
         f"{b.name} against {a.name}\n{first.ratio.confidence:.0%} intervals over starts "
-        f"({' or '.join(str(count) for count in starts)} a side); unit of the values: {UNITS[first.response]}"
+        f"({' or '.join(str(count) for count in starts)} a side); unit of the values: {unit_of(first.response)}"
     )
     margin = None if comparison.margin_percent is None else limits_percent(comparison.margin_percent)
-    forest.write(rows, margin, f"Change of {LABELS[first.response]}", caption, path)
+    forest.write(rows, margin, f"Change of {label_of(first.response)}", caption, path)

@@ -10,13 +10,13 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.analysis import decide, noise
-from steelyard.analysis.compare import signed
-from steelyard.analysis.results import LABELS, label
-from steelyard.analysis.sides import Contrast, Side
-from steelyard.analysis.words import quantity
+from steelyard.analysis.comparisons import forecast, identical_systems
+from steelyard.analysis.comparisons.two_sided import Contrast, Side
+from steelyard.analysis.treatments import label
+from steelyard.analysis.wording import quantity, signed
 from steelyard.cli.terminal.output import say
 from steelyard.cli.terminal.wide_table import MOST_COLUMNS, forest_line, forest_span, uncut
+from steelyard.model.responses import label_of
 
 STYLES: Final = {"faster": "green", "slower": "red", "equivalent": "cyan", "undecided": "yellow"}
 LONGEST_HEAD: Final = 24
@@ -30,7 +30,7 @@ Cell = Callable[[Contrast], Text | str]
 def draw(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
     """The table, a sentence a comparison, and what holds for all of them."""
     first = done[0]
-    say(console, Text(f"{LABELS[first.response]}: {a.name} -> {b.name}", style="bold"))
+    say(console, Text(f"{label_of(first.response)}: {a.name} -> {b.name}", style="bold"))
     _grid(a, b, done, console)
     console.print()
     for one in done:
@@ -136,7 +136,7 @@ def verdict_of(one: Contrast) -> str:
         said = "undecided; within the noise floor"
     elif one.verdict == "undecided":
         pace_s = None if one.more is None or one.more_s is None else one.more_s / one.more.starts
-        said = f"undecided; {decide.Forecast(one.more, pace_s).short()}"
+        said = f"undecided; {forecast.Forecast(one.more, pace_s).short()}"
     else:
         said = str(one.verdict)
     return f"{said}, not by Holm" if one.survives_holm is False else said
@@ -157,7 +157,7 @@ def _told(done: Sequence[Contrast]) -> str:
     return f"{first.ratio.confidence:.0%} intervals; {methods}. Effect: Hedges' g.{counts}"
 
 
-def footer(done: Sequence[Contrast], floors: Sequence[noise.Floors], designs: Sequence[str]) -> str:
+def footer(done: Sequence[Contrast], floors: Sequence[identical_systems.Floors], designs: Sequence[str]) -> str:
     """`noise floor of this machine (study noise-floor ...) 2.4% · unit: start · 10 randomised blocks, seed 7`."""
     known = [one.floor_percent.value for one in done if one.floor_percent is not None]
     if not known:

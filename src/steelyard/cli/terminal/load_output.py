@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from steelyard.analysis import percentiles
+from steelyard.analysis.inference import percentiles
 from steelyard.cli.terminal.output import say
 from steelyard.dropin.agent_run import LoadResult, PhaseOutcome
+from steelyard.judging.percentile_support import BEYOND, needed, supported
 from steelyard.model.estimate import Estimate
 from steelyard.model.outcome import Outcome, is_error
 from steelyard.wire.record import Connected, Interval
@@ -41,7 +42,7 @@ class Lines:
         self.phase = ""
         self.begun_s = 0.0
         self.lines = 0
-        self.courses: dict[str, percentiles.Course] = {}
+        self.courses: dict[str, percentiles.HistogramSeries] = {}
         """Of each phase, the response times of its intervals: what its percentiles' intervals rest on."""
 
     def connected(self, record: Connected) -> None:
@@ -52,7 +53,7 @@ class Lines:
 
     def interval(self, interval: Interval) -> None:
         """One interval."""
-        course = self.courses.setdefault(interval.phase, percentiles.Course())
+        course = self.courses.setdefault(interval.phase, percentiles.HistogramSeries())
         course.add(interval.tables.histogram("response").buckets)
         if interval.phase != self.phase:
             self.phase, self.begun_s, self.lines = interval.phase, interval.t_s, 0
@@ -85,7 +86,7 @@ def line(interval: Interval, begun_s: float) -> str:
 
 def _ms(histogram: Histogram, q: float) -> str:
     """A percentile; `-` where the count does not support it."""
-    ns = histogram.quantile_ns(q) if percentiles.supported(q, histogram.n) else None
+    ns = histogram.quantile_ns(q) if supported(q, histogram.n) else None
     return "-" if ns is None else digits(ns / NS_PER_MS)
 
 
@@ -102,7 +103,7 @@ def paper() -> Console:
     return console if console.is_terminal else Console(width=TABLE_WIDTH)
 
 
-Courses = Mapping[str, percentiles.Course]
+Courses = Mapping[str, percentiles.HistogramSeries]
 """Phase to the response times of its intervals."""
 
 
@@ -188,7 +189,7 @@ def sentences(phase: PhaseOutcome) -> list[str]:
     return said
 
 
-def estimates(phase: PhaseOutcome, course: percentiles.Course | None) -> dict[float, Estimate | None]:
+def estimates(phase: PhaseOutcome, course: percentiles.HistogramSeries | None) -> dict[float, Estimate | None]:
     """Share to the percentile of response time of all operations with its interval; None where the count is too small.
 
     Without the course of the phase operations are taken as independent.
@@ -202,7 +203,7 @@ def estimates(phase: PhaseOutcome, course: percentiles.Course | None) -> dict[fl
     return found
 
 
-def percentile_sentences(phase: PhaseOutcome, course: percentiles.Course | None) -> list[str]:
+def percentile_sentences(phase: PhaseOutcome, course: percentiles.HistogramSeries | None) -> list[str]:
     """The percentiles of all operations with their intervals, and those that the count does not support."""
     found = estimates(phase, course)
     known = [(q, one) for q, one in found.items() if one is not None]
@@ -214,8 +215,8 @@ def percentile_sentences(phase: PhaseOutcome, course: percentiles.Course | None)
         said.append(f"They rest on {operations:,} operations; p{known[-1][0] * 100:g}: {known[-1][1].method}.")
     lacking = [q for q, one in found.items() if one is None]
     if lacking and operations:
-        names = ", ".join(f"p{q * 100:g} ({percentiles.needed(q):,})" for q in lacking)
-        said.append(f"{operations:,} operations are too few for {names}: {percentiles.BEYOND} must lie beyond.")
+        names = ", ".join(f"p{q * 100:g} ({needed(q):,})" for q in lacking)
+        said.append(f"{operations:,} operations are too few for {names}: {BEYOND} must lie beyond.")
     return said
 
 
@@ -230,7 +231,7 @@ def _kinds(errors: Mapping[str, int]) -> str:
 
 def _worst(histogram: Histogram) -> str:
     """The p99, or the greatest value of few."""
-    if percentiles.supported(0.99, histogram.n) or histogram.max_ns is None:
+    if supported(0.99, histogram.n) or histogram.max_ns is None:
         return f"p99 {_ms(histogram, 0.99)} ms"
     return f"at most {digits(histogram.max_ns / NS_PER_MS)} ms"
 
@@ -244,7 +245,7 @@ def as_data(outcome: LoadResult, courses: Courses | None = None) -> dict[str, An
     }
 
 
-def _phase_data(phase: PhaseOutcome, course: percentiles.Course | None) -> dict[str, Any]:
+def _phase_data(phase: PhaseOutcome, course: percentiles.HistogramSeries | None) -> dict[str, Any]:
     totals = phase.totals
     return {
         "execution_s": totals.execution_s,
@@ -280,7 +281,7 @@ def _phase_data(phase: PhaseOutcome, course: percentiles.Course | None) -> dict[
 
 def _number(histogram: Histogram, q: float) -> float | None:
     """A percentile in ms; None where the count does not support it."""
-    ns = histogram.quantile_ns(q) if percentiles.supported(q, histogram.n) else None
+    ns = histogram.quantile_ns(q) if supported(q, histogram.n) else None
     return None if ns is None else ns / NS_PER_MS
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
-from steelyard.analysis.results import UNITS, LawFit, Point, label
+from steelyard.analysis.statistics.law import LawFit
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.statistics.trials import Point
+from steelyard.analysis.treatments import label
+from steelyard.model.responses import unit_of
 from steelyard.report.basics.format import Scale, number
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.presentation import Key, View
@@ -53,7 +57,7 @@ def level_keys(names: Sequence[str]) -> tuple[Key, ...]:
 
 def trial_dots(this: View) -> list[Dot]:
     """Every used trial; `part` sets the trials of a cell side by side, by time."""
-    found = [point for point in this.results.points if point.used and not point.control]
+    found = [point for point in this.results.of(Point) if point.used and not point.control]
     sizes: dict[str, int] = {}
     places = []
     for point in found:
@@ -87,12 +91,12 @@ def law_scale(this: View, law: LawFit) -> tuple[float, Scale] | None:
 
     None where trials differ in operations, so that the curve has no place among them.
     """
-    scale = this.scale if law.response == this.results.response else Scale(1.0, UNITS[law.response])
+    scale = this.scale if law.response == this.results.response else Scale(1.0, unit_of(law.response))
     if law.load == "saturated":
         return 1.0, scale
     amounts = {
         amount.value if amount else 0.0
-        for one in this.results.other_summaries
+        for one in this.results.others(Summary)
         if one.response == "operations" and one.n
         for amount in (one.min, one.max)
     }

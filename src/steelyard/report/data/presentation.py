@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from steelyard.analysis.results import Results, label
+from steelyard.analysis.results import Results
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.statistics.trials import Point
+from steelyard.analysis.treatments import label
 from steelyard.model.study import Level
 from steelyard.report.basics.format import Scale, scale_for
 from steelyard.report.basics.theme import MAX_LINES, SERIES
@@ -107,9 +110,9 @@ def view(results: Results) -> View:
     """Choose the axis and the unit of a page."""
     several = [name for name, levels in results.factors.items() if len(levels) > 1]
     axis = results.size_factor or (several[0] if several else next(iter(results.factors), ""))
-    greatest = max((point.value for point in results.points), default=0.0)
+    greatest = max((point.value for point in results.of(Point)), default=0.0)
     seen: list[str] = []
-    for summary in sorted(results.summaries, key=lambda summary: _place(results, summary.treatment)):
+    for summary in sorted(results.main(Summary), key=lambda summary: _place(results, summary.treatment)):
         name = label({factor: level for factor, level in summary.treatment.items() if factor != axis})
         if name not in seen:
             seen.append(name)

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from steelyard.analysis.results import Box, Summary, label
+from steelyard.analysis import box_plots
+from steelyard.analysis.box_plots import Box
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.treatments import label
 from steelyard.report.basics.format import number, with_interval
 from steelyard.report.basics.theme import INK, MAX_LINES, PAPER
 from steelyard.report.data.chart_rows import n_range, series_keys, thinned, thinning, tip, trial_dots
@@ -46,7 +49,7 @@ def boxes(this: View) -> Figure | None:
     panels, most = [], 1
     trials = trial_dots(this)
     for name in this.series:
-        found = [_drawn_box(this, box) for box in this.results.boxes if this.of(box.treatment) == name]
+        found = [_drawn_box(this, box) for box in box_plots.boxes(this.results) if this.of(box.treatment) == name]
         if not found:
             continue
         dots, step = thinned([dot for dot in trials if dot.series == name])
@@ -56,7 +59,7 @@ def boxes(this: View) -> Figure | None:
         return None
     caption = (
         f"{this.results.response_label.capitalize()} of the used trials, n = "
-        f"{n_range(box.n for box in this.results.boxes)} a "
+        f"{n_range(box.n for box in box_plots.boxes(this.results))} a "
         "box. Box: quartiles and median; whiskers: to the last trial within 1.5 interquartile ranges. Diamond: mean, "
         "with one "
         f"standard deviation to each side. Dots: the trials, left to right by time.{thinning(most)} Each panel has its "
@@ -126,7 +129,7 @@ def _box(area: PlotArea, at: float, box: DrawnBox, colour: str) -> list[Element 
 
 def deviations(this: View) -> Figure | None:
     """The standard deviation over trials, over the levels of the axis; None where no cell has two trials."""
-    points = [point for summary in this.results.summaries if (point := _deviation(this, summary)) is not None]
+    points = [point for summary in this.results.main(Summary) if (point := _deviation(this, summary)) is not None]
     if not points:
         return None
     bare = all(point.low is None for point in points)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from steelyard.analysis.results import Comparison, Results, label
+from steelyard.analysis.results import Results
+from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.effect import Effect
+from steelyard.analysis.treatments import label
 from steelyard.model.trial import TrialRecord
 from steelyard.report.data.chart_rows import n_range
 from steelyard.report.data.presentation import Figure, Panel, View, view
@@ -26,11 +29,11 @@ MOST_COMPARISONS: Final = 40
 
 def forests(this: View) -> Figure | None:
     """Every comparison, one below the other, beside the line of no change."""
-    found = this.results.comparisons[:MOST_COMPARISONS]
+    found = this.results.of(Comparison)[:MOST_COMPARISONS]
     if not found:
         return None
     rows = [_forest_row(one) for one in found]
-    margin = next((one.margin_percent for one in this.results.effects if one.margin_percent), None)
+    margin = next((one.margin_percent for one in this.results.of(Effect) if one.margin_percent), None)
     ends = None if margin is None else (-margin, margin)
     wide, narrow = forest.picture(rows, ends, width=WIDE_PX), forest.picture(rows, ends, width=NARROW_PX, narrow=True)
     caption = (
@@ -41,8 +44,8 @@ def forests(this: View) -> Figure | None:
     )
     if margin is not None:
         caption += f" Shaded: the study's margin of equivalence, {margin:g}%."
-    if len(this.results.comparisons) > len(found):
-        caption += f" The first {len(found)} of {len(this.results.comparisons)} comparisons are drawn."
+    if len(this.results.of(Comparison)) > len(found):
+        caption += f" The first {len(found)} of {len(this.results.of(Comparison))} comparisons are drawn."
     return Figure("forest", "Every comparison", caption, (Panel("", wide, narrow),))
 
 

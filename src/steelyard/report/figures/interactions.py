@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import combinations, product
 from typing import Final
 
-from steelyard.analysis.results import Summary, label, part
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.treatments import label, part
 from steelyard.model.study import Level
 from steelyard.report.basics.format import with_interval
 from steelyard.report.basics.theme import MAX_LINES
@@ -67,7 +68,7 @@ class _Profile:
         self.this, self.over, self.lines, self.rest = this, over, lines, rest
         summaries = [
             summary
-            for summary in this.results.summaries
+            for summary in this.results.main(Summary)
             if all(summary.treatment.get(name) == level for name, level in rest.items())
             and over in summary.treatment
             and lines in summary.treatment

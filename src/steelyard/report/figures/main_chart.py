@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from steelyard.analysis.results import NODES, Summary, label
+from steelyard.analysis.statistics.law import LawFit
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.treatments import NODES, label
 from steelyard.report.basics.format import count, with_interval
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.chart_rows import (
@@ -33,7 +35,7 @@ IDEAL_ROOM: Final = 1.25
 
 def medians(this: View) -> Figure | None:
     """The main chart."""
-    points = [point for summary in this.results.summaries if (point := _median_point(this, summary)) is not None]
+    points = [point for summary in this.results.main(Summary) if (point := _median_point(this, summary)) is not None]
     if not points:
         return None
     trials, step = thinned(trial_dots(this))
@@ -50,7 +52,7 @@ def medians(this: View) -> Figure | None:
         caption += f"; {count(bare, 'point has', 'points have')} fewer than 6 trials and so none." if bare else "."
         caption += " They speak for the starts at hand; the verdicts on sizes rest on the means of starts."
     caption += " The axis starts at 0."
-    missing = [label(summary.treatment) for summary in this.results.summaries if summary.n == 0]
+    missing = [label(summary.treatment) for summary in this.results.main(Summary) if summary.n == 0]
     if missing:
         caption += f" Without a valid trial, and so without a point: {'; '.join(missing)}."
     title = f"Median {this.results.response_label}"
@@ -114,7 +116,7 @@ def _panels(
 def _fitted(this: View) -> list[FittedPoint]:
     """The universal scalability law of each series where it was fitted to what the chart shows."""
     found: list[FittedPoint] = []
-    for law in this.results.laws:
+    for law in this.results.of(LawFit):
         shown = law_scale(this, law)
         if law.law != "usl" or law.refusal or law.response != this.results.response or shown is None:
             continue
@@ -126,7 +128,7 @@ def _ideals(this: View) -> list[FittedPoint]:
     """Throughput in proportion to the number of nodes, from each series' median at its smallest size."""
     if this.results.response != THROUGHPUT or this.axis not in NODES or len(this.positions.levels) < 2:
         return []
-    medians = [one for one in this.results.summaries if one.median is not None]
+    medians = [one for one in this.results.main(Summary) if one.median is not None]
     highest = IDEAL_ROOM * max(one.median.high or one.median.value for one in medians if one.median is not None)
     found: list[FittedPoint] = []
     for series in this.series:

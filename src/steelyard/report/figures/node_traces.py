@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from steelyard.analysis.results import label
+from steelyard.analysis.treatments import label
 from steelyard.reading.node_traces import Trace
 from steelyard.report.basics.theme import DASHES, SERIES
 from steelyard.report.data.presentation import Figure, Key, Panel

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from steelyard.analysis.results import Point, label
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.statistics.trials import Point
+from steelyard.analysis.treatments import label
 from steelyard.model.trial import TrialRecord
 from steelyard.report.basics.format import listed, number
 from steelyard.report.basics.theme import ALERT, BAND, MAX_LINES, MUTED
@@ -45,8 +47,8 @@ def order(this: View, records: Sequence[TrialRecord]) -> Figure | None:
         return None
     several = len(this.series) <= MAX_LINES
     names = this.series if several else tuple(str(level) for level in this.positions.levels)
-    points = {(point.trial_id, point.attempt): point for point in this.results.points}
-    middles = {str(sorted(one.treatment.items())): one.median.value for one in this.results.summaries if one.median}
+    points = {(point.trial_id, point.attempt): point for point in this.results.of(Point)}
+    middles = {str(sorted(one.treatment.items())): one.median.value for one in this.results.main(Summary) if one.median}
     attempts = []
     for record in records:
         middle = middles.get(str(sorted(record.treatment.items())))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from steelyard.analysis.results import Summary, label
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.treatments import label
 from steelyard.report.basics.format import with_interval
 from steelyard.report.data.chart_rows import level_keys, n_range, tip
 from steelyard.report.data.presentation import Figure, Panel, View
@@ -23,7 +24,7 @@ def percentiles(this: View) -> Figure | None:
     wanted = {f"response_ms_{name}": name for name in PERCENTILES}
     found: list[tuple[str, Summary]] = [
         (wanted[summary.response], summary)
-        for summary in (*this.results.other_summaries, *this.results.summaries)
+        for summary in (*this.results.others(Summary), *this.results.main(Summary))
         if summary.response in wanted and summary.n and summary.median is not None
     ]
     if not found:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.analysis.results import LABELS, Fit, label
+from steelyard.analysis.inference.straight_line import Fit
+from steelyard.analysis.statistics.law import LawFit
+from steelyard.analysis.statistics.regression import Regression
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.treatments import label
+from steelyard.model.responses import label_of
 from steelyard.report.basics.format import with_interval
 from steelyard.report.data.chart_rows import law_curve, law_scale, n_range, thinned, thinning, tip, trial_dots
 from steelyard.report.data.presentation import Figure, Panel, View
@@ -21,7 +26,7 @@ def regressions(this: View) -> Figure | None:
     ends = sorted(this.positions.places)
     reach = [ends[0] - this.positions.step * 0.2, ends[-1] + this.positions.step * 0.2]
     trials = trial_dots(this)
-    for regression in this.results.regressions:
+    for regression in this.results.of(Regression):
         fit = regression.honest or regression.published
         name = label(regression.others)
         dots = [dot for dot in trials if dot.series == name]
@@ -61,12 +66,12 @@ def laws(this: View) -> Figure | None:
     """Fitted scalability laws with the band of each; none where too few sizes were measured."""
     panels = []
     title = ""
-    for law in this.results.laws:
+    for law in this.results.of(LawFit):
         shown = law_scale(this, law)
         if law.law != "usl" or law.refusal or not law.curve or shown is None:
             continue
         per, scale = shown
-        title = f"{LABELS[law.response]}, {scale.unit}"
+        title = f"{label_of(law.response)}, {scale.unit}"
         dots = [
             Dot(
                 this.level(one.treatment),
@@ -74,7 +79,7 @@ def laws(this: View) -> Figure | None:
                 middle.value,
                 tip=tip(label(one.treatment), f"mean {with_interval(middle)} {scale.unit}"),
             )
-            for one in (*this.results.summaries, *this.results.other_summaries)
+            for one in (*this.results.main(Summary), *this.results.others(Summary))
             if one.response == law.response and this.of(one.treatment) == label(law.others) and one.mean is not None
             for middle in [scale.estimate(one.mean_of_starts or one.mean)]
         ]
@@ -85,7 +90,7 @@ def laws(this: View) -> Figure | None:
         return None
     caption = (
         f"The universal scalability law fitted to {title.partition(',')[0]} over {this.positions.name}, n = "
-        f"{n_range(law.n for law in this.results.laws if law.law == 'usl' and not law.refusal)} start means a "
+        f"{n_range(law.n for law in this.results.of(LawFit) if law.law == 'usl' and not law.refusal)} start means a "
         "panel, with its "
         f"pointwise {100 * this.results.confidence:g}% band; dots are means of start means. The axis starts at 0."
     )

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from steelyard.analysis.percentiles import BEYOND
-from steelyard.analysis.results import label
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.treatments import label
+from steelyard.judging.percentile_support import BEYOND
 from steelyard.reading.time_courses import BANDS_A_DECADE, QUANTILES, Curve, Span, Timeline, Window
 from steelyard.report.basics.format import NONE, count, listed, number
 from steelyard.report.basics.theme import ALERT, BAND, GRID, INK, SERIES
@@ -60,7 +61,7 @@ class Choice:
 def choices(this: View, found: Sequence[Timeline]) -> tuple[Choice, ...]:
     """Figures by treatment, in the order of the table of cells."""
     groups: dict[str, list[Timeline]] = {}
-    places = {label(summary.treatment): index for index, summary in enumerate(this.results.summaries)}
+    places = {label(summary.treatment): index for index, summary in enumerate(this.results.main(Summary))}
     for one in found:
         groups.setdefault(label(one.record.treatment), []).append(one)
     ordered = sorted(groups.items(), key=lambda item: places.get(item[0], len(places)))

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from steelyard.analysis.results import Point
+from steelyard.analysis.statistics.trials import Point
+from steelyard.analysis.statistics.warm_up import WarmUp
 from steelyard.report.basics.format import count
 from steelyard.report.basics.theme import BAND, MUTED
 from steelyard.report.data.chart_rows import point_tip, thinned, thinning
@@ -43,7 +44,7 @@ def over_trials(this: View) -> Figure | None:
     for name in this.series:
         mine = [
             _valued(this, point)
-            for point in this.results.points
+            for point in this.results.of(Point)
             if this.of(point.treatment) == name and point.order_of_treatment is not None and not point.control
         ]
         if not mine:
@@ -52,7 +53,7 @@ def over_trials(this: View) -> Figure | None:
         longest = max(longest, *(point.number for point in mine))
         drawn, step = thinned(mine)
         most = max(most, step)
-        warm = [one for one in this.results.warm_ups if this.of(one.treatment) == name]
+        warm = [one for one in this.results.of(WarmUp) if this.of(one.treatment) == name]
         fixed = max((one.fixed_cut for one in warm), default=0)
         detected = sorted({one.detected_cut or 0 for one in warm} - {0})
         panels.append(Panel(name, _picture(drawn, fixed, detected, Styles(levels), this.y_title)))

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from steelyard.analysis.results import LABELS, Results
+from steelyard.analysis.results import Results
+from steelyard.analysis.statistics.main_effect import MainEffect
+from steelyard.analysis.statistics.trials import Point
 from steelyard.judging.stopping_rule import SIMULATED_CONFIDENCE, coverage_percent
 from steelyard.model.facts import MACHINE, of_machines, of_systems
 from steelyard.model.load import Load, Offered
 from steelyard.model.plan import Plan
+from steelyard.model.responses import label_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.report.basics.format import count, duration, listed, moment
@@ -175,7 +178,7 @@ def _design(study: Study, plan: Plan | None, results: Results) -> str:
         [f"{name} ({', '.join(str(level) for level in levels)})" for name, levels in results.factors.items()]
     )
     sentence = f"The study is {kind} over {factors}." if factors else "The study has a single treatment."
-    confounded = [f"{one.factor} with {one.aliases}" for one in results.main_effects if one.aliases]
+    confounded = [f"{one.factor} with {one.aliases}" for one in results.of(MainEffect) if one.aliases]
     if confounded:
         sentence += f" By design effects are confounded: {'; '.join(confounded)}."
     if results.hard:
@@ -210,7 +213,7 @@ def _until(results: Results) -> str:
     if found is None:
         return ""
     rule = found.rule
-    label = LABELS[rule.response]
+    label = label_of(rule.response)
     hours = f", {rule.hours:g} hours at most" if rule.hours else ""
     text = (
         f" After each whole block, from {rule.least_starts} to {found.cap} starts{hours}, the study was to end once "
@@ -226,7 +229,7 @@ def _until(results: Results) -> str:
 
 def _validity(study: Study, records: Sequence[TrialRecord], results: Results) -> str:
     lost = sum(record.verdict.outcome != "valid" for record in records)
-    warm = sum(point.warm_up for point in results.points)
+    warm = sum(point.warm_up for point in results.of(Point))
     limits = study.limits
     sentence = f"Of {count(results.trials, 'attempt')}, {results.used:,} {'is' if results.used == 1 else 'are'} used."
     if lost:

@@ -1,165 +1,130 @@
-"""Tables of the page that follow the analysis' own: what a column is and how it is read is said there, once.
+"""Tables of the page that follow the statistics: what a column is and how it is read is said there, once.
 
-So a table that the analysis gains is shown, and no column can mean one thing in the files and another on the page.
+So a statistic that is added is shown, and no column can mean one thing in the files and another on the page.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-from steelyard.analysis.columns import ESTIMATE, OF_UNIT
-from steelyard.analysis.columns import Column as Source
-from steelyard.analysis.results import LABELS, Results
-from steelyard.analysis.tables import sources, titles
+from steelyard.analysis.results import Results
+from steelyard.analysis.row import IN_UNIT, Kind, Row, TableColumn
+from steelyard.analysis.statistic import Section
+from steelyard.analysis.tables import Source, sources, titles
+from steelyard.analysis.treatments import Treatment
 from steelyard.model.estimate import Estimate
+from steelyard.model.responses import label_of
 from steelyard.report.basics.format import NONE, number, p_value, with_interval
 from steelyard.report.data.presentation import View, view
 from steelyard.report.tables.generic import Cell, Column, Table
 
-SECTIONS: Final[Mapping[str, str]] = {
-    "effect": "answer", "effect_line": "answer", "differential": "answer", "speedup": "answer",
-    "anova": "interactions", "one_way": "interactions", "post_hoc": "interactions", "shape": "spread",
-    "other_regression": "size",
-}  # fmt: skip
-"""Table of the analysis to the section of the page that it stands in."""
-ELSEWHERE: Final = frozenset(
-    {"summary", "medians", "regression", "comparison", "warm_up", "law", "law_curve", "trials", "exclusions",
-     "validity", "steady", "parts"}
-)  # fmt: skip
-"""Tables that the page shows in a form of its own."""
-WORDS: Final[tuple[tuple[str, str], ...]] = (
-    ("energy", "energy"), ("cost", "energy"), ("joule", "energy"), ("efficiency", "size"), ("scaling", "size"),
-    ("law", "size"), ("noise", "validity"), ("floor", "validity"), ("change_point", "validity"),
-    ("component", "interactions"), ("percentile", "response-time"), ("quantile", "response-time"),
-    ("sequential", "validity"), ("stopping", "validity"), ("merit", "energy"), ("variance", "spread"),
-    ("main_effect", "interactions"), ("coefficient", "size"), ("overall", "answer"),
-    ("course", "validity"), ("change", "validity"),
-)  # fmt: skip
-"""Where a table goes that has no place of its own: by what its name holds."""
-LAST: Final = "every-trial"
 LEVELS: Final = ("factor", "baseline", "level")
-HEADS: Final[Mapping[str, str]] = {
-    "cohens_d": "Cohen's d", "hedges_g": "Hedges' g", "cliffs_delta": "Cliff's delta",
-    "ratio_fieller": "ratio (Fieller)", "ratio_bootstrap": "ratio (bootstrap)",
-    "margin_percent": "margin, %", "tost_p": "p of equivalence",
-    "std_err": "std. error", "q1": "25%", "q3": "75%", "eta_squared": "partial η²", "p_holm": "p (Holm)", "f": "F",
-    "rank_p_holm": "rank p (Holm)", "ratio_max_to_min": "max / min", "ratio_min_to_max": "min / max",
-    "ratio_means": "means", "ratio_medians": "medians", "ratio_sds": "standard deviations", "trial_id": "trial",
-}  # fmt: skip
 MOST_ROWS: Final = 400
 """Rows of a table on the page; the files and the downloads have all."""
 MOST_TRIALS: Final = 60
 """The same of a table with a row for each trial."""
 OF_TRIALS: Final = "trial_id"
 NO_VALUES: Final = (None, "")
+LONG: Final = 40
+"""A text with more letters is set as one that wraps."""
 
 
-@dataclass(frozen=True)
-class _Row:
-    """One row: the levels beside the result, and the cells of the columns that are kept."""
-
-    levels: Mapping[str, Any]
-    result: Any
-
-
-def section_of(name: str) -> str:
-    """The section of the page in which a table of the analysis stands."""
-    if name in SECTIONS:
-        return SECTIONS[name]
-    return next((section for word, section in WORDS if word in name), LAST)
-
-
-def grids(this: View) -> dict[str, list[Table]]:
-    """Section to its tables, in the analysis' order; empty tables are left out."""
+def grids(this: View) -> dict[Section, list[Table]]:
+    """Section to its tables, in their order; empty tables are left out, and those that have a form of their own."""
     captions = titles(this.results)
-    found: dict[str, list[Table]] = {}
-    for name, (spec, rows) in sources(this.results).items():
-        if name not in ELSEWHERE and rows:
-            table = _table(this, name, captions.get(name, name.replace("_", " ")), spec, rows)
-            found.setdefault(section_of(name), []).append(table)
-    return found
+    by_section: dict[Section, list[Table]] = {}
+    for name, source in sources(this.results).items():
+        if source.rows and not source.statistic.own_form:
+            by_section.setdefault(source.statistic.section, []).append(_table(this, source, captions[name]))
+    return by_section
 
 
 def every(results: Results) -> dict[str, Table]:
-    """Every table of the analysis that has a row, whole, as it goes into a paper."""
+    """Every table that has a row, whole, as it goes into a paper."""
     captions, this = titles(results), view(results)
     return {
-        name: _table(this, name, captions.get(name, name.replace("_", " ")), spec, rows, most=len(rows))
-        for name, (spec, rows) in sources(results).items()
-        if rows
+        name: _table(this, source, captions[name], most=len(source.rows))
+        for name, source in sources(results).items()
+        if source.rows
     }
 
 
-def _table(
-    this: View,
-    name: str,
-    title: str,
-    spec: Sequence[Source],
-    rows: Sequence[tuple[Mapping[str, Any], Any]],
-    *,
-    most: int | None = None,
-) -> Table:
+def _table(this: View, source: Source, title: str, *, most: int | None = None) -> Table:
     if most is None:
-        most = MOST_TRIALS if any(column.name == OF_TRIALS for column in spec) else MOST_ROWS
-    shown = [_Row(levels, result) for levels, result in rows[:most]]
-    values = {column.name: [_read(column, row.result) for row in shown] for column in spec}
+        most = MOST_TRIALS if any(column.name == OF_TRIALS for column in source.columns) else MOST_ROWS
+    shown = source.rows[:most]
+    levels = [source.levels(row) for row in shown]
+    values = {column.name: [column.read(row) for row in shown] for column in source.columns}
     contrast = all(level in values for level in LEVELS)
-    notes: list[str] = []
-    kept: list[Source] = []
-    for column in spec:
-        found = values[column.name]
-        if (contrast and column.name in LEVELS) or all(one in NO_VALUES for one in found):
-            continue
-        same = len(shown) > 1 and all(one == found[0] for one in found)
-        if same and column.name in ("response", "unit"):
-            continue
-        if same and isinstance(found[0], str):
-            notes.append(f"{_head(column.name)}: {found[0]}")
-            continue
-        kept.append(column)
-    factors = [factor for factor in this.results.factors if any(factor in row.levels for row in shown)]
+    kept, notes = _kept(source.columns, values, contrast)
+    factors = [factor for factor in this.results.factors if any(factor in of for of in levels)]
     heads = [Column(factor, term="factor", numeric=_numeric(this, factor)) for factor in factors]
     heads += [Column("compared", term="comparison", numeric=False)] if contrast else []
     heads += [_column(this, column, values) for column in kept]
-    cells = []
-    for index, row in enumerate(shown):
-        levels = [Cell(str(row.levels.get(factor, NONE))) for factor in factors]
-        if contrast:
-            factor, baseline, level = (values[one][index] for one in LEVELS)
-            levels.append(Cell(f"{factor} {baseline} → {level}"))
-        cells.append((*levels, *(_cell(this, column, values[column.name][index], row.result) for column in kept)))
-    caption = f"{title}{_confidence(this, kept)}. {'; '.join(one.capitalize() for one in notes)}".strip().rstrip(";")
-    if len(rows) > most:
-        caption = f"{caption.rstrip('.')}. The first {most} of {len(rows):,} rows; the files and downloads have all."
-    return Table(f"table-{name.replace('_', '-')}", f"{caption.rstrip('.')}.", tuple(heads), tuple(cells))
+    rows = tuple(
+        (
+            *_cells_of_levels(factors, levels[index], [values[one][index] for one in LEVELS] if contrast else None),
+            *(_cell(this, column, values[column.name][index], row) for column in kept),
+        )
+        for index, row in enumerate(shown)
+    )
+    caption = f"{title}{_confidence(this, kept)}. {'; '.join(note.capitalize() for note in notes)}".strip().rstrip(";")
+    if len(source.rows) > most:
+        cut = f"The first {most} of {len(source.rows):,} rows; the files and downloads have all."
+        caption = f"{caption.rstrip('.')}. {cut}"
+    return Table(f"table-{source.statistic.name.replace('_', '-')}", f"{caption.rstrip('.')}.", tuple(heads), rows)
 
 
-def _read(column: Source, result: Any) -> Any:
-    return column.read(result) if column.read else getattr(result, column.name)
+def _kept(
+    columns: Sequence[TableColumn], values: Mapping[str, Sequence[Any]], contrast: bool
+) -> tuple[list[TableColumn], list[str]]:
+    """The columns that are shown, and what the caption says instead of a text that is the same in every row."""
+    kept: list[TableColumn] = []
+    notes: list[str] = []
+    for column in columns:
+        shown = values[column.name]
+        if (contrast and column.name in LEVELS) or all(value in NO_VALUES for value in shown):
+            continue
+        same = len(shown) > 1 and all(value == shown[0] for value in shown)
+        if same and column.name in ("response", "unit"):
+            continue
+        if same and isinstance(shown[0], str):
+            notes.append(f"{column.called}: {shown[0]}")
+            continue
+        kept.append(column)
+    return kept, notes
+
+
+def _cells_of_levels(factors: Sequence[str], levels: Treatment, compared: Sequence[Any] | None) -> list[Cell]:
+    cells = [Cell(str(levels.get(factor, NONE))) for factor in factors]
+    if compared is not None:
+        factor, baseline, level = compared
+        cells.append(Cell(f"{factor} {baseline} → {level}"))
+    return cells
 
 
 def _numeric(this: View, factor: str) -> bool:
     return all(isinstance(level, int | float) for level in this.results.factors[factor])
 
 
-def _confidence(this: View, kept: Sequence[Source]) -> str:
-    intervals = any(column.dtype == ESTIMATE for column in kept)
+def _confidence(this: View, kept: Sequence[TableColumn]) -> str:
+    intervals = any(column.kind is Kind.ESTIMATE for column in kept)
     return f"; brackets are {100 * this.results.confidence:g}% intervals" if intervals else ""
 
 
-def _head(name: str) -> str:
-    return HEADS.get(name, name.replace("_", " "))
+def _in_unit(column: TableColumn) -> bool:
+    return column.unit.startswith(IN_UNIT)
 
 
-def _column(this: View, column: Source, values: Mapping[str, Sequence[Any]]) -> Column:
-    numeric = column.dtype == ESTIMATE or column.dtype.is_numeric()
+def _column(this: View, column: TableColumn, values: Mapping[str, Sequence[Any]]) -> Column:
+    numeric = column.kind in (Kind.WHOLE, Kind.NUMBER, Kind.ESTIMATE)
     unit = ""
-    if OF_UNIT in column.about:
+    if _in_unit(column):
         units = {_unit(this, response, unit) for response, unit in _responses(this, values)}
         unit = units.pop() if len(units) == 1 else ""
-    return Column(_head(column.name), unit, numeric=numeric, about=column.about.replace(f", {OF_UNIT}", ""))
+    about = column.meaning if column.unit == IN_UNIT else column.about
+    return Column(column.called, unit, numeric=numeric, about=about)
 
 
 def _responses(this: View, values: Mapping[str, Sequence[Any]]) -> list[tuple[str, str]]:
@@ -172,9 +137,9 @@ def _unit(this: View, response: str, unit: str) -> str:
     return this.scale.unit if response == this.results.response and unit == this.results.unit else unit
 
 
-def _cell(this: View, column: Source, value: Any, result: Any) -> Cell:
+def _cell(this: View, column: TableColumn, value: Any, row: Row) -> Cell:
     factor = 1.0
-    if OF_UNIT in column.about and getattr(result, "response", this.results.response) == this.results.response:
+    if _in_unit(column) and getattr(row, "response", this.results.response) == this.results.response:
         factor = this.scale.factor
     if isinstance(value, Estimate):
         return Cell(with_interval(_times(value, factor)), repr(value.value * factor))
@@ -183,12 +148,11 @@ def _cell(this: View, column: Source, value: Any, result: Any) -> Cell:
     if isinstance(value, bool):
         return Cell("yes" if value else "no")
     if isinstance(value, float):
-        probability = column.name == "p" or column.name.endswith("_p") or column.name.endswith("p_holm")
-        return Cell(p_value(value) if probability else number(value * factor), repr(value * factor))
+        return Cell(p_value(value) if column.is_p else number(value * factor), repr(value * factor))
     if isinstance(value, int):
         return Cell(f"{value:,}", str(value))
-    text = LABELS.get(str(value), str(value)) if column.name == "response" else str(value)
-    return Cell(text, tone="long" if len(text) > 40 else "")
+    text = label_of(str(value)) if column.name == "response" else str(value)
+    return Cell(text, tone="long" if len(text) > LONG else "")
 
 
 def _times(estimate: Estimate, factor: float) -> Estimate:

@@ -6,28 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from steelyard.analysis.results import Comparison, Exclusion, Fit, Results, label
+from steelyard.analysis.inference.straight_line import Fit
+from steelyard.analysis.results import Results
+from steelyard.analysis.row import meaning
+from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.exclusions import Exclusion
+from steelyard.analysis.statistics.law import LawFit
+from steelyard.analysis.statistics.regression import Regression
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.statistics.trials import Point
+from steelyard.analysis.statistics.warm_up import WarmUp
+from steelyard.analysis.treatments import label
+from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
-from steelyard.report.basics.definitions import DEFINITIONS
+from steelyard.report.basics.definitions import OF_THE_PAGE
 from steelyard.report.basics.format import NONE, interval, moment, number, p_value, with_interval
 from steelyard.report.data.presentation import View
 
 FORMS: Final = ("start means", "trials, as published")
 WARM_UP: Final = "warm-up"
-SHOWN_RESPONSES: Final = {
-    "execution_time_ms": "execution time",
-    "throughput_per_s": "throughput",
-    "response_ms_mean": "mean",
-    "response_ms_p50": "p50",
-    "response_ms_p95": "p95",
-    "response_ms_p99": "p99",
-    "response_ms_max": "max",
-    "service_ms_p99": "service p99",
-    "generator_cpu_us_per_operation": "generator CPU",
-}
-"""Responses of the page's table and their column heads."""
 WITH_INTERVAL: Final = ("response_ms_p50", "response_ms_p95", "response_ms_p99")
 """Those that a figure draws with intervals, which the table then has too."""
 
@@ -41,12 +40,12 @@ class Column:
     term: str = ""
     numeric: bool = True
     about: str = ""
-    """The definition itself, where the analysis has it."""
+    """The definition itself, where a row of the analysis or a response has it."""
 
     @property
     def definition(self) -> str:
         """What the numbers of the column are."""
-        return self.about or DEFINITIONS.get(self.term or self.name, "")
+        return self.about or OF_THE_PAGE.get(self.term or self.name, "")
 
 
 @dataclass(frozen=True)
@@ -111,21 +110,21 @@ def _letters(exclusions: Sequence[Exclusion]) -> dict[str, str]:
 
 def comparisons(this: View) -> Table | None:
     """Each level against its baseline: the change, its interval, the verdict."""
-    found = this.results.comparisons
+    found = this.results.of(Comparison)
     if not found:
         return None
     floors = any(one.floor_percent is not None for one in found)
     columns = (
         Column("", numeric=False),
         Column("compared", numeric=False, term="comparison"),
-        Column("change", "%", term="change"),
+        Column("change", "%", about=meaning(Comparison, "change_percent")),
         Column("interval", "%", term="interval"),
-        Column("n", "trials", term="n"),
-        Column("starts", term="starts"),
-        *((Column("noise floor", "%", term="noise floor of a comparison"),) if floors else ()),
-        Column("p", "Holm", term="p with Holm's correction"),
-        Column("more", "starts", term="starts that would decide"),
-        Column("verdict", numeric=False, term="verdict of a comparison"),
+        Column("n", "trials", about=meaning(Summary, "n")),
+        Column("starts", about=meaning(Summary, "starts")),
+        *((Column("noise floor", "%", about=meaning(Comparison, "floor_percent")),) if floors else ()),
+        Column("p", "Holm", about=meaning(Comparison, "p_holm")),
+        Column("more", "starts", about=meaning(Comparison, "more_starts")),
+        Column("verdict", numeric=False, about=meaning(Comparison, "verdict")),
     )
     rows = []
     for one in found:
@@ -159,19 +158,19 @@ def _floor(one: Comparison) -> Cell:
 
 def regressions(this: View) -> Table | None:
     """Slope, intercept, r, p and standard error: the published form beside the start-level form."""
-    found = this.results.regressions
+    found = this.results.of(Regression)
     if not found:
         return None
     unit = this.scale.unit
     columns = (
         Column("", numeric=False),
         Column("fitted to", numeric=False, term="form of a regression"),
-        Column("n", term="n of a fit"),
-        Column("slope", f"{unit}/{'node' if this.axis == 'nodes' else 'step'}", term="slope"),
-        Column("std. error", unit, term="standard error"),
-        Column("intercept", unit, term="intercept"),
-        Column("r", term="r"),
-        Column("p", term="p"),
+        Column("n", about=meaning(Fit, "n")),
+        Column("slope", f"{unit}/{'node' if this.axis == 'nodes' else 'step'}", about=meaning(Fit, "slope")),
+        Column("std. error", unit, about=meaning(Fit, "std_err")),
+        Column("intercept", unit, about=meaning(Fit, "intercept")),
+        Column("r", about=meaning(Fit, "r")),
+        Column("p", about=meaning(Fit, "p")),
     )
     rows: list[tuple[Cell, ...]] = []
     for one in found:
@@ -206,21 +205,21 @@ def cells(this: View) -> Table:
     unit = this.scale.unit
     columns = (
         *_factor_columns(this.results),
-        Column("n", "trials", term="n"),
-        Column("starts", term="starts"),
+        Column("n", "trials", about=meaning(Summary, "n")),
+        Column("starts", about=meaning(Summary, "starts")),
         Column("left out", term="left out"),
-        Column("mean", unit, term="mean"),
-        Column("sd", unit, term="sd"),
-        Column("min", unit, term="min"),
-        Column("25%", unit, term="quartiles"),
-        Column("median", unit, term="median"),
-        Column("75%", unit, term="quartiles"),
-        Column("max", unit, term="max"),
+        Column("mean", unit, about=meaning(Summary, "mean")),
+        Column("sd", unit, about=meaning(Summary, "sd")),
+        Column("min", unit, about=meaning(Summary, "min")),
+        Column("25%", unit, about=meaning(Summary, "q1")),
+        Column("median", unit, about=meaning(Summary, "median")),
+        Column("75%", unit, about=meaning(Summary, "q3")),
+        Column("max", unit, about=meaning(Summary, "max")),
     )
-    letters = _letters(this.results.exclusions)
-    several = any(one.mean_of_starts is not None for one in this.results.summaries)
+    letters = _letters(this.results.of(Exclusion))
+    several = any(one.mean_of_starts is not None for one in this.results.main(Summary))
     rows = []
-    for one in this.results.summaries:
+    for one in this.results.main(Summary):
         sd = this.scale.of(one.sd.value if one.sd else None)
         mean = one.mean if not several else one.mean_of_starts or _without_interval(one.mean)
         values, upper = (
@@ -258,21 +257,22 @@ def _without_interval(estimate: Estimate | None) -> Estimate | None:
     return None if estimate is None else estimate.model_copy(update={"low": None, "high": None})
 
 
-def responses(this: View) -> Table | None:
+def response_medians(this: View) -> Table | None:
     """Medians of every other response, one row a treatment."""
-    found = this.results.other_summaries
+    found = this.results.others(Summary)
     present = {one.response for one in found}
-    names = [name for name in SHOWN_RESPONSES if name in present]
+    shown = [one for one in responses.every().values() if one.on_page and one.name in present]
+    names = [one.name for one in shown]
     if not names:
         return None
     units = {one.response: one.unit for one in found}
     columns = (
         *_factor_columns(this.results),
-        *(Column(SHOWN_RESPONSES[name], _short(units[name]), term=name) for name in names),
+        *(Column(one.called, _short(units[one.name]), about=one.definition) for one in shown),
     )
     by_cell = {(tuple(one.treatment.items()), one.response): one for one in found}
     rows = []
-    for summary in this.results.summaries:
+    for summary in this.results.main(Summary):
         row = list(_levels(this.results, summary.treatment))
         for name in names:
             one = by_cell.get((tuple(summary.treatment.items()), name))
@@ -298,20 +298,20 @@ def _short(unit: str) -> str:
 
 def warm_ups(this: View) -> Table | None:
     """The fixed cut beside the detected one, for each treatment and start."""
-    found = this.results.warm_ups
+    found = this.results.of(WarmUp)
     if not found:
         return None
     unit = this.scale.unit
     columns = (
         *_factor_columns(this.results),
-        Column("start", numeric=False, term="start"),
-        Column("n", "trials", term="n"),
-        Column("fixed cut", "trials", term="fixed cut"),
-        Column("detected cut", "trials", term="detected cut"),
-        Column("found", numeric=False, term="verdict of warm-up"),
-        Column("mean of all", unit, term="mean"),
-        Column("after fixed cut", unit, term="mean"),
-        Column("after detected cut", unit, term="mean"),
+        Column("start", numeric=False, about=meaning(Point, "start")),
+        Column("n", "trials", about=meaning(Summary, "n")),
+        Column("fixed cut", "trials", about=meaning(WarmUp, "fixed_cut")),
+        Column("detected cut", "trials", about=meaning(WarmUp, "detected_cut")),
+        Column("found", numeric=False, about=meaning(WarmUp, "verdict")),
+        Column("mean of all", unit, about=meaning(Summary, "mean")),
+        Column("after fixed cut", unit, about=meaning(Summary, "mean")),
+        Column("after detected cut", unit, about=meaning(Summary, "mean")),
     )
     rows = []
     for one in found:
@@ -338,18 +338,18 @@ def warm_ups(this: View) -> Table | None:
 
 def laws(this: View) -> Table | None:
     """Fitted scalability laws, or why none was fitted."""
-    fitted = [one for one in this.results.laws if not one.refusal]
+    fitted = [one for one in this.results.of(LawFit) if not one.refusal]
     if not fitted:
         return None
     names = list(dict.fromkeys(name for one in fitted for name in one.parameters))
     columns = (
         Column("", numeric=False),
-        Column("law", numeric=False, term="law"),
-        Column("sizes"),
-        Column("n", "starts", term="n of a fit"),
-        *(Column(name, term=name) for name in names),
-        Column("AICc", term="AICc"),
-        Column("peak", "nodes", term="peak"),
+        Column("law", numeric=False, about=meaning(LawFit, "law")),
+        Column("sizes", about=meaning(LawFit, "sizes")),
+        Column("n", "starts", about=meaning(Fit, "n")),
+        *(Column(name, about=meaning(LawFit, name)) for name in names),
+        Column("AICc", about=meaning(LawFit, "aicc")),
+        Column("peak", "nodes", about=meaning(LawFit, "peak_nodes")),
     )
     rows = tuple(
         (
@@ -368,29 +368,29 @@ def laws(this: View) -> Table | None:
 
 def trials(this: View, records: Sequence[TrialRecord]) -> Table:
     """Every attempt: where it stands in the order, what it gave, whether it counts."""
-    points = {(point.trial_id, point.attempt): point for point in this.results.points}
+    points = {(point.trial_id, point.attempt): point for point in this.results.of(Point)}
     unit = this.scale.unit
     columns = (
-        Column("#", term="position"),
-        Column("trial", numeric=False, term="trial"),
-        Column("attempt", term="attempt"),
+        Column("#", about=meaning(Point, "position")),
+        Column("trial", numeric=False, about=meaning(Point, "trial_id")),
+        Column("attempt", about=meaning(Point, "attempt")),
         *_factor_columns(this.results),
-        Column("block", term="block"),
-        Column("start", term="start"),
-        Column("order", "in start", term="order in start"),
+        Column("block", about=meaning(Point, "block")),
+        Column("start", about=meaning(Point, "start")),
+        Column("order", "in start", about=meaning(Point, "order_in_start")),
         Column("began", "UTC", numeric=False, term="began"),
-        Column(this.results.response_label, unit, term=this.results.response),
-        Column("throughput", "op/s", term="throughput_per_s"),
-        Column("p50", "ms", term="response_ms_p50"),
-        Column("p99", "ms", term="response_ms_p99"),
-        Column("errors", term="errors"),
+        Column(this.results.response_label, unit, about=responses.of(this.results.response).definition),
+        Column("throughput", "op/s", about=responses.of("throughput_per_s").definition),
+        Column("p50", "ms", about=responses.of("response_ms_p50").definition),
+        Column("p99", "ms", about=responses.of("response_ms_p99").definition),
+        Column("errors", about=responses.of("errors").definition),
         Column("counts", numeric=False, term="counts"),
     )
     rows = []
     for place, record in enumerate(records, start=1):
         point = points.get((record.id, record.attempt))
         found = record.responses
-        main: float | None = getattr(found, this.results.response)
+        main = found.of(this.results.response)
         rows.append(
             (
                 _plain(place),

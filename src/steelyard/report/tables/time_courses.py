@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from steelyard.analysis.findings import PartMean, Steady
-from steelyard.analysis.results import LABELS, label
+from steelyard.analysis.row import meaning
+from steelyard.analysis.statistics.parts import PartMean
+from steelyard.analysis.statistics.steady import Steady
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.statistics.trials import Point
+from steelyard.analysis.treatments import label
+from steelyard.model import responses
+from steelyard.model.responses import label_of
 from steelyard.reading.node_traces import Trace
 from steelyard.reading.time_courses import MARKS, Curve
 from steelyard.report.basics.format import NONE, number, with_interval
@@ -19,7 +25,7 @@ STATES = ("steady", "warm-up", "drifting", "none")
 
 def parts(this: View) -> Table | None:
     """Mean value analysis: a row for each treatment, response and number of parts."""
-    found = this.results.parts
+    found = this.results.of(PartMean)
     if not found:
         return None
     groups: dict[tuple[str, str, int], list[PartMean]] = {}
@@ -29,8 +35,8 @@ def parts(this: View) -> Table | None:
     columns = (
         Column("treatment", numeric=False, term="factor"),
         Column("response", numeric=False, term="response of parts"),
-        Column("n", "trials", term="n"),
-        *(Column(f"part {part}", term="mean of a part") for part in range(1, most + 1)),
+        Column("n", "trials", about=meaning(Summary, "n")),
+        *(Column(f"part {part}", about=meaning(PartMean, "mean")) for part in range(1, most + 1)),
     )
     rows = []
     for (treatment, response, _), group in groups.items():
@@ -39,7 +45,7 @@ def parts(this: View) -> Table | None:
         rows.append(
             (
                 Cell(treatment),
-                Cell(f"{LABELS.get(response, response)}, {group[0].unit}"),
+                Cell(f"{label_of(response)}, {group[0].unit}"),
                 Cell(str(group[0].n)),
                 *(Cell("" if mean is None else with_interval(mean)) for mean in means),
             )
@@ -55,16 +61,16 @@ def parts(this: View) -> Table | None:
 def steady(this: View) -> Table | None:
     """How many used trials were steady within themselves, by treatment."""
     groups: dict[str, list[Steady]] = {}
-    for one in this.results.steady:
+    for one in this.results.of(Steady):
         groups.setdefault(label(one.treatment), []).append(one)
     if not groups:
         return None
     columns = (
         Column("treatment", numeric=False, term="factor"),
-        Column("n", "trials", term="n"),
+        Column("n", "trials", about=meaning(Summary, "n")),
         *(Column(state, "trials", term="steady state of a trial") for state in STATES),
-        Column("cut", "s, median", term="cut within a trial"),
-        Column("greatest cut", "s", term="cut within a trial"),
+        Column("cut", "s, median", about=meaning(Steady, "detected_cut")),
+        Column("greatest cut", "s", about=meaning(Steady, "detected_cut")),
     )
     rows = []
     for treatment, group in groups.items():
@@ -78,7 +84,7 @@ def steady(this: View) -> Table | None:
                 Cell(str(max(cuts)) if cuts else NONE),
             )
         )
-    told = sorted({one.detail for one in this.results.steady if one.verdict == "none"})
+    told = sorted({one.detail for one in this.results.of(Steady) if one.verdict == "none"})
     caption = (
         "Steady state within each used trial, by MSER-5 over the seconds of its mean response time: how many trials "
         "were steady from their first second, had a beginning to drop, drifted, or showed no steady state."
@@ -96,8 +102,8 @@ def curves(found: Sequence[Curve]) -> Table | None:
     columns = (
         Column("treatment", numeric=False, term="factor"),
         Column("measured", numeric=False, term="response and service time"),
-        Column("trials", term="n"),
-        Column("operations", term="operations"),
+        Column("trials", about=meaning(Summary, "n")),
+        Column("operations", about=responses.of("operations").definition),
         *(Column(name, "ms", term="percentile of a curve") for name in shown),
     )
     rows = tuple(
@@ -132,7 +138,7 @@ def nodes(found: Sequence[Trace]) -> Table | None:
         return None
     columns = (
         Column("treatment", numeric=False, term="factor"),
-        Column("trial", numeric=False, term="trial"),
+        Column("trial", numeric=False, about=meaning(Point, "trial_id")),
         Column("node", numeric=False, term="node"),
         *(
             Column(f"{title.partition(',')[0]} {word}", title.partition(", ")[2], term="readings of a node")

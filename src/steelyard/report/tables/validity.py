@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from steelyard.analysis.results import label
+from steelyard.analysis.row import meaning
+from steelyard.analysis.statistics.trials import Point
+from steelyard.analysis.treatments import label
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind
 from steelyard.report.basics.format import NONE, count, moment, number
 from steelyard.report.prose.benchmarking_crimes.commission import Crime
 from steelyard.report.tables.generic import Cell, Column, Table
 
-GENERATORS = (ReasonKind.LAG, ReasonKind.GENERATOR_BUSY, ReasonKind.GENERATOR_BOUND)
-"""Reasons that name the generator."""
 CEILING = "ceiling"
 
 
@@ -23,7 +23,7 @@ def generator(records: Sequence[TrialRecord]) -> Table | None:
         return None
     limits = records[-1].limits
     lag = f"{number(limits.lag_p99_ms, trim=True)} ms at an offered rate"
-    blamed = [one for one in records if any(reason.kind in GENERATORS for reason in one.verdict.reasons)]
+    blamed = [one for one in records if any(reason.kind.about.of_generator for reason in one.verdict.reasons)]
     busy = [one for one in records if any(reason.kind is ReasonKind.GENERATOR_BUSY for reason in one.verdict.reasons)]
     unknown = [one for one in records if any(CEILING in note for note in one.verdict.notes)]
     lags = [one.responses.lag_ms_p99 for one in records if one.responses.lag_ms_p99 is not None]
@@ -89,8 +89,8 @@ def exclusions(records: Sequence[TrialRecord]) -> Table | None:
     if not lost:
         return None
     columns = (
-        Column("trial", numeric=False, term="trial"),
-        Column("attempt", term="attempt"),
+        Column("trial", numeric=False, about=meaning(Point, "trial_id")),
+        Column("attempt", about=meaning(Point, "attempt")),
         Column("treatment", numeric=False, term="factor"),
         Column("began", "UTC", numeric=False, term="began"),
         Column("outcome", numeric=False, term="verdict"),

@@ -12,7 +12,7 @@ from tests.unit.cli.screen import printed
 SYSTEM = """
 import logging
 from pathlib import Path
-from steelyard.model.base import Value
+from steelyard.model.value import Value
 from steelyard.model.errors import SystemFault
 
 class Settings(Value):

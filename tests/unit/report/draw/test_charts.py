@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.statistics.trials import Point
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.report import draw
 from steelyard.report.basics import theme
@@ -113,9 +115,9 @@ def test_marks_stand_where_the_axis_says_their_number_is() -> None:
         drawn[tip] = value(float(attributes["cy"] if "cy" in attributes else moved[1] if moved else "nan"))
     medians = {tip: at for tip, at in drawn.items() if "median" in tip}
     trials = {tip: at for tip, at in drawn.items() if "start " in tip}
-    expected = [one.median.value / 1000 for one in results.summaries if one.median]
+    expected = [one.median.value / 1000 for one in results.main(Summary) if one.median]
     assert sorted(medians.values()) == pytest.approx(sorted(expected), abs=px)
-    assert sorted(trials.values()) == pytest.approx(sorted(p.value / 1000 for p in results.points if p.used), abs=px)
+    assert sorted(trials.values()) == pytest.approx(sorted(p.value / 1000 for p in results.of(Point) if p.used), abs=px)
     assert len(medians) == 8
 
 
@@ -219,7 +221,7 @@ def test_the_middle_trial_is_chosen() -> None:
     study = synthetic.study(warm_up_trials=0)
     records = synthetic.records(study, faults=False)
     results = analyse(records, study, seed=1)
-    used = {(point.trial_id, point.attempt): point.value for point in results.points if point.used}
+    used = {(point.trial_id, point.attempt): point.value for point in results.of(Point) if point.used}
     shown = median_trials(records, used)
     assert len(shown) == 8
     for record in shown:

@@ -8,8 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from steelyard.analysis.results import Results, label
+from steelyard.analysis.results import Results
+from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.statistics.validity import Validity
+from steelyard.analysis.treatments import label
 from steelyard.judging.noise_floor import STUDY as NOISE_STUDY
+from steelyard.model import responses
 from steelyard.model.facts import MACHINE, of_machines, of_systems
 from steelyard.model.load import Load
 from steelyard.model.study import Study
@@ -23,8 +28,6 @@ from steelyard.report.prose.benchmarking_crimes.omission import missing
 
 HARDWARE: Final = ("cpu_model", "cores", "memory_mb", "architecture", "kernel", "virtualisation", "disk", "java")
 """Facts of nodes that should be the same everywhere."""
-RESPONSE_TIMES: Final = ("response_ms_mean", "response_ms_p50", "response_ms_p95", "response_ms_p99", "response_ms_max")
-PERCENTILES: Final = ("p50", "p95", "p99")
 FEWEST_FOR_INTERVAL: Final = 6
 
 
@@ -53,10 +56,10 @@ def crimes(
 
 def _baseline(results: Results) -> Crime:
     name = "No baseline"
-    treatments = len(results.summaries)
-    if results.comparisons:
-        bases = sorted({f"{one.factor} {one.baseline}" for one in results.comparisons})
-        return Crime(name, False, f"{count(len(results.comparisons), 'comparison')} against {some(bases)}.")
+    treatments = len(results.main(Summary))
+    if results.of(Comparison):
+        bases = sorted({f"{one.factor} {one.baseline}" for one in results.of(Comparison)})
+        return Crime(name, False, f"{count(len(results.of(Comparison)), 'comparison')} against {some(bases)}.")
     return Crime(
         name,
         True,
@@ -66,11 +69,11 @@ def _baseline(results: Results) -> Crime:
 
 
 def _single_trials(results: Results) -> Crime:
-    single = [label(one.treatment) for one in results.summaries if one.n == 1]
-    few = [one for one in results.summaries if 1 < one.n < FEWEST_FOR_INTERVAL]
-    starts = [one.starts for one in results.summaries if one.n]
+    single = [label(one.treatment) for one in results.main(Summary) if one.n == 1]
+    few = [one for one in results.main(Summary) if 1 < one.n < FEWEST_FOR_INTERVAL]
+    starts = [one.starts for one in results.main(Summary) if one.n]
     one_start = bool(results.hard) and bool(starts) and min(starts) == 1
-    evidence = f"{len(single)} of {count(len(results.summaries), 'cell')} rest on n = 1 trial"
+    evidence = f"{len(single)} of {count(len(results.main(Summary)), 'cell')} rest on n = 1 trial"
     evidence += f" ({some(single)})" if single else ""
     evidence += (
         f"; {len(few)} on fewer than {FEWEST_FOR_INTERVAL}, so that their medians have no interval" if few else ""
@@ -83,8 +86,8 @@ def _single_trials(results: Results) -> Crime:
 
 def _mean_of_percentiles(results: Results) -> Crime:
     name = "A mean of percentiles"
-    if results.response.rpartition("_")[2] in PERCENTILES and any(one.n > 1 for one in results.summaries):
-        most = max(one.n for one in results.summaries)
+    if responses.of(results.response).percentile is not None and any(one.n > 1 for one in results.main(Summary)):
+        most = max(one.n for one in results.main(Summary))
         return Crime(
             name,
             True,
@@ -137,14 +140,15 @@ def _closed_loop(study: Study, results: Results, records: Sequence[TrialRecord])
     name = "Response times of a closed loop compared"
     closed = [record for record in records if not _is_open(study, record)]
     told = f"{len(closed)} of {count(len(records), 'trial')} ran in a closed loop"
-    shown = results.response in RESPONSE_TIMES or any(one.response in RESPONSE_TIMES for one in results.other_summaries)
+    main = responses.of(results.response).from_due
+    shown = main or any(responses.of(one.response).from_due for one in results.others(Summary))
     if not closed or not shown:
         return Crime(name, False, told + ("." if closed else ": every response time counts from when it was due."))
-    main = f", and the main response is {results.response_label}" if results.response in RESPONSE_TIMES else ""
+    which = f", and the main response is {results.response_label}" if main else ""
     return Crime(
         name,
         True,
-        f"{told}{main}: a slow system is sent less, so that its response times flatter it.",
+        f"{told}{which}: a slow system is sent less, so that its response times flatter it.",
         'Compare response times at an offered rate: load.schedule = "constant" or "poisson".',
     )
 
@@ -155,7 +159,7 @@ def _is_open(study: Study, record: TrialRecord) -> bool:
 
 
 def _units(results: Results, figures: Mapping[str, Figure]) -> Crime:
-    bare = sorted({one.response for one in (*results.summaries, *results.other_summaries) if not one.unit})
+    bare = sorted({one.response for one in (*results.main(Summary), *results.others(Summary)) if not one.unit})
     without_n = [figure.title for figure in figures.values() if "n = " not in figure.caption]
     told = f"{len(bare)} responses without a unit" + (f" ({some(bare)})" if bare else "")
     told += f"; {len(without_n)} captions without n" + (f" ({some(without_n)})" if without_n else "")
@@ -163,20 +167,20 @@ def _units(results: Results, figures: Mapping[str, Figure]) -> Crime:
 
 
 def _left_out(results: Results) -> Crime:
-    lost = sum(one.excluded for one in results.summaries)
+    lost = sum(one.excluded for one in results.main(Summary))
     share = lost / results.trials if results.trials else 0.0
     told = f"{lost} of {count(results.trials, 'attempt')} ({100 * share:.1f}%) left out, each listed with its reason"
-    silent = lost - sum(exclusion.trials for one in results.summaries for exclusion in one.exclusions)
+    silent = lost - sum(exclusion.trials for one in results.main(Summary) for exclusion in one.exclusions)
     if silent > 0:
         return Crime("Results left out in silence", True, f"{told}; {silent} have none.", "Look into these attempts.")
     return Crime("Results left out in silence", False, told + ".")
 
 
 def _noise_floor(results: Results) -> Crime:
-    floor = results.noise_floor
-    within = sum(one.within_noise for one in results.comparisons)
+    floor = results.of(Validity)[0].floor
+    within = sum(one.within_noise for one in results.of(Comparison))
     if floor.source == "none":
         told = f"{count(floor.control_trials, 'control trial')}. {floor.sentence}"
         return Crime("No measure of noise", True, told, f"Set design.control, or run {NOISE_STUDY} here.")
-    inside = f" {count(within, 'comparison')} of {len(results.comparisons)} lies within it." if within else ""
+    inside = f" {count(within, 'comparison')} of {len(results.of(Comparison))} lies within it." if within else ""
     return Crime("No measure of noise", False, floor.sentence + inside)

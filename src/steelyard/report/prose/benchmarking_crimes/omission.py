@@ -10,17 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from steelyard.analysis.results import NODES, Results, label
+from steelyard.analysis.results import Results
+from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.main_effect import MainEffect
+from steelyard.analysis.statistics.merit import Merit
+from steelyard.analysis.statistics.percentile import TrialPercentile
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.treatments import NODES, label
 from steelyard.model.facts import of_machines
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.model.verdict import ReasonKind
 from steelyard.report.basics.format import count, listed
 from steelyard.report.prose.benchmarking_crimes.crime import Crime, some
 
 PLATFORM: Final = ("cpu_model", "cores", "memory_mb", "kernel")
 """Facts without which nobody can repeat a measurement."""
-GENERATOR: Final = (ReasonKind.GENERATOR_BOUND, ReasonKind.GENERATOR_BUSY, ReasonKind.LAG)
 CEILING_UNKNOWN: Final = "the generator's ceiling is unknown"
 LEAST_CLEAR: Final = 3
 """Factors of an interaction that is small as a rule."""
@@ -47,8 +51,8 @@ def missing(
 
 
 def _subset(results: Results) -> Crime:
-    gone = [label(one.treatment) for one in results.summaries if not one.n]
-    told = f"{len(gone)} of {count(len(results.summaries), 'treatment')} without a used trial"
+    gone = [label(one.treatment) for one in results.main(Summary) if not one.n]
+    told = f"{len(gone)} of {count(len(results.main(Summary)), 'treatment')} without a used trial"
     told += f" ({some(gone)})" if gone else ""
     return Crime("A subset of what was planned", bool(gone), f"{told}.", "Say why these cells failed: it is a result.")
 
@@ -70,11 +74,11 @@ def _simulated(study: Study, records: Sequence[TrialRecord]) -> Crime:
 
 
 def _no_variance(results: Results) -> Crime:
-    bare = [one.sentence.partition(":")[0] for one in results.comparisons if one.ratio.low is None]
-    spread = [label(one.treatment) for one in results.summaries if one.n and one.sd is None]
-    told = f"{len(bare)} of {count(len(results.comparisons), 'comparison')} without an interval"
+    bare = [one.sentence.partition(":")[0] for one in results.of(Comparison) if one.ratio.low is None]
+    spread = [label(one.treatment) for one in results.main(Summary) if one.n and one.sd is None]
+    told = f"{len(bare)} of {count(len(results.of(Comparison)), 'comparison')} without an interval"
     told += f" ({some(bare)})" if bare else ""
-    told += f"; {len(spread)} of {count(len(results.summaries), 'cell')} without a standard deviation"
+    told += f"; {len(spread)} of {count(len(results.main(Summary)), 'cell')} without a standard deviation"
     return Crime(
         "No significance", bool(bare) or bool(spread), f"{told}.", "Raise design.starts: an interval needs two of each."
     )
@@ -89,13 +93,14 @@ def _platform(facts: Mapping[str, Mapping[str, str]]) -> Crime:
 
 
 def _relative(results: Results) -> Crime:
-    shown = [one.treatment for one in results.summaries if one.median is not None]
+    shown = [one.treatment for one in results.main(Summary) if one.median is not None]
     bare = [
         one.sentence.partition(":")[0]
-        for one in results.comparisons
+        for one in results.of(Comparison)
         if any({**one.others, one.factor: level} not in shown for level in (one.baseline, one.level))
     ]
-    told = f"{len(bare)} of {count(len(results.comparisons), 'comparison')} without the absolute values of both sides"
+    compared = count(len(results.of(Comparison)), "comparison")
+    told = f"{len(bare)} of {compared} without the absolute values of both sides"
     return Crime("Relative numbers only", bool(bare), f"{told}{f' ({some(bare)})' if bare else ''}.", "Show both.")
 
 
@@ -104,14 +109,14 @@ def _cost_of_throughput(study: Study, results: Results) -> Crime:
     if results.response != "throughput_per_s":
         return Crime(name, False, f"The main response is {results.response_label}, not throughput.")
     told = f"{count(len(study.probes), 'probe')} ({listed(list(study.probes)) or 'none'})"
-    priced = sum(one.cost_basis != "none" or one.energy_basis != "none" for one in results.merits)
-    told += f"; {priced} of {count(len(results.summaries), 'cell')} with cost or energy"
+    priced = sum(one.cost_basis != "none" or one.energy_basis != "none" for one in results.of(Merit))
+    told += f"; {priced} of {count(len(results.main(Summary)), 'cell')} with cost or energy"
     mend = 'Name the probe "os" in `probes`: the same throughput may take more of the processor.'
     return Crime(name, "os" not in study.probes, f"{told}.", mend)
 
 
 def _generator(records: Sequence[TrialRecord]) -> Crime:
-    bound = sum(any(one.kind in GENERATOR for one in record.verdict.reasons) for record in records)
+    bound = sum(any(one.kind.about.of_generator for one in record.verdict.reasons) for record in records)
     unknown = sum(
         record.verdict.outcome == "valid" and any(note.startswith(CEILING_UNKNOWN) for note in record.verdict.notes)
         for record in records
@@ -143,19 +148,19 @@ def _order(study: Study) -> Crime:
 def _aliases(results: Results) -> Crime:
     told = [
         f"{one.factor} with {one.aliases}"
-        for one in results.main_effects
+        for one in results.of(MainEffect)
         if any(len(part.split(" x ")) < LEAST_CLEAR for part in one.aliases.split(" or ") if part)
     ]
-    evidence = (
-        f"{len(told)} of {count(len(results.main_effects), 'effect')} of a fraction may be interactions of two factors"
-    )
+    effects = count(len(results.of(MainEffect)), "effect")
+    evidence = f"{len(told)} of {effects} of a fraction may be interactions of two factors"
     evidence += f" ({some(told)})" if told else ""
     mend = "A fraction of resolution 4 tells them apart, or a factorial over the factors that matter."
     return Crime("Effects that are confounded", bool(told), f"{evidence}.", mend)
 
 
 def _percentiles(results: Results) -> Crime:
-    bare = sum(one.percentile is None for one in results.percentiles)
-    told = f"{bare} of {count(len(results.percentiles), 'percentile')} of single trials rest on too few operations"
+    bare = sum(one.percentile is None for one in results.of(TrialPercentile))
+    every = count(len(results.of(TrialPercentile)), "percentile")
+    told = f"{bare} of {every} of single trials rest on too few operations"
     mend = "They are left out; longer trials have them (1,000 operations for a p99)."
     return Crime("Percentiles of few operations", bare > 0, f"{told}.", mend)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from steelyard.analysis.analyse import analyse
-from steelyard.analysis.merits import MainEffect, TrialPercentile
+from steelyard.analysis.statistics.main_effect import MainEffect
+from steelyard.analysis.statistics.percentile import TrialPercentile
 from steelyard.model.study import Study
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
 from steelyard.report.prose.benchmarking_crimes.crime import Crime
@@ -20,11 +21,12 @@ PLATFORM = {"n1": {"cpu_model": "x", "cores": "4", "memory_mb": "1000", "kernel"
 
 def found(
     study: Study | None = None, *, facts: Mapping[str, Mapping[str, str]] | None = None,
-    results: Mapping[str, Any] | None = None, **change: Any,
+    rows: Mapping[str, Any] | None = None, **change: Any,
 ) -> dict[str, Crime]:  # fmt: skip
     study = study or synthetic.study()
     records = [record.model_copy(update=change) for record in synthetic.records(study, faults=False)]
-    analysed = analyse(records, study, seed=1).model_copy(update=dict(results or {}))
+    analysed = analyse(records, study, seed=1)
+    analysed = analysed.model_copy(update={"rows": {**analysed.rows, **(rows or {})}})
     sheet = missing(study, analysed, records, PLATFORM if facts is None else facts)
     return {crime.name: crime for crime in sheet}
 
@@ -95,8 +97,8 @@ def test_aliases_of_two_factors_and_percentiles_of_few_operations() -> None:
     few = TrialPercentile(
         trial_id="x", attempt=1, treatment={}, response="response_ms_p99", unit="ms", operations=10, needed=1000
     )
-    change = {"main_effects": (effect("b x c or d x e x f"), effect("b x c x d"), effect("")), "percentiles": (few,)}
-    sheet = found(results=change)
+    change = {"main_effect": (effect("b x c or d x e x f"), effect("b x c x d"), effect("")), "percentile": (few,)}
+    sheet = found(rows=change)
     assert "1 of 3 effects" in sheet["Effects that are confounded"].evidence
     assert sheet["Effects that are confounded"].guilty
     assert "1 of 1 percentile of single trials" in sheet["Percentiles of few operations"].evidence

@@ -1,0 +1,60 @@
+"""What would decide a comparison: further starts, and how long they take by the study's own pace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.inference.power import MOST_STARTS, POWER, More
+from steelyard.analysis.wording import blocks
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What would decide, and how long that takes: a start more a side is a block more of the study."""
+
+    more: More | None
+    block_s: float | None
+
+    def short(self) -> str:
+        """`for 3% 14 more blocks (about 2 h 50)`, as a table has room for; `for ±3%`: until it lies within that."""
+        if self.more is None:
+            return f"more than {MOST_STARTS:,} more blocks"
+        within = "\N{PLUS-MINUS SIGN}" if self.more.shows == "equivalence" else ""
+        return f"for {within}{self.more.percent:.2g}% {self._blocks(self.more)}"
+
+    def words(self) -> str:
+        """The same as a sentence."""
+        if self.more is None:
+            return f"not even {MOST_STARTS:,} more blocks would decide"
+        if self.more.shows == "equivalence":
+            what = f"would show that it lies within {self.more.percent:.2g}%"
+        else:
+            what = f"would tell a change of {self.more.percent:.2g}% from none"
+        return f"about {self._blocks(self.more)} {what}, with a chance of {POWER:.0%}"
+
+    def _blocks(self, more: More) -> str:
+        return blocks(more.starts, None if self.block_s is None else more.starts * self.block_s)
+
+
+def block_s(frame: TrialFrame) -> float | None:
+    """Seconds that one more block takes by the pace of these trials: every combination of hard levels started once.
+
+    A start takes the span of its attempts, voided ones too, and the time since the start before it ended, each as the
+    median over the starts of its combination (the second over all), so that a study that was interrupted keeps its
+    pace. None below two starts, where nothing says what a start costs.
+    """
+    by_start = frame.data.group_by("start", *frame.hard).agg(
+        pl.col("begun_s").min(), pl.col("ended_s").fill_null(pl.col("begun_s")).max()
+    )
+    ordered = by_start.sort("begun_s", "start")
+    if ordered["start"].n_unique() < 2:
+        return None
+    begun, ended = ordered["begun_s"].to_numpy(), ordered["ended_s"].to_numpy()
+    between = float(np.median(np.maximum(begun[1:] - ended[:-1], 0.0)))
+    served = ordered.with_columns(span=pl.col("ended_s") - pl.col("begun_s"))
+    each = served.group_by(frame.hard).agg(pl.col("span").median()) if frame.hard else served.select(pl.median("span"))
+    return float(each["span"].sum()) + each.height * between

@@ -1,0 +1,296 @@
+"""The noise floor: how much identical systems differ here, and verdicts held against it.
+
+Identical systems differ between their starts and between the trials of a start. Both components are estimated from mean
+squares of logarithms (`inference.variance_components`), so that every comparison has its own floor, by its own numbers
+of starts and trials:
+
+    v = s_b^2 (1/a + 1/b) + s_w^2 (sum of 1/m over the starts of a, / a^2, + the same of b)
+
+is the variance of the logarithm of the ratio of two identical systems with a and b starts of m trials each. Levels that
+are tried within the same starts have no s_b in their ratio. v is a linear combination of the two mean squares, with f
+degrees of freedom by Satterthwaite (F. E. Satterthwaite, Biometrics Bulletin 2(6), 1946); so exp(t(f) sqrt(v)) - 1 is
+the change that 95% of such comparisons stay below: a prediction interval around no change (G. J. Hahn, W. Q. Meeker,
+Statistical Intervals, 1991, section 4.8). With equal numbers as in the study of identical systems it is exact for
+normal logarithms of start means; the tests simulate it, and docs/reference/numbers.md says what is left of it where
+trials differ by more than 40%. Where a start has more trials than in that study, and f comes out below
+LEAST_DEGREES because starts hardly differ more than their trials, the floor is that of as many trials as there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+import polars as pl
+from scipy import stats
+
+from steelyard.analysis.comparisons.level_ratios import percent
+from steelyard.analysis.frame import TrialFrame, start_means
+from steelyard.analysis.inference import estimates, multiplicity, variance_components
+from steelyard.analysis.wording import signed
+from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, circumstances, unlike
+from steelyard.model import responses
+from steelyard.model.estimate import Estimate
+from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
+from steelyard.model.trial import TrialRecord
+from steelyard.model.value import Value
+
+FloorSource = Literal["this study", "control cells", "kept floor", "none"]
+"""this study: it compares identical systems, and measures the floor; control cells: of this study; kept floor: of a
+study of identical systems on this machine, whose floor is in the store; none."""
+LEAST_DEGREES = 5
+"""A spread that rests on fewer degrees of freedom is no floor: by t it would swallow every change."""
+
+
+def with_floor() -> tuple[str, ...]:
+    """The responses that have a noise floor: all but counts."""
+    return tuple(name for name, response in responses.every().items() if not response.whole)
+
+
+class Floor(Value):
+    """What a comparison of two identical systems, with as many starts and trials, would show."""
+
+    percent: Estimate
+    source: FloorSource
+    words: str
+    """Where it comes from: `study noise-floor of 2026-11-21, 12 starts`."""
+
+
+def spread_of(rows: pl.DataFrame, response: str) -> Spread | None:
+    """Mean squares of the logarithms of trials of identical systems; None without a value, or if one is not above 0.
+
+    `rows`: used trials, columns `start` and the response.
+    """
+    rows = rows.filter(pl.col(response).is_not_null())
+    values = rows[response].cast(pl.Float64)
+    if not rows.height or float(values.min()) <= 0:  # type: ignore[arg-type]
+        return None
+    names = rows["start"].to_list()
+    start, rest = variance_components.mean_squares(values.log().to_list(), names)
+    return Spread(
+        response=response, starts=len(set(names)), trials=rows.height,
+        between_mean_square=start.mean_square if start.df else None, between_degrees=start.df,
+        within_mean_square=rest.mean_square if rest.df else None, within_degrees=rest.df,
+        trials_a_start=start.starts if start.df else float(rows.height),
+    )  # fmt: skip
+
+
+def floor_percent(
+    spread: Spread, a: Sequence[int], b: Sequence[int], paired: bool, confidence: float = 0.95
+) -> Estimate | None:
+    """The change, in per cent, that this share of comparisons of identical systems stays below.
+
+    `a` and `b`: trials of each start of either side; `paired`: the same starts served both, in this order. None where
+    the spread rests on fewer than LEAST_DEGREES. Its interval: z sqrt(v) over the chi-squared interval of v; the value
+    has t in place of z, so that it holds although v is only estimated.
+    """
+    found = _variance(spread, a, b, paired)
+    if found is None:
+        return None
+    v, degrees = found
+    tail = (1 - confidence) / 2
+    z, root = float(stats.norm.ppf(1 - tail)), math.sqrt(v)
+    low, high = (math.sqrt(degrees / float(stats.chi2.ppf(p, degrees))) for p in (1 - tail, tail))
+    told_degrees = f"{degrees:.0f}" if degrees == round(degrees) else f"{degrees:.1f}"
+    what = "paired by start" if paired else "on starts of their own"
+    return Estimate(
+        value=_change(estimates.t_quantile(confidence, degrees) * root), low=_change(z * root * low),
+        high=_change(z * root * high), confidence=confidence, n=spread.trials if paired else spread.starts, unit="%",
+        method=f"change that {confidence:.0%} of comparisons of identical systems stay below, {_sizes(a, b)}, {what}; "
+        f"t with {told_degrees} degrees of freedom (Satterthwaite), chi-squared interval",
+    )  # fmt: skip
+
+
+def _sizes(a: Sequence[int], b: Sequence[int]) -> str:
+    sizes = [f"{len(side)} starts of {math.fsum(side) / len(side):.3g} trials" for side in (a, b)]
+    return f"{sizes[0]} a level" if sizes[0] == sizes[1] else f"{sizes[0]} against {sizes[1]}"
+
+
+def _change(log: float) -> float:
+    return 100 * math.expm1(min(log, 600.0))
+
+
+def _variance(spread: Spread, a: Sequence[int], b: Sequence[int], paired: bool) -> tuple[float, float] | None:
+    """(variance of the logarithm of the ratio, its degrees of freedom)."""
+    within, between = spread.within_mean_square, spread.between_mean_square
+    inverse = sum(1 / m for m in a) / len(a) ** 2 + sum(1 / m for m in b) / len(b) ** 2
+    if paired:
+        enough = within is not None and spread.within_degrees >= LEAST_DEGREES
+        return (inverse * within, spread.within_degrees) if enough and within is not None else None
+    if between is None or spread.between_degrees < LEAST_DEGREES:
+        return None
+    times = (1 / len(a) + 1 / len(b)) / spread.trials_a_start
+    as_measured = times * between, float(spread.between_degrees)
+    if within is None or math.isclose(inverse, times, rel_tol=1e-9):
+        return as_measured
+    more_trials = inverse < times
+    if between > within:
+        parts = (as_measured, ((inverse - times) * within, spread.within_degrees))
+        v = sum(part for part, _ in parts)
+        found = v, v**2 / sum(part**2 / degrees for part, degrees in parts)
+    else:
+        # Starts are not seen to differ: what trials differ is all there is.
+        found = (0.0, 0.0) if more_trials else (inverse * within, float(spread.within_degrees))
+    if found[1] >= LEAST_DEGREES:
+        return found
+    # What starts differ is a difference of two mean squares here, and too little is left of it to say how far more
+    # trials would lower the floor: as measured it is too high, never too low.
+    return as_measured if more_trials else None
+
+
+@dataclass(frozen=True)
+class Floors:
+    """Every floor that a study's comparisons can be judged against. The study's own control cells come first, then the
+    floor in its store; each only where its spread rests on LEAST_DEGREES."""
+
+    own: Mapping[str, Spread] = field(default_factory=dict)
+    """Response to the spread of the control's treatment."""
+    found: FoundFloor = field(default_factory=FoundFloor)
+    confidence: float = 0.95
+
+    def of(self, response: str, a: Sequence[int], b: Sequence[int], paired: bool) -> Floor | None:
+        """The floor of a comparison whose sides have starts with so many trials; `paired`: the same starts, in this
+        order. None where there is none."""
+        for spread, source in self.spreads(response):
+            percent = floor_percent(spread, a, b, paired, self.confidence)
+            if percent is not None:
+                return Floor(percent=percent, source=source, words=self.words(source, spread))
+        return None
+
+    def spreads(self, response: str) -> list[tuple[Spread, FloorSource]]:
+        """Where a floor of this response can come from, first the first."""
+        found: list[tuple[Spread, FloorSource]] = []
+        if response in self.own:
+            found.append((self.own[response], "control cells"))
+        kept = self.found.floor
+        if kept is not None:
+            found += [(one, "kept floor") for one in kept.spreads if one.response == response]
+        return found
+
+    def words(self, source: FloorSource, spread: Spread) -> str:
+        """Where a floor comes from."""
+        counts = f"{spread.starts} starts, {spread.trials} trials"
+        kept = self.found.floor
+        if source == "kept floor" and kept is not None:
+            return f"study {kept.study} of {_day(kept.made_s)}, {counts}"
+        return f"this study's control cells, {counts}"
+
+
+def _day(made_s: float) -> str:
+    return f"{datetime.fromtimestamp(made_s, UTC):%Y-%m-%d}"
+
+
+def floors_of(
+    frame: TrialFrame, found: FoundFloor | None = None, confidence: float = 0.95, study: Study | None = None
+) -> Floors:
+    """The floors of a study: of its control cells, if it has any, and the one that its store holds. A study of
+    identical systems has none: it would be judged against itself."""
+    if study is not None and study.design.kind == "same":
+        return Floors(found=FoundFloor(why=""), confidence=confidence)
+    return Floors(own=_own(frame), found=found or FoundFloor(), confidence=confidence)
+
+
+def settings_unlike(records: Sequence[TrialRecord], floors: Floors) -> tuple[str, ...]:
+    """Settings that the kept floor was measured with and no trial of this study has."""
+    kept = floors.found.floor
+    if kept is None:
+        return ()
+    different = {json.dumps(one.settings, sort_keys=True): one.settings for one in records}
+    return unlike(kept, [circumstances(settings, ()) for settings in different.values()])
+
+
+def _own(frame: TrialFrame) -> dict[str, Spread]:
+    """Of the control's treatment: its control trials and its ordinary ones, which are as alike."""
+    rows = frame.data.filter(pl.col("used"))
+    controls = rows.filter(pl.col("control"))
+    if not controls.height:
+        return {}
+    same = rows
+    if frame.names:
+        same = rows.join(controls.select(frame.names).unique(), on=list(frame.names), maintain_order="left")
+    every = {response: spread_of(same, response) for response in with_floor()}
+    return {response: spread for response, spread in every.items() if spread is not None}
+
+
+def of_two(
+    floors: tuple[Floors, Floors], response: str, a: Sequence[int], b: Sequence[int], paired: bool = False
+) -> Floor | None:
+    """The floor of a comparison of two studies: the greater of theirs; None where one of them has none, since nothing
+    says then how much its systems differ."""
+    found = [one.of(response, a, b, paired) for one in floors]
+    known = [one for one in found if one is not None]
+    return max(known, key=lambda one: one.percent.value) if len(known) == len(found) else None
+
+
+def within_noise(ratio: Estimate, floor: Estimate) -> bool:
+    """Whether the interval of a ratio leaves 1 out and lies within 1 / (1 + floor) and 1 + floor."""
+    if ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high:
+        return False
+    bound = 1 + floor.value / 100
+    return 1 / bound <= ratio.low and ratio.high <= bound
+
+
+def noise_words(change: Estimate, floor: Floor) -> str:
+    """`undecided: within the noise of this machine: ...`, of a change in per cent with its interval."""
+    ends = f"[{signed(change.low or 0)}, {signed(change.high or 0)}]%"
+    share = f"{floor.percent.confidence:.0%}"
+    return (
+        f"undecided: within the noise of this machine: {ends} leaves out 0 but lies within {_within(floor)}, in which "
+        f"{share} of comparisons of identical systems lie ({floor.words})"
+    )
+
+
+def _within(floor: Floor) -> str:
+    """`-4.1% to +4.3%`: symmetric as ratios."""
+    bound = 1 + floor.percent.value / 100
+    return f"{signed(100 * (1 / bound - 1))}% to {signed(floor.percent.value)}%"
+
+
+def held(ratio: Estimate | None, verdict: str, sentence: str, floor: Floor | None) -> dict[str, str]:
+    """What changes in the verdict on an average over several treatments where its interval lies within the floor of all
+    their starts and trials: identical systems would differ by no more if the treatments were balanced, as designs make
+    them."""
+    if ratio is None or verdict not in multiplicity.DIFFERENT or floor is None:
+        return {}
+    if not within_noise(ratio, floor.percent):
+        return {}
+    why = noise_words(percent(ratio), floor).removeprefix("undecided: ")
+    said = sentence.replace(f": {verdict}: ", ": undecided: ", 1)
+    return {"verdict": "undecided", "sentence": f"{said}; {why}"}
+
+
+def floor_of_levels(
+    frame: TrialFrame, floors: Floors, response: str, factor: str, levels: tuple[Level, Level],
+    others: Mapping[str, Level] | None = None,
+) -> Floor | None:  # fmt: skip
+    """By the starts and trials of both levels; `others`: levels of other factors that they are fixed to."""
+    a, b = (
+        {start: n for start, _, n in start_means(frame.values(response, {**(others or {}), factor: level}), response)}
+        for level in levels
+    )
+    both = [start for start in a if start in b] if factor not in frame.hard else []
+    paired = len(both) > 1
+    counts = ([a[start] for start in both], [b[start] for start in both]) if paired else (a.values(), b.values())
+    return floors.of(response, list(counts[0]), list(counts[1]), paired)
+
+
+def measured(frame: TrialFrame, study: str, holds_for: Circumstances) -> KeptFloor | None:
+    """What a study of identical systems leaves for later ones; None where its spread rests on too little.
+
+    `frame`: of a study with `design.kind = "same"`.
+    """
+    rows = frame.data.filter(pl.col("used"))
+    found = [one for one in (spread_of(rows, response) for response in with_floor()) if one is not None]
+    enough = [one for one in found if min(one.between_degrees, one.within_degrees) >= LEAST_DEGREES]
+    if not enough:
+        return None
+    labels = rows.group_by("block").agg(pl.col(SAME_FACTOR).n_unique().alias("labels"))
+    ended = rows["ended_s"].max()
+    return KeptFloor(
+        study=study, made_s=float(ended) if isinstance(ended, float) else 0.0,
+        pairs=labels.filter(pl.col("labels") == len(SAME_LABELS)).height, holds_for=holds_for, spreads=tuple(enough),
+    )  # fmt: skip

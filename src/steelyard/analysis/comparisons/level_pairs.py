@@ -1,0 +1,110 @@
+"""Two levels of a factor as numbers: one for each start, and one for each trial.
+
+Over start means a difference holds for another start. Over trials it is what the published studies printed: trials of
+one start are repeated measures of it, so such intervals are too narrow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from steelyard.analysis.comparisons.level_ratios import FEWEST_STARTS
+from steelyard.analysis.frame import TrialFrame, start_means
+from steelyard.analysis.inference import effect_sizes
+from steelyard.analysis.treatments import WORKLOADS, Treatment
+from steelyard.model.study import Level
+
+Over = Literal["start means", "trials"]
+"""What was counted as one unit. Start means: the level at which a hard-to-change factor was randomised. Trials: as the
+published studies counted; trials of one start are repeated measures of it, so such intervals are too narrow."""
+Equivalence = Literal["equivalent", "not shown", "no margin declared", "too few starts"]
+
+
+@dataclass(frozen=True)
+class LevelPair:
+    """One number per unit of two levels; pairs stand at the same place."""
+
+    over: Over
+    paired: bool
+    baseline: tuple[float, ...]
+    level: tuple[float, ...]
+
+    @property
+    def fewest(self) -> int:
+        """Units of the smaller side."""
+        return min(len(self.baseline), len(self.level))
+
+    @property
+    def positive(self) -> bool:
+        """All values are above 0, so that ratios and logarithms exist."""
+        return min(*self.baseline, *self.level) > 0
+
+    def __str__(self) -> str:
+        return f"{self.over}, counted as independent" if self.over == "trials" else self.over
+
+
+def baseline_of(levels: Sequence[Level]) -> Level:
+    """The level that others are compared with: the smallest number, else the first level of the study."""
+    numbers = [level for level in levels if isinstance(level, int | float) and not isinstance(level, bool)]
+    return min(numbers) if len(numbers) == len(levels) else levels[0]
+
+
+def level_pairs(
+    frame: TrialFrame, response: str, factor: str, baseline: Level, level: Level, others: Treatment
+) -> tuple[LevelPair, ...]:
+    """The two levels over start means (where each has two) and over trials; empty if either has no used trial.
+
+    Levels of a factor that does not need a new cluster are tried within the same starts: their start means are paired,
+    and a start that has only one of them is left out of that form.
+    """
+    rows_b = frame.values(response, {**others, factor: baseline})
+    rows_l = frame.values(response, {**others, factor: level})
+    if not rows_b.height or not rows_l.height:
+        return ()
+    means_b, means_l = ({start: mean for start, mean, _ in start_means(rows, response)} for rows in (rows_b, rows_l))
+    both = [start for start in means_b if start in means_l]
+    found = []
+    if factor not in frame.hard and len(both) >= FEWEST_STARTS:
+        pairs = tuple(means_b[start] for start in both), tuple(means_l[start] for start in both)
+        found.append(LevelPair("start means", True, *pairs))
+    elif min(len(means_b), len(means_l)) >= FEWEST_STARTS:
+        found.append(LevelPair("start means", False, tuple(means_b.values()), tuple(means_l.values())))
+    trials = (tuple(float(value) for value in rows[response]) for rows in (rows_b, rows_l))
+    return (*found, LevelPair("trials", False, *trials))
+
+
+def pairs_of_levels(frame: TrialFrame) -> Iterator[tuple[str, Level, Level, Treatment]]:
+    """Every (factor, baseline, level, other factors) that the statistic `comparison` looks at, in its order."""
+    for factor in [name for name in frame.names if name not in WORKLOADS] or list(frame.names):
+        levels = frame.factors[factor]
+        base = baseline_of(levels) if levels else ""
+        for others in frame.others(factor):
+            for level in levels:
+                if level != base:
+                    yield factor, base, level, others
+
+
+def equivalence(
+    found: LevelPair, margin_percent: float | None, confidence: float = 0.95
+) -> tuple[Equivalence, float | None]:
+    """Two one-sided t tests that the ratio lies within 1 / (1 + m) and 1 + m (Schuirmann 1987), and the greater p.
+
+    On logarithms: Welch's for two samples, else of pairs (`effect_sizes.p_of_equivalence`). Equivalent: p below 1 -
+    confidence. "not shown" is no proof of a difference.
+    """
+    if margin_percent is None:
+        return "no margin declared", None
+    if found.fewest < FEWEST_STARTS or not found.positive:
+        return "too few starts", None
+    bound = math.log1p(margin_percent / 100)
+    a, b = np.log(found.baseline), np.log(found.level)
+    if (float(np.ptp(b - a)) if found.paired else float(np.ptp(a)) + float(np.ptp(b))) == 0:
+        inside = abs(float(b.mean() - a.mean())) < bound
+        return ("equivalent", 0.0) if inside else ("not shown", 1.0)
+    p = effect_sizes.p_of_equivalence([float(one) for one in a], [float(one) for one in b], bound, found.paired)
+    return ("equivalent" if p < 1 - confidence else "not shown"), p

@@ -1,0 +1,157 @@
+"""Levels of a factor against each other: a ratio with an honest interval, and a verdict in words with three values.
+
+Which interval holds with so few starts was simulated (identical systems, start-to-start deviation 3%, trials 2%, three
+trials a start; how often they were called different at 95%): a percentile bootstrap over starts 33%, 20% and 12% of
+the time with 2, 3 and 5 starts a level; Welch's t over trials 26%, 24% and 22%; Welch's t over logarithms of start
+means 2%, 4% and 4%. So the last it is: it needs no resampling, and nowhere exceeds the 5% that it promises by much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from steelyard.analysis.inference import effect_sizes, estimates
+from steelyard.model import responses
+from steelyard.model.estimate import Estimate
+from steelyard.model.response import Direction
+
+ROUNDING = 1e-12
+"""Logarithms that differ by less are of equal values."""
+ComparisonVerdict = Literal["slower", "faster", "higher", "lower", "undecided", "descriptive"]
+FEWEST_STARTS = 2
+NOTHING_VARIES = "nothing varies between starts"
+
+
+def welch(log_a: Sequence[float], log_b: Sequence[float], confidence: float) -> tuple[float, float, float]:
+    """(mean(b) - mean(a), half width, degrees of freedom): Welch 1947, degrees by `estimates.welch_degrees`."""
+    n_a, n_b = len(log_a), len(log_b)
+    part_a, part_b = estimates.deviation(log_a) ** 2 / n_a, estimates.deviation(log_b) ** 2 / n_b
+    difference = math.fsum(log_b) / n_b - math.fsum(log_a) / n_a
+    error = part_a + part_b
+    if error == 0:
+        return difference, 0.0, float(n_a + n_b - 2)
+    degrees = estimates.welch_degrees(part_a, n_a, part_b, n_b)
+    return difference, estimates.t_quantile(confidence, degrees) * math.sqrt(error), degrees
+
+
+def paired(logs: Sequence[float], confidence: float) -> tuple[float, float, float]:
+    """(mean, half width, degrees of freedom) of differences of logarithms, one per start."""
+    n = len(logs)
+    half = estimates.t_quantile(confidence, n - 1) * estimates.deviation(logs) / math.sqrt(n)
+    return math.fsum(logs) / n, half, float(n - 1)
+
+
+def paired_starts(a: Mapping[str, float], b: Mapping[str, float], same_starts: bool) -> tuple[str, ...]:
+    """The starts that served both sides, if the sides may be paired by start and there are enough; else none."""
+    both = tuple(start for start in a if start in b) if same_starts else ()
+    return both if len(both) >= FEWEST_STARTS else ()
+
+
+def units(
+    a: Mapping[str, float], b: Mapping[str, float], both: Sequence[str]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The start means that a comparison rests on: those of the paired starts (`both`), else all of each side."""
+    if both:
+        return tuple(a[start] for start in both), tuple(b[start] for start in both)
+    return tuple(a.values()), tuple(b.values())
+
+
+def ratio_between(
+    a: Mapping[str, float], b: Mapping[str, float], same_starts: bool, confidence: float
+) -> Estimate | None:
+    """Ratio b / a from the mean of each start, with its interval; None where the mean of a is 0.
+
+    `same_starts`: equal names of starts are the same cluster, and the sides were tried within it. Paired t on
+    logarithms where two starts or more served both, else Welch's t; no interval below two starts a side, or where a
+    mean is not positive.
+    """
+    positive = min(*a.values(), *b.values()) > 0
+    both = paired_starts(a, b, same_starts)
+    if positive and both:
+        gaps = [math.log(b[start] / a[start]) for start in both]
+        return _ratio(
+            paired(gaps, confidence) if varies(gaps) else (math.fsum(gaps) / len(gaps), 0.0, len(gaps) - 1.0),
+            len(both), confidence, "ratio of geometric means, t on logarithms of start means paired by start",
+        )  # fmt: skip
+    if positive and min(len(a), len(b)) >= FEWEST_STARTS and not both:
+        logs_a, logs_b = ([math.log(mean) for mean in by.values()] for by in (a, b))
+        gap = math.fsum(logs_b) / len(logs_b) - math.fsum(logs_a) / len(logs_a)
+        return _ratio(
+            welch(logs_a, logs_b, confidence) if varies(logs_a, logs_b) else (gap, 0.0, 0.0),
+            len(a) + len(b), confidence,
+            "ratio of geometric means, Welch's t on logarithms of start means",
+        )  # fmt: skip
+    base = math.fsum(a.values()) / len(a)
+    if base == 0:
+        return None
+    value = math.fsum(b.values()) / len(b) / base
+    method = "ratio of means of start means; fewer than two starts a level: no interval"
+    n = len(both) or len(a) + len(b)
+    return Estimate(value=value, confidence=confidence, n=n, unit="", method=method)
+
+
+def _ratio(found: tuple[float, float, float], n: int, confidence: float, method: str) -> Estimate:
+    centre, half, degrees = found
+    if half == 0:  # Percentiles come in steps of a histogram: few equal values are no proof that nothing varies.
+        why = f"{method}; no interval: {NOTHING_VARIES}"
+        return Estimate(value=math.exp(centre), confidence=confidence, n=n, unit="", method=why)
+    shown = f"{degrees:.0f}" if degrees == round(degrees) else f"{degrees:.1f}"
+    return Estimate(
+        value=math.exp(centre),
+        low=math.exp(max(centre - half, -600.0)),
+        high=math.exp(min(centre + half, 600.0)),
+        confidence=confidence,
+        n=n,
+        unit="",
+        method=f"{method}, {shown} degrees of freedom",
+    )
+
+
+def percent(ratio: Estimate) -> Estimate:
+    """A ratio as the change that it is, in per cent of the baseline."""
+    return ratio.model_copy(
+        update={
+            "value": 100 * (ratio.value - 1),
+            "low": None if ratio.low is None else 100 * (ratio.low - 1),
+            "high": None if ratio.high is None else 100 * (ratio.high - 1),
+            "unit": "%",
+        }
+    )
+
+
+def judge(response: str, ratio: Estimate) -> ComparisonVerdict:
+    """Slower or faster (higher or lower, where neither is better) only if the interval leaves 1 out."""
+    if ratio.low is None or ratio.high is None:
+        return "descriptive"
+    if ratio.low <= 1 <= ratio.high:
+        return "undecided"
+    more = ratio.low > 1
+    direction = responses.of(response).direction
+    if direction is Direction.LESS_IS_FASTER:
+        return "slower" if more else "faster"
+    if direction is Direction.MORE_IS_FASTER:
+        return "faster" if more else "slower"
+    return "higher" if more else "lower"
+
+
+def p_of_change(a: Sequence[float], b: Sequence[float], paired: bool) -> float | None:
+    """Two-sided p that the ratio of geometric means is 1: t of pairs, else Welch's, on logarithms.
+
+    The test whose interval `ratio_between` gives: p is below 1 - confidence where that leaves 1 out. None below
+    two units a side, where a value is not above 0, or where nothing varies.
+    """
+    if min(len(a), len(b)) < 2 or min(*a, *b) <= 0:
+        return None
+    logs = np.log(a), np.log(b)
+    if not varies(*([logs[1] - logs[0]] if paired else logs)):
+        return None
+    return effect_sizes.p_of_difference([float(one) for one in logs[0]], [float(one) for one in logs[1]], paired)
+
+
+def varies(*logs: Sequence[float] | np.ndarray) -> bool:
+    """Whether any of the samples of logarithms varies by more than their rounding."""
+    return any(float(np.ptp(one)) > ROUNDING for one in logs)

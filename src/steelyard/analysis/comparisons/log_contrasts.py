@@ -1,0 +1,123 @@
+"""Contrasts of logarithms of treatment means: the effect of a factor over several treatments.
+
+The weights add up to 0. Starts are the independent units, and
+a start serves several treatments, so the contrast is cut into the parts that single starts carry:
+
+    effect = sum over combinations h of hard levels of mean over the starts of h of e,   e = sum over treatments of c y
+
+with variance sum s_h^2 / n_h and Satterthwaite's degrees of freedom (Welch 1947). What a start adds to all of its
+trials cancels in factors that vary within it. A geometric mean is the mean that does not depend on what is the baseline
+(Fleming and Wallace 1986, Communications of the ACM 29(3)). It holds for these cells (workloads), not for others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from steelyard.analysis.comparisons.level_ratios import FEWEST_STARTS, NOTHING_VARIES, judge, percent, varies
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.inference import estimates
+from steelyard.analysis.treatments import Treatment
+from steelyard.analysis.wording import signed
+from steelyard.model.estimate import Estimate
+from steelyard.model.responses import label_of
+from steelyard.model.study import Level
+
+Key = tuple[Level | None, ...]
+"""The levels of a treatment, in the order of the frame's factors."""
+
+
+@dataclass(frozen=True)
+class Logs:
+    """Logarithms of treatment means in each start."""
+
+    of: Mapping[str, Mapping[Key, float]]
+    """Start to treatment to the logarithm of the mean of its trials there."""
+    hard: Mapping[str, Key]
+    """Start to its hard levels."""
+
+    def mean(self, key: Key) -> float | None:
+        """Mean over the starts that have the treatment."""
+        found = [cells[key] for cells in self.of.values() if key in cells]
+        return math.fsum(found) / len(found) if found else None
+
+
+def logs(frame: TrialFrame, response: str) -> Logs | None:
+    """Of every used trial without control; None where a value is not above 0, so that there is no logarithm."""
+    rows = frame.values(response)
+    if not rows.height or float(rows[response].cast(pl.Float64).min() or 0) <= 0:  # type: ignore[arg-type]
+        return None
+    means = rows.group_by("start", *frame.names, maintain_order=True).agg(pl.col(response).cast(pl.Float64).mean())
+    of: dict[str, dict[Key, float]] = {}
+    hard: dict[str, Key] = {}
+    for row in means.iter_rows(named=True):
+        start = str(row["start"])
+        of.setdefault(start, {})[tuple(row[name] for name in frame.names)] = math.log(row[response])
+        hard[start] = tuple(row[name] for name in frame.hard)
+    return Logs(of, hard)
+
+
+def contrast(found: Logs, weights: Mapping[Key, float], confidence: float) -> Estimate | None:
+    """exp of the weighted sum of logarithms; without an interval where a combination of hard levels has fewer than two
+    whole starts. None where a treatment has no start."""
+    groups: dict[Key, list[dict[Key, float]]] = {}
+    for start, cells in found.of.items():
+        mine = {key: value for key, value in cells.items() if key in weights}
+        if mine:
+            groups.setdefault(found.hard[start], []).append(mine)
+    if any(found.mean(key) is None for key in weights):
+        return None
+    parts = []
+    for served in groups.values():
+        wanted = {key for mine in served for key in mine}
+        parts.append(
+            [math.fsum(weights[key] * mine[key] for key in wanted) for mine in served if len(mine) == len(wanted)]
+        )
+    starts = sum(map(len, parts))
+    if min(map(len, parts)) < FEWEST_STARTS:
+        total = math.fsum(weight * (found.mean(key) or 0.0) for key, weight in weights.items())
+        method = "ratio of geometric means; fewer than two whole starts of a combination: no interval"
+        return Estimate(value=math.exp(total), confidence=confidence, n=len(found.of), unit="", method=method)
+    centre = math.fsum(math.fsum(one) / len(one) for one in parts)
+    errors = [estimates.deviation(one) ** 2 / len(one) for one in parts]
+    error = math.fsum(errors)
+    if not any(varies(one) for one in parts):
+        method = f"ratio of geometric means; no interval: {NOTHING_VARIES}"
+        return Estimate(value=math.exp(centre), confidence=confidence, n=starts, unit="", method=method)
+    degrees = _degrees(errors, [len(one) for one in parts])
+    half = estimates.t_quantile(confidence, degrees) * math.sqrt(error)
+    return Estimate(
+        value=math.exp(centre), low=math.exp(max(centre - half, -600.0)), high=math.exp(min(centre + half, 600.0)),
+        confidence=confidence, n=starts, unit="",
+        method=f"ratio of geometric means, t on contrasts of {starts} starts, {degrees:.1f} degrees of freedom",
+    )  # fmt: skip
+
+
+def _degrees(errors: Sequence[float], sizes: Sequence[int]) -> float:
+    """Satterthwaite's, but for unequal numbers not above those of equal spreads; see `estimates.welch_degrees`."""
+    found = math.fsum(errors) ** 2 / math.fsum(one**2 / (n - 1) for one, n in zip(errors, sizes, strict=True))
+    if len(set(sizes)) == 1:
+        return found
+    alike = math.fsum(1 / n for n in sizes) ** 2 / math.fsum(1 / (n**2 * (n - 1)) for n in sizes)
+    return min(found, alike)
+
+
+def key_of(frame: TrialFrame, treatment: Treatment) -> Key:
+    """A treatment as a key."""
+    return tuple(treatment.get(name) for name in frame.names)
+
+
+def said(head: str, response: str, ratio: Estimate) -> str:
+    """A ratio in words, as comparisons say it."""
+    change, verdict = percent(ratio), judge(response, ratio)
+    if change.low is None or change.high is None:
+        why = f"{NOTHING_VARIES}, so" if NOTHING_VARIES in ratio.method else "from too few starts for an interval:"
+        return f"{head}: {label_of(response)} {signed(change.value)}%, {why} there is no verdict"
+    ends = f"[{signed(change.low)}, {signed(change.high)}]%"
+    if verdict == "undecided":
+        return f"{head}: undecided: {label_of(response)} {signed(change.value)}%, {ends} includes 0"
+    return f"{head}: {verdict}: {label_of(response)} {signed(change.value)}%, {ends}"

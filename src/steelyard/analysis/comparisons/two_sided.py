@@ -1,0 +1,331 @@
+"""Two sides against each other: two treatments of one study, or the same treatments of two studies.
+
+The unit is the start of a cluster, as everywhere: a side with one start has neither interval nor verdict. Sides of
+two studies never share a start; sides of one study share theirs where no factor between them needs a new cluster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from steelyard.analysis.comparisons import forecast, identical_systems, level_ratios
+from steelyard.analysis.comparisons.level_pairs import LevelPair, equivalence
+from steelyard.analysis.comparisons.level_ratios import (
+    NOTHING_VARIES,
+    judge,
+    paired_starts,
+    percent,
+    ratio_between,
+    units,
+)
+from steelyard.analysis.frame import TrialFrame, start_means
+from steelyard.analysis.inference import estimates, multiplicity, power
+from steelyard.analysis.inference.effect_sizes import cliffs_delta, hedges_g
+from steelyard.analysis.statistics.exclusions import exclusions
+from steelyard.analysis.treatments import Treatment, label
+from steelyard.analysis.wording import number, signed
+from steelyard.model.errors import StudyError
+from steelyard.model.estimate import Estimate
+from steelyard.model.responses import label_of, unit_of
+from steelyard.model.study import Level
+from steelyard.model.value import Value
+
+SideVerdict = Literal["slower", "faster", "higher", "lower", "equivalent", "undecided", "descriptive"]
+DECIDED = frozenset({"slower", "faster", "higher", "lower", "equivalent"})
+WORDS_OF_EFFECT = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"), (math.inf, "large"))
+"""Cohen 1988, Statistical Power Analysis, section 2.2: small from 0.2, medium from 0.5, large from 0.8."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side: a study's trials, and the levels that it is fixed to."""
+
+    name: str
+    frame: TrialFrame
+    fixed: Mapping[str, Level] = field(default_factory=dict)
+
+
+class Contrast(Value):
+    """Side b against side a in one cell."""
+
+    cell: Treatment
+    """What both sides have in common, of the factors that vary."""
+    a: Treatment
+    b: Treatment
+    response: str
+    unit: str
+    mean_a: Estimate
+    """Over start means where there are two or more, else over trials; its method says which."""
+    mean_b: Estimate
+    ratio: Estimate
+    """b over a."""
+    change_percent: Estimate
+    effect: Estimate | None = None
+    """Hedges' g over start means; None where they have no standard deviation."""
+    delta: Estimate | None = None
+    """Cliff's delta over start means: the share of pairs in which b is above a, less that in which it is below."""
+    effect_words: str = ""
+    verdict: SideVerdict
+    sentence: str
+    why: str = ""
+    """What is missing for a verdict, or None."""
+    margin_percent: float | None = None
+    equivalence_percent: Estimate | None = None
+    """The interval of the change that lies within the margin if the sides are equivalent: confidence 1 - 2 alpha, which
+    makes two one-sided tests at alpha of it (Schuirmann 1987)."""
+    more: power.More | None = None
+    """Where undecided: so many more starts a side would decide with a chance of 80%, if change and spread stay."""
+    more_s: float | None = None
+    """How long these would take by the pace of the stores, seconds: a block more of each for a start more a side."""
+    p: float | None = None
+    """Two-sided p that the ratio is 1, by the test whose interval `ratio` has; None below two starts a side."""
+    p_holm: float | None = None
+    """The same with Holm's correction over the `family`: all comparisons of this command that have a p."""
+    tost_p: float | None = None
+    """The greater p of the two one-sided tests; None without a margin."""
+    tost_p_holm: float | None = None
+    """The same with Holm's correction over the family."""
+    family: int = 0
+    survives_holm: bool | None = None
+    """Whether the verdict would still be given at the corrected p of its own test: `p_holm` for a difference,
+    `tost_p_holm` for equivalence; None for the other verdicts."""
+    floor_percent: Estimate | None = None
+    """Change that 95% (the confidence) of comparisons of identical systems with as many starts and trials stay below:
+    of two stores the greater of theirs. None where a side has no noise floor."""
+    floor_source: str = ""
+    within_noise: bool = False
+    """The interval leaves 1 out, but lies within the floor: undecided."""
+    paired: bool
+    n_a: int
+    n_b: int
+    starts_a: int
+    starts_b: int
+    excluded: int
+    """Trials (attempts) of both sides left out."""
+
+
+class Pairing(Value):
+    """The cells in which both sides have a treatment, and those in which only one has."""
+
+    both: tuple[tuple[Treatment, Treatment, Treatment], ...]
+    """Cell, treatment of a, treatment of b."""
+    only_a: tuple[Treatment, ...] = ()
+    only_b: tuple[Treatment, ...] = ()
+
+
+def pair(a: Side, b: Side) -> Pairing:
+    """Match the treatments of two sides by the levels of every factor that neither side fixes.
+
+    Raises StudyError where a side has several treatments for one cell, or nothing matches.
+    """
+    shared = [name for name in a.frame.names if name in b.frame.names and name not in {*a.fixed, *b.fixed}]
+    cells_a, cells_b = (_cells(side, shared, letter) for side, letter in ((a, "a"), (b, "b")))
+    both = [(dict(zip(shared, key, strict=True)), cells_a[key], cells_b[key]) for key in cells_a if key in cells_b]
+    if not both:
+        told = "; ".join(f"{side.name} has {', '.join(_levels(side))}" for side in (a, b))
+        raise StudyError("the two sides have no treatment in common", f"{told}; fix others with --a and --b")
+    named = [[dict(zip(shared, key, strict=True)) for key in one if key not in other]
+             for one, other in ((cells_a, cells_b), (cells_b, cells_a))]  # fmt: skip
+    return Pairing(both=tuple(both), only_a=tuple(named[0]), only_b=tuple(named[1]))
+
+
+def _levels(side: Side) -> list[str]:
+    """Factor and the levels that have a trial."""
+    tried = side.frame.treatments()
+    return [
+        f"{name} {' '.join(str(level) for level in levels if any(one.get(name) == level for one in tried))}"
+        for name, levels in side.frame.factors.items()
+    ]
+
+
+def _cells(side: Side, shared: Sequence[str], letter: str) -> dict[tuple[Level, ...], Treatment]:
+    found: dict[tuple[Level, ...], Treatment] = {}
+    for treatment in side.frame.treatments():
+        if any(treatment.get(name) != level for name, level in side.fixed.items()):
+            continue
+        key = tuple(treatment.get(name, "") for name in shared)
+        if key in found:
+            free = [name for name in side.frame.names if name not in shared and name not in side.fixed]
+            several = [name for name in free if found[key].get(name) != treatment.get(name)]
+            these = f"{label(found[key])}; {label(treatment)}"
+            raise StudyError(
+                f"side {letter}, {side.name}, has several treatments to compare: {these}",
+                f"choose one: --{letter} {several[0] if several else 'FACTOR'}=LEVEL",
+                key=f"--{letter}",
+            )
+        found[key] = treatment
+    if not found:
+        fixed = label(dict(side.fixed))
+        raise StudyError(f"side {letter}, {side.name}, has no trial of {fixed}", f"it has {', '.join(_levels(side))}")
+    return found
+
+
+def contrasts(
+    a: Side, b: Side, found: Pairing, response: str, confidence: float, margin_percent: float | None = None,
+    floors: tuple[identical_systems.Floors, identical_systems.Floors] | None = None,
+) -> tuple[Contrast, ...]:  # fmt: skip
+    """Every cell that both sides have used trials of; without a value of the response on a side there is none.
+
+    `floors`: what either side's study is judged against.
+    """
+    paces = {id(side.frame): forecast.block_s(side.frame) for side in (a, b)}
+    pace_s = None if None in paces.values() else sum(one for one in paces.values() if one is not None)
+    every = [_contrast(a, b, cell, response, confidence, margin_percent, pace_s) for cell in found.both]
+    known = [one for one in every if one is not None]
+    return _adjusted([_beside_floor(a, b, one, floors) for one in known] if floors else known)
+
+
+def _beside_floor(
+    a: Side, b: Side, one: Contrast, floors: tuple[identical_systems.Floors, identical_systems.Floors]
+) -> Contrast:
+    """With the floor; a difference whose whole interval lies within it is undecided, as in the report."""
+    trials = [
+        {start: n for start, _, n in start_means(side.frame.values(one.response, treatment), one.response)}
+        for side, treatment in ((a, one.a), (b, one.b))
+    ]
+    both = [start for start in trials[0] if start in trials[1]] if one.paired else []
+    counts = [[side[start] for start in both or side] for side in trials]
+    floor = identical_systems.of_two(floors, one.response, counts[0], counts[1], one.paired)
+    if floor is None:
+        return one
+    known: dict[str, object] = {"floor_percent": floor.percent, "floor_source": floor.words}
+    if one.verdict in multiplicity.DIFFERENT and identical_systems.within_noise(one.ratio, floor.percent):
+        why = identical_systems.noise_words(one.change_percent, floor)
+        said = f"{_head(a, b, one.cell)}: {why}"
+        known |= {"verdict": "undecided", "within_noise": True, "sentence": said, "why": why}
+    return one.model_copy(update=known)
+
+
+def _adjusted(found: Sequence[Contrast]) -> tuple[Contrast, ...]:
+    """With Holm's correction over all of them; the verdict stays the interval's and says what does not survive."""
+    p_holm, tost_holm = multiplicity.holm([one.p for one in found]), multiplicity.holm([one.tost_p for one in found])
+    family = sum(one.p is not None for one in found)
+    done = []
+    for one, p, tost_p in zip(found, p_holm, tost_holm, strict=True):
+        own, corrected = (one.tost_p, tost_p) if one.verdict == "equivalent" else (one.p, p)
+        holds = None
+        if one.verdict in DECIDED and corrected is not None:
+            holds = corrected < 1 - one.ratio.confidence
+        said = one.sentence + (f"; {multiplicity.lost(family, own, corrected)}" if holds is False else "")
+        known = {"p_holm": p, "tost_p_holm": tost_p, "family": family, "survives_holm": holds, "sentence": said}
+        done.append(one.model_copy(update=known))
+    return tuple(done)
+
+
+def _contrast(
+    a: Side, b: Side, cell: tuple[Treatment, Treatment, Treatment], response: str, confidence: float,
+    margin: float | None, pace_s: float | None,
+) -> Contrast | None:  # fmt: skip
+    common, treatment_a, treatment_b = cell
+    rows = a.frame.values(response, treatment_a), b.frame.values(response, treatment_b)
+    means_a, means_b = ({start: mean for start, mean, _ in start_means(one, response)} for one in rows)
+    if not means_a or not means_b:
+        return None
+    hard = {*a.frame.hard, *b.frame.hard}
+    differ = {name for name in {*treatment_a, *treatment_b} if treatment_a.get(name) != treatment_b.get(name)}
+    same_starts = a.frame is b.frame and not differ & hard
+    ratio = ratio_between(means_a, means_b, same_starts, confidence)
+    if ratio is None:
+        return None
+    both = paired_starts(means_a, means_b, same_starts)
+    values = units(means_a, means_b, both)
+    change = percent(ratio)
+    within = None if margin is None else percent(_inner(means_a, means_b, same_starts, confidence))
+    verdict = _verdict(response, ratio, within, margin)
+    effect, delta = effect_of(*values, bool(both), confidence)
+    more = power.more_starts(*values, bool(both), margin, confidence) if verdict == "undecided" else None
+    why = _why(verdict, change, (len(means_a), len(means_b)), margin, forecast.Forecast(more, pace_s))
+    left_out = (exclusions(a.frame, response, treatment_a), exclusions(b.frame, response, treatment_b))
+    unit = unit_of(response)
+    return Contrast(
+        cell=common, a=treatment_a, b=treatment_b, response=response, unit=unit,
+        mean_a=_mean(rows[0][response].to_list(), means_a, unit, confidence),
+        mean_b=_mean(rows[1][response].to_list(), means_b, unit, confidence),
+        ratio=ratio, change_percent=change, effect=effect, delta=delta, effect_words=effect_words(effect),
+        verdict=verdict,
+        sentence=_sentence(_head(a, b, common), response, change, within, verdict, margin, why), why=why,
+        margin_percent=margin, equivalence_percent=within, more=more,
+        more_s=None if more is None or pace_s is None else more.starts * pace_s,
+        p=level_ratios.p_of_change(*values, bool(both)),
+        tost_p=equivalence(LevelPair("start means", bool(both), *values), margin, confidence)[1],
+        paired=bool(both), n_a=rows[0].height, n_b=rows[1].height, starts_a=len(means_a), starts_b=len(means_b),
+        excluded=sum(one.trials for found in left_out for one in found),
+    )  # fmt: skip
+
+
+def _mean(values: Sequence[float], means: Mapping[str, float], unit: str, confidence: float) -> Estimate:
+    if len(means) > 1:
+        return estimates.mean(tuple(means.values()), unit, confidence, "start means")
+    return estimates.mean([float(value) for value in values], unit, confidence, "trials of one start")
+
+
+def _inner(a: Mapping[str, float], b: Mapping[str, float], same_starts: bool, confidence: float) -> Estimate:
+    found = ratio_between(a, b, same_starts, 2 * confidence - 1)
+    if found is None:  # the caller has seen that there is a ratio
+        raise ValueError("the mean of side a is 0")
+    return found
+
+
+def _verdict(response: str, ratio: Estimate, within: Estimate | None, margin: float | None) -> SideVerdict:
+    if within is not None and margin is not None and within.low is not None and within.high is not None:
+        low, high = limits_percent(margin)
+        if low <= within.low and within.high <= high:
+            return "equivalent"
+    return judge(response, ratio)
+
+
+def limits_percent(margin: float) -> tuple[float, float]:
+    """The changes that count as equivalent: symmetric as ratios, 1 / (1 + margin) to 1 + margin, in per cent."""
+    return 100 * (1 / (1 + margin / 100) - 1), margin
+
+
+def effect_of(
+    a: Sequence[float], b: Sequence[float], paired: bool, confidence: float
+) -> tuple[Estimate | None, Estimate | None]:
+    """Hedges' g and Cliff's delta over start means. No g of two pairs: Hedges' correction is 0 there."""
+    g = None if paired and len(a) == 2 else hedges_g(a, b, confidence, "start means", paired)
+    return g, cliffs_delta(a, b, confidence, "start means")
+
+
+def effect_words(effect: Estimate | None) -> str:
+    """The size of an effect in a word."""
+    return "" if effect is None else next(word for end, word in WORDS_OF_EFFECT if abs(effect.value) < end)
+
+
+def _why(
+    verdict: SideVerdict, change: Estimate, starts: tuple[int, int], margin: float | None, would: forecast.Forecast
+) -> str:
+    if verdict == "descriptive":
+        if min(starts) < 2:
+            return "fewer than two starts a side, so there is neither interval nor verdict"
+        if NOTHING_VARIES in change.method:
+            return f"{NOTHING_VARIES}, so there is neither interval nor verdict"
+        return "values that are not above 0 have no ratio with an interval"
+    if verdict != "undecided":
+        return ""
+    room = "" if margin is None else f" and reaches beyond the margin of {number(margin)}%"
+    ends = f"[{signed(change.low or 0)}, {signed(change.high or 0)}]%"
+    without = " without a --margin" if would.more is None and margin is None else ""
+    return f"{ends} includes 0{room}; {would.words()}{without}"
+
+
+def _head(a: Side, b: Side, common: Treatment) -> str:
+    return f"{label(common)}, {b.name} against {a.name}" if common else f"{b.name} against {a.name}"
+
+
+def _sentence(
+    head: str, response: str, change: Estimate, within: Estimate | None, verdict: SideVerdict, margin: float | None,
+    why: str,
+) -> str:  # fmt: skip
+    if verdict == "descriptive" or change.low is None or change.high is None:
+        return f"{head}: {label_of(response)} {signed(change.value)}% in these trials; {why}"
+    if verdict == "undecided":
+        return f"{head}: undecided: {why}"
+    if verdict == "equivalent" and within is not None and within.low is not None and within.high is not None:
+        inner = f"[{signed(within.low)}, {signed(within.high)}]% at {within.confidence:.0%}"
+        return f"{head}: equivalent within {number(margin or 0)}%: {inner} lies in the margin"
+    ends = sorted((abs(change.low), abs(change.high)))
+    return f"{head}: {verdict} by [{number(ends[0])}, {number(ends[1])}]%"

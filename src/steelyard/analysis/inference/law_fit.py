@@ -1,0 +1,203 @@
+"""The arithmetic behind the scalability laws: least squares on logarithms, and its bootstrap, all draws at once.
+
+Residual bootstrap-t: residuals r / sqrt(1 - h), h their leverage, less their mean, are drawn with replacement, added to
+the fitted curve and fitted again; the interval of a quantity q is [q - T_high se, q - T_low se], T the quantiles of
+(q* - q) / se* over draws (B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap, Chapman & Hall 1993, sections
+9.5 and 12.5). It was chosen by simulation (docs/reference/numbers.md): percentiles of the same draws, the wild
+bootstrap and drawing starts within sizes are all too narrow where a size has one to three starts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy import optimize
+
+from steelyard.analysis.inference import estimates
+
+Law = Literal["usl", "amdahl", "linear"]
+
+DRAWS = 1999
+ROUNDS = 40
+"""Most steps of a fit of a draw."""
+HALVINGS = 12
+CLOSE = 1e-9
+FLOOR = 1e-9
+"""Keeps the logarithm defined while the optimiser looks at impossible parameters."""
+ENOUGH = 0.98
+"""Share of draws that must give a fit with an error for the bootstrap to be used."""
+NO_SPREAD = 1e-10
+"""Residuals of the logarithm below this are rounding: the points lie on the law."""
+
+PARAMETERS: dict[Law, tuple[str, ...]] = {"usl": ("sigma", "kappa"), "amdahl": ("sigma",), "linear": ()}
+
+Numbers = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Fitted theta = (log base, sigma, kappa ...), its covariance, and what is left."""
+
+    theta: Numbers
+    covariance: Numbers
+    degrees: int
+    squares: float
+    residuals: Numbers
+    leverage: Numbers
+
+    @property
+    def exact(self) -> bool:
+        """Whether the points lie on the law, but for rounding."""
+        return math.sqrt(self.squares / len(self.residuals)) < NO_SPREAD
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Fits of bootstrap samples: parameters and covariances, those with an error only."""
+
+    theta: Numbers
+    covariance: Numbers
+
+
+def columns(law: Law, sizes: Numbers) -> Numbers:
+    """(n - 1) and n (n - 1), as many as the law has."""
+    return np.column_stack([sizes - 1, sizes * (sizes - 1)])[:, : len(PARAMETERS[law])]
+
+
+def solve(law: Law, sizes: Sequence[float], demands: Sequence[float]) -> Solution:
+    """Least squares of log demand = log base + log(1 + sigma (n - 1) + kappa n (n - 1)): errors are proportional.
+
+    `demands` is s(n), or n / X(n); one per start. Covariance: s^2 (J'J)^-1 with s^2 = squares / (points - parameters).
+    Raises ValueError unless there are more points than parameters.
+    """
+    n, y = np.asarray(sizes, dtype=float), np.log(np.asarray(demands, dtype=float))
+    design = columns(law, n)
+    count = 1 + design.shape[1]
+    if len(n) <= count:
+        raise ValueError(f"{len(n)} points cannot carry {count} parameters and an error")
+
+    def residuals(theta: Numbers) -> Numbers:
+        return np.asarray(theta[0] + np.log(np.maximum(1 + design @ theta[1:], FLOOR)) - y)
+
+    fit = optimize.least_squares(residuals, _first_guess(design, np.exp(y)), x_scale="jac", xtol=1e-14, ftol=1e-14)
+    theta = np.asarray(fit.x, dtype=float)
+    jacobian = gradient(design, theta)
+    left = -residuals(theta)
+    squares = float(left @ left)
+    degrees = len(n) - count
+    orthogonal, _ = np.linalg.qr(jacobian)
+    return Solution(
+        theta, squares / degrees * np.linalg.pinv(jacobian.T @ jacobian), degrees, squares, left,
+        np.minimum(np.sum(orthogonal**2, axis=1), 1 - CLOSE),
+    )  # fmt: skip
+
+
+def _first_guess(design: Numbers, demands: Numbers) -> Numbers:
+    """Linear least squares of demand = a + b (n - 1) + c n (n - 1) and relative errors; sigma = b/a, kappa = c/a."""
+    weighted = np.column_stack([np.ones(len(demands)), design]) / demands[:, None]
+    a, *rest = np.linalg.lstsq(weighted, np.ones(len(demands)), rcond=None)[0]
+    if a <= 0 or np.any(1 + design @ np.asarray(rest) / a <= 0):
+        return np.asarray([math.log(float(demands.min())), *(0.0 for _ in rest)])
+    return np.asarray([math.log(a), *(value / a for value in rest)])
+
+
+def gradient(design: Numbers, theta: Numbers) -> Numbers:
+    """Of the logarithm of the demand, by each parameter; `theta` may be one row or many, one result each."""
+    inner = np.maximum(1 + theta[..., 1:] @ design.T, FLOOR)
+    return np.concatenate([np.ones((*inner.shape, 1)), design / inner[..., None]], axis=-1)
+
+
+def height(design: Numbers, theta: Numbers) -> Numbers:
+    """The logarithm of the demand at each size; `theta` may be one row or many."""
+    return np.asarray(theta[..., :1] + np.log(np.maximum(1 + theta[..., 1:] @ design.T, FLOOR)))
+
+
+def bootstrap(design: Numbers, found: Solution, rng: np.random.Generator) -> Draws | None:
+    """Fits of `DRAWS` samples of residuals; None where residuals are rounding or too few draws have an error."""
+    if found.exact:
+        return None
+    left = found.residuals / np.sqrt(1 - found.leverage)
+    left = left - left.mean()
+    samples = height(design, found.theta) + rng.choice(left, (DRAWS, len(left)))
+    theta = _fit_all(design, samples, found.theta)
+    slopes = gradient(design, theta)
+    squares = np.sum((samples - height(design, theta)) ** 2, axis=1)
+    products = np.einsum("dni,dnj->dij", slopes, slopes)
+    whole = np.isfinite(theta).all(axis=1) & (squares > CLOSE * found.squares)
+    # Hadamard's ratio: 1 where the parameters' gradients are at right angles, 0 where they cannot be told apart.
+    whole &= np.linalg.det(products) > CLOSE**2 * np.prod(np.diagonal(products, axis1=1, axis2=2), axis=1)
+    if np.mean(whole) < ENOUGH:
+        return None
+    scale = squares[whole] / found.degrees
+    return Draws(theta[whole], scale[:, None, None] * np.linalg.inv(products[whole]))
+
+
+def _fit_all(design: Numbers, samples: Numbers, first: Numbers) -> Numbers:
+    """Gauss and Newton's steps of all samples at once, halved where they would leave the law undefined."""
+    theta = np.tile(first, (len(samples), 1))
+    ridge = CLOSE * np.eye(len(first))
+    for _ in range(ROUNDS):
+        slopes = gradient(design, theta)
+        left = samples - height(design, theta)
+        products = np.einsum("dni,dnj->dij", slopes, slopes)
+        products = products + ridge * np.trace(products, axis1=1, axis2=2)[:, None, None]
+        step = np.linalg.solve(products, np.einsum("dni,dn->di", slopes, left)[..., None])[..., 0]
+        for _ in range(HALVINGS):
+            bad = ((1 + (theta + step)[:, 1:] @ design.T) <= FLOOR).any(axis=1)
+            if not bad.any():
+                break
+            step[bad] *= 0.5
+        theta = theta + step
+        if float(np.max(np.abs(step))) < CLOSE:
+            break
+    return theta
+
+
+@dataclass(frozen=True)
+class Interval:
+    """How an interval of any quantity linear (or nearly) in the parameters is made, by bootstrap-t or by t."""
+
+    found: Solution
+    draws: Draws | None
+    confidence: float
+
+    @property
+    def how(self) -> str:
+        """The method in words."""
+        degrees = f"{self.found.degrees} degrees of freedom"
+        if self.draws is not None:
+            return f"bootstrap-t interval of {DRAWS} draws of residuals ({degrees})"
+        if self.found.exact:
+            return f"t interval with {degrees}: the points lie on the law, there is nothing to draw from"
+        return f"t interval with {degrees}: too few draws of the bootstrap could be fitted"
+
+    def of(
+        self, value_of: Callable[[Numbers], Numbers], slope_of: Callable[[Numbers], Numbers]
+    ) -> tuple[float, float, float]:
+        """(value, low, high) of a quantity: its value and its gradient by the parameters, of one theta or of many."""
+        theta = self.found.theta
+        value, slope = float(value_of(theta)), slope_of(theta)
+        error = math.sqrt(max(float(slope @ self.found.covariance @ slope), 0.0))
+        if self.draws is None:
+            t = estimates.t_quantile(self.confidence, self.found.degrees)
+            return value, value - t * error, value + t * error
+        slopes = np.broadcast_to(slope_of(self.draws.theta), self.draws.theta.shape)
+        errors = np.sqrt(np.maximum(np.einsum("di,dij,dj->d", slopes, self.draws.covariance, slopes), 0.0))
+        off = value_of(self.draws.theta) - value
+        shifts = np.divide(off, errors, out=np.zeros_like(errors), where=errors > 0)
+        tail = (1 - self.confidence) / 2
+        low, high = (float(one) for one in np.quantile(shifts, [tail, 1 - tail]))
+        return value, value - high * error, value - low * error
+
+    def of_parameter(self, index: int) -> tuple[float, float, float]:
+        """(value, low, high) of one of theta."""
+        unit = np.eye(len(self.found.theta))[index]
+        return self.of(lambda theta: theta[..., index], lambda theta: unit)
+
+    def of_height(self, design: Numbers) -> tuple[float, float, float]:
+        """(value, low, high) of the logarithm of the demand at one size; `design` is its one row."""
+        return self.of(lambda theta: height(design, theta)[..., 0], lambda theta: gradient(design, theta)[..., 0, :])

@@ -1,0 +1,129 @@
+"""A percentile within one trial, with the interval that its count supports.
+
+If operations were independent, the number of them at or below the true q-quantile would be binomial(n, q), whatever the
+distribution, and a pair of order statistics covers it (David and Nagaraja, Order Statistics, 3rd edition, section 7.1).
+They are not: a pause of a collector delays all that are under way. So where a trial has PARTS of time to compare, the
+share of operations at or below the quantile is taken as a ratio over parts of time (a cluster sample), whose variance
+says how many independent operations the count is worth; binomial limits of so many bound the share (Korn and Graubard
+1998, Survey Methodology 24(2)), and the histogram turns shares into times (Woodruff 1952, JASA 47). It is never
+narrower than the binomial one, which is a lower bound of the width: docs/reference/numbers.md has the simulation by
+which it was chosen.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import special
+
+from steelyard.judging.percentile_support import supported
+from steelyard.model import histogram
+from steelyard.model.estimate import Estimate
+from steelyard.model.histogram import Bucket
+
+PARTS = 20
+"""Parts of time into which a trial is cut: of more, neighbours are more alike; of fewer, the spread is less known."""
+FEWEST_PARTS = 8
+"""With fewer parts their spread says too little, and the interval takes operations as independent."""
+NS_PER_MS = 1e6
+
+
+def quantile(
+    buckets: Sequence[Bucket], q: float, parts: Sequence[tuple[int, int]] = (), confidence: float = 0.95
+) -> Estimate | None:
+    """The q-quantile of a histogram of nanoseconds, in milliseconds; None where the count does not support it.
+
+    `buckets` in order of value. `parts`: operations, and those of them at or below the quantile's bucket, in equal
+    parts of the trial's time (see `below`). Ends are the outer bounds of buckets, so the buckets' width is inside; None
+    where the count has no order statistic that far out.
+    """
+    n = histogram.total(buckets)
+    value = histogram.quantile_ns(buckets, q)
+    if value is None or not supported(q, n):
+        return None
+    worth = worth_of(parts, confidence) if len(parts) >= FEWEST_PARTS else None
+    if worth is None or worth >= n:
+        worth, how = float(n), "operations taken as independent: at least so wide"
+    else:
+        how = f"worth {worth:,.0f} independent ones by the spread over {len(parts)} parts of time"
+        how += "" if supported(q, int(worth)) else ", which is little: likely too narrow"
+    low, high = shares(q, worth, confidence)
+    ends = list(itertools.accumulate(count for _, _, count in buckets))
+    first, last = math.floor(low * n), math.ceil(high * n) + 1
+    return Estimate(
+        value=value / NS_PER_MS,
+        low=buckets[bisect.bisect_left(ends, first)][0] / NS_PER_MS if first >= 1 else None,
+        high=buckets[bisect.bisect_left(ends, last)][1] / NS_PER_MS if last <= n else None,
+        confidence=confidence,
+        n=n,
+        unit="ms",
+        method=f"order statistics {first:,} and {last:,} of {n:,}; {how}",
+    )
+
+
+def shares(q: float, worth: float, confidence: float) -> tuple[float, float]:
+    """Limits of the share at or below the quantile (Clopper and Pearson 1934) for `worth` independent operations."""
+    tail, below = (1 - confidence) / 2, q * worth
+    # Quantiles of the beta distribution, without the checks of scipy.stats, which take most of the time.
+    low = float(special.betaincinv(below, worth - below + 1, tail)) if below > 0 else 0.0
+    high = float(special.betaincinv(below + 1, worth - below, 1 - tail)) if below < worth else 1.0
+    return low, high
+
+
+def worth_of(parts: Sequence[tuple[int, int]], confidence: float = 0.95) -> float | None:
+    """How many independent operations the parts are worth; None where nothing can be told.
+
+    p = sum of those below / sum of all; its variance as a ratio over k parts is k / (k - 1) sum (b - p m)^2 / M^2.
+    Independent operations would have p (1 - p) / worth; few parts are paid for by the squared ratio of the quantiles of
+    the normal distribution and of t with k - 1 degrees of freedom.
+    """
+    m, below = (np.asarray([one[place] for one in parts], dtype=float) for place in (0, 1))
+    whole, k = float(m.sum()), len(parts)
+    p = float(below.sum()) / whole if whole else 0.0
+    if not 0 < p < 1 or k < 2:
+        return None
+    variance = k / (k - 1) * float(np.sum((below - p * m) ** 2)) / whole**2
+    if variance == 0:
+        return whole
+    quotient = float(special.ndtri(0.5 + confidence / 2)) / float(special.stdtrit(k - 1, 0.5 + confidence / 2))
+    return min(whole, p * (1 - p) / variance * quotient**2)
+
+
+def below(parts: Sequence[Sequence[Bucket]], edge_ns: float) -> list[tuple[int, int]]:
+    """Of each part's histogram: all values, and those at or below `edge_ns`; parts without a value are left out."""
+    found = [(histogram.total(one), sum(count for low, _, count in one if low <= edge_ns)) for one in parts]
+    return [one for one in found if one[0]]
+
+
+class HistogramSeries:
+    """Histograms of consecutive pieces of time in bounded memory: when there are too many, neighbours are joined."""
+
+    def __init__(self, most: int = 3 * PARTS) -> None:
+        self._most = most
+        self._each = 1
+        self._pieces: list[list[Bucket]] = []
+        self._open: list[Sequence[Bucket]] = []
+
+    def add(self, buckets: Sequence[Bucket]) -> None:
+        """The next piece, as long as those before."""
+        self._open.append(buckets)
+        if len(self._open) < self._each:
+            return
+        self._pieces.append(histogram.merge(self._open))
+        self._open = []
+        if len(self._pieces) > self._most:
+            pairs = [self._pieces[at : at + 2] for at in range(0, len(self._pieces), 2)]
+            self._pieces = [histogram.merge(pair) for pair in pairs]
+            self._each *= 2
+
+    def parts(self) -> list[list[Bucket]]:
+        """At most PARTS parts, of equal time but for the last; what is not yet a whole piece is left out."""
+        if len(self._pieces) < FEWEST_PARTS:
+            return []
+        each = -(-len(self._pieces) // PARTS)
+        found = [histogram.merge(self._pieces[at : at + each]) for at in range(0, len(self._pieces), each)]
+        return found if len(found) >= FEWEST_PARTS else self._pieces

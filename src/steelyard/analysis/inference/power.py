@@ -1,0 +1,105 @@
+"""Power of the t tests on a ratio and on its equivalence, and how many more starts would decide."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from scipy import stats
+
+from steelyard.analysis.inference import estimates
+from steelyard.model.value import Value
+
+POWER = 0.8
+"""Chance of deciding that a number of starts is asked for; the one that `steelyard check` plans with."""
+MOST_STARTS = 1000
+"""So many starts more a side are no advice; the search ends there."""
+FAR = 8.0
+"""Standard errors beyond which noncentral t has no tail worth computing."""
+
+
+class More(Value):
+    """How many more starts a side would decide, if the change and the spread stay as they are."""
+
+    starts: int
+    percent: float
+    """What they would decide: that there is a change of this size, or that it lies within this margin."""
+    shows: str
+    """`change` or `equivalence`: which of both comes first."""
+
+
+def more_starts(
+    a: Sequence[float], b: Sequence[float], paired: bool, margin_percent: float | None, confidence: float = 0.95
+) -> More | None:
+    """The fewest further starts a side that decide with a chance of POWER, if change and spread stay as they are.
+
+    Decided: the interval of the ratio leaves 1 out, or the two one-sided tests put it within the margin, whichever
+    needs fewer. With differences of logarithms d, standard error e(n) and f degrees of freedom (Welch's, or n - 1 of
+    pairs), T noncentral t with noncentrality d / e: the chance of the first is P(|T| > t(f)), that of the second
+    P(T(upper) < -t'(f)) - P(T(lower) < t'(f)), t' one-sided, with noncentralities (d -+ log(1 + m)) / e (Cohen 1988,
+    section 2.4; Phillips 1990, *Journal of Pharmacokinetics and Biopharmaceutics* 18(2)). The interval of expected
+    width alone, without a chance, would decide every second time only. None below two units a side, for values that
+    are not above 0, or beyond MOST_STARTS.
+    """
+    if min(len(a), len(b)) < 2 or min(*a, *b) <= 0:
+        return None
+    logs = [math.log(one) for one in a], [math.log(one) for one in b]
+    signed = statistics.fmean(logs[1]) - statistics.fmean(logs[0])
+    change = abs(signed)
+    bound = None if margin_percent is None else math.log1p(margin_percent / 100)
+
+    def enough(more: int) -> str:
+        error, degrees = _error(*logs, paired, more)
+        if chance_of_change(change, error, degrees, confidence) >= POWER:
+            return "change"
+        if bound is not None and chance_of_equivalence(change, bound, error, degrees, confidence) >= POWER:
+            return "equivalence"
+        return ""
+
+    if not enough(MOST_STARTS):
+        return None
+    low, high = 0, MOST_STARTS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    shows = enough(high)
+    percent = 100 * abs(math.expm1(signed)) if shows == "change" or margin_percent is None else margin_percent
+    return More(starts=high, percent=percent, shows=shows)
+
+
+def _error(a: Sequence[float], b: Sequence[float], paired: bool, more: int) -> tuple[float, float]:
+    """Standard error of the mean difference and its degrees of freedom with `more` further units a side."""
+    if paired:
+        n = len(a) + more
+        return estimates.deviation([y - x for x, y in zip(a, b, strict=True)]) / math.sqrt(n), n - 1
+    sizes = len(a) + more, len(b) + more
+    parts = [estimates.deviation(values) ** 2 / n for values, n in zip((a, b), sizes, strict=True)]
+    if sum(parts) == 0:
+        return 0.0, sum(sizes) - 2
+    return math.sqrt(sum(parts)), estimates.welch_degrees(parts[0], sizes[0], parts[1], sizes[1])
+
+
+def chance_of_change(change: float, error: float, degrees: float, confidence: float) -> float:
+    """Power of the two-sided t test on the difference `change` with this standard error."""
+    if error == 0:
+        return float(change > 0)
+    critical, shift = estimates.t_quantile(confidence, degrees), change / error
+    return _above(critical, degrees, shift) + 1 - _above(-critical, degrees, shift)
+
+
+def _above(value: float, degrees: float, shift: float) -> float:
+    """P(T > value) of noncentral t, `shift` not below 0; scipy's far tails, which are nan, are 0 or 1."""
+    if abs(shift - value) > abs(value) + FAR:
+        return float(shift > value)
+    found = float(stats.nct.sf(value, degrees, shift))
+    return found if math.isfinite(found) else float(stats.norm.sf(value - shift))
+
+
+def chance_of_equivalence(change: float, bound: float, error: float, degrees: float, confidence: float) -> float:
+    """Power of the two one-sided t tests that a difference lies within -bound and bound; a lower bound of it."""
+    if error == 0 or change >= bound:
+        return float(change < bound)
+    critical = float(stats.t.ppf(confidence, degrees))
+    shifts = (bound - change) / error, (bound + change) / error
+    return max(0.0, sum(_above(critical, degrees, shift) for shift in shifts) - 1)

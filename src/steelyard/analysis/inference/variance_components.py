@@ -1,0 +1,261 @@
+"""Where the spread comes from: between blocks, between starts, between the trials of a start.
+
+Each component is a standard deviation, estimated from the sums of squares of blocks, of starts within blocks and of the
+rest (type I, after the treatments), set equal to what they are expected to be: the coefficients are traces of
+projections, so unequal numbers are no matter (C. R. Henderson, Estimation of variance and covariance components,
+Biometrics 9(2), 1953, method 3). A component that comes out negative is 0: nothing of it is seen.
+
+Intervals. Within starts: chi-squared. Between starts and blocks: modified large sample (N. Ting, R. K. Burdick,
+F. A. Graybill, S. Jeyaratnam, T.-F. C. Lu, Confidence intervals on linear combinations of variance components, Journal
+of Statistical Computation and Simulation 35, 1990). Share of the starts: the F interval of the intraclass correlation
+(R. K. Burdick, F. A. Graybill, Confidence Intervals on Variance Components, Dekker 1992, section 3.4). All three take
+normal effects; the second and third are exact or nearly so for equal numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg, stats
+
+from steelyard.model.estimate import Estimate
+
+HARDLY = 0.05
+"""Doubling something that narrows the interval by less than this share is not worth it."""
+TINY = 1e-12
+"""A sum of squares below this share of the whole is rounding."""
+
+Numbers = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """One mean square: its degrees of freedom, and how often each component is in its expectation."""
+
+    df: int
+    mean_square: float
+    blocks: float = 0.0
+    starts: float = 0.0
+
+
+@dataclass(frozen=True)
+class Components:
+    """Standard deviations between blocks, between starts (of a block) and within starts; None where not estimable."""
+
+    between_blocks: Estimate | None
+    between_starts: Estimate | None
+    within_starts: Estimate | None
+    icc: Estimate | None
+    """Variance between starts / (it + the variance within starts)."""
+    n: int
+    starts: int
+    blocks: int
+
+
+def components(
+    values: Sequence[float], starts: Sequence[object], *, blocks: Sequence[object] | None = None,
+    treatments: Sequence[object] | None = None, unit: str = "", confidence: float = 0.95,
+) -> Components:  # fmt: skip
+    """Components of `values`, one a trial, with the start, block and treatment of each.
+
+    Model: value = treatment (fixed) + block + start within block + trial. Where every block has one start, or all lie
+    in one block, blocks cannot be told from starts, and are left to the starts. For coefficients of variation hand
+    over logarithms and turn the result with `as_cv`. ValueError for no values, or columns of unequal length.
+    """
+    y = np.asarray(values, dtype=float)
+    columns = [starts, *(one for one in (blocks, treatments) if one is not None)]
+    if not len(y) or any(len(one) != len(y) for one in columns):
+        raise ValueError(f"{len(y)} values with columns of {', '.join(str(len(one)) for one in columns)}")
+    fixed = [np.ones((len(y), 1))] + ([_indicators(treatments)] if treatments is not None else [])
+    nested = starts if blocks is None else list(zip(blocks, starts, strict=True))
+    z_start = _indicators(nested)
+    z_block = _indicators(blocks) if blocks is not None else None
+    counts = {"n": len(y), "starts": z_start.shape[1], "blocks": 1 if z_block is None else z_block.shape[1]}
+    block, start, rest = _strata(y, fixed, z_block, z_start)
+    about = _About(unit, confidence, counts)
+    within = _within(rest, about) if rest.df > 0 else None
+    between = _difference(start, rest, start.starts, about, "between starts") if start.df > 0 and rest.df > 0 else None
+    over_blocks = None
+    if block is not None and block.df > 0 and start.df > 0:
+        over_blocks = _difference(block, start, block.blocks, about, "between blocks", rest.mean_square)
+    icc = _icc(start, rest, about) if between is not None else None
+    return Components(over_blocks, between, within, icc, **counts)
+
+
+def mean_squares(values: Sequence[float], starts: Sequence[object]) -> tuple[Stratum, Stratum]:
+    """Of starts and of the trials within them, of one treatment: what a noise floor is kept as. ValueError: no values,
+    or columns of unequal length."""
+    y = np.asarray(values, dtype=float)
+    if not len(y) or len(starts) != len(y):
+        raise ValueError(f"{len(y)} values with a column of {len(starts)}")
+    _, start, rest = _strata(y, [np.ones((len(y), 1))], None, _indicators(starts))
+    return start, rest
+
+
+def of_mean_squares(start: Stratum, rest: Stratum, *, n: int, starts: int, confidence: float = 0.95) -> Components:
+    """Components of mean squares that were kept, of `n` values of so many starts; as `components`."""
+    about = _About("", confidence, {"n": n, "starts": starts, "blocks": 1})
+    within = _within(rest, about) if rest.df > 0 else None
+    between = _difference(start, rest, start.starts, about, "between starts") if start.df > 0 and rest.df > 0 else None
+    return Components(None, between, within, _icc(start, rest, about) if between is not None else None, n, starts, 1)
+
+
+@dataclass(frozen=True)
+class _About:
+    unit: str
+    confidence: float
+    counts: dict[str, int]
+
+
+def _indicators(labels: Sequence[object]) -> Numbers:
+    order = {key: place for place, key in enumerate(dict.fromkeys(labels))}
+    found = np.zeros((len(labels), len(order)))
+    found[np.arange(len(labels)), [order[key] for key in labels]] = 1.0
+    return found
+
+
+def _strata(
+    y: Numbers, fixed: Sequence[Numbers], z_block: Numbers | None, z_start: Numbers
+) -> tuple[Stratum | None, Stratum, Stratum]:
+    """Mean squares of blocks after treatments, of starts after both, and of what is left.
+
+    E(SS of Q) = sum over components of variance x trace(Z' Q Z), Q the projection that the stratum adds.
+    """
+    y = y - y.mean()
+    total = float(y @ y)
+    basis = linalg.orth(np.hstack(fixed))
+    block = None
+    if z_block is not None:
+        added = _beyond(z_block, basis)
+        both = _beyond(z_start, np.hstack([basis, added]))
+        # Blocks need starts within them that are not blocks too, else nothing tells one from the other.
+        if added.shape[1] and both.shape[1]:
+            block = _stratum(added, y, z_block, z_start, total)
+            basis = np.hstack([basis, added])
+    added = _beyond(z_start, basis)
+    start = _stratum(added, y, None, z_start, total)
+    basis = np.hstack([basis, added])
+    left = y - basis @ (basis.T @ y)
+    df = len(y) - basis.shape[1]
+    squares = float(left @ left)
+    rest = Stratum(df, squares / df if df > 0 and squares > TINY * total else 0.0)
+    return block, start, rest
+
+
+def _beyond(z: Numbers, basis: Numbers) -> Numbers:
+    """An orthonormal basis of what the columns of z add to a basis."""
+    left = z - basis @ (basis.T @ z)
+    u, sizes, _ = linalg.svd(left, full_matrices=False)
+    return np.asarray(u[:, sizes > 1e-9 * math.sqrt(len(z))])
+
+
+def _stratum(q: Numbers, y: Numbers, z_block: Numbers | None, z_start: Numbers, total: float) -> Stratum:
+    df = q.shape[1]
+    if not df:
+        return Stratum(0, 0.0)
+    squares = float(np.sum((q.T @ y) ** 2))
+    per_block = float(np.sum((q.T @ z_block) ** 2)) / df if z_block is not None else 0.0
+    return Stratum(
+        df, squares / df if squares > TINY * total else 0.0, per_block, float(np.sum((q.T @ z_start) ** 2)) / df
+    )
+
+
+def _within(rest: Stratum, about: _About) -> Estimate:
+    tail = (1 - about.confidence) / 2
+    low, high = (math.sqrt(rest.df * rest.mean_square / float(stats.chi2.ppf(p, rest.df))) for p in (1 - tail, tail))
+    return Estimate(
+        value=math.sqrt(rest.mean_square), low=low, high=high, confidence=about.confidence, n=about.counts["n"],
+        unit=about.unit,
+        method=f"standard deviation within starts, chi-squared interval with {rest.df} degrees of freedom",
+    )  # fmt: skip
+
+
+def _difference(
+    upper: Stratum, lower: Stratum, times: float, about: _About, of: str, rest: float = 0.0
+) -> Estimate | None:
+    """sqrt((upper - lower) / times) of two mean squares, with the interval of Ting et al.
+
+    With unequal numbers blocks hold c times as much of the starts' variance as starts do: then it is upper - c lower -
+    (1 - c) rest, `rest` the mean square within starts, whose own error the interval leaves out.
+    """
+    if times <= TINY:
+        return None
+    share = upper.starts / lower.starts if of == "between blocks" and lower.starts > TINY else 1.0
+    s1, s2, n1, n2 = upper.mean_square - (1 - share) * rest, share * lower.mean_square, upper.df, lower.df
+    tail = (1 - about.confidence) / 2
+    f_low, f_high = float(stats.f.ppf(1 - tail, n1, n2)), float(stats.f.ppf(tail, n1, n2))
+    g1 = 1 - n1 / float(stats.chi2.ppf(1 - tail, n1))
+    g2 = 1 - n2 / float(stats.chi2.ppf(1 - tail, n2))
+    h1 = n1 / float(stats.chi2.ppf(tail, n1)) - 1
+    h2 = n2 / float(stats.chi2.ppf(tail, n2)) - 1
+    g12 = ((f_low - 1) ** 2 - g1**2 * f_low**2 - h2**2) / f_low
+    h12 = ((1 - f_high) ** 2 - h1**2 * f_high**2 - g2**2) / f_high
+    value = s1 - s2
+    down = math.sqrt(max(g1**2 * s1**2 + h2**2 * s2**2 + g12 * s1 * s2, 0.0))
+    up = math.sqrt(max(h1**2 * s1**2 + g2**2 * s2**2 + h12 * s1 * s2, 0.0))
+    low, centre, high = (math.sqrt(max(one, 0.0) / times) for one in (value - down, value, value + up))
+    seen = "" if value > 0 else "; nothing of it is seen beyond what lies below it"
+    return Estimate(
+        value=centre, low=low, high=high, confidence=about.confidence, n=n1 + 1, unit=about.unit,
+        method=f"standard deviation {of}, mean squares with {n1} and {n2} degrees of freedom, modified large sample "
+        f"interval{seen}",
+    )  # fmt: skip
+
+
+def _icc(start: Stratum, rest: Stratum, about: _About) -> Estimate | None:
+    """(F - 1) / (F - 1 + k), k the trials a start; the interval of F / F quantile in its place."""
+    if rest.mean_square <= 0 or start.starts <= TINY:
+        return None
+    f, k = start.mean_square / rest.mean_square, start.starts
+    tail = (1 - about.confidence) / 2
+    upper, lower = (float(stats.f.ppf(p, start.df, rest.df)) for p in (1 - tail, tail))
+
+    def share(ratio: float) -> float:
+        return max(0.0, (ratio - 1) / (ratio - 1 + k)) if ratio - 1 + k > 0 else 0.0
+
+    return Estimate(
+        value=share(f), low=share(f / upper), high=share(f / lower), confidence=about.confidence,
+        n=about.counts["starts"], unit="",
+        method=f"intraclass correlation, F interval with {start.df} and {rest.df} degrees of freedom",
+    )  # fmt: skip
+
+
+def as_cv(estimate: Estimate | None) -> Estimate | None:
+    """A standard deviation of logarithms as the coefficient of variation of the values, sqrt(exp(s^2) - 1)."""
+    if estimate is None:
+        return None
+
+    def cv(s: float | None) -> float | None:
+        return None if s is None else math.sqrt(math.expm1(min(s**2, 600.0)))
+
+    return estimate.model_copy(
+        update={
+            "value": cv(estimate.value), "low": cv(estimate.low), "high": cv(estimate.high), "unit": "",
+            "method": f"coefficient of variation: {estimate.method}, of logarithms",
+        }
+    )  # fmt: skip
+
+
+def advice(found: Components, trials_a_start: float) -> str:
+    """What would narrow the interval of a mean: more starts, more trials a start, or both; empty where not known."""
+    if found.between_starts is None or found.within_starts is None:
+        return ""
+    between, within = found.between_starts.value**2, found.within_starts.value**2
+    now = between + within / trials_a_start
+    if now <= 0:
+        return "nothing varies: more trials add nothing"
+    by_trials = 1 - math.sqrt((between + within / (2 * trials_a_start)) / now)
+    by_starts = 1 - math.sqrt(0.5)
+    told = (
+        f"doubling the starts narrows the interval of a mean by {by_starts:.0%}, doubling the trials of a start by "
+        f"{by_trials:.0%}"
+    )
+    if by_trials < HARDLY:
+        return f"{told}: more starts help, more trials do not"
+    if between == 0:
+        return f"{told}: starts are not seen to differ, though the interval does not rule it out: more starts are safe"
+    return f"{told}: both help"

@@ -1,0 +1,232 @@
+"""Rows of tables: frozen values whose fields are the columns, each with its meaning and its unit.
+
+The docstring below a field is what the column means. `Annotated` with a `Column` says the unit, and what else tables
+need; `Hidden` keeps a field out of tables, `Levels` marks the levels of factors that a row is of.
+"""
+
+from __future__ import annotations
+
+import operator
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import reduce
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from steelyard.model.estimate import Estimate
+from steelyard.model.study import Level
+from steelyard.model.value import Value
+
+IN_UNIT: Final = "in the unit of column `unit`"
+"""The unit of a column whose unit is that of the row's response."""
+NO_UNIT: Final = "without unit"
+
+
+class Kind(Enum):
+    """What a column holds."""
+
+    TEXT = "text"
+    WHOLE = "whole number"
+    NUMBER = "number"
+    YES_NO = "yes or no"
+    ESTIMATE = "estimate"
+    """It becomes four columns: the value, both ends of its interval, and how they were computed."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a field says of its column beside name, type and meaning."""
+
+    unit: str = ""
+    head: str = ""
+    """Head on the page; the field's name, if empty."""
+    is_p: bool = False
+    """A p-value: shown with the digits of one."""
+    bare: bool = False
+    """An estimate that never has an interval: one column, its value."""
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """A field that is no column."""
+
+
+@dataclass(frozen=True)
+class OfFactors:
+    """A field that holds the levels of factors that the row is of: a column for each factor, first in the table."""
+
+
+Levels = Annotated[dict[str, Level], OfFactors()]
+HIDDEN: Final = Hidden()
+P = Annotated[float | None, Column(unit=NO_UNIT, is_p=True)]
+Share = Annotated[float | None, Column(unit="as a fraction")]
+Number = Annotated[float | None, Column(unit=NO_UNIT)]
+Ratio = Annotated[Estimate, Column(unit=NO_UNIT)]
+RatioOrNone = Annotated[Estimate | None, Column(unit=NO_UNIT)]
+InUnit = Annotated[Estimate, Column(unit=IN_UNIT)]
+InUnitOrNone = Annotated[Estimate | None, Column(unit=IN_UNIT)]
+NumberInUnit = Annotated[float, Column(unit=IN_UNIT)]
+FractionOrNone = Annotated[Estimate | None, Column(unit="as a fraction")]
+PercentOrNone = Annotated[Estimate | None, Column(unit="%")]
+
+
+class Row(Value):
+    """One row of a table of the results."""
+
+
+class TreatmentRow(Row):
+    """Of a treatment."""
+
+    treatment: Levels
+
+
+class MeasuredTreatment(TreatmentRow):
+    """One response of one treatment."""
+
+    response: str
+    """Response, as named in the store."""
+    unit: str
+    """Unit of the response."""
+
+
+class ComparedLevels(Row):
+    """A level of a factor against its baseline, the other factors equal."""
+
+    factor: str
+    """Factor whose levels are compared."""
+    baseline: Level
+    """Level compared with."""
+    level: Level
+    """Level compared."""
+    others: Levels
+
+
+class MeasuredLevels(ComparedLevels):
+    """One response at a level of a factor, against the baseline."""
+
+    response: str
+    """Response, as named in the store."""
+    unit: str
+    """Unit of the response."""
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column of a table: how it is called, what it means, how it is read from a row."""
+
+    name: str
+    meaning: str
+    kind: Kind
+    read: Callable[[Any], Any]
+    """From a row to a text, number, truth value, `Estimate` or None."""
+    unit: str = ""
+    head: str = ""
+    is_p: bool = False
+
+    @property
+    def called(self) -> str:
+        """Its head on the page."""
+        return self.head or self.name.replace("_", " ")
+
+    @property
+    def about(self) -> str:
+        """The meaning with the unit."""
+        if not self.unit:
+            return self.meaning
+        return f"{self.meaning.removesuffix('.')}{', ' if self.unit[:1].isalpha() else ' ('}{self.unit}" + (
+            "." if self.unit[:1].isalpha() else ")."
+        )
+
+
+def columns_of(row: type[Value]) -> tuple[TableColumn, ...]:
+    """The columns of a table with such rows, without those of factors. Raises TypeError for a field that can be none,
+    ValueError for one without a meaning or a number without a unit."""
+    return tuple(_columns(row, row.__name__))
+
+
+def factors_field(row: type[Value]) -> str | None:
+    """Name of the field with the levels of factors that a row is of; None if rows are of no treatment."""
+    return next((name for name, field in row.model_fields.items() if OfFactors() in field.metadata), None)
+
+
+def meaning(row: type[Value], name: str) -> str:
+    """What a column means. Raises KeyError if rows have no such column."""
+    return {column.name: column.meaning for column in columns_of(row)}[name]
+
+
+def _columns(row: type[Value], where: str) -> Iterator[TableColumn]:
+    for name, field in row.model_fields.items():
+        if any(isinstance(marker, Hidden | OfFactors) for marker in field.metadata):
+            continue
+        inner = _only_type(field.annotation)
+        if isinstance(inner, type) and issubclass(inner, Value) and inner is not Estimate:
+            yield from _nested(name, inner, field, where)
+            continue
+        yield _column(name, field, inner, where)
+
+
+def _column(name: str, field: FieldInfo, inner: Any, where: str) -> TableColumn:
+    marker = next((one for one in field.metadata if isinstance(one, Column)), Column())
+    meaning = " ".join((field.description or "").split())
+    if not meaning:
+        raise ValueError(f"{where}.{name}: say below the field what the column means")
+    kind = _kind(inner, f"{where}.{name}")
+    if kind in (Kind.NUMBER, Kind.ESTIMATE) and not marker.unit:
+        raise ValueError(f"{where}.{name}: a number needs a unit, Annotated[..., Column(unit=...)]")
+    read: Callable[[Any], Any] = _text(name) if inner == Level else _attribute(name)
+    if marker.bare:
+        kind, read = Kind.NUMBER, _value(name)
+    return TableColumn(name, meaning, kind, read, marker.unit, marker.head, marker.is_p)
+
+
+def _nested(name: str, inner: type[Value], field: FieldInfo, where: str) -> Iterator[TableColumn]:
+    """The columns of a value within the row, with the field's name before theirs."""
+    prefix = " ".join((field.description or "").split()).removesuffix(".")
+    for column in _columns(inner, f"{where}.{name}"):
+        meaning = f"{prefix}: {column.meaning[:1].lower()}{column.meaning[1:]}"
+        read = _inside(name, column.read)
+        full, head = f"{name}_{column.name}", f"{name} {column.head}" if column.head else ""
+        yield TableColumn(full, meaning, column.kind, read, column.unit, head, column.is_p)
+
+
+def _only_type(annotation: Any) -> Any:
+    """An annotation without `| None`."""
+    if get_origin(annotation) in (types.UnionType, Union):
+        return reduce(operator.or_, [kind for kind in get_args(annotation) if kind is not type(None)])
+    return annotation
+
+
+def _kind(inner: Any, where: str) -> Kind:
+    known = {str: Kind.TEXT, bool: Kind.YES_NO, int: Kind.WHOLE, float: Kind.NUMBER, Estimate: Kind.ESTIMATE}
+    if inner == Level or get_origin(inner) is Literal:
+        return Kind.TEXT
+    if inner not in known:
+        raise TypeError(f"{where}: {inner} can be no column; annotate it with HIDDEN")
+    return known[inner]
+
+
+def _attribute(name: str) -> Callable[[Any], Any]:
+    return lambda row: getattr(row, name)
+
+
+def _text(name: str) -> Callable[[Any], str]:
+    return lambda row: str(getattr(row, name))
+
+
+def _value(name: str) -> Callable[[Any], float | None]:
+    def read(row: Any) -> float | None:
+        estimate: Estimate | None = getattr(row, name)
+        return None if estimate is None else estimate.value
+
+    return read
+
+
+def _inside(name: str, read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def of_row(row: Any) -> Any:
+        inner = getattr(row, name)
+        return None if inner is None else read(inner)
+
+    return of_row

@@ -1,0 +1,227 @@
+"""Levels against their baseline: a ratio with its interval, and a verdict in words with three values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from steelyard.analysis.comparisons import forecast, level_ratios
+from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels, noise_words, within_noise
+from steelyard.analysis.comparisons.level_pairs import baseline_of
+from steelyard.analysis.comparisons.level_ratios import (
+    NOTHING_VARIES,
+    ComparisonVerdict,
+    judge,
+    paired_starts,
+    percent,
+    ratio_between,
+    units,
+)
+from steelyard.analysis.frame import TrialFrame, start_means
+from steelyard.analysis.inference import multiplicity, power
+from steelyard.analysis.row import NO_UNIT, Column, MeasuredLevels, P, PercentOrNone, Ratio
+from steelyard.analysis.statistic import Context, Section, Statistic
+from steelyard.analysis.statistics.exclusions import exclusions
+from steelyard.analysis.treatments import WORKLOADS, Treatment, label, part
+from steelyard.analysis.wording import number, signed
+from steelyard.model.estimate import Estimate
+from steelyard.model.responses import label_of, unit_of
+from steelyard.model.study import Level
+
+
+class Comparison(MeasuredLevels):
+    """Two levels of a factor: level against baseline, all else equal."""
+
+    ratio: Ratio
+    """Level over baseline, each the geometric mean of its start means."""
+    change_percent: Annotated[Estimate, Column(unit="% of the baseline")]
+    """100 (ratio - 1)."""
+    verdict: ComparisonVerdict
+    """Slower, faster (higher, lower where neither is better): the interval leaves out no change. Undecided: it does
+    not, or lies within the noise floor. Descriptive: too few starts for an interval."""
+    sentence: str
+    """The comparison in words."""
+    n_baseline: int
+    """Used trials of the baseline."""
+    n_level: int
+    """Used trials of the level."""
+    starts_baseline: int
+    """Starts of the baseline."""
+    starts_level: int
+    """Starts of the level."""
+    excluded: int
+    """Trials (attempts) of both that were left out."""
+    more_starts: int | None = None
+    """Where undecided: further starts a level that would decide with a chance of 80%, if difference and spread stayed
+    as they are."""
+    more_s: Annotated[float | None, Column(unit="seconds")] = None
+    """How long these would take by the study's own pace."""
+    p: P = None
+    """Two-sided p that the ratio is 1, by the test whose interval the ratio has; none below two starts a level."""
+    p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
+    """The same with Holm's correction over the family."""
+    family: int = 0
+    """Comparisons of the family of Holm's correction: all of the response that have a p."""
+    survives_holm: bool | None = None
+    """Whether a verdict of a difference would still be given at the corrected p; none where the verdict is none."""
+    within_noise: bool = False
+    """The interval leaves 1 out but lies within the noise floor: undecided."""
+    floor_percent: PercentOrNone = None
+    """Change that comparisons of identical systems, of as many starts and trials, stay below; none where no noise floor
+    is known."""
+    floor_source: str = ""
+    """Where that floor comes from."""
+
+
+def compare(
+    frame: TrialFrame, response: str, factor: str, baseline: Level, level: Level, others: Treatment,
+    confidence: float = 0.95, margin_percent: float | None = None, block_s: float | None = None,
+) -> Comparison | None:  # fmt: skip
+    """Level against baseline, other factors fixed; None where either has no used trial or the baseline's mean is 0.
+
+    Hard-to-change factors: Welch's t on logarithms of start means. Other factors, whose levels are tried within the
+    same starts: t on differences of logarithms paired by start. Fewer than two starts a level: no interval, no verdict.
+    """
+    rows_a = frame.values(response, {**others, factor: baseline})
+    rows_b = frame.values(response, {**others, factor: level})
+    starts_a, starts_b = start_means(rows_a, response), start_means(rows_b, response)
+    if not starts_a or not starts_b:
+        return None
+    by_start_a = {start: mean for start, mean, _ in starts_a}
+    by_start_b = {start: mean for start, mean, _ in starts_b}
+    ratio = ratio_between(by_start_a, by_start_b, factor not in frame.hard, confidence)
+    if ratio is None:
+        return None
+    change = percent(ratio)
+    verdict = judge(response, ratio)
+    both = paired_starts(by_start_a, by_start_b, factor not in frame.hard)
+    means_a, means_b = units(by_start_a, by_start_b, both)
+    more, would = None, ""
+    if verdict == "undecided":
+        more = power.more_starts(means_a, means_b, bool(both), margin_percent, confidence)
+        would = forecast.Forecast(more, block_s).words()
+    both_excluded = [exclusions(frame, response, {**others, factor: one}) for one in (baseline, level)]
+    return Comparison(
+        factor=factor, baseline=baseline, level=level, others=others, response=response, unit=unit_of(response),
+        ratio=ratio, change_percent=change, verdict=verdict,
+        sentence=sentence(response, factor, baseline, level, others, change, verdict, would),
+        p=level_ratios.p_of_change(means_a, means_b, bool(both)),
+        more_starts=None if more is None else more.starts,
+        more_s=None if more is None or block_s is None else more.starts * block_s,
+        n_baseline=rows_a.height, n_level=rows_b.height, starts_baseline=len(starts_a), starts_level=len(starts_b),
+        excluded=sum(exclusion.trials for found in both_excluded for exclusion in found),
+    )  # fmt: skip
+
+
+def head(factor: str, baseline: Level, level: Level, others: Treatment) -> str:
+    """What is compared: `workload A, 3 nodes against 1 node`."""
+    about = f"{part(factor, level)} against {part(factor, baseline)}"
+    return f"{label(others)}, {about}" if others else about
+
+
+def sentence(
+    response: str, factor: str, baseline: Level, level: Level, others: Treatment, change: Estimate,
+    verdict: ComparisonVerdict, would: str = "",
+) -> str:  # fmt: skip
+    """The comparison in words; per cent are of the baseline's value. `would`: what would decide, where it is not."""
+    about = head(factor, baseline, level, others)
+    low, high = change.low, change.high
+    if low is None or high is None:
+        return (
+            f"{about}: {label_of(response)} {signed(change.value)}% in these trials; "
+            f"{NOTHING_VARIES if NOTHING_VARIES in change.method else 'fewer than two starts a level'}, so there is "
+            "neither interval nor verdict"
+        )
+    if verdict == "undecided":
+        return f"{about}: undecided: [{signed(low)}, {signed(high)}]% includes 0" + (f"; {would}" if would else "")
+    ends = sorted((abs(low), abs(high)))
+    return f"{about}: {verdict} by [{number(ends[0])}, {number(ends[1])}]%"
+
+
+def comparisons(
+    frame: TrialFrame, response: str, confidence: float = 0.95, margin_percent: float | None = None
+) -> tuple[Comparison, ...]:
+    """Every level of every factor against its baseline, for each combination of the other factors.
+
+    Workloads are compared only if nothing else is a factor: they are different questions, not answers to one. The
+    family of Holm's correction is all of them.
+    """
+    factors = [name for name in frame.names if name not in WORKLOADS] or list(frame.names)
+    found = []
+    pace_s = forecast.block_s(frame)
+    for factor in factors:
+        levels = frame.factors[factor]
+        base = baseline_of(levels) if levels else ""
+        for others in frame.others(factor):
+            for level in levels:
+                if level == base:
+                    continue
+                one = compare(frame, response, factor, base, level, others, confidence, margin_percent, pace_s)
+                if one is not None:
+                    found.append(one)
+    adjusted = multiplicity.holm([one.p for one in found])
+    family = sum(one.p is not None for one in found)
+    return tuple(_adjusted(one, p, family) for one, p in zip(found, adjusted, strict=True))
+
+
+def _adjusted(one: Comparison, p_holm: float | None, family: int) -> Comparison:
+    """With what Holm's correction says of it; the verdict stays the interval's."""
+    holds = multiplicity.survives(one.verdict, p_holm, one.ratio.confidence)
+    said = one.sentence + (f"; {multiplicity.lost(family, one.p, p_holm)}" if holds is False else "")
+    return one.model_copy(update={"p_holm": p_holm, "family": family, "survives_holm": holds, "sentence": said})
+
+
+def judged(comparisons: Sequence[Comparison], frame: TrialFrame, floors: Floors) -> tuple[Comparison, ...]:
+    """Every comparison with its floor; one whose whole interval lies within it is undecided, whatever it was."""
+    return tuple(_judged(one, frame, floors) for one in comparisons)
+
+
+def _judged(one: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
+    floor = floor_of_levels(frame, floors, one.response, one.factor, (one.baseline, one.level), one.others)
+    if floor is None:
+        return one
+    known = {"floor_percent": floor.percent, "floor_source": floor.words}
+    if not within_noise(one.ratio, floor.percent):
+        return one.model_copy(update=known)
+    said = f"{head(one.factor, one.baseline, one.level, one.others)}: {noise_words(one.change_percent, floor)}"
+    within = {"within_noise": True, "verdict": "undecided", "survives_holm": None, "sentence": said}
+    return one.model_copy(update={**known, **within})
+
+
+def _judged_comparisons(context: Context) -> tuple[Comparison, ...]:
+    margin_percent = context.study.analysis.equivalence_margin_percent
+    found = comparisons(context.frame, context.response, context.confidence, margin_percent)
+    return judged(found, context.frame, context.floors)
+
+
+def after_holm(comparisons: Sequence[Comparison], response: str) -> Iterator[str]:
+    """How many comparisons there are, and how many of their differences remain under Holm's correction."""
+    judged = sum(one.verdict != "descriptive" for one in comparisons)
+    if judged < 2:
+        return
+    said = [one for one in comparisons if one.survives_holm is not None]
+    lost = sum(one.survives_holm is False for one in said)
+    if not said:
+        remain = "none of them shows a difference"
+    elif not lost:
+        survive = "the one that shows" if len(said) == 1 else f"all {len(said)} that show"
+        remain = f"{survive} a difference would still do so with Holm's correction"
+    else:
+        remain = f"with Holm's correction {len(said) - lost} of the {len(said)} differences would remain"
+    yield (
+        f"Each of the {judged} comparisons has its own {comparisons[0].ratio.confidence:.0%} interval, not adjusted "
+        f"for their number; {remain}."
+    )
+
+
+STATISTIC = Statistic(
+    name="comparison",
+    row=Comparison,
+    title="Levels of a factor against their baseline, by {response}",
+    section=Section.ANSWER,
+    compute=_judged_comparisons,
+    sentences=after_holm,
+    order=10,
+    said=70,
+    own_form=True,
+)

@@ -1,0 +1,158 @@
+"""Whether a treatment kept its level over the study: change points over starts, or over the trials of a single start.
+
+What happens at an hour of the day happens to every treatment that is tried then. So all treatments are looked at
+together too, each less its own mean: many more starts, one question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import polars as pl
+
+from steelyard.analysis.comparisons.level_pairs import Over
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.inference import change_points
+from steelyard.analysis.inference.mser5 import mser5
+from steelyard.analysis.inference.steadiness import ChangePoint, WarmUpVerdict, points_of, verdict_of
+from steelyard.analysis.row import HIDDEN, TreatmentRow
+from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.treatments import Treatment, label
+from steelyard.analysis.wording import MOST_NAMED, counted, p_words
+from steelyard.model.responses import unit_of
+
+
+class Course(TreatmentRow):
+    """Whether the trials of a treatment, or of all together, kept their level over the study: change points."""
+
+    together: bool
+    """All treatments at once, each less its own mean: what happened to all of them."""
+    response: str
+    """Response, as named in the store."""
+    unit: str
+    """Unit of the response."""
+    over: Over
+    """What a value is: start means in order of time, or the trials of a single start."""
+    n: int
+    """Values."""
+    starts: int
+    """Starts of a cluster."""
+    fixed_cut: int
+    """Trials at the beginning of each start that the fixed count dropped before."""
+    detected_cut: int | None = None
+    """Values that MSER-5 would drop; none below 20."""
+    verdict: WarmUpVerdict
+    """Warm-up, steady, drifting or none."""
+    detail: str
+    """The sentence behind the verdict."""
+    changes: Annotated[tuple[ChangePoint, ...], HIDDEN] = ()
+
+
+FEWEST = change_points.FEWEST
+
+
+def courses(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Course, ...]:
+    """All treatments together (where there are several), then each treatment that has a used trial."""
+    treatments = frame.treatments()
+    first_s = float(frame.data["begun_s"].min()) if frame.data.height else 0.0  # type: ignore[arg-type]
+    found = []
+    if len(treatments) > 1:
+        rows = frame.values(response).filter(pl.col(response) > 0)
+        if rows.height:
+            found.append(_course(_together(frame, rows, response), frame, response, {}, True, first_s, confidence))
+    for treatment in treatments:
+        rows = frame.values(response, treatment)
+        if rows.height:
+            found.append(_course(_units(rows, response), frame, response, treatment, False, first_s, confidence))
+    return tuple(found)
+
+
+def _units(rows: pl.DataFrame, response: str) -> pl.DataFrame:
+    """start, begun_s, value: of each start its mean; of a single start its trials."""
+    value = pl.col(response).cast(pl.Float64)
+    if rows["start"].n_unique() == 1:
+        return rows.select("start", "begun_s", value.alias("value")).sort("begun_s", "start")
+    means = rows.group_by("start", maintain_order=True).agg(pl.col("begun_s").min(), value.mean().alias("value"))
+    return means.sort("begun_s", "start")
+
+
+def _together(frame: TrialFrame, rows: pl.DataFrame, response: str) -> pl.DataFrame:
+    """The same over all treatments: the geometric mean over a start of value / the treatment's geometric mean.
+
+    Treatments with one start say nothing of starts and are left out.
+    """
+    names = list(frame.names)
+    log = pl.col(response).cast(pl.Float64).log()
+    rows = rows.filter(pl.col("start").n_unique().over(names) > 1).with_columns(off=log - log.mean().over(names))
+    return (
+        rows.group_by("start", maintain_order=True)
+        .agg(pl.col("begun_s").min(), pl.col("off").mean().exp().alias("value"))
+        .sort("begun_s", "start")
+    )
+
+
+def _course(
+    units: pl.DataFrame, frame: TrialFrame, response: str, treatment: Treatment, together: bool, first_s: float,
+    confidence: float,
+) -> Course:  # fmt: skip
+    values = [float(value) for value in units["value"]]
+    starts = units["start"].n_unique()
+    over: Over = "trials" if starts == 1 and not together else "start means"
+    noun = "trial" if over == "trials" else "start"
+    cut = mser5(values)
+    about = {
+        "treatment": treatment, "together": together, "response": response,
+        "unit": "of its treatment's mean" if together else unit_of(response), "over": over, "n": len(values),
+        "starts": starts, "fixed_cut": frame.warm_up_trials, "detected_cut": None if cut is None else cut.drop,
+    }  # fmt: skip
+    if len(values) < FEWEST:
+        detail = f"{len(values)} {noun}s are too few to tell a change from chance; {FEWEST} are needed"
+        return Course.model_validate({**about, "verdict": "none", "detail": detail})
+    found = change_points.changes(values)
+    verdict, detail = verdict_of(values, found, noun)
+    hours = [(float(begun_s) - first_s) / 3600 for begun_s in units["begun_s"]]
+    made = points_of(values, found, hours, over, confidence)
+    return Course.model_validate({**about, "verdict": verdict, "detail": detail, "changes": made})
+
+
+def moved(courses: Sequence[Course], response: str = "") -> list[str]:
+    """Changes of level between starts: of all treatments together, else of single ones."""
+    together = next((one for one in courses if one.together), None)
+    if together is not None and together.changes:
+        first = together.changes[0]
+        more = f", and {len(together.changes) - 1} more" if len(together.changes) > 1 else ""
+        at = f" {first.at_h:.1f} h into the study" if first.at_h is not None else ""
+        return [
+            f"Over all treatments together the level changed after start {first.after} of {together.n}{at}: "
+            f"{_size(first)}{more}. Look what happened then; randomised blocks keep it out of the comparisons, but "
+            "not out of the intervals."
+        ]
+    if together is not None and together.verdict == "drifting":
+        return [f"Over all treatments together the level drifted: {together.detail}."]
+    changed = [one for one in courses if not one.together and one.changes]
+    if not changed:
+        return []
+    named = "; ".join(f"{label(one.treatment)}: {one.detail}" for one in changed[:MOST_NAMED])
+    rest = f"; and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
+    return [f"The level of {counted(len(changed), 'treatment')} changed over the study ({named}{rest})."]
+
+
+def _size(change: ChangePoint) -> str:
+    found = change.change_percent
+    if found is None:
+        return f"p {p_words(change.p)}"
+    ends = "" if found.low is None or found.high is None else f" [{found.low:+.2g}, {found.high:+.2g}]"
+    return f"{found.value:+.2g}%{ends}"
+
+
+STATISTIC = Statistic(
+    name="course",
+    row=Course,
+    title="Level of {response} over the study: change points, MSER-5",
+    section=Section.VALIDITY,
+    compute=lambda context: courses(context.frame, context.response, context.confidence),
+    sentences=moved,
+    order=50,
+    said=30,
+)

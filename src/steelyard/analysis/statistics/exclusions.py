@@ -1,0 +1,37 @@
+"""Trials left out, by reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.row import Row
+from steelyard.analysis.statistic import Section, Statistic
+from steelyard.model.study import Level
+
+
+class Exclusion(Row):
+    """Trials left out for one reason."""
+
+    reason: str
+    """Why the trials were left out."""
+    trials: int
+    """Trials (attempts)."""
+
+
+def exclusions(frame: TrialFrame, response: str, treatment: Mapping[str, Level] | None = None) -> tuple[Exclusion, ...]:
+    """What is left out of estimates of this response, by reason."""
+    return tuple(
+        Exclusion(reason=reason, trials=trials) for reason, trials in frame.exclusions(response, treatment).items()
+    )
+
+
+STATISTIC = Statistic(
+    name="exclusions",
+    row=Exclusion,
+    title="What was left out and why",
+    section=Section.VALIDITY,
+    compute=lambda context: exclusions(context.frame, context.response),
+    order=20,
+    own_form=True,
+)

@@ -1,0 +1,156 @@
+"""Which scalability law the data prefer, in a sentence: by Akaike's weights, and only as far as they tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from steelyard.analysis.inference.law_fit import NO_SPREAD
+from steelyard.analysis.row import Levels, Row
+from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.statistics.law import LawFit, same_points
+from steelyard.analysis.treatments import label
+from steelyard.model.estimate import Estimate
+
+
+class LawChoice(Row):
+    """Which law the data prefer on one line, in a sentence."""
+
+    load: Literal["saturated", "single"]
+    """Saturated: throughput is fitted; single: time per operation."""
+    factor: str
+    """Factor of sizes."""
+    others: Levels
+    response: str
+    """Response, as named in the store."""
+    n: int
+    """Start means fitted."""
+    sizes: int
+    """Different sizes."""
+    law: str | None = None
+    """The preferred law: usl, amdahl or linear; none where none was fitted, or the data do not decide."""
+    sentence: str
+    """The preference in words, or why there is none."""
+
+
+SURE = 0.9
+"""A law with this weight or more is preferred; below it the data do not decide."""
+WORTH_SAYING = 0.05
+LACKS = 0.01
+"""Below this p of the lack of fit, no law describes the sizes."""
+
+NAMES = {"usl": "the universal scalability law", "amdahl": "Amdahl's law", "linear": "linear scaling"}
+
+
+def choices(fits: Sequence[LawFit]) -> tuple[LawChoice, ...]:
+    """One sentence for each line and load over which laws were tried; `fits` as `weighed` gives them."""
+    groups: dict[tuple[object, ...], list[LawFit]] = {}
+    for fit in fits:
+        groups.setdefault(same_points(fit), []).append(fit)
+    return tuple(_choice(group) for group in groups.values())
+
+
+def _choice(group: Sequence[LawFit]) -> LawChoice:
+    first = group[0]
+    who = label(first.others) if first.others else "the whole load"
+    if first.load == "single":
+        who = f"{who}, by the time of one operation"
+    law, said = _told(group)
+    return LawChoice(
+        factor=first.factor, others=first.others, load=first.load, response=first.response, n=first.n,
+        sizes=first.sizes, law=law, sentence=f"{_capital(who)}: {said}",
+    )  # fmt: skip
+
+
+def _told(group: Sequence[LawFit]) -> tuple[str | None, str]:
+    fitted = [fit for fit in group if not fit.refusal]
+    if not fitted:
+        return None, _lower(group[0].refusal)
+    exact = [fit for fit in fitted if fit.residual_sd is not None and fit.residual_sd.value < NO_SPREAD]
+    if exact:
+        simplest = min(exact, key=lambda fit: len(fit.parameters))
+        return simplest.law, f"{_exactly(simplest)}: nothing is left to weigh laws by{_shape(simplest)}."
+    ranked = sorted((fit for fit in fitted if fit.weight is not None), key=lambda fit: -(fit.weight or 0.0))
+    if not ranked:
+        return None, f"no law can be weighed against another: {fitted[0].n} points are too few for AICc."
+    best, usl = ranked[0], next((fit for fit in fitted if fit.law == "usl"), None)
+    weights = [f"{NAMES[fit.law]} {fit.weight:.0%}" for fit in ranked if (fit.weight or 0.0) >= WORTH_SAYING]
+    against = _against(best, usl)
+    if (best.weight or 0.0) >= SURE and not against:
+        chosen: str | None = best.law
+        said = f"the data prefer {NAMES[best.law]} (AICc weights: {', '.join(weights)})"
+    else:
+        chosen = None
+        said = f"the data do not decide between laws (AICc weights: {', '.join(weights)}{against})"
+    left = [NAMES[fit.law] for fit in fitted if fit.weight is None]
+    if left:
+        said += f"; {' and '.join(left)} cannot be weighed with {best.n} points"
+    said += _shape(best if chosen or usl is None else usl)
+    if all(fit.lack_of_fit_p is not None and fit.lack_of_fit_p < LACKS for fit in fitted):
+        said += "; but no law describes the sizes: their means leave it by more than starts of one size differ"
+    return chosen, f"{said}."
+
+
+def _against(best: LawFit, usl: LawFit | None) -> str:
+    """AICc is strict with few points: a coherency whose interval leaves out 0 speaks against a law without one."""
+    kappa = usl.parameters.get("kappa") if usl is not None else None
+    if best.law == "usl" or kappa is None or kappa.low is None or kappa.high is None or kappa.low <= 0 <= kappa.high:
+        return ""
+    return f"; but kappa of the universal law, [{kappa.low:.2g}, {kappa.high:.2g}], leaves out 0"
+
+
+def _exactly(fit: LawFit) -> str:
+    sigma = fit.parameters.get("sigma")
+    if fit.load == "single" and fit.law == "linear":
+        return "every size takes the same time"
+    if fit.load == "saturated" and fit.law == "amdahl" and sigma is not None and abs(sigma.value - 1) < NO_SPREAD:
+        return "every size has the same throughput"
+    return f"the points lie on {NAMES[fit.law]} exactly"
+
+
+def _shape(fit: LawFit) -> str:
+    """What the law says in words: better than linear, or where it peaks, and whether that was tried."""
+    sigma = fit.parameters.get("sigma")
+    if fit.law != "usl":
+        return "; it is better than linear" if sigma and sigma.high is not None and sigma.high < 0 else ""
+    if fit.peak_nodes is None:
+        return "; by the universal law there is no peak"
+    peak = fit.peak_nodes
+    largest = max((point.level for point in fit.curve), default=math.inf)
+    said = f"; by the universal law throughput would peak at {_nodes(peak)}"
+    if peak.value > largest:
+        return f"{said}, beyond the {largest:g} nodes tried: an extrapolation"
+    if peak.high is None or peak.high > largest:
+        return f"{said}; that it peaks within the {largest:g} nodes tried is not sure"
+    return said
+
+
+def _nodes(peak: Estimate) -> str:
+    low = _size(peak.low or 0.0)
+    if peak.high is None:
+        return f"{_size(peak.value)} nodes (at least {low}, no upper end)"
+    return f"{_size(peak.value)} nodes [{low}, {_size(peak.high)}]"
+
+
+def _size(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+STATISTIC = Statistic(
+    name="law_choice",
+    row=LawChoice,
+    title="Which scalability law the data prefer",
+    section=Section.SIZE,
+    compute=lambda context: choices(context.of(LawFit)),
+    order=70,
+    without_size=True,
+)

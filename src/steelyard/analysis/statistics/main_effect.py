@@ -1,0 +1,134 @@
+"""Effects of the factors of a fractional design, with what cannot be told from them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels, held
+from steelyard.analysis.comparisons.level_ratios import judge
+from steelyard.analysis.comparisons.log_contrasts import Key, Logs, contrast, key_of, logs, said
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.row import RatioOrNone, Row
+from steelyard.analysis.statistic import Context, Section, Statistic
+from steelyard.analysis.treatments import Treatment, part
+from steelyard.judging import fractional_design
+from steelyard.judging.fractional_design import Fraction
+from steelyard.model.study import Level, Study
+
+
+class MainEffect(Row):
+    """The effect of a factor of a fraction of a factorial design, with what cannot be told from it."""
+
+    factor: str
+    """Factor whose levels are compared."""
+    baseline: Level
+    """Level compared with."""
+    level: Level
+    """Level compared."""
+    response: str
+    """Response, as named in the store."""
+    n: int
+    """Treatments that the effect rests on."""
+    starts: int
+    """Starts of a cluster."""
+    ratio: RatioOrNone = None
+    """Geometric mean of the treatments at the level over that at the baseline; none where a treatment has no trial."""
+    verdict: str
+    """Slower, faster, higher, lower, undecided or descriptive."""
+    aliases: str
+    """Interactions that would show as the same difference, and cannot be told from it."""
+    sentence: str
+    """The effect in words."""
+
+
+def main_effects(
+    frame: TrialFrame, response: str, fraction: Fraction | None, confidence: float = 0.95
+) -> tuple[MainEffect, ...]:
+    """Every factor of a fraction: its treatments at the second level against those at the first.
+
+    In a fraction hardly two treatments differ in one factor only; over all of them every other factor is balanced, but
+    for the aliases. Where a treatment has no used trial the balance is gone, and no effect is given.
+    """
+    found = logs(frame, response) if fraction is not None else None
+    if fraction is None or found is None:
+        return ()
+    keys = [key_of(frame, treatment) for treatment in _treatments(frame, fraction)]
+    gone = sum(found.mean(key) is None for key in keys)
+    return tuple(
+        _effect(frame, found, fraction, (factor, response), keys, gone, confidence) for factor in fraction.factors
+    )
+
+
+def _treatments(frame: TrialFrame, fraction: Fraction) -> list[Treatment]:
+    """All that the design has."""
+    rest = [name for name in frame.names if name not in fraction.factors]
+    return [
+        {
+            **dict(zip(rest, levels, strict=True)),
+            **{name: frame.factors[name][sign > 0] for name, sign in signs.items()},
+        }
+        for levels in itertools.product(*(frame.factors[name] for name in rest))
+        for signs in fraction.combinations()
+    ]
+
+
+def _effect(
+    frame: TrialFrame, found: Logs, fraction: Fraction, of: tuple[str, str], keys: Sequence[Key], gone: int,
+    confidence: float,
+) -> MainEffect:  # fmt: skip
+    factor, response = of
+    baseline, level = frame.factors[factor]
+    place = frame.names.index(factor)
+    weights = {key: (2 if key[place] == level else -2) / len(keys) for key in keys}
+    ratio = None if gone else contrast(found, weights, confidence)
+    aliases = " or ".join(fraction.told(one) for one in fraction.aliases({factor}))
+    head = f"{part(factor, level)} against {part(factor, baseline)}, over {len(keys)} treatments of the fraction"
+    if ratio is None:
+        sentence = f"{head}: nothing can be told: {gone} of them have no used trial, so the others are not balanced"
+    else:
+        doubt = f"; or it is {aliases}, which this fraction cannot tell from it" if aliases else ""
+        sentence = said(head, response, ratio) + doubt
+    return MainEffect(
+        factor=factor, baseline=baseline, level=level, response=response, n=len(keys) - gone, starts=len(found.of),
+        ratio=ratio, verdict=judge(response, ratio) if ratio is not None else "descriptive", aliases=aliases,
+        sentence=sentence,
+    )  # fmt: skip
+
+
+def fraction_of(frame: TrialFrame, study: Study) -> fractional_design.Fraction | None:
+    """The fraction of a fractional design, as the plan made it."""
+    design = study.design
+    if design.kind != "fractional":
+        return None
+    levels = {name: len(levels) for name, levels in study.factors.items()}
+    return fractional_design.of_design(levels, set(frame.hard), design.generators, design.resolution)
+
+
+def judged(found: Sequence[MainEffect], frame: TrialFrame, floors: Floors) -> tuple[MainEffect, ...]:
+    """Held against the noise floor of all starts and trials of both levels."""
+    return tuple(
+        one.model_copy(
+            update=held(one.ratio, one.verdict, one.sentence, floor_of_levels(
+                frame, floors, one.response, one.factor, (one.baseline, one.level)
+            ))
+        )
+        for one in found
+    )  # fmt: skip
+
+
+def _of_context(context: Context) -> tuple[MainEffect, ...]:
+    design = fraction_of(context.frame, context.study)
+    return judged(
+        main_effects(context.frame, context.response, design, context.confidence), context.frame, context.floors
+    )
+
+
+STATISTIC = Statistic(
+    name="main_effect",
+    row=MainEffect,
+    title="Effects of the factors of a fractional design on {response}, with their aliases",
+    section=Section.INTERACTIONS,
+    compute=_of_context,
+    order=40,
+)

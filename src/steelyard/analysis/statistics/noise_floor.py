@@ -1,0 +1,209 @@
+"""The noise floor of every response: how much identical systems differ here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import polars as pl
+
+from steelyard.analysis.comparisons.identical_systems import Floors, FloorSource, floor_percent, spread_of, with_floor
+from steelyard.analysis.comparisons.level_ratios import ratio_between
+from steelyard.analysis.frame import TrialFrame, start_means
+from steelyard.analysis.inference import variance_components
+from steelyard.analysis.inference.variance_components import Stratum
+from steelyard.analysis.row import Column, FractionOrNone, PercentOrNone, RatioOrNone, Row
+from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.wording import number
+from steelyard.judging.noise_floor import Spread, told
+from steelyard.model.estimate import Estimate
+from steelyard.model.responses import unit_of
+from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Study
+from steelyard.model.value import Value
+
+
+class ResponseFloor(Row):
+    """How much identical systems differ in one response, and what a comparison of them would show by chance."""
+
+    response: str
+    """Response, as named in the store."""
+    unit: str
+    """Unit of the response."""
+    source: FloorSource
+    """Where the floor comes from: this study, control cells, kept floor."""
+    starts: int
+    """Starts of identical systems that it rests on."""
+    trials: int
+    """Used trials of them."""
+    between_cv: FractionOrNone = None
+    """Coefficient of variation between starts; none where it cannot be told."""
+    within_cv: FractionOrNone = None
+    """Coefficient of variation between the trials of a start."""
+    level_starts: int
+    """Starts a level that the next two hold for: this study's."""
+    level_trials: int
+    """Used trials of a start that the next two hold for."""
+    floor_percent: PercentOrNone = None
+    """Change that comparisons of identical systems stay below, levels on starts of their own."""
+    floor_paired_percent: PercentOrNone = None
+    """The same of levels tried within the same starts."""
+    pairs: int = 0
+    """Blocks with a start of both labels, in a study of identical systems."""
+    pair_ratio: RatioOrNone = None
+    """Label B over label A, compared as two levels are: 1 but for noise."""
+    pair_greatest_percent: Annotated[float | None, Column(unit="%")] = None
+    """The greatest change between the two starts of a block, with its sign."""
+
+
+class NoiseFloor(Value):
+    """What verdicts were judged against: how much identical systems differ here."""
+
+    source: FloorSource = "none"
+    control_trials: int
+    """Valid control trials of this study."""
+    blocks: int
+    """Starts of identical systems that the first source of the main response rests on."""
+    cv: Estimate | None = None
+    """Coefficient of variation within a start of the main response, as a fraction."""
+    unlike: tuple[str, ...] = ()
+    """Settings that the floor was measured with and this study has nowhere."""
+    sentence: str
+
+
+def noise_floor(
+    frame: TrialFrame, response: str, floors: Floors, study: Study | None = None, differing: Sequence[str] = ()
+) -> NoiseFloor:
+    """What verdicts on `response` are judged against; as `judged_against`, from the trials."""
+    return judged_against(every_floor(frame, floors, study), frame, response, floors, differing)
+
+
+def every_floor(frame: TrialFrame, floors: Floors, study: Study | None = None) -> tuple[ResponseFloor, ...]:
+    """The floor of every response from every source.
+
+    Without `study` it holds for as many starts and trials a level as it was measured with itself.
+    """
+    same = study is not None and study.design.kind == "same"
+    return tuple(one for name in with_floor() for one in _of_response(frame, name, floors, study, same))
+
+
+def judged_against(
+    rows: Sequence[ResponseFloor], frame: TrialFrame, response: str, floors: Floors, differing: Sequence[str] = ()
+) -> NoiseFloor:
+    """In a sentence and in numbers what verdicts on `response` are judged against.
+
+    `rows`: of every response. `differing`: see `identical_systems.settings_unlike`.
+    """
+    varied = {name for name, levels in frame.factors.items() if len(levels) > 1}
+    ways = [paired for paired, some in ((False, varied & set(frame.hard)), (True, varied - set(frame.hard))) if some]
+    mine = [one for one in rows if one.response == response]
+    main, paired = next(
+        ((one, way) for way in ways or [True] for one in mine if _of_way(one, way) is not None), (None, False)
+    )
+    controls = frame.data.filter(pl.col("used") & pl.col("control")).height
+    differing = tuple(differing) if main is not None and main.source == "kept floor" else ()
+    return NoiseFloor(
+        source=main.source if main else "none", control_trials=controls, blocks=mine[0].starts if mine else 0,
+        cv=mine[0].within_cv if mine else None, unlike=differing,
+        sentence=_sentence(main, mine, floors, paired, alone=paired and False in ways) + _beside(differing),
+    )  # fmt: skip
+
+
+def _of_way(one: ResponseFloor, paired: bool) -> Estimate | None:
+    return one.floor_paired_percent if paired else one.floor_percent
+
+
+def _of_response(
+    frame: TrialFrame, response: str, floors: Floors, study: Study | None, same: bool
+) -> Iterator[ResponseFloor]:
+    """One row a source; none where the study has no value of the response."""
+    rows = frame.data.filter(pl.col("used") & pl.col(response).is_not_null())
+    if not rows.height:
+        return
+    spreads = floors.spreads(response)
+    if same and (mine := spread_of(rows, response)) is not None:
+        spreads = [(mine, "this study")]
+    for spread, source in spreads:
+        components = variance_components.of_mean_squares(
+            Stratum(spread.between_degrees, spread.between_mean_square or 0.0, starts=spread.trials_a_start),
+            Stratum(spread.within_degrees, spread.within_mean_square or 0.0),
+            n=spread.trials, starts=spread.starts, confidence=floors.confidence,
+        )  # fmt: skip
+        starts, trials = _level(spread, study, same)
+        level = [trials] * starts
+        found = ResponseFloor(
+            response=response, unit=unit_of(response), source=source, starts=spread.starts, trials=spread.trials,
+            between_cv=variance_components.as_cv(components.between_starts),
+            within_cv=variance_components.as_cv(components.within_starts),
+            level_starts=starts, level_trials=trials,
+            floor_percent=floor_percent(spread, level, level, False, floors.confidence),
+            floor_paired_percent=floor_percent(spread, level, level, True, floors.confidence),
+        )  # fmt: skip
+        yield found.model_copy(update=_pairs(frame, response, floors.confidence)) if same else found
+
+
+def _level(spread: Spread, study: Study | None, same: bool) -> tuple[int, int]:
+    """Starts and used trials a level that the table's floors hold for."""
+    if study is None:
+        return spread.starts, max(1, round(spread.trials / spread.starts))
+    if same:
+        return max(1, spread.starts // len(SAME_LABELS)), max(1, round(spread.trials / spread.starts))
+    return study.design.starts, max(1, study.design.trials - study.analysis.warm_up_trials)
+
+
+def _pairs(frame: TrialFrame, response: str, confidence: float) -> dict[str, object]:
+    """The two labels against each other, as two levels are, and block by block."""
+    by_label = [frame.values(response, {SAME_FACTOR: label}) for label in SAME_LABELS]
+    means = [{start: mean for start, mean, _ in start_means(rows, response)} for rows in by_label]
+    if not all(means):
+        return {}
+    blocks = [
+        {block: math.exp(mean) for block, mean in rows.group_by("block").agg(pl.col(response).log().mean()).iter_rows()}
+        for rows in by_label
+    ]
+    changes = [100 * (blocks[1][block] / blocks[0][block] - 1) for block in sorted(set(blocks[0]) & set(blocks[1]))]
+    return {
+        "pairs": len(changes),
+        "pair_ratio": ratio_between(means[0], means[1], same_starts=False, confidence=confidence),
+        "pair_greatest_percent": max(changes, key=abs) if changes else None,
+    }
+
+
+def _sentence(
+    main: ResponseFloor | None, mine: Sequence[ResponseFloor], floors: Floors, paired: bool, *, alone: bool
+) -> str:
+    """`alone`: levels on starts of their own were compared too, and have no floor."""
+    if main is None:
+        why = [f"{one.source} of {one.starts} starts: too few" for one in mine if one.source != "none"]
+        why += [floors.found.why] if floors.found.why else []
+        told_why = "; ".join(why) or "this response has none"
+        return f"Verdicts on two levels were judged against no noise floor: {told_why}."
+    floor = _of_way(main, paired)
+    what = "tried within the same starts" if paired else "on starts of their own"
+    where = "This study compares identical systems"
+    if main.source != "this study":
+        spread, source = next((one, of) for one, of in floors.spreads(main.response) if of == main.source)
+        where = "Verdicts on two levels were judged against the noise floor of this machine "
+        where += f"({floors.words(source, spread)})"
+    sizes = f"{main.level_starts} starts of {main.level_trials} trials a level, {what}"
+    said = f"{where}: {floors.confidence:.0%} of comparisons of identical systems with {sizes}, stay below "
+    said += f"{number(floor.value if floor else 0.0)}%"
+    if main.within_cv is not None:
+        said += f"; trials of one start differ by a coefficient of variation of {100 * main.within_cv.value:.2g}%"
+    if main.between_cv is not None:
+        said += f", starts by {100 * main.between_cv.value:.2g}%"
+    return f"{said}." + (" Levels on starts of their own were judged against none." if alone else "")
+
+
+def _beside(differing: Sequence[str]) -> str:
+    return f" It was measured with {told(differing)}, which this study has nowhere." if differing else ""
+
+
+STATISTIC = Statistic(
+    name="noise_floor",
+    row=ResponseFloor,
+    title="What identical systems differ by: the noise floor of every response",
+    section=Section.VALIDITY,
+    compute=lambda context: every_floor(context.frame, context.floors, context.study),
+    order=40,
+)

@@ -1,0 +1,132 @@
+"""Each level against its baseline over all other factors: geometric means of ratios."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels, held
+from steelyard.analysis.comparisons.level_pairs import baseline_of
+from steelyard.analysis.comparisons.level_ratios import judge
+from steelyard.analysis.comparisons.log_contrasts import Key, Logs, contrast, key_of, logs, said
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.row import NO_UNIT, Column, Ratio, Row
+from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.treatments import WORKLOADS, label, part
+from steelyard.analysis.wording import signed
+from steelyard.model.study import Level
+
+
+class Overall(Row):
+    """A level against its baseline over all levels of the other factors: the geometric mean of the ratios."""
+
+    factor: str
+    """Factor whose levels are compared."""
+    baseline: Level
+    """Level compared with."""
+    level: Level
+    """Level compared."""
+    response: str
+    """Response, as named in the store."""
+    cells: int
+    """Combinations of the other factors that have both levels."""
+    left_out: int
+    """Combinations that lack one of them."""
+    starts: int
+    """Starts of a cluster."""
+    ratio: Ratio
+    """Geometric mean of the cells' ratios, level over baseline."""
+    least: Annotated[float, Column(unit=NO_UNIT)]
+    """Least ratio of a cell: a mean hides that cells differ."""
+    least_at: str
+    """Where the least ratio is."""
+    greatest: Annotated[float, Column(unit=NO_UNIT)]
+    """Greatest ratio of a cell."""
+    greatest_at: str
+    """Where the greatest ratio is."""
+    verdict: str
+    """Slower, faster, higher, lower, undecided or descriptive."""
+    sentence: str
+    """The ratio in words."""
+
+
+FEWEST_CELLS = 2
+
+
+def overall(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Overall, ...]:
+    """Every level of every factor but the workload against its baseline, over the combinations that have both.
+
+    None for a factor without two such combinations, where the ratio of the one is the whole answer.
+    """
+    found = logs(frame, response)
+    if found is None:
+        return ()
+    rows = []
+    for factor in (name for name in frame.names if name not in WORKLOADS):
+        levels = frame.factors[factor]
+        for level in levels:
+            if level != baseline_of(levels):
+                one = _overall(frame, found, (factor, baseline_of(levels), level), response, confidence)
+                rows += [one] if one is not None else []
+    return tuple(rows)
+
+
+def _overall(
+    frame: TrialFrame, found: Logs, of: tuple[str, Level, Level], response: str, confidence: float
+) -> Overall | None:
+    factor, baseline, level = of
+    every = list(frame.others(factor))
+    pairs = {
+        label(one): (key_of(frame, {**one, factor: baseline}), key_of(frame, {**one, factor: level})) for one in every
+    }
+    gaps: dict[str, float] = {}
+    weights: dict[Key, float] = {}
+    for name, (base, high) in pairs.items():
+        below, above = found.mean(base), found.mean(high)
+        if below is not None and above is not None:
+            gaps[name] = above - below
+    for name in gaps:
+        base, high = pairs[name]
+        weights |= {base: -1 / len(gaps), high: 1 / len(gaps)}
+    ratio = contrast(found, weights, confidence) if len(gaps) >= FEWEST_CELLS else None
+    if ratio is None:
+        return None
+    least, greatest = min(gaps, key=lambda one: gaps[one]), max(gaps, key=lambda one: gaps[one])
+    low, high_ = (f"{signed(100 * math.expm1(gaps[one]))}% ({one})" for one in (least, greatest))
+    head = f"{part(factor, level)} against {part(factor, baseline)}, over {len(gaps)} combinations of the other factors"
+    return Overall(
+        factor=factor, baseline=baseline, level=level, response=response, cells=len(gaps),
+        left_out=len(every) - len(gaps), starts=_starts(found, weights), ratio=ratio,
+        least=math.exp(gaps[least]), least_at=least, greatest=math.exp(gaps[greatest]), greatest_at=greatest,
+        verdict=judge(response, ratio), sentence=f"{said(head, response, ratio)}; from {low} to {high_}",
+    )  # fmt: skip
+
+
+def _starts(found: Logs, weights: Iterable[Key]) -> int:
+    keys = set(weights)
+    return sum(bool(keys & cells.keys()) for cells in found.of.values())
+
+
+def judged(found: Sequence[Overall], frame: TrialFrame, floors: Floors) -> tuple[Overall, ...]:
+    """Held against the noise floor of all starts and trials of both levels."""
+    return tuple(
+        one.model_copy(
+            update=held(one.ratio, one.verdict, one.sentence, floor_of_levels(
+                frame, floors, one.response, one.factor, (one.baseline, one.level)
+            ))
+        )
+        for one in found
+    )  # fmt: skip
+
+
+STATISTIC = Statistic(
+    name="overall",
+    row=Overall,
+    title="Each level against its baseline over all other factors: geometric means of ratios of {response}",
+    section=Section.ANSWER,
+    compute=lambda context: judged(
+        overall(context.frame, context.response, context.confidence), context.frame, context.floors
+    ),
+    order=60,
+)

@@ -1,0 +1,93 @@
+"""Mean value analysis: a trial cut into equal parts, each part's mean over the trials (chekkilla2016).
+
+Seconds inside a trial are repeated measurements of it and are only averaged here: what is counted is trials, one mean
+per trial and part.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from steelyard.analysis.inference import estimates
+from steelyard.analysis.row import InUnit, MeasuredTreatment
+from steelyard.analysis.statistic import Context, Section, Statistic
+from steelyard.model.responses import unit_of
+from steelyard.model.study import Level
+
+
+class PartMean(MeasuredTreatment):
+    """Mean of one of k equal parts of a trial, over trials of a treatment: mean value analysis (chekkilla2016)."""
+
+    parts: int
+    """Equal parts that each trial was cut into."""
+    part: int
+    """Which part, from 1."""
+    n: int
+    """Trials."""
+    mean: InUnit
+    """Mean over trials of the part's mean; t interval over trials."""
+    mean_z: InUnit
+    """The same with a normal interval, as published."""
+
+
+SERIES = ("response_ms_mean", "throughput_per_s")
+"""What is averaged over each part of the seconds."""
+PARTS = (2, 4, 8)
+"""Numbers of parts that chekkilla2016 printed."""
+
+
+def part_means(series: Sequence[float], parts: int) -> tuple[float, ...]:
+    """Mean of each of `parts` equal parts of one trial's series, in order; ValueError if it has fewer values.
+
+    Part i of n values is those from round(i n / k) to round((i + 1) n / k): no value is lost or counted twice.
+    """
+    if parts < 1 or len(series) < parts:
+        raise ValueError(f"{len(series)} values cannot be cut into {parts} parts")
+    bounds = [round(place * len(series) / parts) for place in range(parts + 1)]
+    return tuple(math.fsum(series[low:high]) / (high - low) for low, high in itertools.pairwise(bounds))
+
+
+def mean_values(
+    trials: Sequence[Sequence[float]], response: str, unit: str, *, treatment: Mapping[str, Level] | None = None,
+    parts: Sequence[int] = PARTS, confidence: float = 0.95,
+) -> tuple[PartMean, ...]:  # fmt: skip
+    """Means over trials of each part of each number of parts, with both intervals; short trials are left out of a cut.
+
+    `trials` holds one series per trial, in equal steps of time.
+    """
+    found = []
+    for count in parts:
+        cut = [part_means(series, count) for series in trials if len(series) >= count]
+        if not cut:
+            continue
+        for part, values in enumerate(zip(*cut, strict=True), start=1):
+            found.append(
+                PartMean(
+                    treatment=dict(treatment or {}), response=response, unit=unit, parts=count, part=part,
+                    n=len(values), mean=estimates.mean(values, unit, confidence, "trials"),
+                    mean_z=estimates.mean_z(values, unit, confidence, "trials"),
+                )
+            )  # fmt: skip
+    return tuple(found)
+
+
+def _of_context(context: Context) -> Iterator[PartMean]:
+    for found in context.within.seconds:
+        for response in SERIES:
+            series = [[float(value) for value in seconds[response]] for _, seconds in found.trials]
+            yield from mean_values(
+                series, response, unit_of(response), treatment=found.treatment, confidence=context.confidence
+            )  # fmt: skip
+
+
+STATISTIC = Statistic(
+    name="parts",
+    row=PartMean,
+    title="Means over equal parts of a trial",
+    section=Section.WITHIN,
+    compute=_of_context,
+    order=10,
+    own_form=True,
+)

@@ -1,0 +1,79 @@
+"""Percentiles of response time within each trial, with the interval that its operations support."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from steelyard.analysis.row import Column, Levels, Row
+from steelyard.analysis.statistic import Section, Statistic
+from steelyard.model.estimate import Estimate
+
+
+class TrialPercentile(Row):
+    """A percentile of response time within one trial, over its operations; no number of other tables rests on its
+    interval, because trials are what is counted."""
+
+    treatment: Levels
+    trial_id: Annotated[str, Column(head="trial")]
+    """Trial."""
+    attempt: int
+    """Attempt of the trial, from 1."""
+    response: str
+    """Response, as named in the store."""
+    unit: str
+    """Unit of the response."""
+    operations: int
+    """Operations answered."""
+    needed: int
+    """Operations that the percentile needs to be given."""
+    percentile: Annotated[Estimate | None, Column(unit="ms")] = None
+    """The percentile over the trial's operations; none where they are too few."""
+    note: str = ""
+    """Why there is none, or no end of its interval."""
+
+
+SHOWN = ("response_ms_p50", "response_ms_p95", "response_ms_p99")
+"""The percentiles that are given of every trial."""
+
+
+def sentences(found: Sequence[TrialPercentile], response: str) -> tuple[str, ...]:
+    """Caveats by the percentiles of single trials: of the main response, else of the p99."""
+    name = response if response in SHOWN else SHOWN[-1]
+    mine = [one for one in found if one.response == name]
+    told = []
+    lacking = [one for one in mine if one.percentile is None]
+    which = name.rpartition("_")[2]
+    if lacking:
+        most = max(one.operations for one in lacking)
+        told.append(
+            f"{len(lacking)} of {len(mine)} trials have no {which}: it needs {lacking[0].needed:,} operations, they "
+            f"have at most {most:,}."
+        )
+    widths = sorted(
+        (one.percentile.high - one.percentile.low) / 2 / one.percentile.value
+        for one in mine
+        if one.percentile and one.percentile.low is not None and one.percentile.high is not None
+        and one.percentile.value > 0
+    )  # fmt: skip
+    if widths:
+        operations = sorted(one.operations for one in mine if one.percentile)
+        confidence = next(one.percentile.confidence for one in mine if one.percentile)
+        told.append(
+            f"Within a trial the {which} rests on about {operations[len(operations) // 2]:,} operations and is known "
+            f"to ±{100 * widths[len(widths) // 2]:.2g}% ({confidence:.0%} interval of the median trial; operations "
+            "that follow each other are alike, so it is at least so wide)."
+        )
+    return tuple(told)
+
+
+STATISTIC = Statistic(
+    name="percentile",
+    row=TrialPercentile,
+    title="Percentiles of response time within each trial",
+    section=Section.RESPONSE_TIME,
+    compute=lambda context: (row for row in context.within.percentiles if isinstance(row, TrialPercentile)),
+    sentences=sentences,
+    order=10,
+    said=90,
+)

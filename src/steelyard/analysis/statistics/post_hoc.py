@@ -1,0 +1,121 @@
+"""All pairs of levels of a factor, with Holm's correction over the pairs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+from scipy import stats
+
+from steelyard.analysis.comparisons.level_pairs import LevelPair, Over, level_pairs
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.inference import effect_sizes
+from steelyard.analysis.inference.multiplicity import holm
+from steelyard.analysis.row import NO_UNIT, Column, InUnit, MeasuredLevels, P
+from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.treatments import WORKLOADS, Treatment
+from steelyard.model.estimate import Estimate
+from steelyard.model.responses import unit_of
+
+
+class PostHoc(MeasuredLevels):
+    """Two levels of a factor among all pairs of its levels; p-values are Holm's over those pairs."""
+
+    over: Over
+    """What counts as one unit: start means, or trials counted as independent."""
+    n_baseline: int
+    """Units of the baseline: start means, or trials."""
+    n_level: int
+    """Units of the level: start means, or trials."""
+    pairs: int
+    """Pairs that the correction is over."""
+    difference: InUnit
+    """Mean of the level minus mean of the baseline."""
+    p: P = None
+    """p-value of t."""
+    p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
+    """The same, Holm's correction over the pairs."""
+    rank_p: P = None
+    """p-value of the rank test."""
+    rank_p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="rank p (Holm)", is_p=True)] = None
+    """The same, Holm's correction over the pairs."""
+    method: str = ""
+    """How p and the p of ranks were computed."""
+
+
+def post_hoc(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[PostHoc, ...]:
+    """All pairs of levels of every factor with three levels or more, other factors fixed, with Holm's correction.
+
+    Over start means where every level that has trials has two starts, else over trials. t is Welch's or of pairs; ranks
+    are Mann-Whitney's or Wilcoxon's.
+    """
+    found: list[PostHoc] = []
+    for factor in [name for name in frame.names if name not in WORKLOADS] or list(frame.names):
+        for others in frame.others(factor):
+            found += _all_pairs(frame, response, factor, others, confidence)
+    return tuple(found)
+
+
+def _all_pairs(
+    frame: TrialFrame, response: str, factor: str, others: Treatment, confidence: float
+) -> Sequence[PostHoc]:
+    levels = [level for level in frame.factors[factor] if frame.values(response, {**others, factor: level}).height > 1]
+    if len(levels) < 3:
+        return ()
+    pairs = list(itertools.combinations(levels, 2))
+    by_pair = [
+        {one.over: one for one in level_pairs(frame, response, factor, base, level, others)} for base, level in pairs
+    ]
+    over: Over = "start means" if all("start means" in forms for forms in by_pair) else "trials"
+    chosen = [forms[over] for forms in by_pair]
+    tests = [_tests(one) for one in chosen]
+    p_holm, rank_holm = (holm([test[place] for test in tests]) for place in (0, 1))
+    found = []
+    for place, ((base, level), sample) in enumerate(zip(pairs, chosen, strict=True)):
+        gap = effect_sizes.difference(
+            sample.baseline, sample.level, unit_of(response), confidence, str(sample), sample.paired
+        )
+        if gap is None:
+            continue
+        found.append(
+            PostHoc(
+                factor=factor, baseline=base, level=level, others=others, response=response, unit=unit_of(response),
+                over=over, n_baseline=len(sample.baseline), n_level=len(sample.level), pairs=len(pairs), difference=gap,
+                p=tests[place][0], p_holm=p_holm[place], rank_p=tests[place][1], rank_p_holm=rank_holm[place],
+                method=_method(gap),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _method(difference: Estimate) -> str:
+    ranks = "Wilcoxon" if "paired" in difference.method else "Mann and Whitney"
+    return f"p of {difference.method}; rank_p of {ranks}'s test"
+
+
+def _tests(found: LevelPair) -> tuple[float | None, float | None]:
+    """(p of the t test, p of the rank test); None where nothing varies."""
+    if found.paired:
+        gaps = np.subtract(found.level, found.baseline)
+        rank = stats.wilcoxon(found.level, found.baseline).pvalue if bool(np.any(gaps)) else math.nan
+    else:
+        rank = stats.mannwhitneyu(found.level, found.baseline).pvalue
+    t = effect_sizes.p_of_difference(found.baseline, found.level, found.paired)
+    return _or_none(t), _or_none(float(rank))
+
+
+def _or_none(p: float) -> float | None:
+    return None if math.isnan(p) else p
+
+
+STATISTIC = Statistic(
+    name="post_hoc",
+    row=PostHoc,
+    title="All pairs of levels of a factor, by {response}",
+    section=Section.INTERACTIONS,
+    compute=lambda context: post_hoc(context.frame, context.response, context.confidence),
+    order=30,
+)

@@ -1,0 +1,144 @@
+"""Straight lines over a numeric factor: as published, and at the level that was randomised.
+
+Over a hard-to-change factor the honest form fits start means; over one that varies within starts it fits each start by
+itself, and the starts' slopes are what is counted.
+"""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+from scipy import stats
+
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.inference import estimates
+from steelyard.analysis.inference.straight_line import Fit, line
+from steelyard.analysis.row import Levels, Row
+from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.statistics.exclusions import exclusions
+from steelyard.analysis.treatments import Treatment, part
+from steelyard.model.responses import unit_of
+
+
+class Regression(Row):
+    """The response over a numeric factor, for one combination of the other factors."""
+
+    factor: str
+    """Numeric factor on the x axis."""
+    others: Levels
+    response: str
+    """Response, as named in the store."""
+    unit: str
+    """Unit of the response."""
+    n: int
+    """Used trials."""
+    starts: int
+    """Starts of a cluster."""
+    excluded: int
+    """Trials (attempts) left out."""
+    published: Fit | None = None
+    """Over trials, as richardson2017 printed it (repeated measures are counted as independent, so p and standard error
+    come out too small)."""
+    honest: Fit | None = None
+    """Over start means, at which the factor was randomised; within starts, where it varies there."""
+    note: str = ""
+    """Why a form is missing."""
+
+
+FEWEST_STARTS = 2
+
+
+def regress(frame: TrialFrame, response: str, factor: str, others: Treatment, confidence: float = 0.95) -> Regression:
+    """The response over a numeric factor, other factors fixed: over trials, and over start means or within starts."""
+    unit = unit_of(response)
+    rows = frame.values(response, others).filter(pl.col(factor).is_not_null())
+    x = [float(level) for level in rows[factor]]
+    y = [float(value) for value in rows[response]]
+    starts = rows.group_by(factor, "start", maintain_order=True).agg(pl.col(response).cast(pl.Float64).mean())
+    per_level = starts.group_by(factor).len()["len"].to_list()
+    repeated = max(per_level, default=0) > 1
+    honest = None
+    if factor not in frame.hard:
+        honest = _within_starts(starts, response, factor, unit, confidence)
+        note = "" if honest else f"Fewer than two starts have two levels of {factor} each: no error term for its slope."
+    else:
+        note = ""
+    if repeated and factor in frame.hard:
+        honest = line(
+            [float(level) for level in starts[factor]],
+            [float(value) for value in starts[response]],
+            unit,
+            confidence,
+            "start means",
+        )
+    return Regression(
+        factor=factor,
+        others=others,
+        response=response,
+        unit=unit,
+        n=len(x),
+        starts=starts["start"].n_unique(),
+        excluded=sum(exclusion.trials for exclusion in exclusions(frame, response, others)),
+        published=line(x, y, unit, confidence, "trials, counted as independent"),
+        honest=honest,
+        note=note if factor not in frame.hard
+        else _note(factor, starts[factor].n_unique(), starts.height, repeated, honest is not None),
+    )  # fmt: skip
+
+
+def _within_starts(cells: pl.DataFrame, response: str, factor: str, unit: str, confidence: float) -> Fit | None:
+    """Mean of the starts' own slopes and intercepts, t over starts; None below two starts with a line.
+
+    A start is one unit: what its slopes differ from each other's is the error, so the factor's effect may change from
+    start to start (summary measures: J. N. S. Matthews et al., British Medical Journal 300, 1990).
+    """
+    slopes, intercepts = [], []
+    for one in cells.partition_by("start", maintain_order=True):
+        if one[factor].n_unique() > 1:
+            fit = stats.linregress([float(x) for x in one[factor]], [float(y) for y in one[response]])
+            slopes.append(float(fit.slope))
+            intercepts.append(float(fit.intercept))
+    if len(slopes) < FEWEST_STARTS:
+        return None
+    over = "the starts' own slopes"
+    slope = estimates.mean(slopes, f"{unit} per step", confidence, over)
+    errors = [estimates.deviation(values) / math.sqrt(len(values)) for values in (slopes, intercepts)]
+    p = float(2 * stats.t.sf(abs(slope.value) / errors[0], len(slopes) - 1)) if errors[0] > 0 else None
+    return Fit(
+        slope=slope, intercept=estimates.mean(intercepts, unit, confidence, "the starts' own intercepts"), p=p,
+        std_err=errors[0], intercept_std_err=errors[1], n=len(slopes),
+    )  # fmt: skip
+
+
+def _note(factor: str, levels: int, starts: int, repeated: bool, fitted: bool) -> str:
+    if fitted:
+        return ""
+    if levels < 2:
+        return f"Only {levels} level of {factor} has valid trials: there is no line to fit."
+    if not repeated:
+        return (
+            f"Each level of {factor} was started once, so there is no error term for {factor}: what one start differs "
+            "from another cannot be told from what the levels differ. The published form counts trials as if they "
+            "were starts."
+        )
+    return f"{starts} starts leave no degree of freedom for an error of the slope over {part(factor, 2)} and others."
+
+
+def regressions(frame: TrialFrame, response: str, factor: str, confidence: float = 0.95) -> tuple[Regression, ...]:
+    """One regression for each combination of the other factors."""
+    return tuple(regress(frame, response, factor, others, confidence) for others in frame.others(factor))
+
+
+STATISTIC = Statistic(
+    name="regression",
+    row=Regression,
+    title="Straight lines of {response} over {size}",
+    section=Section.SIZE,
+    compute=lambda context: (
+        regressions(context.frame, context.response, context.size, context.confidence) if context.size else ()
+    ),
+    order=20,
+    own_form=True,
+    without_size=True,
+)

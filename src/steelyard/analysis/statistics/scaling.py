@@ -1,0 +1,146 @@
+"""Speed-up and efficiency over sizes, against a stated base: the smallest size that has trials.
+
+Speed-up S(n) = T(base) / T(n) of times, X(n) / X(base) of throughput; efficiency E(n) = S(n) / (n / base). The interval
+of the efficiency is that of the speed-up over a constant. Sizes are compared by start means
+(`level_ratios.ratio_between`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from steelyard.analysis.comparisons.level_ratios import NOTHING_VARIES, ratio_between
+from steelyard.analysis.frame import TrialFrame, start_means
+from steelyard.analysis.row import NO_UNIT, Column, FractionOrNone, Levels, RatioOrNone, Row
+from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.treatments import NODES, Treatment, label, part
+from steelyard.model import responses
+from steelyard.model.estimate import Estimate
+from steelyard.model.response import Direction
+from steelyard.model.study import Level
+
+
+class Scaling(Row):
+    """Speed-up and efficiency of a size against a stated base, other factors fixed."""
+
+    factor: str
+    """Factor of sizes."""
+    base: Level
+    """Size compared with: the smallest with trials."""
+    level: Level
+    """Size."""
+    others: Levels
+    response: str
+    """Response, as named in the store."""
+    starts_base: int
+    """Starts of the base."""
+    starts_level: int
+    """Starts of the size."""
+    speedup: RatioOrNone = None
+    """How many times faster than the base; times as base over size, throughput as size over base."""
+    ideal: Annotated[float, Column(unit=NO_UNIT)]
+    """Size over base: the speed-up of a system that scales without loss."""
+    efficiency: FractionOrNone = None
+    """Speed-up over ideal."""
+    sentence: str
+    """The speed-up in words."""
+
+
+SPEEDS = ("execution_time_ms", "throughput_per_s")
+"""Responses of which a quotient is a speed-up."""
+
+
+def scaling(
+    frame: TrialFrame, response: str, factor: str | None, *, is_open: bool = False, confidence: float = 0.95
+) -> tuple[Scaling, ...]:
+    """Every size against the base, for each combination of the other factors.
+
+    Of throughput where the main response is no speed. `is_open`: the schedule sets the throughput, so there is neither
+    number, only the sentence that says so.
+    """
+    if factor not in NODES or factor is None:
+        return ()
+    response = response if response in SPEEDS else "throughput_per_s"
+    found: list[Scaling] = []
+    for others in frame.others(factor):
+        levels = sorted(
+            (
+                one
+                for one in frame.factors[factor]
+                if float(one) > 0 and frame.values(response, {**others, factor: one}).height
+            ),
+            key=float,
+        )
+        found += [
+            _one(frame, response, factor, (levels[0], level), others, is_open, confidence) for level in levels[1:]
+        ]
+    return tuple(found)
+
+
+def _one(
+    frame: TrialFrame, response: str, factor: str, of: tuple[Level, Level], others: Treatment, is_open: bool,
+    confidence: float,
+) -> Scaling:  # fmt: skip
+    base, level = of
+    below, above = (
+        {start: mean for start, mean, _ in start_means(frame.values(response, {**others, factor: one}), response)}
+        for one in of
+    )
+    slow, fast = (below, above) if responses.of(response).direction is Direction.MORE_IS_FASTER else (above, below)
+    speedup = None if is_open else ratio_between(slow, fast, factor not in frame.hard, confidence)
+    ideal = float(level) / float(base)
+    efficiency = None if speedup is None else scaled(speedup, 1 / ideal)
+    return Scaling(
+        factor=factor, base=base, level=level, others=others, response=response, starts_base=len(below),
+        starts_level=len(above), speedup=speedup, ideal=ideal, efficiency=efficiency,
+        sentence=_sentence(factor, of, others, speedup, efficiency, "cpu" in frame.shares),
+    )  # fmt: skip
+
+
+def scaled(one: Estimate, by: float) -> Estimate:
+    """An estimate times a constant above 0."""
+    return one.model_copy(
+        update={
+            "value": one.value * by,
+            "low": None if one.low is None else one.low * by,
+            "high": None if one.high is None else one.high * by,
+        }
+    )
+
+
+def _sentence(
+    factor: str, of: Sequence[Level], others: Treatment, speedup: Estimate | None, efficiency: Estimate | None,
+    shared: bool,
+) -> str:  # fmt: skip
+    base, level = of
+    head = f"{label(others)}, {part(factor, level)}" if others else part(factor, level)
+    if speedup is None or efficiency is None:
+        why = "the schedule sets the rate, not the cluster, or a mean is 0"
+        return f"{head}: no speed-up over {part(factor, base)}: {why}"
+    told = (
+        f"{head}: {speedup.value:.2f}{_ends(speedup, 1, '.2f')} times as fast as {part(factor, base)}, an efficiency "
+        f"of {100 * efficiency.value:.0f}%{_ends(efficiency, 100, '.0f')}"
+    )
+    if speedup.low is None:
+        why = NOTHING_VARIES if NOTHING_VARIES in speedup.method else "fewer than two starts a size"
+        told += f"; {why}: no interval"
+    return told + ("; the nodes share one processor: nothing is said of separate machines" if shared else "")
+
+
+def _ends(one: Estimate, times: float, form: str) -> str:
+    if one.low is None or one.high is None:
+        return ""
+    return f" [{times * one.low:{form}}, {times * one.high:{form}}]"
+
+
+STATISTIC = Statistic(
+    name="scaling",
+    row=Scaling,
+    title="Speed-up and efficiency against the smallest size",
+    section=Section.SIZE,
+    compute=lambda context: scaling(
+        context.frame, context.response, context.size, is_open=context.is_open, confidence=context.confidence
+    ),
+    order=80,
+)

@@ -1,0 +1,163 @@
+"""The shape of a treatment's values: outliers, two modes, normality. Pointed out, never removed.
+
+Outliers: beyond Tukey's fences, 1.5 interquartile ranges outside the box (J. W. Tukey, Exploratory Data Analysis,
+1977).
+Two modes: B. W. Silverman, Using kernel density estimates to investigate multimodality, Journal of the Royal
+Statistical Society B 43(1), 1981. Normality: Shapiro and Wilk's test (scipy).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.inference import estimates
+from steelyard.analysis.inference.dispersion import WHISKER
+from steelyard.analysis.row import MeasuredTreatment, Number, P
+from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.wording import counted, named
+from steelyard.model.responses import unit_of
+
+
+class Shape(MeasuredTreatment):
+    """Outliers, modes and normality of one treatment's values: pointed out, never removed."""
+
+    n: int
+    """Used trials."""
+    starts: int
+    """Starts of a cluster."""
+    outliers: int
+    """Trials beyond Tukey's fences; none is removed."""
+    outlying: str
+    """These trials and their values."""
+    skewness: Number = None
+    """Sample skewness."""
+    normality_p: P = None
+    """p-value of Shapiro and Wilk's test."""
+    unimodality_p: P = None
+    """p-value of Silverman's test of one mode."""
+    verdict: str
+    """What is pointed out."""
+
+
+FEWEST = 10
+"""Values that a test of modes needs."""
+RESAMPLES = 200
+GRID = 256
+MOST_CELLS = 2_000_000
+"""Kernel values held at once: 16 MB."""
+ALPHA = 0.01
+"""Below this p a second mode is said: strict, because every treatment is looked at."""
+
+Numbers = np.ndarray[Any, Any]
+
+
+def modes(values: Numbers, bandwidth: float) -> Numbers:
+    """Number of modes of the normal kernel density of each row of `values`."""
+    low, high = values.min() - 3 * bandwidth, values.max() + 3 * bandwidth
+    grid = np.linspace(low, high, GRID)
+    density = np.exp(-0.5 * ((grid[None, None, :] - values[:, :, None]) / bandwidth) ** 2).sum(axis=1)
+    rising = np.diff(density, axis=1) > 0
+    return np.asarray((rising[:, :-1] & ~rising[:, 1:]).sum(axis=1))
+
+
+def two_modes(values: Sequence[float], rng: np.random.Generator) -> float | None:
+    """p of Silverman's test that the density has one mode; None below ten values or without spread.
+
+    h is the least bandwidth whose kernel density has one mode; p is the share of smoothed bootstrap samples, scaled to
+    the variance of the data, that have more than one mode at h.
+    """
+    data = np.asarray(values, dtype=float)
+    if len(data) < FEWEST or np.ptp(data) == 0:
+        return None
+    data = (data - data.mean()) / data.std()
+    low, high = 1e-3, 4.0
+    for _ in range(20):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if modes(data[None, :], middle)[0] <= 1 else (middle, high)
+    drawn = rng.choice(data, (RESAMPLES, len(data))) + high * rng.standard_normal((RESAMPLES, len(data)))
+    centre = drawn.mean(axis=1, keepdims=True)
+    drawn = centre + (drawn - centre) / math.sqrt(1 + high**2)
+    at_once = max(1, MOST_CELLS // (len(data) * GRID))
+    several = sum(
+        int(np.sum(modes(drawn[place : place + at_once], high) > 1)) for place in range(0, RESAMPLES, at_once)
+    )
+    return several / RESAMPLES
+
+
+def shapes(frame: TrialFrame, response: str, rng: np.random.Generator) -> tuple[Shape, ...]:
+    """Every treatment with a used trial."""
+    found = []
+    for treatment in frame.treatments():
+        rows = frame.values(response, treatment)
+        values = [float(value) for value in rows[response]]
+        if not values:
+            continue
+        q1, q3 = (estimates.quantile(values, fraction) for fraction in (0.25, 0.75))
+        low, high = q1 - WHISKER * (q3 - q1), q3 + WHISKER * (q3 - q1)
+        outside = [f"{name} ({value:g})" for name, value in zip(rows["trial_id"], values, strict=True)
+                   if not low <= value <= high]  # fmt: skip
+        varies = len(values) > 2 and len(set(values)) > 1
+        p = two_modes(values, rng)
+        found.append(
+            Shape(
+                treatment=treatment, response=response, unit=unit_of(response), n=len(values),
+                starts=rows["start"].n_unique(), outliers=len(outside), outlying="; ".join(outside),
+                skewness=float(stats.skew(values, bias=False)) if varies else None,
+                normality_p=float(stats.shapiro(values).pvalue) if varies else None,
+                unimodality_p=p, verdict=_verdict(len(outside), p),
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _verdict(outliers: int, p: float | None) -> str:
+    said = []
+    if p is not None and p < ALPHA:
+        said.append("more than one mode: look whether starts or blocks differ")
+    if outliers:
+        said.append(f"{outliers} beyond the fences")
+    return "; ".join(said) or ("nothing to point out" if p is not None else "too few values to look for modes")
+
+
+def pointed_out(shapes: Sequence[Shape], response: str = "") -> list[str]:
+    """Treatments of more than one mode, with outliers, or not normally distributed."""
+    said = []
+    several = [one for one in shapes if one.verdict.startswith("more than one mode")]
+    if several:
+        said.append(
+            f"{named([one.treatment for one in several])} {'has' if len(several) == 1 else 'have'} trials of more than "
+            "one mode: one mean or median stands for none of them. Look whether starts or blocks differ."
+        )
+    outlying = [one for one in shapes if one.outliers]
+    if outlying:
+        total = sum(one.outliers for one in outlying)
+        said.append(
+            f"{counted(total, 'trial')} of {named([one.treatment for one in outlying])} "
+            f"{'lies' if total == 1 else 'lie'} beyond the fences of the box plot; none was removed."
+        )
+    odd = [one for one in shapes if one.normality_p is not None and one.normality_p < ALPHA]
+    if odd:
+        said.append(
+            f"The trials of {named([one.treatment for one in odd])} are not normally distributed (Shapiro and Wilk, "
+            f"p < {ALPHA:.0%}): medians and rank tests do not mind; intervals of means rest on means of starts, which "
+            "are nearer to normal."
+        )
+    return said
+
+
+STATISTIC = Statistic(
+    name="shape",
+    row=Shape,
+    title="Outliers, modes and normality of {response}",
+    section=Section.SPREAD,
+    compute=lambda context: shapes(context.frame, context.response, context.generator()),
+    sentences=pointed_out,
+    order=10,
+    said=40,
+)

@@ -1,0 +1,84 @@
+"""How many times faster a level is than its baseline: the speed-up table of richardson2017."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from steelyard.analysis.comparisons.level_pairs import LevelPair, level_pairs, pairs_of_levels
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.inference import effect_sizes
+from steelyard.analysis.row import NO_UNIT, Column, ComparedLevels
+from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.treatments import Treatment
+from steelyard.model import responses
+from steelyard.model.estimate import Estimate
+from steelyard.model.response import Direction
+from steelyard.model.study import Level
+
+
+class Speedup(ComparedLevels):
+    """The speed-up table of richardson2017: how many times faster the level is than the baseline."""
+
+    response: str
+    """Response, as named in the store."""
+    n_baseline: int
+    """Trials of the baseline."""
+    n_level: int
+    """Trials of the level."""
+    ratio_max_to_min: Annotated[Estimate, Column(unit=NO_UNIT, head="max / min")]
+    """Speed-up at most: greatest to least."""
+    ratio_min_to_max: Annotated[Estimate, Column(unit=NO_UNIT, head="min / max")]
+    """Speed-up at least: least to greatest."""
+    ratio_means: Annotated[Estimate, Column(unit=NO_UNIT, head="means")]
+    """Speed-up by means."""
+    ratio_medians: Annotated[Estimate, Column(unit=NO_UNIT, head="medians")]
+    """Speed-up by medians."""
+    ratio_sds: Annotated[Estimate | None, Column(unit=NO_UNIT, head="standard deviations")] = None
+    """Standard deviations in the same order."""
+
+
+def speedups(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Speedup, ...]:
+    """How many times faster each level is: times as baseline over level, rates as level over baseline; over trials."""
+    found = []
+    for factor, base, level, others in pairs_of_levels(frame):
+        for sample in level_pairs(frame, response, factor, base, level, others):
+            if sample.over == "trials" and sample.positive:
+                found.append(_speedup(sample, response, confidence, (factor, base, level, others)))
+    return tuple(found)
+
+
+def _speedup(found: LevelPair, response: str, confidence: float, of: tuple[str, Level, Level, Treatment]) -> Speedup:
+    factor, baseline, level, others = of
+    more_is_faster = responses.of(response).direction is Direction.MORE_IS_FASTER
+    below, above = (found.baseline, found.level) if more_is_faster else (found.level, found.baseline)
+    n = len(below) + len(above)
+    over = str(found)
+
+    def plain(value: float, name: str) -> Estimate:
+        return Estimate(
+            value=value, confidence=confidence, n=n, unit="", method=f"ratio of {name} over {over}: no interval"
+        )
+
+    means = plain(float(np.mean(above)) / float(np.mean(below)), "means")
+    medians = plain(float(np.median(above)) / float(np.median(below)), "medians")
+    return Speedup(
+        factor=factor, baseline=baseline, level=level, others=others, response=response,
+        n_baseline=len(found.baseline), n_level=len(found.level),
+        ratio_max_to_min=plain(max(above) / min(below), "greatest to least"),
+        ratio_min_to_max=plain(min(above) / max(below), "least to greatest"),
+        ratio_means=effect_sizes.fieller(below, above, confidence, over) or means,
+        ratio_medians=effect_sizes.ratio_of_medians(below, above, confidence, over) or medians,
+        ratio_sds=effect_sizes.ratio_of_deviations(below, above, confidence, over),
+    )  # fmt: skip
+
+
+STATISTIC = Statistic(
+    name="speedup",
+    row=Speedup,
+    title="How many times faster each level is than its baseline, by {response}",
+    section=Section.ANSWER,
+    compute=lambda context: speedups(context.frame, context.response, context.confidence),
+    order=50,
+)

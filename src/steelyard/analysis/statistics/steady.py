@@ -1,0 +1,120 @@
+"""The steady state of each trial within itself, by change points over its seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from steelyard.analysis.inference import change_points, steadiness
+from steelyard.analysis.inference.mser5 import BATCH, FEWEST_BATCHES, mser5
+from steelyard.analysis.inference.steadiness import ChangePoint, WarmUpVerdict, relative_change, told
+from steelyard.analysis.row import HIDDEN, Column, Levels, Number, Row, Share
+from steelyard.analysis.statistic import Context, Section, Statistic
+from steelyard.analysis.treatments import Treatment
+from steelyard.analysis.wording import counted
+from steelyard.model.responses import unit_of
+
+
+class Steady(Row):
+    """The steady state of one trial within itself: change points over its seconds, MSER-5 beside them."""
+
+    treatment: Levels
+    trial_id: Annotated[str, Column(head="trial")]
+    """Trial."""
+    attempt: int
+    """Attempt of the trial, from 1."""
+    response: str
+    """Response, as named in the store."""
+    unit: str
+    """Unit of the response."""
+    n: int
+    """Seconds with an answered operation."""
+    detected_cut: int | None = None
+    """Seconds at the beginning that MSER-5 would drop; none below 20. Nothing is dropped."""
+    verdict: WarmUpVerdict
+    """Warm-up, steady, drifting or none."""
+    detail: str
+    """The sentence behind the verdict."""
+    change_detected: Share = None
+    """Change of the mean by the detected cut."""
+    likeness: Number = None
+    """Correlation of neighbours that the verdict allows for; of seconds, or of means of several."""
+    changes: str = ""
+    """Changes of level: after how many seconds, by how much, p."""
+    change_points: Annotated[tuple[ChangePoint, ...], HIDDEN] = ()
+
+
+RESPONSE = "response_ms_mean"
+"""Whose course over the seconds is looked at."""
+
+
+def steady(
+    series: Sequence[float], *, trial_id: str, attempt: int, treatment: Treatment, response: str,
+    confidence: float = 0.95,
+) -> Steady | None:  # fmt: skip
+    """Whether a trial came to a steady state within itself, from one value a second; None without a value.
+
+    By change points and trend that allow for how alike neighbouring seconds are (`inference.change_points`), MSER-5's
+    cut beside them. No other number rests on it.
+    """
+    if not series:
+        return None
+    cut = mser5(series)
+    mean_all, rest = sum(series) / len(series), list(series[cut.drop if cut else 0 :])
+    about = {
+        "trial_id": trial_id, "attempt": attempt, "treatment": treatment, "response": response,
+        "unit": unit_of(response), "n": len(series), "detected_cut": None if cut is None else cut.drop,
+        "change_detected": None if cut is None else relative_change(sum(rest) / len(rest), mean_all),
+    }  # fmt: skip
+    if cut is None:
+        needed = BATCH * FEWEST_BATCHES
+        detail = f"{len(series)} seconds are too few to detect a steady state; {needed} are needed"
+        return Steady.model_validate({**about, "verdict": "none", "detail": detail})
+    means, each = change_points.batch_means(series)
+    r = change_points.likeness(means)
+    found = change_points.changes(means, r)
+    verdict, detail = steadiness.verdict_of(means, found, "second", r, each)
+    made = steadiness.points_of(means, found, None, "seconds, counted as independent", confidence, each)
+    about |= {"verdict": verdict, "detail": detail, "likeness": r, "changes": told(made), "change_points": made}
+    return Steady.model_validate(about)
+
+
+def not_settled(steady: Sequence[Steady], response: str = "") -> list[str]:
+    """How many trials came to a steady state within themselves; nothing where all did."""
+    if not steady:
+        return []
+    counts = {verdict: sum(one.verdict == verdict for one in steady) for verdict in ("warm-up", "drifting", "none")}
+    told = []
+    if counts["drifting"]:
+        told.append(f"{counts['drifting']} still moved at their end")
+    if counts["warm-up"]:
+        told.append(f"{counts['warm-up']} began at another level")
+    if counts["none"]:
+        told.append(f"{counts['none']} {'was' if counts['none'] == 1 else 'were'} too short to tell")
+    if not told:
+        return []
+    return [f"Within {counted(len(steady), 'trial')}, by the seconds: {'; '.join(told)}."]
+
+
+def _of_context(context: Context) -> Iterator[Steady]:
+    for of in context.within.seconds:
+        for (trial_id, attempt), seconds in of.trials:
+            found = steady(
+                [float(value) for value in seconds[RESPONSE]], trial_id=trial_id, attempt=attempt,
+                treatment=of.treatment, response=RESPONSE, confidence=context.confidence,
+            )  # fmt: skip
+            if found is not None:
+                yield found
+
+
+STATISTIC = Statistic(
+    name="steady",
+    row=Steady,
+    title="Steady state within each trial",
+    section=Section.WITHIN,
+    compute=_of_context,
+    sentences=not_settled,
+    order=20,
+    said=80,
+    own_form=True,
+)

@@ -1,0 +1,93 @@
+"""How narrow the intervals were when the stopping rule was asked last, and what to mind of a study that it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from steelyard.analysis.row import Column, TreatmentRow
+from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.treatments import label
+from steelyard.judging.stopping_rule import (
+    SIMULATED_CONFIDENCE,
+    Decision,
+    Narrowing,
+    State,
+    coverage_percent,
+    plus_minus,
+)
+from steelyard.model.responses import label_of
+
+MOST_NAMED = 4
+
+
+class Width(TreatmentRow):
+    """How narrow the interval of one treatment was when the rule was asked last."""
+
+    response: str
+    """Response whose intervals were judged."""
+    starts: int
+    """Start means that the interval rests on."""
+    half_width_percent: Annotated[float | None, Column(unit="per cent of their mean")] = None
+    """Half of the t interval over start means; none below two starts."""
+    width_percent: Annotated[float, Column(unit="per cent")]
+    """Narrow enough: at most this half width."""
+    state: State
+    """Too few starts, narrowing, too wide, narrow enough, not waited for."""
+    system_faults: int
+    """Trials in which the system under test failed."""
+
+
+def widths(decision: Decision | None) -> tuple[Width, ...]:
+    """One a treatment; none without a stopping rule."""
+    return () if decision is None else tuple(
+        Width(
+            treatment=cell.treatment, response=decision.rule.response, starts=cell.n,
+            half_width_percent=cell.half_width_percent, width_percent=decision.rule.width_percent, state=cell.state,
+            system_faults=cell.faults,
+        )
+        for cell in decision.cells
+    )  # fmt: skip
+
+
+def caveats(decision: Decision | None) -> Iterator[str]:
+    """What a reader should mind: where and why the study ended, what is still too wide, what the intervals cover."""
+    if decision is None:
+        return
+    response = label_of(decision.rule.response)
+    if decision.go_on:
+        yield f"The study is not at its end: it {decision.sentence} (intervals of the mean {response})."
+        return
+    yield f"By its stopping rule (intervals of the mean {response}) the study {decision.sentence}."
+    wide = decision.wide
+    if wide:
+        named = [_told(cell) for cell in wide[:MOST_NAMED]]
+        more = f"; and {len(wide) - MOST_NAMED} more" if len(wide) > MOST_NAMED else ""
+        asked = f"±{decision.rule.width_percent:g}%, from {decision.rule.least_starts} starts"
+        yield f"Not as was asked ({asked}): {'; '.join(named)}{more}."
+    given_up = [label(cell.treatment) for cell in decision.cells if cell.state == "not waited for"]
+    if given_up:
+        yield f"Not waited for, because most of their starts gave no value: {'; '.join(given_up)}."
+    if decision.rule.confidence == SIMULATED_CONFIDENCE:
+        floor = decision.rule.least_starts
+        yield (
+            "A study that stops when its intervals look narrow prefers samples with a small spread: in simulated "
+            f"studies of one treatment with a floor of {floor} starts {int(coverage_percent(floor))}% or more of the "
+            "95% intervals held the truth."
+        )
+
+
+def _told(cell: Narrowing) -> str:
+    percent = cell.half_width_percent
+    width = "no interval" if percent is None else plus_minus(percent)
+    return f"{label(cell.treatment)} {width} of {cell.n} start{'' if cell.n == 1 else 's'}"
+
+
+STATISTIC = Statistic(
+    name="stopping",
+    row=Width,
+    title="How narrow the intervals were when the stopping rule was asked last",
+    section=Section.VALIDITY,
+    compute=lambda context: widths(context.decision),
+    order=70,
+)

@@ -1,0 +1,155 @@
+"""The summary of each response of each treatment: means, standard deviation, quartiles, with their intervals."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from steelyard.analysis.frame import TrialFrame, start_means
+from steelyard.analysis.inference import dispersion, estimates
+from steelyard.analysis.row import HIDDEN, IN_UNIT, Column, InUnitOrNone, MeasuredTreatment
+from steelyard.analysis.statistic import Context, Section, Statistic
+from steelyard.analysis.statistics.exclusions import Exclusion, exclusions
+from steelyard.analysis.treatments import Treatment
+from steelyard.analysis.wording import named
+from steelyard.model import responses
+from steelyard.model.estimate import Estimate
+from steelyard.model.responses import unit_of
+
+
+class Summary(MeasuredTreatment):
+    """One response of one treatment, over its used trials."""
+
+    n: int
+    """Used trials."""
+    starts: int
+    """Starts of a cluster that the used trials came from."""
+    excluded: int
+    """Trials (attempts) left out."""
+    excluded_because: str = ""
+    """Reasons for which trials were left out, and how many each."""
+    system_faults: int = 0
+    """Trials (of those left out) in which the system under test failed: a result, shown as such."""
+    mean: InUnitOrNone = None
+    """Mean over trials, t interval over trials: speaks for these starts only."""
+    mean_z: InUnitOrNone = None
+    """The same mean with a normal interval, as chekkilla2016 printed it."""
+    mean_of_starts: InUnitOrNone = None
+    """Mean of start means, t interval with starts - 1 degrees of freedom: speaks for new starts too. None with one
+    start."""
+    sd: InUnitOrNone = None
+    """Standard deviation over used trials (n - 1), chi-squared interval; none below two trials."""
+    min: Annotated[Estimate | None, Column(unit=IN_UNIT, bare=True)] = None
+    """Least value over used trials: as measured, without an interval."""
+    q1: Annotated[Estimate | None, Column(unit=IN_UNIT, head="25%")] = None
+    """First quartile over used trials, by linear interpolation; order-statistic interval from 13 trials on."""
+    median: InUnitOrNone = None
+    """Median over used trials; order-statistic interval from 6 trials on."""
+    q3: Annotated[Estimate | None, Column(unit=IN_UNIT, head="75%")] = None
+    """Third quartile over used trials, by linear interpolation; order-statistic interval from 13 trials on."""
+    max: Annotated[Estimate | None, Column(unit=IN_UNIT, bare=True)] = None
+    """Greatest value over used trials: as measured, without an interval."""
+    range: Annotated[Estimate | None, Column(unit=IN_UNIT, bare=True)] = None
+    """Greatest less least value: as measured, without an interval."""
+    exclusions: Annotated[tuple[Exclusion, ...], HIDDEN] = ()
+    start_means: Annotated[tuple[float, ...], HIDDEN] = ()
+    notes: Annotated[tuple[str, ...], HIDDEN] = ()
+
+
+WILD_CV = 0.3
+"""Up to this coefficient of variation t intervals of skew start means hold what they say, within a point or so; at 1
+they cover 86 to 91% instead of 95% (docs/explanation/coverage.md)."""
+
+
+def summarise(frame: TrialFrame, response: str, treatment: Treatment, confidence: float = 0.95) -> Summary:
+    """Summary of one treatment over its used trials; two levels of interval where there are several starts."""
+    unit = unit_of(response)
+    rows = frame.values(response, treatment)
+    values = [float(value) for value in rows[response]]
+    means = [mean for _, mean, _ in start_means(rows, response)]
+    left_out = exclusions(frame, response, treatment)
+    common = {
+        "treatment": treatment,
+        "response": response,
+        "unit": unit,
+        "n": len(values),
+        "starts": len(means),
+        "excluded": sum(exclusion.trials for exclusion in left_out),
+        "exclusions": left_out,
+        "excluded_because": "; ".join(f"{one.reason}: {one.trials}" for one in left_out),
+        "system_faults": int(frame.where(treatment)["system_fault"].sum()),
+    }
+    if not values:
+        return Summary(**common, notes=("no valid trial is left",))
+    return Summary(
+        **common,
+        mean=estimates.mean(values, unit, confidence, "trials"),
+        mean_z=estimates.mean_z(values, unit, confidence, "trials"),
+        mean_of_starts=estimates.mean(means, unit, confidence, "start means") if len(means) > 1 else None,
+        sd=dispersion.standard_deviation(values, unit, confidence),
+        min=dispersion.extreme(min(values), len(values), unit, confidence, "least"),
+        q1=dispersion.quartile(values, 0.25, unit, confidence),
+        median=estimates.median(values, unit, confidence),
+        q3=dispersion.quartile(values, 0.75, unit, confidence),
+        max=dispersion.extreme(max(values), len(values), unit, confidence, "greatest"),
+        range=dispersion.extreme(max(values) - min(values), len(values), unit, confidence, "greatest less least"),
+        start_means=tuple(means),
+        notes=_notes(len(values), len(means)),
+    )
+
+
+def _notes(n: int, starts: int) -> tuple[str, ...]:
+    if starts == 1:
+        return ("one start: the interval speaks for this start only, not for another cluster started in the same way",)
+    if n > starts:
+        return (
+            f"{n} trials are repeated measures of {starts} starts: the interval over start means is the one that holds "
+            "for another start",
+        )
+    return ()
+
+
+def summaries(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Summary, ...]:
+    """One summary per treatment, in the order of the factors' levels."""
+    return tuple(summarise(frame, response, treatment, confidence) for treatment in frame.treatments())
+
+
+def all_summaries(context: Context) -> Iterator[Summary]:
+    """Of the main response, then of every other that some trial has."""
+    data = context.frame.data
+    rest = [name for name in responses.every() if name != context.response and data[name].is_not_null().any()]
+    for response in (context.response, *rest):
+        yield from summaries(context.frame, response, context.confidence)
+
+
+def wild(summaries: Sequence[Summary], response: str) -> list[str]:
+    """Treatments whose start means vary so much that their t intervals may cover too little."""
+    found = [
+        one
+        for one in summaries
+        if one.response == response
+        and len(one.start_means) > 1
+        and statistics.fmean(one.start_means) > 0
+        and statistics.stdev(one.start_means) > WILD_CV * statistics.fmean(one.start_means)
+    ]
+    if not found:
+        return []
+    return [
+        f"Start means of {named([one.treatment for one in found])} vary by more than {WILD_CV:.0%}: t intervals "
+        "of means that vary so are too narrow if they are skew (simulated, 86 to 91% at 100%); read medians, and "
+        "ratios, which are on logarithms."
+    ]
+
+
+STATISTIC = Statistic(
+    name="summary",
+    row=Summary,
+    title="Each response of each treatment, over its used trials",
+    section=Section.EVERY_CELL,
+    compute=all_summaries,
+    sentences=wild,
+    order=10,
+    said=50,
+    own_form=True,
+)

@@ -1,0 +1,178 @@
+"""Drift over the study: does the response move with the time of day, or with the order within a start?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+
+from steelyard.analysis.comparisons.identical_systems import settings_unlike
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.inference import estimates
+from steelyard.analysis.row import HIDDEN, Column, FractionOrNone, Row
+from steelyard.analysis.statistic import Context, Section, Statistic
+from steelyard.analysis.statistics.noise_floor import NoiseFloor, ResponseFloor, judged_against
+from steelyard.analysis.wording import signed
+from steelyard.model.estimate import Estimate
+from steelyard.model.value import Value
+
+
+class Drift(Value):
+    """Change of the main response over the study, after each treatment's own mean is taken out."""
+
+    n: int
+    """Trials looked at, control trials included."""
+    per_hour_percent: Estimate | None = None
+    """Slope of log(value / treatment's geometric mean) over time of day, per cent an hour."""
+    per_position_percent: Estimate | None = None
+    """The same over the order within the start, per cent a trial."""
+    sentence: str
+
+
+class Validity(Row):
+    """Drift and noise floor of the whole study."""
+
+    n: int
+    """Trials looked at, control trials included."""
+    drift_per_hour: Annotated[Estimate | None, Column(unit="% an hour")] = None
+    """Change of the response over time of day, after each treatment's own mean is taken out."""
+    drift_per_position: Annotated[Estimate | None, Column(unit="% a trial")] = None
+    """The same over the order within a start."""
+    control_trials: int
+    """Valid control trials."""
+    noise_floor: FractionOrNone = None
+    """Coefficient of variation of identical trials of a start."""
+    drift: Annotated[Drift, HIDDEN]
+    floor: Annotated[NoiseFloor, HIDDEN]
+
+
+FEWEST_STARTS = 3
+"""Starts that the standard error of a drift needs."""
+TINY = 1e-12
+"""Below this spread of x (hours or places, squared) there is no slope."""
+
+SHORTEST_H = 1.0
+"""A shorter study says nothing of an hour: its slope would be an extrapolation."""
+
+Numbers = np.ndarray[Any, Any]
+
+
+def drift(frame: TrialFrame, response: str, confidence: float = 0.95) -> Drift:
+    """Slope of the logarithm of the response over time of day, and over the order within the start.
+
+    Over time: log(value) and hours, each minus its treatment's mean, so that no effect of a treatment is taken for
+    drift (Frisch and Waugh 1933). Over order: the same minus the mean of treatment and start, so that only changes
+    within a start count. Intervals: jackknife over starts, because trials of a start move together: se^2 =
+    (G - 1) / G sum (slope without start g - slope)^2, t with G - 1 degrees of freedom (Efron and Tibshirani 1993,
+    chapter 11); None below three starts. Over time there is no slope below SHORTEST_H hours. Control trials count,
+    warm-up trials do not.
+    """
+    rows = frame.data.filter(pl.col("used") & (pl.col(response) > 0)).with_columns(
+        log=pl.col(response).log(), hour=pl.col("begun_s") / 3600, order=pl.col("order_in_start").cast(pl.Float64)
+    )
+    keys = list(frame.names)
+    span_h = _span(rows["hour"])
+    per_hour = _slope(rows, "hour", keys, confidence, "% an hour") if span_h >= SHORTEST_H else None
+    per_position = _slope(rows, "order", [*keys, "start"], confidence, "% a trial")
+    return Drift(
+        n=rows.height,
+        per_hour_percent=per_hour,
+        per_position_percent=per_position,
+        sentence=_sentence(per_hour, span_h),
+    )
+
+
+def _span(hours: pl.Series) -> float:
+    """Hours between the first trial and the last."""
+    values = hours.to_numpy()
+    return float(values.max() - values.min()) if len(values) else 0.0
+
+
+def _slope(rows: pl.DataFrame, over: str, keys: Sequence[str], confidence: float, unit: str) -> Estimate | None:
+    groups = rows.select(pl.struct(keys).rank("dense")).to_series().to_numpy() if keys else np.ones(rows.height)
+    starts = rows["start"].to_numpy()
+    x, y = rows[over].to_numpy(), rows["log"].to_numpy()
+    slope = _within(x, y, groups)
+    if slope is None:
+        return None
+    value = 100 * math.expm1(slope)
+    method = "slope of the logarithm after treatment means are taken out, jackknife over starts"
+    without = [_within(x[kept], y[kept], groups[kept]) for kept in (starts != start for start in np.unique(starts))]
+    slopes = np.asarray([one for one in without if one is not None])
+    count = len(slopes)
+    if count < FEWEST_STARTS:
+        method = f"{method}; {len(without)} starts are too few for an interval"
+        return Estimate(value=value, confidence=confidence, n=rows.height, unit=unit, method=method)
+    error = math.sqrt((count - 1) / count * float(np.sum((slopes - slope) ** 2)))
+    half = estimates.t_quantile(confidence, count - 1) * error
+    return Estimate(
+        value=value, low=100 * math.expm1(slope - half), high=100 * math.expm1(min(slope + half, 600.0)),
+        confidence=confidence, n=rows.height, unit=unit,
+        method=f"{method}, t interval with {count - 1} degrees of freedom",
+    )  # fmt: skip
+
+
+def _within(x: Numbers, y: Numbers, groups: Numbers) -> float | None:
+    """Slope of y over x, both minus their group's mean; None if no group has two different x."""
+    if len(x) < 2:
+        return None
+    _, code = np.unique(groups, return_inverse=True)
+    size = np.bincount(code)
+    x = x - (np.bincount(code, x) / size)[code]
+    y = y - (np.bincount(code, y) / size)[code]
+    spread = float(x @ x)
+    return float(x @ y) / spread if spread > TINY else None
+
+
+def _sentence(per_hour: Estimate | None, span_h: float) -> str:
+    if 0 < span_h < SHORTEST_H:
+        return f"The study took {60 * span_h:.0f} minutes: too short to speak of drift over the hours."
+    if per_hour is None:
+        return "Too few trials to look for drift."
+    if per_hour.low is None or per_hour.high is None:
+        return f"The values moved by {signed(per_hour.value)}% an hour; too few starts to give that an interval."
+    interval = f"[{signed(per_hour.low)}, {signed(per_hour.high)}]% an hour"
+    if per_hour.low <= 0 <= per_hour.high:
+        return f"Drift is not shown: {interval} includes 0."
+    return f"The values drifted by {signed(per_hour.value)}% an hour, {interval}."
+
+
+def validity(context: Context) -> tuple[Validity]:
+    """The one row of the study."""
+    moved = drift(context.frame, context.response, context.confidence)
+    differing = settings_unlike(context.records, context.floors)
+    floor = judged_against(
+        context.of(ResponseFloor), context.frame, context.response, context.floors, differing
+    )  # fmt: skip
+    return (
+        Validity(
+            n=moved.n, drift_per_hour=moved.per_hour_percent, drift_per_position=moved.per_position_percent,
+            control_trials=floor.control_trials, noise_floor=floor.cv, drift=moved, floor=floor,
+        ),
+    )  # fmt: skip
+
+
+def sentences(rows: Sequence[Validity], response: str) -> Iterator[str]:
+    """That no floor is known, or that it was measured otherwise; that the values drifted."""
+    for row in rows:
+        if row.floor.source == "none" or row.floor.unlike:
+            yield row.floor.sentence
+        per_hour = row.drift_per_hour
+        if per_hour and per_hour.low is not None and per_hour.high is not None and per_hour.low * per_hour.high > 0:
+            yield row.drift.sentence
+
+
+STATISTIC = Statistic(
+    name="validity",
+    row=Validity,
+    title="Drift and noise floor",
+    section=Section.VALIDITY,
+    compute=validity,
+    sentences=sentences,
+    order=10,
+    said=10,
+    own_form=True,
+)

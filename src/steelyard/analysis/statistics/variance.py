@@ -1,0 +1,131 @@
+"""Variance components of each response: between blocks, between starts, between the trials of a start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars as pl
+
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.inference.variance_components import Components, advice, as_cv, components
+from steelyard.analysis.row import FractionOrNone, RatioOrNone, TreatmentRow
+from steelyard.analysis.statistic import Context, Section, Statistic
+from steelyard.analysis.treatments import Treatment
+from steelyard.model import responses
+from steelyard.model.responses import label_of
+
+
+class VarianceComponents(TreatmentRow):
+    """Where the spread of a response comes from: blocks, starts, the trials of a start.
+
+    Coefficients of variation, on logarithms."""
+
+    together: bool
+    """All treatments at once, each about its own mean."""
+    response: str
+    """Response, as named in the store."""
+    n: int
+    """Used trials."""
+    starts: int
+    """Starts of a cluster."""
+    blocks: int
+    """Blocks."""
+    between_blocks: FractionOrNone = None
+    """Coefficient of variation between blocks."""
+    between_starts: FractionOrNone = None
+    """Coefficient of variation between starts."""
+    within_starts: FractionOrNone = None
+    """Coefficient of variation between the trials of a start."""
+    icc: RatioOrNone = None
+    """Intraclass correlation: variance between starts / (it + that within starts)."""
+    advice: str = ""
+    """What would narrow the interval of a mean."""
+    note: str = ""
+    """Why a component is missing."""
+
+
+def variance_components(
+    frame: TrialFrame, responses: Sequence[str], confidence: float = 0.95
+) -> tuple[VarianceComponents, ...]:
+    """Of each response: all treatments together, each about its own mean, then each treatment by itself. Coefficients
+    of variation, on logarithms: in the response's unit the intervals cover 84% where trials differ by 25%."""
+    return tuple(one for response in responses for one in _of_response(frame, response, confidence))
+
+
+def _of_response(frame: TrialFrame, response: str, confidence: float) -> Iterator[VarianceComponents]:
+    rows = frame.values(response)
+    if frame.names:
+        rows = rows.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in frame.names))
+    treatments = frame.treatments()
+    if len(treatments) > 1 and rows.height:
+        yield _row(rows, frame.names, response, {}, confidence)
+    for treatment in treatments:
+        rows = frame.values(response, treatment)
+        if rows.height:
+            yield _row(rows, (), response, treatment, confidence)
+
+
+def _row(
+    rows: pl.DataFrame, names: Sequence[str], response: str, treatment: Treatment, confidence: float
+) -> VarianceComponents:
+    """The treatments that `names` tell apart are taken out; what is left is compared on logarithms."""
+    about: dict[str, Any] = {
+        "treatment": treatment, "together": bool(names), "response": response, "n": rows.height,
+        "starts": rows["start"].n_unique(), "blocks": rows["block"].n_unique(),
+    }  # fmt: skip
+    if float(rows[response].cast(pl.Float64).min()) <= 0:  # type: ignore[arg-type]
+        return VarianceComponents(**about, note="a value of 0 or less has no logarithm: no coefficients of variation")
+    found = components(
+        rows[response].cast(pl.Float64).log().to_list(), rows["start"].to_list(), blocks=rows["block"].to_list(),
+        treatments=list(rows.select(names).iter_rows()) if names else None, confidence=confidence,
+    )  # fmt: skip
+    per_start = rows.height / max(rows.select("start", *names).n_unique(), 1)
+    return VarianceComponents(
+        **{**about, "starts": found.starts, "blocks": found.blocks},
+        between_blocks=as_cv(found.between_blocks), between_starts=as_cv(found.between_starts),
+        within_starts=as_cv(found.within_starts), icc=found.icc, advice=advice(found, per_start), note=_note(found),
+    )  # fmt: skip
+
+
+def _note(found: Components) -> str:
+    if found.starts < 2:
+        return "one start: what starts differ is not known"
+    if found.within_starts is None:
+        return "one trial a start: what trials differ cannot be told from what starts differ"
+    if found.between_starts is None:
+        return "each treatment has one start: what starts differ cannot be told from what treatments differ"
+    if found.between_blocks is None and found.blocks > 1:
+        return "each block has one start of a treatment: what blocks differ is counted between starts"
+    return ""
+
+
+def sources_of_spread(components: Sequence[VarianceComponents], response: str) -> list[str]:
+    """Where the main response's spread comes from, and what would narrow its intervals."""
+    mine = [one for one in components if one.response == response and one.advice]
+    one = next((one for one in mine if one.together), mine[0] if len(mine) == 1 else None)
+    if one is None or one.between_starts is None or one.within_starts is None:
+        return []
+    between, within = (f"{100 * part.value:.2g}%" for part in (one.between_starts, one.within_starts))
+    return [
+        f"Standard deviation of {label_of(response)}: {between} between starts, {within} between the trials of a "
+        f"start; {one.advice}."
+    ]
+
+
+def _of_context(context: Context) -> tuple[VarianceComponents, ...]:
+    data = context.frame.data
+    rest = [name for name in responses.every() if name != context.response and data[name].is_not_null().any()]
+    return variance_components(context.frame, [context.response, *rest], context.confidence)
+
+
+STATISTIC = Statistic(
+    name="variance",
+    row=VarianceComponents,
+    title="Where the spread comes from: blocks, starts, trials of a start",
+    section=Section.SPREAD,
+    compute=_of_context,
+    sentences=sources_of_spread,
+    order=20,
+    said=60,
+)

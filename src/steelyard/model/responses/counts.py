@@ -1,0 +1,43 @@
+"""How many operations a trial had, and how they ended."""
+
+from __future__ import annotations
+
+from steelyard.model.response import Kept, Response
+
+RESPONSES = (
+    Response(
+        name="operations",
+        label="operations",
+        unit="operations",
+        definition="Operations answered without error.",
+        compute=lambda measured: measured.operations,
+        whole=True,
+        kept=Kept.OWN_ENGINE,
+        on_page=False,
+        order=20,
+    ),
+    Response(
+        name="errors",
+        label="errors",
+        unit="operations",
+        definition=(
+            "Operations that failed, had no answer in time, or were never sent because the backlog was full."
+        ),
+        compute=lambda measured: measured.errors,
+        whole=True,
+        kept=Kept.OWN_ENGINE,
+        on_page=False,
+        order=21,
+    ),
+    Response(
+        name="not_found",
+        label="reads not found",
+        unit="operations",
+        definition="Reads of keys that must exist but returned no row.",
+        compute=lambda measured: measured.not_found,
+        whole=True,
+        kept=Kept.NOT,
+        on_page=False,
+        order=22,
+    ),
+)  # fmt: skip

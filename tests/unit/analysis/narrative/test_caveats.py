@@ -1,0 +1,99 @@
+"""What the data warn of is said, and nothing is said where there is nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from steelyard.analysis.analyse import analyse
+from steelyard.analysis.results import Results
+from steelyard.analysis.statistics import anova, course, shape, summary, variance
+from steelyard.analysis.statistics.steady import Steady, not_settled
+from tests.unit.analysis.made import cell, drawn, study
+
+
+def sentences(results: Results) -> list[str]:
+    """What the trials themselves warn of, most important first."""
+    pointed = (anova, course, shape, summary, variance)
+    return [
+        one
+        for module in pointed
+        for one in module.STATISTIC.sentences(results.of(module.STATISTIC.row), results.response)
+    ]
+
+
+def told(records) -> str:
+    return " ".join(sentences(analyse(records, study(), seed=1)))
+
+
+def test_outliers_are_counted_and_kept():
+    rng = np.random.default_rng(1)
+    values = [[float(v) for v in rng.normal(100, 1, 12)] for _ in range(2)]
+    values[0][5] = 300.0
+    found = analyse(cell(values), study(), seed=1)
+    assert any("1 trial of workload A, 1 node lies beyond the fences" in one for one in found.caveats)
+    assert any("not normally distributed" in one for one in found.caveats)
+    assert found.main(summary.Summary)[0].n == 24
+
+
+def test_two_modes_are_said():
+    rng = np.random.default_rng(2)
+    values = [[float(v) for v in rng.normal(100 + 40 * (start % 2), 1, 8)] for start in range(4)]
+    said = told(cell(values))
+    assert "workload A, 1 node has trials of more than one mode" in said
+    assert "more starts help, more trials do not" in said
+
+
+def test_start_means_that_vary_too_much_for_their_intervals_are_said():
+    assert "Start means" not in told(cell([[100.0, 101.0], [130.0, 131.0], [90.0, 91.0]]))
+    said = told(cell([[100.0, 101.0], [300.0, 310.0], [90.0, 91.0]]))
+    assert "Start means of workload A, 1 node vary by more than 30%" in said
+
+
+def test_a_level_study_of_normal_trials_warns_of_nothing_but_says_where_the_spread_is():
+    records = drawn(np.random.default_rng(3), {1: 4000.0, 3: 6000.0}, starts=4, trials=4, start_cv=0.02, trial_cv=0.02)
+    *others, said = sentences(analyse(records, study(), seed=1))
+    assert not any("mode" in one or "level" in one or "depends" in one for one in others)
+    assert said.startswith("Standard deviation of execution time: ")
+    assert "between the trials of a start" in said
+
+
+def test_a_change_of_all_treatments_is_said_with_its_hour_and_size():
+    records = drawn(np.random.default_rng(6), {1: 4000.0, 3: 6000.0}, starts=10, trials=3, start_cv=0.02, trial_cv=0.01)
+    slow = [
+        one.model_copy(
+            update={
+                "responses": one.responses.model_copy(
+                    update={"execution_time_ms": (one.responses.execution_time_ms or 0) * (1.2 if one.block > 5 else 1)}
+                )
+            }
+        )
+        for one in records
+    ]
+    said = told(slow)
+    assert "Over all treatments together the level changed after start 10 of 20 1.4 h into the study: +" in said
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        (["steady", "steady"], []),
+        ([], []),
+        (
+            ["steady", "drifting", "warm-up", "none"],
+            [
+                "Within 4 trials, by the seconds: 1 still moved at their end; 1 began at another level; 1 was too "
+                "short to tell."
+            ],
+        ),
+    ],
+)
+def test_seconds_are_summed_up(verdicts, said):
+    states = [
+        Steady(
+            trial_id=str(place), attempt=1, treatment={}, response="response_ms_mean", unit="ms", n=60,
+            verdict=verdict, detail="",
+        )
+        for place, verdict in enumerate(verdicts)
+    ]  # fmt: skip
+    assert not_settled(states) == said

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.weightstats import ttost_paired
+
+from steelyard.analysis.analyse import analyse
+from steelyard.analysis.comparisons import level_pairs
+from steelyard.analysis.comparisons.level_pairs import LevelPair, equivalence
+from steelyard.analysis.inference import multiplicity, power
+from steelyard.analysis.statistics import effect_line
+from steelyard.analysis.statistics.anova import AnovaTerm
+from steelyard.analysis.statistics.differential import differentials
+from steelyard.analysis.statistics.effect import Effect, effects_of, more_starts
+from steelyard.analysis.statistics.post_hoc import PostHoc, post_hoc
+from steelyard.analysis.statistics.speedup import speedups
+from steelyard.analysis.tables import tables
+from tests.unit.analysis.made import cell, drawn, frame, study
+
+TIME = "execution_time_ms"
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+def test_effects_stand_over_start_means_and_over_trials():
+    records = cell([[10.0, 11, 12], [13, 14, 15]]) + cell([[20.0, 21, 22], [25, 26, 27]], nodes=3)
+    over_starts, over_trials = effects_of(frame(records), TIME, rng())
+    assert (over_starts.over, over_starts.n_baseline, over_starts.n_level) == ("start means", 2, 2)
+    assert (over_trials.over, over_trials.n_baseline, over_trials.n_level) == ("trials", 6, 6)
+    assert over_starts.difference.value == over_trials.difference.value == pytest.approx(11)
+    assert over_trials.difference.high < over_starts.difference.high
+    assert "counted as independent" in over_trials.cohens_d.method
+    assert over_starts.ratio_fieller.value == pytest.approx(23.5 / 12.5)
+
+
+def test_one_start_gives_effects_over_its_trials_only():
+    (only,) = effects_of(frame(cell([[10.0, 11, 12]]) + cell([[20.0, 21, 22]], nodes=3)), TIME, rng())
+    assert only.over == "trials"
+    assert only.more_starts is None
+
+
+def test_levels_that_share_their_starts_are_paired():
+    made = frame(cell([[10.0], [14.0], [12.0]]) + cell([[11.0], [15.2], [12.9]], workload="C"))
+    made = type(made)(made.data.drop("nodes"), {"workload": ("A", "C")}, (), 0)
+    paired, _ = effects_of(made, TIME, rng())
+    assert paired.paired
+    assert paired.difference.n == 3
+    assert paired.difference.low > 0  # unpaired it would hold 0
+    assert level_pairs.level_pairs(made, TIME, "workload", "A", "C", {})[0].baseline == (10, 14, 12)
+
+
+def test_equivalence_needs_a_margin_that_was_declared():
+    same = LevelPair("start means", True, (10.0, 11, 12, 10.5), (10.05, 10.9, 12.1, 10.6))
+    assert equivalence(same, None) == ("no margin declared", None)
+    verdict, p = equivalence(same, 5.0)
+    logs = np.log(same.level), np.log(same.baseline)
+    assert p == pytest.approx(ttost_paired(*logs, -np.log(1.05), np.log(1.05))[0])
+    assert verdict == "equivalent"
+    assert equivalence(same, 0.1)[0] == "not shown"
+    assert equivalence(LevelPair("trials", False, (1.0,), (1.0,)), 5.0) == ("too few starts", None)
+    assert equivalence(LevelPair("start means", True, (1.0, 2), (1.0, 2)), 5.0) == ("equivalent", 0.0)
+
+
+def test_how_many_more_starts_would_decide():
+    a, b = (10.0, 11.0, 12.0), (10.6, 11.6, 12.8)
+    more = power.more_starts(a, b, False, None)
+    assert more is not None
+    assert more_starts(LevelPair("start means", False, a, b), None) == more.starts
+    assert more_starts(LevelPair("start means", False, (10.0, 10.1, 9.9), (20.0, 20.1, 19.9)), None) == 0
+    assert more_starts(LevelPair("start means", False, (10.0, 10.1, 9.9), (10.0, 10.1, 9.9)), 20.0) == 0
+    assert more_starts(LevelPair("start means", False, (10.0, 11.0), (10.0, 11.0)), None) is None
+    assert more_starts(LevelPair("start means", False, (10.0, 11.0), (10.0, 11.0)), 10.0) is not None
+    assert more_starts(LevelPair("start means", False, (10.0,), (10.0, 11.0)), 10.0) is None
+
+
+def test_differentials_are_paired_by_trial_order():
+    records = cell([[10.0, 20.0, 30.0]]) + cell([[11.0, 25.0, 28.0]], nodes=3)
+    (found,) = differentials(frame(records), TIME)
+    assert (found.n, found.min, found.max, found.greatest) == (3, -2, 5, 5)
+    assert found.mean.value == pytest.approx(4 / 3)
+    (downwards,) = differentials(frame(cell([[10.0, 20.0]]) + cell([[1.0, 21.0]], nodes=3)), TIME)
+    assert downwards.greatest == -9
+
+
+def test_speedup_is_baseline_over_level_for_times_and_the_reverse_for_rates():
+    made = frame(cell([[10.0, 12.0, 11.0]]) + cell([[5.0, 6.0, 5.5]], nodes=3))
+    (times,) = speedups(made, TIME)
+    assert times.ratio_max_to_min.value == pytest.approx(12 / 5)
+    assert times.ratio_min_to_max.value == pytest.approx(10 / 6)
+    assert times.ratio_means.value == times.ratio_medians.value == pytest.approx(2)
+    assert times.ratio_sds.value == pytest.approx(2)
+    (rates,) = speedups(made, "throughput_per_s")
+    assert rates.ratio_max_to_min.value == pytest.approx(12 / 5)
+
+
+def test_all_pairs_are_corrected_together():
+    records = [
+        one
+        for nodes, mean in ((1, 10.0), (2, 11.0), (3, 16.0))
+        for one in cell([[mean + wobble] for wobble in (-0.6, 0.1, 0.5, 0.9)], nodes=nodes)
+    ]
+    found = post_hoc(frame(records), TIME)
+    assert [(one.baseline, one.level) for one in found] == [(1, 2), (1, 3), (2, 3)]
+    assert {one.over for one in found} == {"start means"}
+    p = [one.p for one in found]
+    assert [one.p_holm for one in found] == pytest.approx(list(multipletests(p, method="holm")[1]))
+    assert multiplicity.holm([0.01, None, 0.04]) == [0.02, None, 0.04]
+
+
+def test_holm_is_that_of_statsmodels():
+    draws = rng()
+    for _ in range(20):
+        p = [*draws.uniform(0, 0.2, 12), 0.03, 0.03, 0.9]
+        assert multiplicity.holm(p) == pytest.approx(list(multipletests(p, method="holm")[1]))
+
+
+def test_two_levels_have_no_post_hoc():
+    assert post_hoc(frame(cell([[1.0, 2]]) + cell([[2.0, 3]], nodes=3)), TIME) == ()
+
+
+def test_a_response_that_never_varies_breaks_nothing():
+    records = [one for nodes in (1, 2, 3) for one in cell([[5.0, 5.0], [5.0, 5.0]], nodes=nodes)]
+    found = analyse(records, study(factors={"nodes": (1, 2, 3), "workload": ("A",)}), seed=1)
+    assert all(one.p is None for one in found.of(PostHoc))
+    assert all(one.cohens_d is None for one in found.of(Effect))
+    assert all(one.f is None for one in found.of(AnovaTerm))
+
+
+def test_identical_systems_are_called_different_about_as_often_as_promised():
+    """Over start means, 300 studies: Holm's smallest p below 5% in about 5%; over trials far more often."""
+    draws = np.random.default_rng(7)
+    false = {"honest": 0, "published": 0}
+    for _ in range(300):
+        made = frame(drawn(draws, {1: 100.0, 3: 100.0}, starts=5, trials=4, start_cv=0.03, trial_cv=0.02))
+        for one in level_pairs.pairs_of_levels(made):
+            starts, trials = level_pairs.level_pairs(made, TIME, *one)
+            false["honest"] += stats.ttest_ind(starts.baseline, starts.level, equal_var=False).pvalue < 0.05
+            false["published"] += stats.ttest_ind(trials.baseline, trials.level, equal_var=False).pvalue < 0.05
+    assert false["honest"] / 300 < 0.09
+    assert false["published"] / 300 > 0.12
+
+
+def test_everything_is_in_the_tables():
+    records = drawn(rng(), {1: 100.0, 2: 120.0, 3: 150.0}, starts=3, trials=4, start_cv=0.03, trial_cv=0.02)
+    asked = study(
+        factors={"nodes": (1, 2, 3), "workload": ("A",)},
+        analysis={"equivalence_margin_percent": 2.0},
+    )
+    made = tables(analyse(records, asked, seed=1))
+    assert {
+        name: made[name].height > 0 for name in ("effect", "differential", "speedup", "anova", "one_way", "post_hoc")
+    } == (dict.fromkeys(("effect", "differential", "speedup", "anova", "one_way", "post_hoc"), True))
+    row = made["effect"].row(0, named=True)
+    assert row["cohens_d_low"] < row["cohens_d"] < row["cohens_d_high"]
+    assert row["margin_percent"] == 2.0
+    assert "noncentral t" in row["cohens_d_method"]
+
+
+def test_a_line_over_0_and_1_is_the_baselines_mean_and_the_difference():
+    made = frame(cell([[10.0, 12.0, 11.0]]) + cell([[15.0, 16.0, 15.5, 18.0]], nodes=3))
+    (found,) = effect_line.effect_lines(made, TIME)
+    assert found.intercept.value == pytest.approx(11)
+    assert found.slope.value == pytest.approx(16.125 - 11)
+    assert found.p == pytest.approx(stats.ttest_ind([10, 12, 11], [15, 16, 15.5, 18]).pvalue)
+
+
+def test_the_error_of_a_line_over_0_and_1_is_that_of_a_pooled_difference():
+    a, b = [46.0, 47.1, 45.2], [44.0, 43.1, 45.9]
+    (found,) = effect_line.effect_lines(frame(cell([a]) + cell([b], nodes=2)), TIME)
+    assert found.std_err == pytest.approx((np.var(a, ddof=1) / 2 + np.var(b, ddof=1) / 2) ** 0.5 * (2 / 3) ** 0.5)

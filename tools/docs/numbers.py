@@ -1,0 +1,95 @@
+"""The made parts of `docs/reference/numbers.md`: the reasons of a verdict, every response, every table with its
+columns.
+
+They stand between two comments each; the rest of the page, which explains the methods, is written by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from steelyard.analysis import statistics
+from steelyard.analysis.row import NO_UNIT, TableColumn, columns_of, factors_field
+from steelyard.analysis.statistic import Statistic
+from steelyard.model import responses as registered
+from steelyard.model.verdict import ReasonKind
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "numbers.md"
+COMMAND: Final = "python -m tools.docs --write"
+BEGIN: Final = "<!-- {name}: made by `" + COMMAND + "`, not to be edited -->\n"
+END: Final = "<!-- end of {name} -->\n"
+
+
+def reasons() -> Iterator[str]:
+    """A row for each reason of a verdict."""
+    yield "| reason | measured, and when it speaks against the trial | void |"
+    yield "| --- | --- | --- |"
+    for kind in ReasonKind:
+        yield f"| {kind.value} | {_cell(kind.about.measured)} | {'yes ' if kind.about.void else ''}|"
+
+
+def responses() -> Iterator[str]:
+    """A row for each response."""
+    yield "| response | definition | unit |"
+    yield "| --- | --- | --- |"
+    for name, response in registered.every().items():
+        yield f"| `{name}` | {_cell(response.definition)} | {response.unit} |"
+
+
+def tables() -> Iterator[str]:
+    """Every table in the order of the report, a row for each column."""
+    for statistic in statistics.every():
+        yield from _table(statistic)
+
+
+def _table(statistic: Statistic[Any]) -> Iterator[str]:
+    yield f"### `{statistic.name}`"
+    yield ""
+    yield f"{statistic.title.format(response='the main response', size='the factor of sizes')}.{_factors(statistic)}"
+    yield ""
+    yield "| column | meaning | unit |"
+    yield "| --- | --- | --- |"
+    for column in columns_of(statistic.row):
+        yield f"| `{column.name}` | {_cell(column.meaning)} | {_unit(column)}|"
+    yield ""
+
+
+def _factors(statistic: Statistic[Any]) -> str:
+    if factors_field(statistic.row) is None:
+        return ""
+    return " First a column for each factor" + (" but that of sizes." if statistic.without_size else ".")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _unit(column: TableColumn) -> str:
+    return "" if column.unit == NO_UNIT else f"{column.unit} "
+
+
+PARTS: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
+    "reasons": reasons,
+    "responses": responses,
+    "tables": tables,
+}
+
+
+def text(page: str) -> str:
+    """The page with its made parts as they should be. Raises ValueError if the comments around one are missing."""
+    for name, lines in PARTS.items():
+        begin, end = BEGIN.format(name=name), END.format(name=name)
+        before, opened, rest = page.partition(begin)
+        _, closed, after = rest.partition(end)
+        if not opened or not closed:
+            raise ValueError(f"the page has no part {begin.strip()} ... {end.strip()}")
+        body = "\n".join(lines()).rstrip("\n")
+        page = f"{before}{begin}\n{body}\n\n{end}{after}"
+    return page
+
+
+def page() -> str:
+    """The page of the repository with its made parts as they should be."""
+    return text(PAGE.read_text(encoding="utf-8"))
