@@ -55,8 +55,8 @@ def measured(domain: Domain, title: str, most: int = 5) -> Axis:
     return Axis(domain, title, tuple(zip(ticks, domain.labels(ticks), strict=True)))
 
 
-def y_axis(axis: Axis, scale: Scale, left: float, right: float) -> list[Element]:
-    """Grid lines from `left` to `right`, numbers beside them, the title above."""
+def y_axis(axis: Axis, scale: Scale, left: float, right: float, lift: float = TITLE_LIFT_PX) -> list[Element]:
+    """Grid lines from `left` to `right`, numbers beside them, the title `lift` above."""
     at = [scale.of(value) for value, _ in axis.ticks]
     lines = "".join(f"M{place(left)},{place(y)}H{place(right)}" for y in at)
     labels = [
@@ -70,7 +70,7 @@ def y_axis(axis: Axis, scale: Scale, left: float, right: float) -> list[Element]
         data_axis=_said("y", axis, scale, left, right),
     )
     top = min(scale.first_px, scale.last_px)
-    return [drawn, text(0, top - TITLE_LIFT_PX, axis.title, fill=MUTED)] if axis.title else [drawn]
+    return [drawn, text(0, top - lift, axis.title, fill=MUTED)] if axis.title else [drawn]
 
 
 def x_axis(axis: Axis, scale: Scale, foot: float) -> list[Element]:

@@ -26,9 +26,10 @@ READING_BYTES: Final = 11
 MOST_NODES_DRAWN: Final = 12
 WIDTH_PX: Final = 232
 RIGHT_PX: Final = 8
-TOP_PX: Final = 24
+TOP_PX: Final = 18
 HEIGHT_PX: Final = 56
-GAP_PX: Final = 33
+GAP_PX: Final = 26
+LIFT_PX: Final = 8
 FOOT_PX: Final = 38
 LINES: Final = (("first", SERIES[0], ""), ("second", SERIES[1], DASHES[1]))
 """Series, colour and dash."""
@@ -98,7 +99,7 @@ def _picture(
             marks.steps([area.at(row["x"], row["y"]) for row in mine if row["series"] == series], colour, dash=dash)
             for series, colour, dash in LINES
         ]
-        elements += [*y_axis(axis, area.y, left, right), area.marks(lines)]
+        elements += [*y_axis(axis, area.y, left, right, LIFT_PX), area.marks(lines)]
         top = bottom + GAP_PX
     elements += x_axis(time, Scale(time.domain, left, right), bottom)
     return Picture(WIDTH_PX, bottom + FOOT_PX, tuple(elements))

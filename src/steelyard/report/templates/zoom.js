@@ -2,7 +2,7 @@
 const zoom = (() => {
   // Zoom: a figure shows a part of its axes, as fractions of them. Marks are moved, never stretched where they have a
   // size of their own; axes are drawn anew from what the pen writes into them (see draw/axes.py).
-  const EDGE_PX = 6, NAME_PX = 300, SINK_PX = 3.5;
+  const EDGE_PX = 3, NAME_PX = 300, SINK_PX = 3.5;
   const WHOLE = { x: [0, 1], y: [0, 1] };
   const parts = new Map();
   const partOf = (chart) => parts.get(chart) ?? WHOLE;
