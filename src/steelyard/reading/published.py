@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from steelyard.analysis import estimates
@@ -19,7 +20,7 @@ from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.reference.comparison import Beside
-from steelyard.reference.mapping import Own, clashes, lay_table
+from steelyard.reference.mapping import PLACED, Own, clashes, lay_table
 from steelyard.reference.tables import Table
 
 if TYPE_CHECKING:
@@ -31,12 +32,17 @@ Values = dict[tuple[str, str], dict[str, list[float]]]
 """(treatment, response) to the values of its trials by start."""
 
 
-def lay(tables: Sequence[Table], ours: Opened, fixed: Mapping[str, Level]) -> tuple[list[Beside], list[Own]]:
-    """Every number of the tables with ours beside it. Raises StudyError where two treatments fit the same number, or no
-    valid trial is left."""
-    wanted = {one.response for table in tables if table.form for one in table.form.numbers if one.response}
+def lay(
+    tables: Sequence[Table], ours: Opened, fixed: Mapping[str, Level], placed: Mapping[str, str]
+) -> tuple[list[Beside], list[Own]]:
+    """Every number of the tables with ours beside it. `placed`: column that nothing of ours decides, to the level that
+    ours are laid beside. Raises StudyError where two treatments fit the same number, or no valid trial is left."""
+    forms = [table.form for table in tables if table.form]
+    wanted = {form.response for form in forms} | {one.response for form in forms for one in form.numbers}
     frame = frame_of(ours.records, ours.study)
     own, values = _own(ours, frame, fixed, wanted)
+    beside = {f"{PLACED}{column}": level for column, level in placed.items()}
+    own = [replace(one, facets={**one.facets, **beside}) for one in own]
     if not own:
         raise StudyError("no cell has valid trials", "`steelyard status STORE` says why")
     for table in tables:
@@ -82,7 +88,12 @@ def _own(ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], wanted: se
             for response, value in _values(ours, one, wanted):
                 values.setdefault((name, response), {}).setdefault(one.start, []).append(value)
         numbers = _numbers(name, values, ours.study.analysis.confidence)
-        found.append(Own(name, facets(ours, records), len(records), numbers, _shared(records)))
+        trials = {
+            response: tuple(value for start in by_start.values() for value in start)
+            for (treatment_name, response), by_start in values.items()
+            if treatment_name == name
+        }
+        found.append(Own(name, facets(ours, records), len(records), numbers, _shared(records), trials))
     return found, values
 
 
@@ -104,7 +115,7 @@ def _values(ours: Opened, record: TrialRecord, wanted: Set[str]) -> Iterator[tup
 
 
 def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, str], Estimate]:
-    """Mean over start means where there are two starts, else over trials; standard deviation over trials."""
+    """Mean over start means where there are two starts, else over trials; median and standard deviation over trials."""
     found: dict[tuple[str, str], Estimate] = {}
     for (treatment, response), by_start in values.items():
         if treatment != name:
@@ -116,6 +127,7 @@ def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, st
             found[response, "mean"] = estimates.mean(means, unit, confidence, "start means")
         else:
             found[response, "mean"] = estimates.mean(every, unit, confidence, "trials of one start")
+        found[response, "50%"] = estimates.median(every, unit, confidence)
         if len(every) > 1:
             found[response, "sd"] = Estimate(
                 value=estimates.deviation(every), confidence=confidence, n=len(every), unit=unit,
