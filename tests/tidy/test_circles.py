@@ -20,14 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (ROOT / "src" / "steelyard", ROOT / "tools")
 Graph = Mapping[str, frozenset[str]]
 
-KNOWN: frozenset[frozenset[str]] = frozenset(
-    {
-        # Falls when what they share leaves the command line.
-        frozenset({"steelyard.cli.compare_published", "steelyard.cli.commands.compare", "steelyard.reading.published"}),
-    }
-)
-"""Circles that are still there. Take out what falls; put nothing in."""
-
 
 def files_of(places: Iterable[Path]) -> dict[str, Path]:
     """Dotted name of every module -> its file. `places`: top-level packages and modules."""
@@ -105,8 +97,7 @@ def test_no_two_files_import_each_other() -> None:
     assert len(seams) > 20, "the plug-ins are not where this test looks"
     graph["steelyard.plugin"] |= seams
     found = circles(graph)
-    assert found - KNOWN == set(), "\n".join(", ".join(sorted(circle)) for circle in found - KNOWN)
-    assert KNOWN - found == set(), "a known circle has fallen: take it out of KNOWN"
+    assert found == set(), "\n".join(", ".join(sorted(circle)) for circle in found)
 
 
 def test_what_users_install_needs_no_tool_of_the_repository() -> None:

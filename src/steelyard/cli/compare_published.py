@@ -3,43 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.analysis.frame import TrialFrame, frame_of
-from steelyard.analysis.statistics.summary import summarise
-from steelyard.analysis.treatments import NODES, label
 from steelyard.cli.terminal.output import data_console, say
 from steelyard.cli.terminal.wide_table import uncut
 from steelyard.model.errors import StudyError
-from steelyard.model.estimate import Estimate
-from steelyard.model.study import Level
-from steelyard.model.trial import TrialRecord
-from steelyard.reading import published as laid
-from steelyard.reading.comparison import Opened, levels
+from steelyard.model.responses import label_of
+from steelyard.reading.comparison import Opened
+from steelyard.reading.published import PublishedComparison, compare_with_published, tables_named
 from steelyard.reference import tables as shipped
 from steelyard.reference.audit.finding import figure
-from steelyard.reference.comparison import Beside, Conditions, richardson2017
-from steelyard.reference.richardson import OVERALL, CellKey, key_of
+from steelyard.reference.comparison import Beside
 from steelyard.report.figures import forest
 
-RICHARDSON = "richardson2017"
-RESPONSE = "execution_time_ms"
-SUMMARY = "trial_time_summary"
-RICHARDSONS = (SUMMARY, "regression", "speedup")
-WORKLOAD = ("workload", "workload.name")
-PUBLISHED = {"platform": "raspberry-pi-2", "ram_gb": "1", "link": "ethernet"}
-"""Which published cells to lay own ones beside, unless --b says."""
-SHOWN = ("mean", "std", "50%")
-"""Statistics of a summary on the screen; `--json` has all."""
 EXIT_AGREES, EXIT_OTHERWISE = 0, 1
-NEEDS = {"regression": "every size that it was fitted to (1 to 6)", "speedup": "both platforms or both links"}
-"""What the tables of richardson2017 over several cells need of ours."""
+METRICS = {"time": "execution_time_ms", "execution_time": "execution_time_ms"}
 NOTHING_PUBLISHED = ("nothing was published",)
 MOST_REASONS = 6
 """Lines on the screen about numbers that have none of ours beside them."""
@@ -61,229 +44,49 @@ def beside(
 
     Raises StudyError for an unknown reference, or where own treatments cannot be told apart.
     """
-    tables = _tables(name)
-    _refuse(tables[0].source.name, metric, margin_percent)
+    _refuse(tables_named(name), metric, margin_percent)
     if figure_path is not None:
         forest.refuse_other(figure_path)
-    frame = frame_of(ours.records, ours.study)
-    fixed = levels(fixed_a, frame.factors, "--a")
-    if tables[0].source.name == RICHARDSON:
-        found, remarks, more = _of_richardson(ours, frame, fixed, fixed_b)
-        found = tuple(one for one in found if one.table in {table.name for table in tables})
-        if not found:
-            needs = "; ".join(f"{table.name}: {NEEDS[table.name]}" for table in tables if table.name in NEEDS)
-            raise StudyError(f"nothing of ours can be laid beside {name}", f"it needs {needs}", read=name)
-    else:
-        found, remarks, more = _of_forms(tables, ours, fixed, fixed_b)
+    comparison = compare_with_published(ours, name, a=fixed_a, b=fixed_b)
     if as_json:
-        _print_json(name, found, remarks, more)
+        _print_json(comparison)
     else:
-        _draw(found, remarks, ours.study.study.name, name, data_console())
+        _draw(comparison, ours.study.study.name, data_console())
     if figure_path is not None:
-        _figure(found, f"{ours.study.study.name} beside {name}", figure_path)
-    judged = [one for one in found if one.verdict != "no number" and one.ours is not None and one.ours.low is not None]
-    return EXIT_AGREES if judged and all(one.verdict == "agrees" for one in judged) else EXIT_OTHERWISE
+        _figure(comparison.rows, f"{ours.study.study.name} beside {name}", figure_path)
+    return EXIT_AGREES if comparison.agrees else EXIT_OTHERWISE
 
 
-def _of_richardson(
-    ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], texts: Sequence[str]
-) -> tuple[tuple[Beside, ...], list[str], dict[str, Any]]:
-    """What is laid beside, remarks, and what `--json` says besides."""
-    published = _published(texts)
-    cells = _cells(ours, frame, fixed, published)
-    trials = {key: [float(one) for one in frame.values(RESPONSE, treatment)[RESPONSE]] for key, treatment in cells}
-    trials = {key: values for key, values in trials.items() if values}
-    if not trials:
-        raise StudyError("no cell has valid trials with an execution time", "`steelyard status STORE` says why")
-    conditions, mixed = _conditions(ours, cells)
-    estimates = _estimates(frame, cells, ours.study.analysis.confidence)
-    found = richardson2017(trials, conditions, estimates)
-    if not found:
-        own = ", ".join(" ".join(key) for key in trials)
-        raise StudyError(f"no published cell is about {own}", f"`steelyard reference show {RICHARDSON}` lists them")
-    remarks = [*mixed, *_remarks(conditions, published, trials), *_absent(found)]
-    told = [
-        {"cell": key._asdict(), "statistic": statistic, **one.model_dump(mode="json")}
-        for (key, statistic), one in estimates.items()
-    ]
-    return found, remarks, {"conditions": conditions.model_dump(mode="json"), "estimates": told}
-
-
-def _of_forms(
-    tables: Sequence[shipped.Table], ours: Opened, fixed: Mapping[str, Level], texts: Sequence[str]
-) -> tuple[tuple[Beside, ...], list[str], dict[str, Any]]:
-    """The same of references whose mapping is data (`tables.toml`)."""
-    chosen = _chosen(tables, texts)
-    found, own = laid.lay(tables, ours, fixed)
-    kept = tuple(one for one in found if all(one.cell.get(name) in (None, level) for name, level in chosen.items()))
-    said = [caveat for table in tables for caveat in table.caveats]
-    return kept, said, {"own": [{"treatment": one.name, "n": one.n, "facets": dict(one.facets)} for one in own]}
-
-
-def _chosen(tables: Sequence[shipped.Table], texts: Sequence[str]) -> dict[str, str]:
-    """The rows that `--b replication_factor=3` chooses. Raises StudyError with what there is."""
-    known: dict[str, list[str]] = {}
-    for row in (row for table in tables for row in table.rows):
-        for name, text in row.key.items():
-            if text not in known.setdefault(name, []):
-                known[name].append(text)
-    found = {}
-    for text in (part for one in texts for part in one.split(",")):
-        name, _, wanted = (part.strip() for part in text.partition("="))
-        if wanted not in known.get(name, ()):
-            there = "; ".join(f"{one}: {', '.join(values)}" for one, values in known.items())
-            raise StudyError(f"--b {text}: nothing like it was published", f"there are: {there}", key="--b", read=text)
-        found[name] = wanted
-    return found
-
-
-def _tables(name: str) -> tuple[shipped.Table, ...]:
-    """The tables of a study, or the one table, that were asked for."""
-    try:
-        found = shipped.named(name)
-    except shipped.UnknownReference as error:
-        raise shipped.UnknownReference(f"{name!r} is no store, no shipped table and no study", error.hint) from error
-    if len({table.source.name for table in found}) > 1:
-        names = ", ".join(dict.fromkeys(table.source.name for table in found))
-        raise StudyError(f"{name}: one publication at a time", f"one of {names}", read=name)
-    return found
-
-
-def _refuse(source: str, metric: str | None, margin_percent: float | None) -> None:
+def _refuse(tables: Sequence[shipped.Table], metric: str | None, margin_percent: float | None) -> None:
     """Options that mean nothing beside published numbers. Raises StudyError."""
-    time_only = source == RICHARDSON
-    if metric is not None and not (time_only and metric in (RESPONSE, "time", "execution_time")):
-        what = "execution times only" if time_only else "numbers of its own, each of which is laid beside ours"
-        raise StudyError(f"--metric {metric}", f"{source} published {what}", key="--metric")
+    response = tables[0].form.response if tables[0].form is not None else ""
+    if metric is not None and (not response or METRICS.get(metric, metric) != response):
+        what = f"{label_of(response)}s only" if response else "numbers of its own, each of which is laid beside ours"
+        raise StudyError(f"--metric {metric}", f"{tables[0].source.name} published {what}", key="--metric")
     if margin_percent is not None:
         raise StudyError("--margin is for two sides of trials", "what agrees is decided by the printed digits")
 
 
-def _published(texts: Sequence[str]) -> dict[str, str]:
-    """The published cells that `--b platform=virtual-machine,ram_gb=2` chooses; its link follows the platform."""
-    found = dict(PUBLISHED)
-    known: dict[str, list[str]] = {}
-    for row in shipped.tables()[SUMMARY].rows:
-        for name in PUBLISHED:
-            if row.key[name] not in known.setdefault(name, []):
-                known[name].append(row.key[name])
-    for text in (part for one in texts for part in one.split(",")):
-        name, _, wanted = (part.strip() for part in text.partition("="))
-        if wanted not in known.get(name, ()):
-            there = "; ".join(f"{one}: {', '.join(values)}" for one, values in known.items())
-            raise StudyError(f"--b {text}: nothing like it was published", f"there are: {there}", key="--b", read=text)
-        found[name] = wanted
-        if name == "platform" and not any("link=" in one for one in texts):
-            found["link"] = "nodal" if wanted == "virtual-machine" else "ethernet"
-    return found
-
-
-def _cells(
-    ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], published: Mapping[str, str]
-) -> list[tuple[CellKey, dict[str, Level]]]:
-    """Own treatments with the published words for their workload and size. Raises StudyError where two have the same
-    words."""
-    found: dict[CellKey, dict[str, Level]] = {}
-    for treatment in frame.treatments():
-        if any(treatment.get(name) != level for name, level in fixed.items()):
-            continue
-        settings = next(one.settings for one in ours.records if one.treatment == treatment)
-        name = next((treatment[one] for one in WORKLOAD if one in treatment), settings["workload"]["name"])
-        nodes = next((treatment[one] for one in NODES if one in treatment), settings["site"]["nodes"])
-        letter = str(name).rsplit("-", 1)[-1].upper()
-        key = CellKey(letter, published["platform"], published["ram_gb"], published["link"], str(nodes))
-        if key in found:
-            names = [one for one in frame.names if treatment.get(one) != found[key].get(one)]
-            raise StudyError(
-                f"{label(found[key])} and {label(treatment)} would be laid beside the same published cell",
-                f"choose one: --a {names[0]}=LEVEL",
-                key="--a",
-            )
-        found[key] = treatment
-    return list(found.items())
-
-
-def _conditions(
-    ours: Opened, cells: Sequence[tuple[CellKey, Mapping[str, Level]]]
-) -> tuple[Conditions, tuple[str, ...]]:
-    """What holds for all own trials, and a remark for what does not."""
-    treatments = [treatment for _, treatment in cells]
-    chosen = [one for one in ours.records if one.treatment in treatments and one.verdict.outcome == "valid"]
-    facts = {one.start: ours.store.facts(one) for one in reversed(chosen)}
-    several: dict[str, set[Any]] = {
-        "version": {_version(one) for one in chosen},
-        "records": {one.settings["workload"].get("records") for one in chosen},
-        "operations": {one.settings["load"].get("operations") for one in chosen},
-        "threads": {one.settings["load"].get("threads") for one in chosen},
-        "platform": {laid.platform_of(told) for told in facts.values()},
+def _print_json(comparison: PublishedComparison) -> None:
+    data = {
+        "reference": comparison.name,
+        "beside": [{**row.model_dump(mode="json"), "sentence": row.sentence()} for row in comparison.rows],
+        "own": [{"treatment": own.name, "n": own.n, "facets": dict(own.facets)} for own in comparison.own],
+        "remarks": list(comparison.remarks),
     }
-    one_value = {name: next(iter(values)) for name, values in several.items() if len(values) == 1}
-    mixed = [
-        f"our cells differ in {name} ({', '.join(sorted(str(one) for one in values))}), which is not judged here"
-        for name, values in several.items()
-        if len(values) > 1
-    ]
-    return Conditions.model_validate(one_value), tuple(mixed)
+    print(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def _version(record: TrialRecord) -> str:
-    name = str(record.settings["system"]["name"])
-    return f"{name} {record.settings['system'].get('version', '')}".strip()
-
-
-def _estimates(
-    frame: TrialFrame, cells: Sequence[tuple[CellKey, dict[str, Level]]], confidence: float
-) -> dict[tuple[CellKey, str], Estimate]:
-    """Own intervals: of the mean over starts where there are several, else over trials; of the median over trials."""
-    found: dict[tuple[CellKey, str], Estimate] = {}
-    for key, treatment in cells:
-        one = summarise(frame, RESPONSE, treatment, confidence)
-        centre = one.mean_of_starts or one.mean
-        if centre is not None:
-            found[key, "mean"] = centre
-        if one.median is not None:
-            found[key, "50%"] = one.median
-    return found
-
-
-def _remarks(
-    conditions: Conditions, published: Mapping[str, str], trials: Mapping[CellKey, Sequence[float]]
-) -> tuple[str, ...]:
-    known = {key_of(row.key) for row in shipped.tables()[SUMMARY].wide()}
-    without = [key for key in trials if key not in known]
-    said = [f"ours are laid beside {' '.join(published.values())}; --b platform=, ram_gb=, link= choose others"]
-    if without:
-        said.append(f"nothing was published of {'; '.join(f'{one.workload} {one.words()}' for one in without)}")
-    if conditions.platform is None:
-        said.append("our platform is not known: no facts of a node")
-    said.append("an interval stands behind our means and medians only; published numbers rest on one start a cell")
-    return tuple(said)
-
-
-def _absent(found: Sequence[Beside]) -> tuple[str, ...]:
-    """Published tables of which nothing could be laid beside ours."""
-    there = {one.table for one in found}
-    return tuple(f"no {table} is recomputed: it needs {what}" for table, what in NEEDS.items() if table not in there)
-
-
-def _print_json(name: str, found: Sequence[Beside], remarks: Sequence[str], more: Mapping[str, Any]) -> None:
-    told = {
-        "reference": name,
-        "beside": [{**one.model_dump(mode="json"), "sentence": one.sentence()} for one in found],
-        **more,
-        "remarks": list(remarks),
-    }
-    print(json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False))
-
-
-def _draw(found: Sequence[Beside], remarks: Sequence[str], study: str, name: str, console: Console) -> None:
+def _draw(comparison: PublishedComparison, study: str, console: Console) -> None:
+    found, name = comparison.rows, comparison.name
     reasons: dict[str, str] = {}
     for table in dict.fromkeys(one.table for one in found):
         of_table = [one for one in found if one.table == table]
-        rows = [one for one in of_table if one.ours is not None and (table != SUMMARY or one.statistic in SHOWN)]
+        form = _form(table)
+        rows = [one for one in of_table if one.ours is not None and one.statistic in (form.shown or (one.statistic,))]
         say(console, Text(f"{study} beside {name}: {_title(table)}", style="bold"))
         if rows:
-            _grid(rows, rows if table in RICHARDSONS else of_table, reasons, console)
+            _grid(rows, rows if form.computed else of_table, reasons, console)
         for line in _without(of_table):
             say(console, Text(f" {line}"))
         console.print()
@@ -292,9 +95,10 @@ def _draw(found: Sequence[Beside], remarks: Sequence[str], study: str, name: str
     counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in (*STYLES, "no number")}
     told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     say(console, Text(f"{len(found)} numbers: {told}", style="bold"))
-    if any(one.table == SUMMARY for one in found):
-        console.print(Text("counts, quartiles, extremes and ranges: --json", style="dim"))
-    for remark in remarks:
+    for hidden in dict.fromkeys(_form(one.table).hidden for one in found):
+        if hidden:
+            say(console, f"{hidden}: --json", style="dim")
+    for remark in comparison.remarks:
         say(console, Text(remark, style="dim"))
 
 
@@ -334,6 +138,10 @@ def _without(rows: Sequence[Beside]) -> list[str]:
     return shown
 
 
+def _form(table: str) -> shipped.Form:
+    return shipped.tables()[table].form or shipped.Form()
+
+
 def _title(table: str) -> str:
     return shipped.tables()[table].title
 
@@ -369,22 +177,17 @@ def _figure(found: Sequence[Beside], what: str, path: Path) -> None:
         )
         for one in found
         if one.change_percent is not None
-        and (one.table not in RICHARDSONS or (one.table == SUMMARY and one.statistic in ("mean", "50%")))
+        and (not _form(one.table).computed or one.statistic in _form(one.table).drawn)
     ]  # fmt: skip
     if not rows:
         raise StudyError("no number of ours stands beside one that can be drawn", "leave --figure out")
-    title = f"Execution time of {what}" if found[0].table in RICHARDSONS else what
+    response = _form(found[0].table).response
+    title = f"{label_of(response).capitalize()} of {what}" if response else what
     caption = "100 (ours / published - 1); the intervals hold ours and the rounding of the printed digits"
     forest.write(rows, None, title, caption, path)
 
 
 def _row(one: Beside, vary: Set[str]) -> str:
     """What a row of the figure is about, by the columns that `vary`."""
-    if one.table == SUMMARY:
-        return f"workload {one.cell['workload']}, {_nodes(one.cell['cluster_size'])}, {one.statistic}"
-    levels = ", ".join(f"{name} {level}" for name, level in one.cell.items() if name in vary)
+    levels = ", ".join(f"{name} {level}" for name, level in one.cell.items() if name in vary - {"table"})
     return f"{levels or one.table}: {one.statistic}".replace("_", " ")
-
-
-def _nodes(size: str) -> str:
-    return "all sizes" if size == OVERALL else "1 node" if size == "1" else f"{size} nodes"

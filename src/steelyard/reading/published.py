@@ -1,10 +1,11 @@
-"""Own treatments as the forms of published tables see them: their facets, and one number each with its interval."""
+"""Published results beside own ones: each published number, ours with its interval, and whether they agree."""
 
 from __future__ import annotations
 
 import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
 from steelyard.analysis.frame import TrialFrame, frame_of
@@ -20,9 +21,10 @@ from steelyard.model.facts import of_machines, role_of
 from steelyard.model.responses import unit_of
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
-from steelyard.reading.comparison import Opened
+from steelyard.reading.comparison import Opened, levels
+from steelyard.reference import tables as shipped
 from steelyard.reference.comparison import Beside
-from steelyard.reference.mapping import Own, clashes, lay_table
+from steelyard.reference.mapping import PLACED, Own, clashes, lay_table, unpublished
 from steelyard.reference.tables import Table
 from steelyard.store.read import Store
 
@@ -32,12 +34,60 @@ Values = dict[tuple[str, str], dict[str, list[float]]]
 """(treatment, response) to the values of its trials by start."""
 
 
-def lay(tables: Sequence[Table], ours: Opened, fixed: Mapping[str, Level]) -> tuple[list[Beside], list[Own]]:
-    """Every number of the tables with ours beside it. Raises StudyError where two treatments fit the same number, or no
-    valid trial is left."""
-    wanted = {one.response for table in tables if table.form for one in table.form.numbers if one.response}
+@dataclass(frozen=True)
+class PublishedComparison:
+    """Own results beside the tables of one publication."""
+
+    name: str
+    """Of the publication, or of one of its tables."""
+    rows: tuple[Beside, ...]
+    """One per published number, with ours beside it where there is one."""
+    own: tuple[Own, ...]
+    """Own treatments with their facets and numbers."""
+    remarks: tuple[str, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every number of ours that has an interval agrees; not, if none has."""
+        judged = [
+            row for row in self.rows if row.verdict != "no number" and row.ours is not None and row.ours.low is not None
+        ]
+        return bool(judged) and all(row.verdict == "agrees" for row in judged)
+
+
+def compare_with_published(
+    ours: Opened, name: str, *, a: Sequence[str] = (), b: Sequence[str] = ()
+) -> PublishedComparison:
+    """Lay own results beside a publication's tables, or one of its tables.
+
+    `a`: levels `nodes=3` that choose own treatments; `b`: published cells `platform=virtual-machine`. Raises StudyError
+    for an unknown name, or where own treatments cannot be told apart.
+    """
+    tables = tables_named(name)
+    fixed = levels(a, frame_of(ours.records, ours.study).factors, "--a")
+    chosen = _chosen(tables, b)
+    placed = _placed(tables, chosen)
+    laid_beside, own = lay(tables, ours, fixed, placed)
+    kept = {column: level for column, level in chosen.items() if column not in placed}
+    rows = [row for row in laid_beside if all(row.cell.get(column) in (None, kept[column]) for column in kept)]
+    if not rows and placed:
+        needs = "; ".join(f"{table.name}: {table.form.needs}" for table in tables if table.form and table.form.needs)
+        hint = f"it needs {needs}" if needs else f"`steelyard reference show {name}` lists its cells"
+        raise StudyError(f"nothing of ours can be laid beside {name}", hint, read=name)
+    return PublishedComparison(name, tuple(rows), tuple(own), tuple(_remarks(tables, rows, own, placed)))
+
+
+def lay(
+    tables: Sequence[Table], ours: Opened, fixed: Mapping[str, Level], placed: Mapping[str, str]
+) -> tuple[list[Beside], list[Own]]:
+    """Every number of the tables with ours beside it. `placed`: column that nothing of ours decides, to the level that
+    ours are laid beside. Raises StudyError where two treatments fit the same number, or no valid trial is left."""
+    forms = [table.form for table in tables if table.form]
+    wanted = {form.response for form in forms} | {one.response for form in forms for one in form.numbers}
     frame = frame_of(ours.records, ours.study)
     own, values = _own(ours, frame, fixed, wanted)
+    beside = {f"{PLACED}{column}": level for column, level in placed.items()}
+    own = [replace(one, facets={**one.facets, **beside}) for one in own]
     if not own:
         raise StudyError("no cell has valid trials", "`steelyard status STORE` says why")
     for table in tables:
@@ -83,7 +133,12 @@ def _own(ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], wanted: se
             for response, value in values_of(ours.store, one, wanted):
                 values.setdefault((name, response), {}).setdefault(one.start, []).append(value)
         numbers = _numbers(name, values, ours.study.analysis.confidence)
-        found.append(Own(name, facets(ours, records), len(records), numbers, _shared(records)))
+        trials = {
+            response: tuple(value for start in by_start.values() for value in start)
+            for (treatment_name, response), by_start in values.items()
+            if treatment_name == name
+        }
+        found.append(Own(name, facets(ours, records), len(records), numbers, _shared(records), trials))
     return found, values
 
 
@@ -105,7 +160,7 @@ def values_of(store: Store, record: TrialRecord, wanted: Set[str]) -> Iterator[t
 
 
 def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, str], Estimate]:
-    """Mean over start means where there are two starts, else over trials; standard deviation over trials."""
+    """Mean over start means where there are two starts, else over trials; median and standard deviation over trials."""
     found: dict[tuple[str, str], Estimate] = {}
     for (treatment, response), by_start in values.items():
         if treatment != name:
@@ -117,6 +172,7 @@ def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, st
             found[response, "mean"] = estimates.mean(means, unit, confidence, "start means")
         else:
             found[response, "mean"] = estimates.mean(every, unit, confidence, "trials of one start")
+        found[response, "50%"] = estimates.median(every, unit, confidence)
         if len(every) > 1:
             found[response, "sd"] = Estimate(
                 value=estimates.deviation(every), confidence=confidence, n=len(every), unit=unit,
@@ -184,3 +240,68 @@ def platform_of(facts: Mapping[str, Mapping[str, str]]) -> str | None:
         return "raspberry-pi-2"
     parts = [told.get("site", ""), model]
     return " on ".join(part for part in parts if part) or None
+
+
+def tables_named(name: str) -> tuple[Table, ...]:
+    """The tables of a study, or the one table, that were asked for."""
+    try:
+        found = shipped.named(name)
+    except shipped.UnknownReference as error:
+        raise shipped.UnknownReference(f"{name!r} is no store, no shipped table and no study", error.hint) from error
+    if len({table.source.name for table in found}) > 1:
+        names = ", ".join(dict.fromkeys(table.source.name for table in found))
+        raise StudyError(f"{name}: one publication at a time", f"one of {names}", read=name)
+    return found
+
+
+def _chosen(tables: Sequence[Table], texts: Sequence[str]) -> dict[str, str]:
+    """The rows, or the cells that ours are laid beside, that `--b replication_factor=3` chooses. Raises StudyError with
+    what there is."""
+    known: dict[str, list[str]] = {}
+    forms = [table.form for table in tables if table.form is not None and table.form.placed]
+    sources = [shipped.tables()[form.cells_of] for form in forms] or tables
+    for row in (row for table in sources for row in table.rows):
+        for name, text in row.key.items():
+            if (not forms or name in forms[0].placed) and text not in known.setdefault(name, []):
+                known[name].append(text)
+    found = {}
+    for text in (part for one in texts for part in one.split(",")):
+        name, _, wanted = (part.strip() for part in text.partition("="))
+        if wanted not in known.get(name, ()):
+            there = "; ".join(f"{one}: {', '.join(values)}" for one, values in known.items())
+            raise StudyError(f"--b {text}: nothing like it was published", f"there are: {there}", key="--b", read=text)
+        found[name] = wanted
+    return found
+
+
+def _placed(tables: Sequence[Table], chosen: Mapping[str, str]) -> dict[str, str]:
+    """Columns that nothing of ours decides, with the level that ours are laid beside: the one chosen, else what goes
+    with another that was chosen, else the form's."""
+    forms = [table.form for table in tables if table.form is not None and table.form.placed]
+    found: dict[str, str] = {}
+    for form in forms:
+        found |= form.placed
+        for level in chosen.values():
+            found |= form.follows.get(level, {})
+        found |= {name: level for name, level in chosen.items() if name in form.placed}
+    return found
+
+
+def _remarks(
+    tables: Sequence[Table], found: Sequence[Beside], own: Sequence[Own], placed: Mapping[str, str]
+) -> Iterator[str]:
+    """What holds for all numbers, and what could not be laid beside any."""
+    if placed:
+        options = ", ".join(f"{name}=" for name in placed)
+        yield f"ours are laid beside {' '.join(placed.values())}; --b {options} choose others"
+        without = dict.fromkeys(cell for table in tables for cell in unpublished(table, own))
+        if without:
+            yield f"nothing was published of {'; '.join(without)}"
+        if not any("platform" in one.facets for one in own):
+            yield "our platform is not known: no facts of a node"
+    there = {one.table for one in found}
+    for table in tables:
+        yield from table.form.remarks if table.form is not None and table.form.computed else table.caveats
+    for table in tables:
+        if table.form is not None and table.form.needs and table.name not in there:
+            yield f"no {table.name} is recomputed: it needs {table.form.needs}"

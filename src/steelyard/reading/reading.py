@@ -19,6 +19,7 @@ from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.comparison import Comparison, Opened, compare, opened
 from steelyard.reading.node_usage import usage_of
+from steelyard.reading.published import PublishedComparison, compare_with_published
 from steelyard.reading.report_input import ReportInput, report_input, results_of
 from steelyard.reading.seconds import series
 
@@ -135,6 +136,10 @@ class Reading:
         """
         second = self._source if other is None else other._source
         return compare(self._source, second, a=a, b=b, response=response, margin_percent=margin_percent)
+
+    def published(self, name: str, *, a: Sequence[str] = (), b: Sequence[str] = ()) -> PublishedComparison:
+        """Own results beside a publication that is shipped, such as `richardson2017`; see `compare_with_published`."""
+        return compare_with_published(self._source, name, a=a, b=b)
 
     def report_input(self, *, courses: bool = True) -> ReportInput:
         """What the page and its exports are made of; without `courses` nothing is read of what happened within

@@ -15,9 +15,7 @@ from scipy import stats
 from steelyard.model.estimate import Estimate
 from steelyard.model.value import Value
 from steelyard.reference.printed import Printed
-from steelyard.reference.richardson import OVERALL, CellKey, compared, fitted_to, key_of
 from steelyard.reference.rounding import Interval
-from steelyard.reference.tables import Row, tables
 
 Verdict = Literal["agrees", "differs", "not comparable", "no number"]
 
@@ -30,29 +28,6 @@ RATIOS: Mapping[str, tuple[str, str]] = {
     "ratio_of_the_stddevs": ("std", "std"),
 }
 """Definition in speedup.csv to the baseline's statistic (above) and the treatment's (below)."""
-
-
-class Conditions(Value):
-    """What must be equal for two results to answer the same question; None where it is not known."""
-
-    platform: str | None = None
-    """Such as raspberry-pi-2, virtual-machine, network namespaces."""
-    version: str | None = None
-    """System and version, such as cassandra 3.9."""
-    workload: str | None = None
-    records: int | None = None
-    operations: int | None = None
-    threads: int | None = None
-    nodes: int | None = None
-    values: int | None = None
-    """Trials behind the number."""
-
-
-FEWEST_VALUES = 2
-"""One trial has no spread: whether it differs cannot be said."""
-
-RICHARDSON2017 = Conditions(version="cassandra 3.9", records=1_000_000, operations=10_000, threads=1)
-"""What all cells of richardson2017 have in common."""
 
 
 class Beside(Value):
@@ -94,30 +69,6 @@ def _change(value: float, low: float | None, high: float | None) -> str:
     return f"{value:+.3g}%{ends}"
 
 
-def differences(ours: Conditions, published: Conditions) -> tuple[str, ...]:
-    """Why two results do not answer the same question: every condition that is known of both and differs.
-
-    What one side does not say is no reason. Fewer than two own values are one.
-    """
-    words = {
-        "platform": "platform",
-        "version": "version",
-        "workload": "workload",
-        "records": "scale: records",
-        "operations": "scale: operations a trial",
-        "threads": "client threads",
-        "nodes": "nodes",
-    }
-    reasons = []
-    for name, word in words.items():
-        here, there = getattr(ours, name), getattr(published, name)
-        if here is not None and there is not None and here != there:
-            reasons.append(f"{word} {shown(here)}, published {shown(there)}")
-    if ours.values is not None and ours.values < FEWEST_VALUES:
-        reasons.append(f"n {ours.values}: too few trials of ours to say how sure it is")
-    return tuple(reasons)
-
-
 def shown(value: object) -> str:
     """A condition's level for people: whole numbers with commas."""
     text = str(value)
@@ -132,7 +83,7 @@ def lay(
     ours: Estimate | None,
     reasons: Sequence[str] = (),
 ) -> Beside:
-    """One own estimate beside one printed number. `reasons`: why they are not comparable (`differences`).
+    """One own estimate beside one printed number. `reasons`: why they are not comparable.
 
     Agrees where our interval (our value, if it has none) and the interval of the printed digits meet. Otherwise the
     change in percent; its interval is [ours.low / published.high - 1, ours.high / published.low - 1] for positive
@@ -202,105 +153,3 @@ def regression(x: Sequence[float], y: Sequence[float]) -> dict[str, float]:
     fit = stats.linregress(np.asarray(x, dtype=float), np.asarray(y, dtype=float))
     found = (fit.slope, fit.intercept, fit.rvalue, fit.pvalue, fit.stderr)
     return {name: float(value) for name, value in zip(names, found, strict=True)}
-
-
-def effect(baseline: Sequence[float], treatment: Sequence[float]) -> dict[str, float]:
-    """The published regression over a 0/1 effect: intercept = mean of the baseline, slope = difference of the means."""
-    x = [0.0] * len(baseline) + [1.0] * len(treatment)
-    if not baseline or not treatment:
-        return regression((), ())
-    return regression(x, (*baseline, *treatment))
-
-
-def richardson2017(
-    trials: Mapping[CellKey, Sequence[float]],
-    ours: Conditions,
-    estimates: Mapping[tuple[CellKey, str], Estimate] | None = None,
-) -> tuple[Beside, ...]:
-    """Every published number of which we have the cells, in the order of the files, with ours computed alike.
-
-    `trials`: execution times in ms of the kept trials of each own cell, with the published words for what it is about;
-    an overall cell is pooled from them. `ours`: conditions that hold for all of them; what a cell says itself
-    (platform, workload, nodes) may be left out. `estimates`: own intervals by cell and statistic (mean, 50%); numbers
-    without one are laid beside as they are.
-    """
-    known = {**_pooled(trials), **trials}
-    found: list[Beside] = []
-    for row in tables()["trial_time_summary"].wide():
-        key = key_of(row.key)
-        if key in known:
-            values = summary(known[key])
-            found += [
-                _laid("trial_time_summary", row, name, row.numbers[name], value, (key,), known, ours, estimates)
-                for name, value in values.items()
-            ]
-    for row in tables()["regression"].rows:
-        points = fitted_to(row.key)
-        keys = tuple(key for _, key in points)
-        if all(key in known for key in keys):
-            x, y = zip(*((x, value) for x, key in points for value in known[key]), strict=True)
-            fit = regression(x, y)
-            found += [
-                _laid("regression", row, name, row.numbers[name], value, keys, known, ours)
-                for name, value in fit.items()
-            ]
-    for row in tables()["speedup"].wide():
-        keys = compared(row.key["ratio"], row.key["workload"], row.key["cluster_size"])
-        if all(key in known for key in keys):
-            ratios = speedup(known[keys[0]], known[keys[1]])
-            found += [
-                _laid("speedup", row, name, row.numbers[name], value, keys, known, ours)
-                for name, value in ratios.items()
-            ]
-    return tuple(found)
-
-
-def _pooled(trials: Mapping[CellKey, Sequence[float]]) -> dict[CellKey, list[float]]:
-    """All sizes of a platform together, as the rows `overall` have them."""
-    found: dict[CellKey, list[float]] = {}
-    for key, values in trials.items():
-        found.setdefault(key._replace(cluster_size=OVERALL), []).extend(values)
-    return found
-
-
-def _laid(
-    table: str,
-    row: Row,
-    statistic: str,
-    printed: Printed,
-    value: float,
-    keys: Sequence[CellKey],
-    known: Mapping[CellKey, Sequence[float]],
-    ours: Conditions,
-    estimates: Mapping[tuple[CellKey, str], Estimate] | None = None,
-) -> Beside:
-    counts = [len(known[key]) for key in keys]
-    n = sum(counts) if table == "regression" else min(counts)
-    estimate = (estimates or {}).get((keys[0], statistic)) if len(keys) == 1 else None
-    if estimate is None and math.isfinite(value):
-        unit = "trials" if statistic == "count" else "ms" if table == "trial_time_summary" else ""
-        estimate = Estimate(value=value, n=n, unit=unit, method="computed as published, without an interval")
-    published = RICHARDSON2017.model_copy(
-        update={
-            "platform": keys[0].platform if len({key.platform for key in keys}) == 1 else None,
-            "workload": keys[0].workload,
-            "nodes": int(keys[0].cluster_size) if len(keys) == 1 and keys[0].cluster_size != OVERALL else None,
-        }
-    )
-    reasons = differences(ours.model_copy(update={"values": min(counts)}), published)
-    return lay(table, row.key, statistic, printed, estimate, (*reasons, *_other_sizes(keys, known)))
-
-
-def _other_sizes(keys: Sequence[CellKey], known: Mapping[CellKey, Sequence[float]]) -> tuple[str, ...]:
-    """An overall cell is the same question only if it pools the same sizes."""
-    reasons = []
-    for key in keys:
-        if key.cluster_size != OVERALL:
-            continue
-        ours, theirs = (
-            sorted({one.cluster_size for one in cells if one._replace(cluster_size=OVERALL) == key} - {OVERALL})
-            for cells in (known, [key_of(row.key) for row in tables()["trial_time_summary"].wide()])
-        )
-        if ours != theirs:
-            reasons.append(f"scale: ours pools sizes {', '.join(ours)}, published {', '.join(theirs)}")
-    return tuple(dict.fromkeys(reasons))

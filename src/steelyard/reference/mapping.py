@@ -1,19 +1,28 @@
-"""How own trials are laid beside a table that prints one number a cell: the mapping, read from `tables.toml`, applied.
+"""How own trials are laid beside a published table: the mapping, read from `tables.toml`, applied.
 
 A *facet* is a setting of our trial as text (`site.nodes`, `load.threads`) or what follows from settings
 (`workload.read_fraction`). A published cell is ours if every facet has the level that its row says. Conditions are
 facets that should be equal and are said where they are not; they choose nothing.
+
+A table prints one number a cell, which stands beside an estimate of ours, or numbers that were computed of all trials
+of one cell or several, which are computed of ours in the same way.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from steelyard.model.estimate import Estimate
-from steelyard.reference.comparison import Beside, Verdict, lay, shown
+from steelyard.reference.comparison import Beside, Verdict, lay, regression, shown, speedup, summary
 from steelyard.reference.printed import Printed
-from steelyard.reference.tables import Column, Form, Number, Row, Table
+from steelyard.reference.tables import Column, Form, Number, Row, Table, tables
+
+PLACED = "beside."
+"""Begins the facet of a column that nothing of ours decides: the published level that ours are laid beside."""
+FEWEST_TRIALS = 2
+"""One trial has no spread: whether it differs cannot be said."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,8 @@ class Own:
     """(response, statistic) to our number, in the published unit."""
     remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Response to what makes ours another quantity, such as processors that the nodes share."""
+    values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Response to its value in each trial."""
 
 
 Contrasted = Callable[[Own, Own, str], Estimate | None]
@@ -39,6 +50,8 @@ def lay_table(table: Table, own: Sequence[Own], contrasted: Contrasted) -> tuple
     if table.form is None:
         return ()
     form, found = table.form, []
+    if form.computed:
+        return tuple(beside for row in table.wide() for beside in _computed(table, form, row, own))
     for row in table.rows:
         for column, printed in row.numbers.items():
             spec = next((one for one in form.numbers if one.column == column and _holds(one.where, row)), None)
@@ -49,6 +62,13 @@ def lay_table(table: Table, own: Sequence[Own], contrasted: Contrasted) -> tuple
 def clashes(table: Table, own: Sequence[Own]) -> tuple[Own, Own] | None:
     """Two own treatments that would be laid beside the same printed number with as many reasons against either."""
     if table.form is None or not _weighs(table.form, own):
+        return None
+    if table.form.computed:
+        first: dict[tuple[str | None, ...], Own] = {}
+        for one in own:
+            other = first.setdefault(tuple(one.facets.get(facet) for facet in table.form.cell.values()), one)
+            if other is not one:
+                return other, one
         return None
     for row in table.rows:
         for spec in table.form.numbers:
@@ -147,12 +167,87 @@ def _no_treatment(
 
 def apart(form: Form, row: Row, own: Own) -> tuple[str, ...]:
     """Every condition that is known of both and differs, and that the number of trials says nothing."""
+    return (*_differing(form, row.key, own), *_too_few(own.n))
+
+
+def _differing(form: Form, key: Mapping[str, str], own: Own) -> list[str]:
     reasons = []
     for facet, published in form.conditions.items():
-        theirs = row.key.get(published.removeprefix("column "), "") if published.startswith("column ") else published
+        theirs = key.get(published.removeprefix("column "), "") if published.startswith("column ") else published
         ours = own.facets.get(facet)
         if ours is not None and theirs and ours != theirs:
             reasons.append(f"{form.words.get(facet, facet)} {shown(ours)}, published {shown(theirs)}")
-    if own.n < 2:
-        reasons.append(f"n {own.n}: too few trials of ours to say how sure it is")
-    return tuple(reasons)
+    return reasons
+
+
+def _too_few(trials: int) -> tuple[str, ...]:
+    return () if trials >= FEWEST_TRIALS else (f"n {trials}: too few trials of ours to say how sure it is",)
+
+
+def unpublished(table: Table, own: Sequence[Own]) -> list[str]:
+    """Own cells, in the words of the table's columns, of which a table of computed numbers has no row."""
+    if table.form is None or not table.form.computed:
+        return []
+    facets = table.form.cell
+    known = [{name: row.key[name] for name in facets} for row in tables()[table.form.cells_of].wide()]
+    cells = [{name: one.facets.get(facet, "") for name, facet in facets.items()} for one in own]
+    return [" ".join(cell.values()) for cell in cells if cell not in known]
+
+
+def _computed(table: Table, form: Form, row: Row, own: Sequence[Own]) -> list[Beside]:
+    """The numbers of a row beside the same of ours; nothing where we lack a cell that it was computed of."""
+    behind = form.cells_behind(row.key)
+    groups = [[one for one in own if _within(form, cell, one) and one.values.get(form.response)] for _, cell in behind]
+    if not all(groups):
+        return []
+    values = [[value for one in group for value in one.values[form.response]] for group in groups]
+    alone = groups[0][0] if len(behind) == 1 and not _pools(form, behind[0][1]) else None
+    counts = [len(one) for one in values]
+    n = sum(counts) if form.computed == "regression" else min(counts)
+    common = {name: level for name, level in behind[0][1].items() if all(cell[name] == level for _, cell in behind)}
+    reasons = dict.fromkeys(why for group in groups for one in group for why in _differing(form, common, one))
+    pools = (_other_pool(form, cell, group) for (_, cell), group in zip(behind, groups, strict=True))
+    why = (*reasons, *_too_few(min(counts)), *dict.fromkeys(one for one in pools if one))
+    found = []
+    for statistic, value in _statistics(form, [x for x, _ in behind], values).items():
+        ours = alone.numbers.get((form.response, statistic)) if alone is not None else None
+        if ours is None and math.isfinite(value):
+            unit = "trials" if statistic == "count" else "ms" if form.computed == "summary" else ""
+            ours = Estimate(value=value, n=n, unit=unit, method="computed as published, without an interval")
+        found.append(lay(table.name, row.key, statistic, row.numbers[statistic], ours, why))
+    return found
+
+
+def _statistics(form: Form, places: Sequence[float], values: Sequence[Sequence[float]]) -> dict[str, float]:
+    match form.computed:
+        case "regression":
+            x = [place for place, group in zip(places, values, strict=True) for _ in group]
+            return regression(x, [value for group in values for value in group])
+        case "ratios":
+            return speedup(values[0], values[1])
+        case _:
+            return summary(values[0])
+
+
+def _within(form: Form, cell: Mapping[str, str], own: Own) -> bool:
+    """Whether trials of a treatment are in a cell: of all sizes in one that pools them."""
+    return all(
+        level == form.pooled.get(name) or own.facets.get(form.cell[name]) == level for name, level in cell.items()
+    )
+
+
+def _pools(form: Form, cell: Mapping[str, str]) -> list[str]:
+    return [name for name, level in form.pooled.items() if cell[name] == level]
+
+
+def _other_pool(form: Form, cell: Mapping[str, str], group: Sequence[Own]) -> str:
+    """A pooled cell is the same question only if it pools the same levels; else why not."""
+    for name in _pools(form, cell):
+        ours = sorted({one.facets[form.cell[name]] for one in group})
+        rest = [column for column in form.cell if column != name]
+        rows = (row.key for row in tables()[form.cells_of].wide())
+        theirs = sorted({key[name] for key in rows if all(key[one] == cell[one] for one in rest)} - {cell[name]})
+        if ours != theirs:
+            words = form.words.get(name, name)
+            return f"scale: ours pools {words} {', '.join(ours)}, published {', '.join(theirs)}"
+    return ""

@@ -70,8 +70,19 @@ class Number(Value):
     missing: str = ""
 
 
+class Cells(Value):
+    """The cells that numbers of a row were computed of, where that is not the one that the row names."""
+
+    where: dict[str, str]
+    """The rows that this is about, by their key."""
+    of: tuple[dict[str, str], ...]
+    """Of each cell the levels that the row does not say."""
+    x: tuple[float, ...] = ()
+    """Of each cell where it stands on the axis of a regression."""
+
+
 class Form(Value):
-    """How own trials are laid beside a table (`reference.mapping`)."""
+    """How own trials are laid beside a table (`reference.mapping`): number by number, or computed of all trials."""
 
     system: str = ""
     """Name of the system that a store must weigh."""
@@ -87,6 +98,40 @@ class Form(Value):
     numbers: tuple[Number, ...] = ()
     missing: str = ""
     """Why nothing of ours is like it."""
+    computed: Literal["", "summary", "regression", "ratios"] = ""
+    """How the numbers of a row follow from the trials of its cells; empty where `numbers` says which stand for which.
+    The fields below are about computed numbers."""
+    cells_of: str = ""
+    """The table that has the cells. It gives what this form does not say itself: `SHARED`."""
+    response: str = ""
+    placed: dict[str, str] = Field(default_factory=dict)
+    """Column of the key that nothing of ours decides, to the level that ours are laid beside unless one is chosen."""
+    follows: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """A level of `placed` that is chosen, to what goes with it."""
+    pooled: dict[str, str] = Field(default_factory=dict)
+    """Column to the level under which cells of all its levels are pooled."""
+    cells: tuple[Cells, ...] = ()
+    needs: str = ""
+    """What of ours it takes."""
+    shown: tuple[str, ...] = ()
+    """Statistics on the screen, if not all; the others are `hidden` in words."""
+    hidden: str = ""
+    drawn: tuple[str, ...] = ()
+    """Statistics in the figure."""
+    remarks: tuple[str, ...] = ()
+
+    def cells_behind(self, key: Mapping[str, str]) -> tuple[tuple[float, dict[str, str]], ...]:
+        """Of each cell that a row's numbers were computed of where it stands (0 without an axis), and its levels."""
+        special = next((one for one in self.cells if one.where.items() <= key.items()), None)
+        if special is None:
+            return ((0.0, {name: key[name] for name in self.cell}),)
+        places = special.x or (0.0,) * len(special.of)
+        levels = ({name: {**key, **one}[name] for name in self.cell} for one in special.of)
+        return tuple(zip(places, levels, strict=True))
+
+
+SHARED = ("cell", "response", "placed", "follows", "pooled", "conditions", "words")
+"""Fields of a form that `cells_of` gives."""
 
 
 class Row(Value):
@@ -119,7 +164,7 @@ class Table(Value):
     columns: dict[str, Column]
     rows: tuple[Row, ...] = ()
     form: Form | None = None
-    """How own trials are laid beside it; None where `reference.comparison` does it."""
+    """How own trials are laid beside it."""
 
     def wide(self) -> tuple[Row, ...]:
         """One row per cell: a long table's numbers side by side; any other table as it is."""
@@ -148,6 +193,9 @@ def tables() -> Mapping[str, Table]:
     sources = {name: Source(name=name, **fields) for name, fields in index["sources"].items()}
     found = {}
     for name, fields in index["tables"].items():
+        if cells_of := fields.get("form", {}).get("cells_of"):
+            given = index["tables"][cells_of]["form"]
+            fields["form"] = {key: given[key] for key in SHARED if key in given} | fields["form"]
         table = Table.model_validate({"name": name, **fields, "source": sources[fields["source"]]})
         found[name] = table.model_copy(update={"rows": _rows(table, _text(f"{name}.csv"))})
     return found

@@ -101,6 +101,7 @@ def test_the_snippets_of_the_page_run(store: Path, monkeypatch: pytest.MonkeyPat
     names: dict[str, Any] = {}
     for snippet in snippets:
         exec(compile(snippet, str(PAGE), "exec"), names)
-    assert len(snippets) == 5
+    assert len(snippets) == 6
     assert names["medians"].height == 2
     assert names["comparison"].contrasts
+    assert len(names["published"].rows) == 27

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 
+import numpy as np
 import pytest
 
 from steelyard.model.estimate import Estimate
 from steelyard.reference.comparison import Beside
-from steelyard.reference.mapping import Own, clashes, lay_table
+from steelyard.reference.mapping import Own, clashes, lay_table, unpublished
 from steelyard.reference.tables import tables
 
 EC2 = {
@@ -35,11 +37,11 @@ def with_ours(found: tuple[Beside, ...]) -> list[Beside]:
     return [one for one in found if one.ours is not None]
 
 
-def test_every_table_has_a_form_or_is_richardsons() -> None:
-    without = [name for name, table in tables().items() if table.form is None]
-    assert without == ["trial_time_summary", "regression", "speedup"]
+def test_every_table_has_a_form_that_fits_it() -> None:
     for table in tables().values():
-        for number in table.form.numbers if table.form else ():
+        assert table.form is not None
+        assert bool(table.form.computed) != bool(table.form.numbers or table.form.missing)
+        for number in table.form.numbers:
             assert number.column in table.columns
             assert set(number.where) <= set(table.rows[0].key)
             assert {*table.form.cell, *number.cell, *(number.against or {})} <= set(table.rows[0].key)
@@ -120,3 +122,89 @@ def test_abramova_is_compared_by_workload_letter_and_nodes() -> None:
         laid("abramova2014_runtime", own("c", {("execution_time_ms", "mean"): estimate(118_091, 5)}, **facets))
     )
     assert (one.printed, one.verdict) == ("118090", "agrees")
+
+
+RICHARDSON = ("trial_time_summary", "regression", "speedup")
+PI = {
+    "workload.letter": "A", "beside.platform": "raspberry-pi-2", "beside.ram_gb": "1", "beside.link": "ethernet",
+    "site.nodes": "1", "system.version": "cassandra 3.9", "workload.records": "1000000", "load.operations": "10000",
+    "load.threads": "1", "platform": "raspberry-pi-2",
+}  # fmt: skip
+
+
+def timed(mean: float, n: int = 21, numbers: dict[tuple[str, str], Estimate] | None = None, **facets: str) -> Own:
+    """A treatment with execution times around a mean, as if richardson2017 had been repeated."""
+    values = np.random.default_rng(2).normal(mean, mean / 50, n).tolist()
+    levels = {**PI, **{key.replace("__", "."): level for key, level in facets.items()}}
+    return Own(f"{mean}", levels, n, numbers or {}, values={"execution_time_ms": tuple(values)})
+
+
+def of_richardson(*own: Own) -> list[Beside]:
+    return [one for name in RICHARDSON for one in laid(name, *own)]
+
+
+def test_numbers_that_were_computed_of_all_trials_are_computed_of_ours() -> None:
+    known = {("execution_time_ms", "mean"): estimate(46_000, 200)}
+    own = [
+        timed(mean, numbers=known if (size, link) == ("1", "ethernet") else None, site__nodes=size, beside__link=link)
+        for size, (link, mean) in product(("1", "3"), (("ethernet", 46_000.0), ("802.11", 91_000.0)))
+    ]
+    found = of_richardson(*own)
+    assert {(one.table, one.cell["table"]) for one in found} == {
+        ("trial_time_summary", "15"), ("trial_time_summary", "19"), ("regression", "21"), ("speedup", "22"),
+    }  # fmt: skip
+    mean = next(one for one in found if one.statistic == "mean" and one.cell["cluster_size"] == "1")
+    assert mean.verdict == "agrees"
+    count = next(one for one in found if one.statistic == "count")
+    assert count.ours is not None
+    assert (count.ours.value, count.ours.unit, count.verdict) == (21, "trials", "agrees")
+    slope = next(one for one in found if one.statistic == "slope" and one.cell["cluster_size"] == "1")
+    assert slope.ours is not None
+    assert slope.ours.n == 42
+    assert slope.ours.value == pytest.approx(45_000, rel=0.05)
+    assert slope.verdict == "differs"
+    ratio = next(one for one in found if one.statistic == "ratio_of_the_means" and one.cell["cluster_size"] == "1")
+    assert ratio.ours is not None
+    assert ratio.ours.value == pytest.approx(46 / 91, rel=0.01)
+    overall = [one for one in found if one.cell["cluster_size"] == "overall"]
+    assert overall
+    for one in overall:
+        assert one.verdict == "not comparable"
+        assert one.reasons == ("scale: ours pools sizes 1, 3, published 1, 2, 3, 4, 5, 6",)
+
+
+def test_a_regression_needs_every_size_and_takes_its_axis_from_the_mapping() -> None:
+    sizes = [timed(40_000.0 + 6_000 * size, site__nodes=str(size)) for size in range(1, 7)]
+    fit = {one.statistic: one for one in laid("regression", *sizes)}
+    assert fit["slope"].cell["over"] == "cluster_size"
+    assert fit["slope"].ours is not None
+    assert fit["slope"].ours.value == pytest.approx(6_000, rel=0.1)
+    assert laid("regression", *sizes[:-1]) == ()
+    machines = [
+        timed(6_500.0 - 70 * int(ram), beside__platform="virtual-machine", beside__ram_gb=ram, beside__link="nodal")
+        for ram in ("1", "2", "4")
+    ]
+    over = {one.cell["over"]: one.ours for one in laid("regression", *machines) if one.statistic == "slope"}
+    assert set(over) == {"ram_gb"}
+    assert over["ram_gb"] is not None
+    assert over["ram_gb"].value == pytest.approx(-70, rel=0.6)
+
+
+def test_conditions_of_computed_numbers_are_said_once_and_a_platform_only_where_all_cells_share_it() -> None:
+    pair = [timed(46_000.0, load__threads="8", platform="a shelf"),
+            timed(6_000.0, n=1, load__threads="8", platform="a shelf", beside__platform="virtual-machine",
+                  beside__link="nodal")]  # fmt: skip
+    (ratio, *_) = laid("speedup", *pair)
+    assert ratio.reasons == (
+        "client threads 8, published 1", "n 1: too few trials of ours to say how sure it is",
+    )  # fmt: skip
+    alone = next(one for one in laid("trial_time_summary", pair[0]) if one.cell["cluster_size"] == "1")
+    assert alone.reasons == ("platform a shelf, published raspberry-pi-2", "client threads 8, published 1")
+
+
+def test_own_cells_that_were_not_published_or_are_two() -> None:
+    table = tables()["trial_time_summary"]
+    own = [timed(46_000.0), timed(50_000.0, site__nodes="8")]
+    assert unpublished(table, own) == ["A raspberry-pi-2 1 ethernet 8"]
+    assert clashes(table, own) is None
+    assert clashes(table, [*own, timed(51_000.0, site__nodes="8", load__timeout_ms="5")]) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from steelyard.reference.audit import pooled_rows, regression_rows, single_cell, two_groups
 from steelyard.reference.audit.finding import Audit, Ledger, Place
@@ -11,7 +12,6 @@ from steelyard.reference.audit.regression_rows import Group, Line
 from steelyard.reference.audit.single_cell import FRACTIONS, Cell, Conventions
 from steelyard.reference.audit.two_groups import Side
 from steelyard.reference.printed import Printed, parse
-from steelyard.reference.richardson import OVERALL, CellKey, compared, fitted_to, key_of
 from steelyard.reference.rounding import Interval
 from steelyard.reference.tables import Row, Table, named, tables
 
@@ -23,6 +23,35 @@ SCALED_OUT_S = Interval(300, 900)
 """CPU stays over the threshold for 300 s before the cluster grows, and a run takes 900 s."""
 JOINING_S = Interval(70, 100)
 ON_AIR_MS = 10_000 * 2 * 0.028
+
+
+OVERALL = "overall"
+"""The size of a cell that pools all sizes."""
+
+
+class CellKey(NamedTuple):
+    """What a cell of richardson2017 is about, in the words of the files."""
+
+    workload: str
+    platform: str
+    ram_gb: str
+    link: str
+    cluster_size: str
+
+    def words(self) -> str:
+        """All but the workload, which a table has in common."""
+        return " ".join(self[1:])
+
+
+def key_of(levels: Mapping[str, str]) -> CellKey:
+    """The cell of these levels."""
+    return CellKey(*(levels[name] for name in CellKey._fields))
+
+
+def cells_behind(table: Table, row: Row) -> list[tuple[float, CellKey]]:
+    """The cells that a row was computed of, each with its place on the axis of a regression."""
+    behind = table.form.cells_behind(row.key) if table.form is not None else ()
+    return [(x, key_of(levels)) for x, levels in behind]
 
 
 def audit(name: str) -> Audit:
@@ -103,7 +132,7 @@ def _regressions(table: Table, ledger: Ledger) -> None:
             "std_err": row.numbers["std_err"],
         }
         line = Line(place_of(table, row), numbers, LINE_LABELS)
-        keys = fitted_to(row.key)
+        keys = cells_behind(table, row)
         missing = [key for _, key in keys if key not in cells]
         if not _data(line.place, "slope", numbers["slope"], bool(missing), ledger):
             regression_rows.check_bounds(line, ledger)
@@ -145,7 +174,7 @@ def _speedups(table: Table, ledger: Ledger) -> None:
     cells = richardson_cells()
     for row in table.rows:
         place, printed = place_of(table, row), row.numbers["value"]
-        keys = compared(row.key["ratio"], row.key["workload"], row.key["cluster_size"])
+        keys = [key for _, key in cells_behind(table, row)]
         if not _data(place, "value", printed, any(key not in cells for key in keys), ledger):
             continue
         over, under = RATIOS[row.key["definition"]]

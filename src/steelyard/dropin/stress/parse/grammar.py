@@ -7,7 +7,7 @@ section whose prefix it begins with; the words together must belong to one form.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -87,8 +87,8 @@ class Section:
         named = {option.prefix: option for form in self.forms for option in form}
         return tuple(sorted(named.values(), key=lambda option: option.prefix == ""))
 
-    def read(self, words: Sequence[str]) -> Mapping[str, str]:
-        """Prefix to value of the words that stand there. Raises Refused."""
+    def read(self, words: Sequence[str]) -> Given:
+        """The words that stand there. Raises Refused."""
         found: dict[str, str] = {}
         for word in words:
             option = next((one for one in self.options if one.accepts(word)), None)
@@ -98,7 +98,7 @@ class Section:
                 raise Refused(f"{self.name} {option.prefix}", word, "it stands there twice", "once")
             found[option.prefix] = option.value_of(self.name, word)
         self._form_of(found, words)
-        return found
+        return Given(self, found)
 
     def _form_of(self, found: Mapping[str, str], words: Sequence[str]) -> None:
         for form in self.forms:
@@ -132,6 +132,32 @@ class Section:
             lines += ["", "  DIST is one of:", *(f"      {form}" for form in distributions.FORMS)]
             lines.append("      aliases: extr, qextr, weibull, gauss, normal, norm; numbers may end in k, m, b")
         return lines
+
+
+@dataclass(frozen=True)
+class Given(Mapping[str, str]):
+    """Prefix to value of the words that stand in a section; `value` knows the defaults of those that do not."""
+
+    section: Section
+    words: Mapping[str, str]
+
+    def __getitem__(self, prefix: str) -> str:
+        return self.words[prefix]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def value(self, prefix: str) -> str:
+        """What stands there, else the option's default. Raises KeyError for an option that has none."""
+        if prefix in self.words:
+            return self.words[prefix]
+        default = next((one.default for one in self.section.options if one.prefix == prefix), None)
+        if default is None:
+            raise KeyError(f"{self.section.name} {prefix} has no default")
+        return default
 
 
 def pairs(option: str, inner: str) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """From words to settings: every word read, every default put in, every word that we do not have refused.
 
-Defaults are those of cassandra-stress 3.11.4.
+Defaults are those of cassandra-stress 3.11.4; they stand in `sections`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from steelyard.dropin.stress.parse import distributions, sections, tokens
 from steelyard.dropin.stress.parse.distributions import whole_number
-from steelyard.dropin.stress.parse.grammar import pairs
+from steelyard.dropin.stress.parse.grammar import Given, pairs
 from steelyard.dropin.stress.parse.refusal import Refused
 from steelyard.dropin.stress.parse.settings import (
     UNITS,
@@ -27,7 +27,6 @@ from steelyard.dropin.stress.parse.settings import (
     Settings,
 )
 
-Read = Mapping[str, str]
 Words = Mapping[str, Sequence[str]]
 LEAST_INTERVAL_MS = 100
 MOST_TRIES = 1000
@@ -81,19 +80,21 @@ def _all_commands() -> str:
     return ", ".join([*(one.name for one in sections.COMMANDS), *sections.SPECIAL])
 
 
-def _command(name: str, found: Read) -> Command:
+def _command(name: str, found: Given) -> Command:
     duration = found.get("duration=")
     count = found.get("n=")
     ends_by_itself = duration is None and count is None
     ratios = {name: 1.0}
     if name == "mixed":
-        ratios = _ratios("mixed ratio", found.get("ratio", "read=1,write=1"), MIXABLE)
+        ratios = _ratios("mixed ratio", found.value("ratio"), MIXABLE)
     elif name == "user":
         ratios = _ratios("user ops", found["ops"], None)
     mixture = name in ("mixed", "user")
     clustering = found.get("clustering=", "GAUSSIAN(1..10)" if name == "mixed" else "gaussian(1..10)")
-    add = found.get("add=", "fixed(1)")
-    least, most = int(found.get("n>", "30")), int(found.get("n<", "200"))
+    # `user` has neither word: what its operations are stands in its profile.
+    plain = Given(sections.COMMANDS[0], found)
+    add = plain.value("add=")
+    least, most = int(found.value("n>")), int(found.value("n<"))
     if most < 1:
         raise Refused(f"{name} n<", str(most), "the value does not fit", "from 1")
     if duration is not None and int(duration[:-1]) < 1:
@@ -102,13 +103,13 @@ def _command(name: str, found: Read) -> Command:
         name=name,
         count=_whole(count, f"{name} n=") if count is not None else None,
         duration=(int(duration[:-1]), UNITS[duration[-1].lower()][1]) if duration is not None else None,
-        uncertainty=float(found.get("err<", "0.02")) if ends_by_itself else None,
+        uncertainty=float(found.value("err<")) if ends_by_itself else None,
         measurements=(least, most),
         warm_up="no-warmup" not in found,
-        truncate=found.get("truncate=", "never").lower(),  # type: ignore[arg-type]
-        consistency=found.get("cl=", "LOCAL_ONE").upper(),
-        serial_consistency=found.get("serial-cl=", "SERIAL").upper(),
-        key_size=_at_least(1, int(found.get("keysize=", "10")), f"{name} keysize="),
+        truncate=found.value("truncate=").lower(),  # type: ignore[arg-type]
+        consistency=found.value("cl=").upper(),
+        serial_consistency=found.value("serial-cl=").upper(),
+        key_size=_at_least(1, int(plain.value("keysize=")), f"{name} keysize="),
         add=distributions.parse(add, f"{name} add="),
         add_text=add,
         ratios=ratios,
@@ -155,7 +156,7 @@ def _rate(said: Sequence[str] | None, command: Command) -> Rate:
             return Rate(THREADS_OF_COUNTED_WRITES, 0, 0, False, 0, 0)
         return Rate(None, 0, 0, True, 4, 1000)
     found = sections.RATE.read(said)
-    throttle, fixed = (int(found.get(name, "0/s")[:-2]) for name in ("throttle=", "fixed="))
+    throttle, fixed = (int(found.value(name)[:-2]) for name in ("throttle=", "fixed="))
     if throttle and fixed:
         raise Refused("-rate", " ".join(said), "throttle and fixed are two ways of setting one rate", "one of them")
     for name in ("threads=", "threads>=", "threads<="):
@@ -163,8 +164,8 @@ def _rate(said: Sequence[str] | None, command: Command) -> Rate:
             raise Refused(f"-rate {name}", found[name], "so many cannot be in flight", f"1 to {MOST_THREADS}")
     if "threads=" in found:
         return Rate(_at_least(1, int(found["threads="]), "-rate threads="), throttle, fixed, False, 0, 0)
-    least = _at_least(1, int(found.get("threads>=", "4")), "-rate threads>=")
-    most = _at_least(least, int(found.get("threads<=", "1000")), "-rate threads<=")
+    least = _at_least(1, int(found.value("threads>=")), "-rate threads>=")
+    most = _at_least(least, int(found.value("threads<=")), "-rate threads<=")
     return Rate(None, 0, 0, "auto" in found, least, most)
 
 
@@ -192,11 +193,9 @@ def _population(said: Sequence[str] | None, command: Command, note: Callable[[st
 
 def _insert(said: Sequence[str], command: Command, note: Callable[[str], None]) -> Insert:
     found = sections.INSERT.read(said)
-    visits = distributions.parse(found.get("visits=", "fixed(1)"), "-insert visits=")
-    revisit = distributions.parse(found.get("revisit=", "uniform(1..1M)"), "-insert revisit=")
-    row_population = distributions.parse_ratio(
-        found.get("row-population-ratio=", "fixed(1)/1"), "-insert row-population-ratio="
-    )
+    visits = distributions.parse(found.value("visits="), "-insert visits=")
+    revisit = distributions.parse(found.value("revisit="), "-insert revisit=")
+    row_population = distributions.parse_ratio(found.value("row-population-ratio="), "-insert row-population-ratio=")
     if visits != distributions.fixed(1):
         raise Refused(
             "-insert visits=", found["visits="], "partitions are not spread over several visits", "visits=fixed(1)"
@@ -224,7 +223,7 @@ def _insert(said: Sequence[str], command: Command, note: Callable[[str], None]) 
 
 def _columns(said: Sequence[str], command: Command, note: Callable[[str], None]) -> Columns:
     found = sections.COLUMNS.read(said)
-    count = distributions.parse(found.get("n=", "FIXED(5)"), "-col n=")
+    count = distributions.parse(found.value("n="), "-col n=")
     names = tuple(sorted(found["names="].split(","))) if "names=" in found else ()
     if len(set(names)) != len(names):
         raise Refused("-col names=", found["names="], "a name stands there twice", "each name once")
@@ -234,14 +233,14 @@ def _columns(said: Sequence[str], command: Command, note: Callable[[str], None])
         raise Refused("-col n=", found["n="], "the number does not fit", f"FIXED(1) to FIXED({MAX_COLUMNS})")
     if command.name == "user" and said:
         note("-col changes nothing for `user`, as in cassandra-stress: columns stand in the profile")
-    if found.get("comparator=", "AsciiType") == "TimeUUIDType":
+    if found.value("comparator=") == "TimeUUIDType":
         raise Refused("-col comparator=", "TimeUUIDType", "columns have names", "AsciiType, UTF8Type")
     return Columns(
         names=names or tuple(sorted(f"C{index}" for index in range(count.low))),
         given=bool(names),
         count=distributions.fixed(len(names)) if names else count,
-        size=distributions.parse(found.get("size=", "FIXED(34)"), "-col size="),
-        comparator=found.get("comparator=", "AsciiType"),
+        size=distributions.parse(found.value("size="), "-col size="),
+        comparator=found.value("comparator="),
         timestamp=found.get("timestamp="),
         slice="slice" in found,
     )
@@ -249,7 +248,7 @@ def _columns(said: Sequence[str], command: Command, note: Callable[[str], None])
 
 def _errors(said: Sequence[str]) -> Errors:
     found = sections.ERRORS.read(said)
-    tries = int(found.get("retries=", "9")) + 1
+    tries = int(found.value("retries=")) + 1
     if tries > MOST_TRIES:
         raise Refused("-errors retries=", found["retries="], "the value does not fit", f"0 to {MOST_TRIES - 1}")
     return Errors("ignore" in found, tries, "skip-read-validation" not in found)
@@ -268,7 +267,7 @@ def _schema(said: Sequence[str]) -> Schema:
             raise Refused("-schema replication", f"{name}={number}", "this is no number of replicas", "as 3")
     compaction = pairs("-schema compaction", found["compaction"]) if "compaction" in found else {}
     return Schema(
-        keyspace=found.get("keyspace=", "keyspace1"),
+        keyspace=found.value("keyspace="),
         strategy=strategy,
         options=replication,
         compression=found.get("compression="),
@@ -278,7 +277,7 @@ def _schema(said: Sequence[str]) -> Schema:
 
 
 def _connection(options: Words, note: Callable[[str], None]) -> Connection:
-    mode = sections.MODE.read(options["-mode"]) if "-mode" in options else {"native": "set", "cql3": "set"}
+    mode = sections.MODE.read(options.get("-mode", ("native", "cql3")))
     if not {"native", "simplenative"} & set(mode):
         raise Refused("-mode", " ".join(options["-mode"]), "it does not say which protocol", "native cql3")
     for name in ("unprepared", "port=", "maxPending=", "connectionsPerHost=", "protocolVersion="):
@@ -298,15 +297,15 @@ def _connection(options: Words, note: Callable[[str], None]) -> Connection:
         nodes=_nodes(node),
         whitelist="whitelist" in node,
         datacenter=node.get("datacenter="),
-        port=_port(ports.get("native=", "9042")),
-        ports=(int(ports.get("thrift=", "9160")), int(ports.get("jmx=", "7199"))),
+        port=_port(ports.value("native=")),
+        ports=(int(ports.value("thrift=")), int(ports.value("jmx="))),
         user=mode.get("user="),
         password=mode.get("password="),
         provider=mode.get("auth-provider="),
-        compression=mode.get("compression=", "none").lower(),
+        compression=mode.value("compression=").lower(),
         simple="simplenative" in mode,
-        max_pending=int(mode.get("maxPending=", "128")),
-        per_node=int(mode.get("connectionsPerHost=", "8")),
+        max_pending=int(mode.value("maxPending=")),
+        per_node=int(mode.value("connectionsPerHost=")),
         trusted=_pem("-transport truststore=", transport.get("truststore=")),
         own=_pem("-transport keystore=", transport.get("keystore=")),
         transport=transport,
@@ -319,9 +318,9 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _nodes(found: Read) -> tuple[str, ...]:
+def _nodes(found: Given) -> tuple[str, ...]:
     if "file=" not in found:
-        return tuple(found.get("", "localhost").split(","))
+        return tuple(found.value("").split(","))
     path = Path(found["file="]).expanduser()
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -357,24 +356,24 @@ def _pem(option: str, text: str | None) -> Path | None:
 
 def _log(said: Sequence[str]) -> Log:
     found = sections.LOG.read(said)
-    interval = found.get("interval=", "1s").lower()
+    interval = found.value("interval=").lower()
     number = int(interval.rstrip("ms"))
     interval_ms = number if interval.endswith("ms") else 1000 * number
     return Log(
         file=Path(found["file="]).expanduser() if "file=" in found else None,
         histograms=Path(found["hdrfile="]).expanduser() if "hdrfile=" in found else None,
         interval_ms=_at_least(LEAST_INTERVAL_MS, interval_ms, "-log interval="),
-        level=found.get("level=", "normal").upper(),
+        level=found.value("level=").upper(),
         settings="no-settings" not in found,
         summary="no-summary" not in found,
     )
 
 
 def _graph(said: Sequence[str] | None, command: Command) -> Graph:
-    found = sections.GRAPH.read(said) if said is not None else {}
+    found = sections.GRAPH.read(said) if said is not None else Given(sections.GRAPH, {})
     return Graph(
         file=Path(found["file="]).expanduser() if "file=" in found else None,
-        revision=found.get("revision=", "unknown"),
+        revision=found.value("revision="),
         title=found.get("title="),
         operation=found.get("op=", command.name.upper()),
     )
