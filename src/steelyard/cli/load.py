@@ -81,7 +81,7 @@ def load(asked: Asked, console: Console) -> int:
         raise StudyError(
             "name the cluster: --contact ADDRESS[:PORT]", "or --show 5 to see what the workload would send"
         )
-    endpoint = Endpoint("cql", contacts, schema.keyspace, schema.table)
+    endpoint = Endpoint(workload.protocol, contacts, schema.keyspace, schema.table)
     given, drives = _load_of(fields, filling=asked.create or asked.populate)
     order = engine_order.measure(given, endpoint, schema, workload, asked.seed)
     if asked.show is not None:
