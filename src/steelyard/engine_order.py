@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from steelyard import plugin
 from steelyard.model.data_model import Schema
 from steelyard.model.load import BACKLOG_LIMIT, Load, LoadPhase, Offered
+from steelyard.plugin import Plugins
 from steelyard.system.base import Endpoint
 from steelyard.wire.record import FORMAT
 from steelyard.workload.base import Workload
@@ -47,7 +47,7 @@ def offered_rate_per_s(load: Load) -> float | None:
     return due / seconds if seconds else None
 
 
-def _schedule(load: Load, offered: Offered) -> dict[str, Any]:
+def _schedule(load: Load, offered: Offered, plugins: Plugins) -> dict[str, Any]:
     threads = load.threads_of(offered)
     kind, arrivals = offered.schedule, {"arrivals": offered.arrivals or "even"}
     given: dict[str, Any] = {"kind": kind, "in_flight": threads}
@@ -64,7 +64,7 @@ def _schedule(load: Load, offered: Offered) -> dict[str, Any]:
         case "sine":
             names = ("mean_per_s", "amplitude_per_s", "period_s")
         case "trace":
-            path = plugin.file_beside(str(offered.trace), "trace", "load.trace")
+            path = plugins.file(str(offered.trace), "trace", "load.trace")
             return given | {"file": str(path.resolve()), "speed": offered.speed or 1.0}
     return given | {name: getattr(offered, name) for name in names} | arrivals
 
@@ -92,12 +92,15 @@ def measure(
     schema: Schema,
     workload: Workload,
     seed: int,
+    plugins: Plugins | None = None,
 ) -> dict[str, Any]:
-    """The order of a trial; fractions of what the cluster can do are resolved before."""
+    """The order of a trial; fractions of what the cluster can do are resolved before. `plugins` find the files of
+    traces."""
+    plugins = plugins or Plugins()
     driving = {
         **_common("load", endpoint, schema, workload),
         "seed": seed,
-        "schedule": _schedule(load, load.offered[0]),
+        "schedule": _schedule(load, load.offered[0], plugins),
         "stop": {"operations": load.operations, "duration_s": load.duration_s},
         "warm_up_s": load.warm_up_s,
         "read_consistency": load.read_consistency,
@@ -110,7 +113,7 @@ def measure(
         driving["backlog_limit"] = load.backlog_limit
     if load.phases:
         driving["phases"] = [
-            {"name": phase.name, "schedule": _schedule(load, phase), "duration_s": phase.duration_s}
+            {"name": phase.name, "schedule": _schedule(load, phase, plugins), "duration_s": phase.duration_s}
             for phase in load.phases
         ]
     return driving

@@ -18,16 +18,13 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from pydantic import BaseModel
+
 from steelyard.model.errors import StudyError
 
 SEAMS = ("site", "system", "workload", "engine", "probe")
 WITH_SETTINGS = ("site", "system", "workload")
 WORKLOAD_FILE = ".toml"
-
-_beside: list[Path] = []
-"""Folder of the study that was read last: a process is about one study at a time."""
-_files: dict[Path, ModuleType] = {}
-"""Workload files that were read since then: what they say holds for as long as the study is at work."""
 
 
 def names(seam: str) -> tuple[str, ...]:
@@ -47,16 +44,51 @@ def is_path(name: str) -> bool:
     return name.endswith((".py", WORKLOAD_FILE)) or "/" in name
 
 
-def look_beside(study: Path) -> None:
-    """Workload files are named relative to this study from now on, and read anew."""
-    _beside[:] = [study.parent]
-    _files.clear()
+class Plugins:
+    """Finds plug-ins, and the files that a study names. A study has one of these for as long as it is at work: what a
+    workload file said when it was read first holds until then."""
+
+    def __init__(self, beside: Path | None = None) -> None:
+        """`beside`: the folder of the study, where its files are looked for first; then in the working directory."""
+        self._places = (Path(),) if beside is None else (beside, Path())
+        self._files: dict[Path, ModuleType] = {}
+
+    def find(self, seam: str, name: str) -> ModuleType:
+        """The module of a plug-in. Raises StudyError that says what is allowed and the nearest right name."""
+        if seam == "workload" and name.endswith(WORKLOAD_FILE):
+            return self._workload_file(name)
+        return _named(seam, name)
+
+    def settings_model(self, seam: str, name: str) -> type[BaseModel]:
+        """The `Settings` of a plug-in. Raises StudyError if there is none of that name."""
+        model: type[BaseModel] = self.find(seam, name).Settings
+        return model
+
+    def file(self, name: str, what: str, key: str) -> Path:
+        """A file that a study names in `key`, relative to the study or to the working directory. Raises StudyError."""
+        places = [folder / name for folder in self._places]
+        path = next((place for place in places if place.is_file()), None)
+        if path is None:
+            looked = " and ".join(dict.fromkeys(str(place) for place in places))
+            raise StudyError(f"there is no {what} {name}", f"looked at {looked}", key=key, read=name)
+        return path
+
+    def _workload_file(self, name: str) -> ModuleType:
+        """The plug-in that a workload file is made. Raises StudyError, also for what is wrong in it."""
+        path = self.file(name, "workload file", "workload.name")
+        if path not in self._files:
+            from steelyard.workload import of_file
+
+            self._files[path] = of_file(path)
+        return self._files[path]
 
 
 def find(seam: str, name: str) -> ModuleType:
-    """The module of a plug-in. Raises StudyError that says what is allowed and the nearest right name."""
-    if seam == "workload" and name.endswith(WORKLOAD_FILE):
-        return _workload_file(name)
+    """The module of a plug-in outside of a study. Raises StudyError."""
+    return Plugins().find(seam, name)
+
+
+def _named(seam: str, name: str) -> ModuleType:
     if is_path(name):
         return _checked(seam, name, _from_path(seam, Path(name)))
     if found := tuple(importlib.metadata.entry_points(group=f"steelyard.{seam}", name=name)):
@@ -85,26 +117,6 @@ def _checked(seam: str, name: str, found: object) -> ModuleType:
     raise StudyError(
         f"{name!r} is no {seam} plug-in: {what}", f"see steelyard/{seam}/base.py", key=f"{seam}.name", read=name
     )
-
-
-def file_beside(name: str, what: str, key: str) -> Path:
-    """A file that a study names in `key`, relative to the study or to the working directory. Raises StudyError."""
-    places = [folder / name for folder in (*_beside, Path())]
-    path = next((place for place in places if place.is_file()), None)
-    if path is None:
-        looked = " and ".join(dict.fromkeys(str(place) for place in places))
-        raise StudyError(f"there is no {what} {name}", f"looked at {looked}", key=key, read=name)
-    return path
-
-
-def _workload_file(name: str) -> ModuleType:
-    """The plug-in that a workload file is made. Raises StudyError, also for what is wrong in it."""
-    path = file_beside(name, "workload file", "workload.name")
-    if path not in _files:
-        from steelyard.workload import _file  # pydantic models of a whole file: only who names one pays for them
-
-        _files[path] = _file.module_of(path)
-    return _files[path]
 
 
 def _from_path(seam: str, path: Path) -> ModuleType:

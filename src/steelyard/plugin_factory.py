@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from steelyard import plugin
 from steelyard.engine.base import Engine
 from steelyard.model.study import Choice, SiteChoice
+from steelyard.plugin import Plugins
 from steelyard.probe.base import Probe
 from steelyard.site.base import Site
 from steelyard.system.base import System
@@ -21,42 +21,42 @@ Settings = Mapping[str, Any]
 """Complete settings of a trial: site, system, workload, load, data."""
 
 
-def make_site(settings: Settings, state_folder: Path) -> Site:
+def make_site(plugins: Plugins, settings: Settings, state_folder: Path) -> Site:
     """The site of complete settings. Raises StudyError if there is none of that name."""
-    module, own = _chosen("site", settings, SiteChoice)
+    module, own = _chosen(plugins, "site", settings, SiteChoice)
     site: Site = module.create(own, state_folder)
     return site
 
 
-def make_system(settings: Settings, cache_folder: Path) -> System:
+def make_system(plugins: Plugins, settings: Settings, cache_folder: Path) -> System:
     """The system of complete settings. Raises StudyError if there is none of that name."""
-    module, own = _chosen("system", settings, Choice)
+    module, own = _chosen(plugins, "system", settings, Choice)
     system: System = module.create(own, cache_folder)
     return system
 
 
-def make_workload(settings: Settings) -> Workload:
+def make_workload(plugins: Plugins, settings: Settings) -> Workload:
     """The workload of complete settings. Raises StudyError if there is none of that name."""
-    module, own = _chosen("workload", settings, Choice)
+    module, own = _chosen(plugins, "workload", settings, Choice)
     workload: Workload = module.create(own)
     return workload
 
 
-def make_engine(name: str) -> Engine:
+def make_engine(plugins: Plugins, name: str) -> Engine:
     """An engine by name. Raises StudyError if there is none."""
-    engine: Engine = plugin.find("engine", name).create()
+    engine: Engine = plugins.find("engine", name).create()
     return engine
 
 
-def make_probe(name: str) -> Probe:
+def make_probe(plugins: Plugins, name: str) -> Probe:
     """A probe by name. Raises StudyError if there is none."""
-    probe: Probe = plugin.find("probe", name).create()
+    probe: Probe = plugins.find("probe", name).create()
     return probe
 
 
-def _chosen(seam: str, settings: Settings, common: type[BaseModel]) -> tuple[ModuleType, BaseModel]:
+def _chosen(plugins: Plugins, seam: str, settings: Settings, common: type[BaseModel]) -> tuple[ModuleType, BaseModel]:
     """The module of a seam's plug-in, and its own settings: all of the section but the fields `common` to the seam."""
     section: Mapping[str, Any] = settings[seam]
-    module = plugin.find(seam, section["name"])
+    module = plugins.find(seam, section["name"])
     model: type[BaseModel] = module.Settings
     return module, model.model_validate({key: item for key, item in section.items() if key not in common.model_fields})

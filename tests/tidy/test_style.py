@@ -63,6 +63,28 @@ def test_every_plug_in_has_a_page(seam: str) -> None:
         assert re.search(rf"`{re.escape(name)}`", pages), f"{seam} {name} has no page in docs/reference"
 
 
+def _kept_contracts(seam: str) -> set[str]:
+    """Names of plug-ins that stand in a class that inherits the contract of their seam."""
+    found: set[str] = set()
+    for path in sorted((ROOT / "tests" / "contract" / seam).glob("test_*.py")):
+        heirs = {f"{seam.capitalize()}Contract"}
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if not isinstance(node, ast.ClassDef) or not heirs & {ast.unparse(base) for base in node.bases}:
+                continue
+            heirs.add(node.name)
+            for item in node.body:
+                if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == "module":
+                    found |= {item.value.value} if isinstance(item.value, ast.Constant) else set()
+    return found
+
+
+@pytest.mark.parametrize("seam", plugin.SEAMS)
+def test_every_plug_in_keeps_the_contract_of_its_seam(seam: str) -> None:
+    assert (ROOT / "src" / "steelyard" / "testing" / f"{seam}.py").is_file()
+    lacking = set(plugin.names(seam)) - _kept_contracts(seam)
+    assert not lacking, f"no class in tests/contract/{seam} inherits the contract for {', '.join(sorted(lacking))}"
+
+
 KNOWN_AS_ELSE = {("trial.py", "agent")}
 """Strings that are no plug-in: a trial's versions name the agent program."""
 

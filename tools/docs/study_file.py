@@ -23,7 +23,8 @@ from steelyard.model.study import (
     Study,
     Until,
 )
-from steelyard.study.fields import ALIASES, SEAMS, hard, settings_model
+from steelyard.plugin import Plugins
+from steelyard.study.fields import ALIASES, SEAMS, hard
 
 TABLES: dict[str, type[BaseModel]] = {
     "study": About,
@@ -153,7 +154,7 @@ def _families(seam: str) -> list[tuple[str, ...]]:
     """Plug-ins with the same settings but other defaults, together."""
     families: dict[str, list[str]] = {}
     for name in plugin.names(seam):
-        fields = properties(settings_model(seam, name))
+        fields = properties(Plugins().settings_model(seam, name))
         meaning = {key: (field.get("description"), _kind(field)) for key, field in fields.items()}
         families.setdefault(json.dumps(meaning), []).append(name)
     return [tuple(names) for names in families.values()]
@@ -162,9 +163,9 @@ def _families(seam: str) -> list[tuple[str, ...]]:
 def _plugins(seam: str, names: Sequence[str]) -> Iterator[str]:
     yield f"### {seam} {', '.join(f'`{name}`' for name in names)}\n"
     for name in names:
-        lines = (settings_model(seam, name).__doc__ or "").strip().split("\n\n")[0].split("\n")
+        lines = (Plugins().settings_model(seam, name).__doc__ or "").strip().split("\n\n")[0].split("\n")
         yield (f"`{name}`: " if len(names) > 1 else "") + " ".join(line.strip() for line in lines) + "\n"
-    fields = {name: properties(settings_model(seam, name)) for name in names}
+    fields = {name: properties(Plugins().settings_model(seam, name)) for name in names}
     first = fields[names[0]]
     if not first:
         yield "No settings.\n"
@@ -185,7 +186,7 @@ def _plugins(seam: str, names: Sequence[str]) -> Iterator[str]:
 def _varies(table: str, key: str, name: str) -> str:
     if table not in ("site", "system", "workload", "load", "data"):
         return ""
-    return "starts" if hard(f"{table}.{key}", {table: (name,)} if name else {}) else "trials"
+    return "starts" if hard(f"{table}.{key}", {table: (name,)} if name else {}, Plugins()) else "trials"
 
 
 def rows(fields: Mapping[str, Any], changes: Mapping[str, str] | None) -> Iterator[str]:

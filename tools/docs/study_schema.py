@@ -9,7 +9,8 @@ from pydantic import BaseModel
 
 from steelyard import plugin
 from steelyard.model.study import Study
-from steelyard.study.fields import SEAMS, SECTIONS, settings_model
+from steelyard.plugin import Plugins
+from steelyard.study.fields import SEAMS, SECTIONS
 
 REF = "#/$defs/"
 PATH = "Path of a plug-in's Python file, or of a workload's TOML file."
@@ -57,7 +58,7 @@ def _own(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _plugin(seam: str, name: str, definitions: dict[str, Any]) -> dict[str, Any]:
-    settings = settings_model(seam, name).model_json_schema(mode="validation", ref_template=REF + "{model}")
+    settings = Plugins().settings_model(seam, name).model_json_schema(mode="validation", ref_template=REF + "{model}")
     definitions.update(settings.get("$defs", {}))
     own = _own(SECTIONS[seam])
     own["name"] = {"const": name, "description": own["name"].get("description", "")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from steelyard.model.calibration import Calibration
 from steelyard.model.errors import EngineError
 from steelyard.node import agent, calibration
 from steelyard.node import noise_floor as noise
+from steelyard.plugin import Plugins
 from steelyard.plugin_factory import make_engine, make_probe, make_site, make_system, make_workload
 from steelyard.probe.base import Probe
 from steelyard.site.base import Site
@@ -35,26 +36,28 @@ class Parts:
 
     cache_folder: Path
     state_folder: Path
+    plugins: Plugins = field(default_factory=Plugins)
+    """Find what the study names."""
 
     def site(self, settings: Mapping[str, Any]) -> Site:
         """The site of complete settings."""
-        return make_site(settings, self.state_folder)
+        return make_site(self.plugins, settings, self.state_folder)
 
     def system(self, settings: Mapping[str, Any]) -> System:
         """The system of complete settings."""
-        return make_system(settings, self.cache_folder)
+        return make_system(self.plugins, settings, self.cache_folder)
 
     def workload(self, settings: Mapping[str, Any]) -> Workload:
         """The workload of complete settings."""
-        return make_workload(settings)
+        return make_workload(self.plugins, settings)
 
     def engine(self, settings: Mapping[str, Any]) -> Engine:
         """The engine of complete settings."""
-        return make_engine(settings["load"]["engine"])
+        return make_engine(self.plugins, settings["load"]["engine"])
 
     def calibration(self, engine: str, facts: Mapping[str, str]) -> Known:
         """What is known of the ceiling of an engine on a load node with these facts."""
-        if not isinstance(make_engine(engine), Calibrated):
+        if not isinstance(make_engine(self.plugins, engine), Calibrated):
             return Known(None, f"only the laboratory's own load engine can be calibrated, not {engine}")
         found = calibration.read(calibration.path_in(self.state_folder))
         if found is None:
@@ -71,4 +74,4 @@ class Parts:
 
     def probe(self, name: str) -> Probe:
         """An instrument."""
-        return make_probe(name)
+        return make_probe(self.plugins, name)

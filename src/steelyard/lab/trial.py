@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from steelyard import __version__, engine_order, plugin
+from steelyard import __version__, engine_order
 from steelyard.judging.background_load import Machines, OwnTime
 from steelyard.judging.responses import joined, responses
 from steelyard.judging.verdict import Evidence, judge
@@ -233,9 +233,9 @@ class TrialRunner:
         endpoint = cluster.system.endpoint(cluster.databases, schema)
         can_per_s = None if course.capacity is None else course.capacity.rate_per_s
         course.offered = engine_order.resolved(load, can_per_s)
-        driving = engine_order.measure(course.offered, endpoint, schema, workload, planned.seed)
+        driving = engine_order.measure(course.offered, endpoint, schema, workload, planned.seed, self.parts.plugins)
         for name in [one.trace for one in load.offered if one.trace is not None]:
-            path = plugin.file_beside(name, "trace", "load.trace")
+            path = self.parts.plugins.file(name, "trace", "load.trace")
             course.traces[name] = await in_a_thread(functools.partial(sha256_of, path))
         limit_s = self.study.limits.trial_timeout_s
         begun_s = time.time()

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+CQL = "cql"
+"""The protocol that schemas are written for, as orders name it."""
 PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 

@@ -14,6 +14,7 @@ from steelyard.model.load import Load
 from steelyard.model.plan import Plan
 from steelyard.model.workload_shape import DEFAULT_MIX, WorkloadShape
 from steelyard.node.folders import cache_folder, state_folder
+from steelyard.plugin import Plugins
 from steelyard.plugin_factory import make_site, make_system, make_workload
 from steelyard.site import base as sites
 from steelyard.site.base import LeaseTimes, Request, Site
@@ -38,7 +39,8 @@ ASSUMED_ROOM = 2.0
 class Abilities:
     """The plug-ins of complete settings, each made once, and what they say."""
 
-    def __init__(self, state: Path | None = None, cache: Path | None = None) -> None:
+    def __init__(self, plugins: Plugins, state: Path | None = None, cache: Path | None = None) -> None:
+        self.plugins = plugins
         self._state = state or state_folder()
         self._cache = cache or cache_folder()
         self._shapes: dict[str, WorkloadShape] = {}
@@ -49,15 +51,17 @@ class Abilities:
     def shape(self, settings: Settings) -> WorkloadShape:
         """Shape of the workload."""
         key = canonical(settings["workload"])
-        return _once(self._shapes, key, lambda: shape_of(settings))
+        return _once(self._shapes, key, lambda: shape_of(self.plugins, settings))
 
     def system(self, settings: Settings) -> System:
         """The system."""
-        return _once(self._systems, canonical(settings["system"]), lambda: make_system(settings, self._cache))
+        return _once(
+            self._systems, canonical(settings["system"]), lambda: make_system(self.plugins, settings, self._cache)
+        )
 
     def site(self, settings: Settings) -> Site:
         """The site."""
-        return _once(self._sites, canonical(settings["site"]), lambda: make_site(settings, self._state))
+        return _once(self._sites, canonical(settings["site"]), lambda: make_site(self.plugins, settings, self._state))
 
     def cluster_times(self, settings: Settings, cores: int) -> ClusterTimes:
         """What the system expects of its cluster, or what is assumed of it."""
@@ -139,9 +143,9 @@ def assumptions(plan: Plan, abilities: Abilities) -> Iterator[str]:
             )
 
 
-def shape_of(settings: Settings) -> WorkloadShape:
+def shape_of(plugins: Plugins, settings: Settings) -> WorkloadShape:
     """Shape of the workload: records, bytes of one, shares of operations."""
-    workload = make_workload(settings)
+    workload = make_workload(plugins, settings)
     if isinstance(workload, Explains):
         return explained(workload.explain())
     order = workload.order()

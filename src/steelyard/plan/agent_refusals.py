@@ -10,12 +10,13 @@ import re
 import subprocess
 from collections.abc import Iterator
 
-from steelyard import engine_order, plugin
+from steelyard import engine_order
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.study import Load
 from steelyard.node import agent
+from steelyard.plugin import Plugins
 from steelyard.plugin_factory import make_workload
 from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload
@@ -27,25 +28,26 @@ PROGRAM = "program"
 STATEMENT = re.compile(r"statements\.([A-Za-z0-9_-]+)")
 
 
-def refused_by_agent(plan: Plan) -> tuple[StudyError, ...]:
+def refused_by_agent(plan: Plan, plugins: Plugins | None = None) -> tuple[StudyError, ...]:
     """What is wrong with the workloads that are programs; nothing where there is no agent to ask."""
     try:
         agent.find()
     except EngineError:
         return ()
+    plugins = plugins or Plugins()
     distinct = {canonical(trial.settings["workload"]): trial.settings for trial in plan.trials}
     found: dict[str, StudyError] = {}
     for settings in list(distinct.values())[:MOST_ASKED]:
         name = settings["workload"]["name"]
-        for said in _refusals(make_workload(settings)):
-            message = f"{_place(name, said)}: {said}"
+        for said in _refusals(make_workload(plugins, settings)):
+            message = f"{_place(plugins, name, said)}: {said}"
             found[message] = StudyError(message, key="workload.name", read=name)
     return tuple(found.values())
 
 
-def _place(name: str, said: str) -> str:
+def _place(plugins: Plugins, name: str, said: str) -> str:
     """The workload; for a file with the line of the statement that the agent names."""
-    source = getattr(plugin.find("workload", name), "source", None)
+    source = getattr(plugins.find("workload", name), "source", None)
     statement = STATEMENT.search(said)
     line = source.place(f"statements.{statement[1]}") if source is not None and statement else 0
     return f"workload {name}" + (f":{line}" if line else "")
@@ -55,7 +57,7 @@ def _refusals(workload: Workload) -> Iterator[str]:
     if workload.order().get("kind") != PROGRAM:
         return
     schema = workload.schema()
-    endpoint = Endpoint("cql", ("127.0.0.1:9042",), schema.keyspace, schema.table)
+    endpoint = Endpoint(workload.protocol, ("127.0.0.1:9042",), schema.keyspace, schema.table)
     for order in (
         engine_order.populate(endpoint, schema, workload, 1),
         engine_order.measure(Load(operations=1), endpoint, schema, workload, 1),

@@ -13,6 +13,7 @@ from steelyard.model.value import Value
 from steelyard.plan.abilities import Abilities, load_of
 from steelyard.plan.phase_times import Corrections, capacity_s, corrections, start_phases, treatment_hash, trial_phases
 from steelyard.plan.requirements import disk_bytes, golden_state, memory_mb_of_plan
+from steelyard.plugin import Plugins
 
 DEFAULT_SPREAD = 2.5
 """The rules of thumb may be wrong by this factor, either way."""
@@ -46,11 +47,16 @@ class PlanEstimate(Value):
 
 
 def estimate(
-    plan: Plan, study: Study, history: Sequence[TrialRecord] = (), *, cores: int | None = None
+    plan: Plan,
+    study: Study,
+    history: Sequence[TrialRecord] = (),
+    *,
+    cores: int | None = None,
+    plugins: Plugins | None = None,
 ) -> PlanEstimate:
     """Time, disk and memory of a plan, on `cores` cores (default: those that this process may use)."""
     cores = cores or len(os.sched_getaffinity(0))
-    abilities = Abilities()
+    abilities = Abilities(plugins or Plugins())
     known = corrections(history, abilities, cores)
     done = {record.id for record in history if record.verdict.outcome == "valid" or record.verdict.system_fault}
     unfinished = {trial.start for trial in plan.trials if trial.id not in done}

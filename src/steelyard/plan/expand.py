@@ -16,6 +16,7 @@ from steelyard.judging.settings_hash import canonical, settings_hash
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
+from steelyard.plugin import Plugins
 from steelyard.study.settings import hard_settings, is_hard, settings_of
 from steelyard.study.treatments import control_of, factors_of, treatments_of
 from steelyard.tomlfile.problems import Missing, problem
@@ -63,14 +64,15 @@ class _Start:
         return f"{self.hash}-{self.twin}" if self.twins > 1 else self.hash
 
 
-def expand(study: Study) -> Plan:
+def expand(study: Study, plugins: Plugins | None = None) -> Plan:
     """The plan of a study. Raises StudyError if it is confounded or too large."""
-    treatments = treatments_of(study)
+    plugins = plugins or Plugins()
+    treatments = treatments_of(study, plugins)
     factors = factors_of(study)
     refuse_confounded(factors, treatments)
-    hard = tuple(factor for factor in factors if is_hard(study, factor))
+    hard = tuple(factor for factor in factors if is_hard(study, factor, plugins))
     refuse_fixed_in_starts(factors, hard, treatments)
-    starts = _starts(study, treatments, hard)
+    starts = _starts(study, treatments, hard, plugins)
     _refuse_too_many(study, starts)
     trials: list[PlannedTrial] = []
     for block in range(1, study.design.starts + 1):
@@ -80,19 +82,21 @@ def expand(study: Study) -> Plan:
     return Plan(study=study.study.name, seed=study.design.seed, factors=factors, hard=hard, trials=tuple(trials))
 
 
-def _starts(study: Study, treatments: Sequence[Mapping[str, Level]], hard: Sequence[str]) -> tuple[_Start, ...]:
+def _starts(
+    study: Study, treatments: Sequence[Mapping[str, Level]], hard: Sequence[str], plugins: Plugins
+) -> tuple[_Start, ...]:
     cells: dict[str, list[_Cell]] = {}
     levels: dict[str, dict[str, Level]] = {}
     control = control_of(study)
     placed = [(treatment, False) for treatment in treatments] + ([(control, True)] if control is not None else [])
     for treatment, extra in placed:
         combination = {factor: treatment[factor] for factor in hard}
-        settings = settings_of(study, treatment)
+        settings = settings_of(study, treatment, plugins)
         cell = _Cell(dict(treatment), settings, settings_hash(settings), extra)
         levels.setdefault(canonical(combination), combination)
         cells.setdefault(canonical(combination), []).append(cell)
     twins = len(cells) if study.design.kind == "same" else 1
-    hashes = {key: settings_hash(hard_settings(found[0].settings, hard)) for key, found in cells.items()}
+    hashes = {key: settings_hash(hard_settings(found[0].settings, hard, plugins)) for key, found in cells.items()}
     return tuple(
         _Start(levels[key], hashes[key], tuple(found), min(twins, place), twins)
         for place, (key, found) in enumerate(cells.items(), start=1)

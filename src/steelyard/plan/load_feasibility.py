@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard import plugin
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load, Offered
@@ -22,6 +21,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.phase_times import treatment_hash
+from steelyard.plugin import Plugins
 from steelyard.store.write import sha256_of
 
 MS_PER_S = 1000.0
@@ -35,18 +35,20 @@ class Known(Value):
     source: str
 
 
-def refusals(study: Study, plan: Plan, history: Sequence[TrialRecord]) -> Iterator[StudyError]:
+def refusals(
+    study: Study, plan: Plan, history: Sequence[TrialRecord], plugins: Plugins | None = None
+) -> Iterator[StudyError]:
     """What keeps loads of the plan from working, as far as it is known for certain."""
     for trial in _distinct(plan.trials):
         load = Load.model_validate(trial.settings["load"])
         yield from _too_long(load, study.limits.trial_timeout_s)
-        yield from _no_trace(load, history)
+        yield from _no_trace(load, history, plugins or Plugins())
 
 
-def notes(plan: Plan, history: Sequence[TrialRecord], cores: int) -> tuple[str, ...]:
+def notes(plan: Plan, history: Sequence[TrialRecord], cores: int, plugins: Plugins | None = None) -> tuple[str, ...]:
     """What Little's law says about loads that are still to be offered. No refusal: to offer more than a cluster carries
     is a question that studies ask, and one that has begun must be able to go on."""
-    return tuple(dict.fromkeys(_overtaxed(_missing(plan, history), history, cores)))
+    return tuple(dict.fromkeys(_overtaxed(_missing(plan, history), history, cores, Abilities(plugins or Plugins()))))
 
 
 def _distinct(trials: Sequence[PlannedTrial]) -> list[PlannedTrial]:
@@ -59,9 +61,10 @@ def _missing(plan: Plan, history: Sequence[TrialRecord]) -> list[PlannedTrial]:
     return [trial for trial in plan.trials if trial.id not in done]
 
 
-def _overtaxed(trials: Sequence[PlannedTrial], history: Sequence[TrialRecord], cores: int) -> Iterator[str]:
+def _overtaxed(
+    trials: Sequence[PlannedTrial], history: Sequence[TrialRecord], cores: int, abilities: Abilities
+) -> Iterator[str]:
     """A sentence about each treatment that offers more than its places in flight can carry."""
-    abilities = Abilities()
     for trial in _distinct(trials):
         load = Load.model_validate(trial.settings["load"])
         for offered in load.offered:
@@ -135,12 +138,12 @@ def _beyond(parts: Sequence[tuple[str, float]], limit_s: float) -> Iterator[Stud
     )
 
 
-def _no_trace(load: Load, history: Sequence[TrialRecord]) -> Iterator[StudyError]:
+def _no_trace(load: Load, history: Sequence[TrialRecord], plugins: Plugins) -> Iterator[StudyError]:
     for number, offered in enumerate(load.offered):
         key = f"load.phases.{number}.trace" if load.phases else "load.trace"
         if offered.trace is not None:
             try:
-                path = plugin.file_beside(offered.trace, "trace", key)
+                path = plugins.file(offered.trace, "trace", key)
             except StudyError as error:
                 yield error
             else:

@@ -7,20 +7,21 @@ from collections.abc import Iterator
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.plan.expand import determines
+from steelyard.plugin import Plugins
 from steelyard.study.treatments import fraction_of, treatments_of
 
 LEAST_SIZES_FOR_LAWS = 5
 MOST_ALIASES = 20
 
 
-def warnings(study: Study, plan: Plan) -> tuple[str, ...]:
+def warnings(study: Study, plan: Plan, plugins: Plugins | None = None) -> tuple[str, ...]:
     """One sentence for each thing that the design cannot show."""
-    return (*_aliases(study), *_few(study, plan), *_order(study), *_entangled(study, plan))
+    return (*_aliases(study, plugins), *_few(study, plan), *_order(study), *_entangled(study, plan, plugins))
 
 
-def _aliases(study: Study) -> Iterator[str]:
+def _aliases(study: Study, plugins: Plugins | None) -> Iterator[str]:
     """What a fraction cannot tell apart, as it was asked for."""
-    found = fraction_of(study)
+    found = fraction_of(study, plugins)
     if found is None:
         return
     told = found.sentences()
@@ -62,9 +63,9 @@ def _order(study: Study) -> Iterator[str]:
         yield "data continues: what a trial writes is there for the next one, so trials of a start are not alike"
 
 
-def _entangled(study: Study, plan: Plan) -> Iterator[str]:
+def _entangled(study: Study, plan: Plan, plugins: Plugins | None) -> Iterator[str]:
     varied = [factor for factor, levels in plan.factors.items() if len(levels) > 1]
-    treatments = treatments_of(study)
+    treatments = treatments_of(study, plugins)
     for first in varied:
         for second in varied:
             if first != second and determines(first, second, treatments):

@@ -21,6 +21,7 @@ from steelyard.plan.estimate import PlanEstimate, estimate
 from steelyard.plan.expand import expand
 from steelyard.plan.machine import Machine, read_machine
 from steelyard.plan.requirements import impossible
+from steelyard.plugin import Plugins
 from steelyard.store import Store, layout
 
 BYTES_PER_MB = 1_000_000
@@ -39,27 +40,27 @@ class Preflight:
     """What keeps it from starting, each with its place in the study file; empty is good."""
 
 
-def read_and_expand(study_path: Path, scale: float = 1.0) -> tuple[Study, Plan]:
+def read_and_expand(study_path: Path, plugins: Plugins, scale: float = 1.0) -> tuple[Study, Plan]:
     """The study in a file, and its plan. Raises StudyError, with file and line, if it cannot be planned."""
-    study = studies.read(study_path, scale=scale)
+    study = studies.read(study_path, scale=scale, plugins=plugins)
     try:
-        return study, expand(study)
+        return study, expand(study, plugins)
     except StudyError as error:
         raise studies.located([error], study_path)[0] from error
 
 
-def examine(study_path: Path, study: Study, plan: Plan, store: Path | None) -> Preflight:
+def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store: Path | None) -> Preflight:
     """Weigh a plan against this machine, its plug-ins, its secrets and what its store has already. `store` is the
     folder that holds the stores of studies. Reads and asks; starts and writes nothing."""
     stored = _stored(store, study.study.name)
     history = () if stored is None else stored.trials()
     machine = read_machine(cache_folder())
-    cost = estimate(plan, study, history, cores=machine.cores)
+    cost = estimate(plan, study, history, cores=machine.cores, plugins=plugins)
     found = [
         *secrets.problems((trial.settings for trial in plan.trials), store),
         *_changed(stored, study, plan, history),
-        *refusals(study, plan, machine, history, cost),
-        *refused_by_agent(plan),
+        *refusals(study, plan, machine, history, cost, plugins),
+        *refused_by_agent(plan, plugins),
     ]
     return Preflight(history, machine, cost, studies.located(found, study_path))
 
@@ -81,13 +82,16 @@ def refusals(
     machine: Machine,
     history: Sequence[TrialRecord] = (),
     cost: PlanEstimate | None = None,
+    plugins: Plugins | None = None,
 ) -> tuple[StudyError, ...]:
     """What keeps the plan from working on this machine; empty is good. `cost`: its estimate, where it is made."""
+    plugins = plugins or Plugins()
     found = [
-        *impossible(plan, machine, Abilities()),
-        *load_feasibility.refusals(study, plan, history),
-        *engines.refused(plan),
-        *_over(study, machine, cost or estimate(plan, study, history, cores=machine.cores)),
+        *impossible(plan, machine, Abilities(plugins)),
+        *load_feasibility.refusals(study, plan, history, plugins),
+        *engines.unspoken(plan, Abilities(plugins)),
+        *engines.refused(plan, plugins),
+        *_over(study, machine, cost or estimate(plan, study, history, cores=machine.cores, plugins=plugins)),
     ]
     return tuple({error.message: error for error in found}.values())
 

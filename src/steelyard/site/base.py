@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
-
-from pydantic import BaseModel
+from typing import Protocol, runtime_checkable
 
 from steelyard.model.value import Value
 from steelyard.node.base import Node
@@ -88,14 +86,4 @@ class Timed(Protocol):
 
     def times(self, request: Request) -> LeaseTimes:
         """Expected seconds for what is asked. Pure."""
-        ...
-
-
-class SiteModule(Protocol):
-    """What a site's module must define."""
-
-    Settings: type[BaseModel]
-
-    def create(self, settings: Any, state_folder: Path) -> Site:
-        """Make the site; no side effects."""
         ...

@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from steelyard import plugin
 from steelyard.model.study import Choice, Data, Level, Load, SiteChoice
+from steelyard.plugin import Plugins
 from steelyard.tomlfile.fields import lookup
 
 ALIASES = {"nodes": "site.nodes", "site": "site.name", "system": "system.name", "workload": "workload.name"}
@@ -38,39 +38,35 @@ def short(factor: str) -> str:
     return next((alias for alias, name in ALIASES.items() if name == factor), factor)
 
 
-def settings_model(seam: str, name: str) -> type[BaseModel]:
-    """The `Settings` of a plug-in. Raises StudyError if there is no such plug-in."""
-    model: type[BaseModel] = plugin.find(seam, name).Settings
-    return model
-
-
 def names_in_use(seam: str, base: str, levels: Iterable[Mapping[str, Level]]) -> tuple[str, ...]:
     """Names of a seam's plug-ins that a study uses: its own, and those that treatments put in its place."""
     alias = short(f"{seam}.name")
     return tuple(dict.fromkeys([base, *(str(treatment[alias]) for treatment in levels if alias in treatment)]))
 
 
-def models_of(section: str, names: Sequence[str]) -> tuple[type[BaseModel], ...]:
+def models_of(section: str, names: Sequence[str], plugins: Plugins) -> tuple[type[BaseModel], ...]:
     """The models that define a section's fields: the section's own, then the settings of each plug-in in use."""
     own = SECTIONS[section]
-    return (own, *(settings_model(section, name) for name in names)) if section in SEAMS else (own,)
+    return (own, *(plugins.settings_model(section, name) for name in names)) if section in SEAMS else (own,)
 
 
-def allowed_factors(section: str, names: Sequence[str]) -> tuple[str, ...]:
+def allowed_factors(section: str, names: Sequence[str], plugins: Plugins) -> tuple[str, ...]:
     """Every field of a section that can be a factor, by its short name."""
-    fields = dict.fromkeys(field for model in models_of(section, names) for field in model.model_fields)
+    fields = dict.fromkeys(field for model in models_of(section, names, plugins) for field in model.model_fields)
     return tuple(short(f"{section}.{field}") for field in fields)
 
 
-def exists(factor: str, names: Mapping[str, Sequence[str]]) -> bool:
+def exists(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) -> bool:
     """Whether the field of a factor exists. `names`: seam -> names of the plug-ins in use."""
     section, _, rest = dotted(factor).partition(".")
     if section not in SECTIONS or not rest:
         return False
-    return any(lookup(model, rest.split(".")) is not None for model in models_of(section, names.get(section, ())))
+    return any(
+        lookup(model, rest.split(".")) is not None for model in models_of(section, names.get(section, ()), plugins)
+    )
 
 
-def hard(factor: str, names: Mapping[str, Sequence[str]]) -> bool:
+def hard(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) -> bool:
     """Whether a change of the factor needs a new cluster.
 
     `load` never does but for its engine, `site` and `data` always do. A system's settings do unless their field says
@@ -85,7 +81,7 @@ def hard(factor: str, names: Mapping[str, Sequence[str]]) -> bool:
     if section == "data" or rest in SECTIONS[section].model_fields:
         return True
     default = section == "workload"
-    found = [lookup(settings_model(section, name), rest.split(".")) for name in names.get(section, ())]
+    found = [lookup(plugins.settings_model(section, name), rest.split(".")) for name in names.get(section, ())]
     return not all(_easy(field, default) for field in found if field is not None)
 
 

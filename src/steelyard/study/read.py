@@ -16,7 +16,8 @@ from steelyard import plugin
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Level, Study
-from steelyard.study.fields import SEAMS, SECTIONS, allowed_factors, dotted, exists, names_in_use, settings_model, short
+from steelyard.plugin import Plugins
+from steelyard.study.fields import SEAMS, SECTIONS, allowed_factors, dotted, exists, names_in_use, short
 from steelyard.study.settings import complete, tables_of
 from steelyard.study.treatments import control_of, design_problems, treatments_of
 from steelyard.tomlfile.positions import key_lines, line_of
@@ -28,19 +29,20 @@ SCALED = ("workload.records", "load.operations")
 QUOTES_HINT = 'a key cannot be a value and a table: write the longer one in quotes: "workload.records" = [1000, 2000]'
 
 
-def read(path: Path, *, scale: float = 1.0) -> Study:
-    """The study in a file. `scale` multiplies records and operations. Raises StudyError, see its `errors`."""
+def read(path: Path, *, scale: float = 1.0, plugins: Plugins | None = None) -> Study:
+    """The study in a file. `scale` multiplies records and operations; `plugins` (those beside the file, if none are
+    given) find what it names. Raises StudyError, see its `errors`."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise StudyError(f"{path}: cannot be read: {reason}", "name a study file", path=str(path)) from error
-    plugin.look_beside(path)
-    return read_text(text, str(path), scale=scale)
+    return read_text(text, str(path), scale=scale, plugins=plugins or Plugins(path.parent))
 
 
-def read_text(text: str, path: str = "", *, scale: float = 1.0) -> Study:
+def read_text(text: str, path: str = "", *, scale: float = 1.0, plugins: Plugins | None = None) -> Study:
     """The study in a text; `path` is for error messages only. Raises StudyError, see its `errors`."""
+    plugins = plugins or Plugins()
     raw = _parsed(text, path)
     lines = key_lines(text)
 
@@ -49,7 +51,7 @@ def read_text(text: str, path: str = "", *, scale: float = 1.0) -> Study:
 
     errors = _normalise(raw)
     raise_all(errors, path, find_line)
-    _scale(raw, scale)
+    _scale(raw, scale, plugins)
     study: Study | None = None
     try:
         study = Study.model_validate(raw)
@@ -58,16 +60,16 @@ def read_text(text: str, path: str = "", *, scale: float = 1.0) -> Study:
     tables = {section: raw[section] for section in SECTIONS if isinstance(raw.get(section), dict)}
     if study is not None:
         tables = tables_of(study)
-    _, found = complete(tables, {})
+    _, found = complete(tables, {}, plugins)
     errors += [error for error in found if error.key.partition(".")[0] in tables]
     errors += _unknown_plugins(raw)
     if study is not None:
-        errors += design_problems(study)
+        errors += design_problems(study, plugins)
         if not any(error.key.endswith(".name") for error in errors):
-            errors += _unknown_factors(study)
+            errors += _unknown_factors(study, plugins)
     raise_all(errors, path, find_line)
     assert study is not None
-    raise_all(_treatment_problems(study), path, find_line)
+    raise_all(_treatment_problems(study, plugins), path, find_line)
     return study
 
 
@@ -140,7 +142,7 @@ def _is_level(value: object) -> bool:
     return isinstance(value, (str, int, bool)) or (isinstance(value, float) and math.isfinite(value))
 
 
-def _scale(raw: dict[str, Any], scale: float) -> None:
+def _scale(raw: dict[str, Any], scale: float, plugins: Plugins) -> None:
     """Multiply records and operations wherever they stand, in place, and mark the study's name."""
     if not (math.isfinite(scale) and scale > 0):
         raise StudyError(f"scale {scale}: must be more than 0", key="scale", read=scale)
@@ -158,7 +160,7 @@ def _scale(raw: dict[str, Any], scale: float) -> None:
         table = raw.get(section)
         if isinstance(table, dict):
             if field == "workload.records":
-                _write_default(table, section, name)
+                _write_default(table, section, name, plugins)
             if name in table:
                 table[name] = scaled(table[name])
         if field in raw.get("factors", {}):
@@ -173,12 +175,12 @@ def _scale(raw: dict[str, Any], scale: float) -> None:
         about["name"] += f"-scale-{scale:g}"
 
 
-def _write_default(table: dict[str, Any], seam: str, name: str) -> None:
+def _write_default(table: dict[str, Any], seam: str, name: str, plugins: Plugins) -> None:
     """Write a plug-in's default into the study's table, where the study leaves it out."""
     if name in table or not isinstance(table.get("name"), str):
         return
     try:
-        field = settings_model(seam, table["name"]).model_fields.get(name)
+        field = plugins.settings_model(seam, table["name"]).model_fields.get(name)
     except StudyError:
         return  # said with every other error, once the study is checked
     if field is not None and not field.is_required():
@@ -205,7 +207,7 @@ def _names(study: Study) -> dict[str, tuple[str, ...]]:
     return {seam: names_in_use(seam, getattr(study, seam).name, levels) for seam in SEAMS}
 
 
-def _unknown_factors(study: Study) -> list[StudyError]:
+def _unknown_factors(study: Study, plugins: Plugins) -> list[StudyError]:
     """Factors that are no field of the study, and levels that are no plug-in."""
     names = _names(study)
     errors = []
@@ -216,31 +218,31 @@ def _unknown_factors(study: Study) -> list[StudyError]:
     for seam in SEAMS:
         for name in names[seam]:
             try:
-                settings_model(seam, name)
+                plugins.settings_model(seam, name)
             except StudyError as error:
                 key = keys.get(short(f"{seam}.name"), f"{seam}.name")
                 errors.append(problem(key, name, error.message, error.allowed))
     if errors:
         return errors
     for factor, key in keys.items():
-        if not exists(factor, names):
+        if not exists(factor, names, plugins):
             section = dotted(factor).partition(".")[0]
             sections = [section] if section in SECTIONS else list(SECTIONS)
-            allowed = [field for each in sections for field in allowed_factors(each, names.get(each, ()))]
+            allowed = [field for each in sections for field in allowed_factors(each, names.get(each, ()), plugins)]
             errors.append(problem(key, Missing(), "no such key: a factor is a field of the study", allowed))
     return errors
 
 
-def _treatment_problems(study: Study) -> list[StudyError]:
+def _treatment_problems(study: Study, plugins: Plugins) -> list[StudyError]:
     """Complete settings of every treatment must be valid, and differ from those of every other."""
     errors: list[StudyError] = []
     seen: dict[str, Mapping[str, Level]] = {}
     tables = tables_of(study)
-    treatments = treatments_of(study)
+    treatments = treatments_of(study, plugins)
     control = control_of(study)
     extra = [control] if control is not None and control not in treatments else []
     for index, treatment in enumerate([*treatments, *extra]):
-        settings, found = complete(tables, treatment)
+        settings, found = complete(tables, treatment, plugins)
         listed = f"design.treatments.{index}" if study.design.kind == "listed" else "factors"
         errors += [_blamed(error, treatment, listed) for error in found]
         text = canonical(settings)

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ValidationError
 from steelyard.model.errors import StudyError
 from steelyard.model.secret import literals
 from steelyard.model.study import SAME_FACTOR, Level, Study
-from steelyard.study.fields import SEAMS, SECTIONS, dotted, hard, names_in_use, put, settings_model
+from steelyard.plugin import Plugins
+from steelyard.study.fields import SEAMS, SECTIONS, dotted, hard, names_in_use, put
 from steelyard.tomlfile.problems import Missing, from_validation, problem
 
 IN_PLAIN_SIGHT = (
@@ -22,9 +23,9 @@ IN_PLAIN_SIGHT = (
 )
 
 
-def settings_of(study: Study, treatment: Mapping[str, Level]) -> dict[str, Any]:
+def settings_of(study: Study, treatment: Mapping[str, Level], plugins: Plugins | None = None) -> dict[str, Any]:
     """Complete settings under a treatment: site, system, workload, load, data. Raises StudyError if not valid."""
-    settings, errors = complete(tables_of(study), treatment)
+    settings, errors = complete(tables_of(study), treatment, plugins or Plugins())
     if errors:
         raise errors[0]
     return settings
@@ -36,7 +37,7 @@ def tables_of(study: Study) -> dict[str, dict[str, Any]]:
 
 
 def complete(
-    tables: Mapping[str, Mapping[str, Any]], treatment: Mapping[str, Level]
+    tables: Mapping[str, Mapping[str, Any]], treatment: Mapping[str, Level], plugins: Plugins
 ) -> tuple[dict[str, Any], list[StudyError]]:
     """Put a treatment into the tables of a study and validate them: the settings, and what is wrong with them."""
     changed: dict[str, Any] = {section: dict(tables.get(section, {})) for section in SECTIONS}
@@ -50,7 +51,7 @@ def complete(
         settings[section] = _validated(own, section, model, errors)
         if section in SEAMS and isinstance(table.get("name"), str):
             rest = {key: item for key, item in table.items() if key not in own}
-            settings[section] |= _plugin_settings(section, table["name"], rest, errors)
+            settings[section] |= _plugin_settings(plugins, section, table["name"], rest, errors)
     return settings, errors
 
 
@@ -64,10 +65,12 @@ def _validated(
         return {}
 
 
-def _plugin_settings(seam: str, name: str, table: Mapping[str, Any], errors: list[StudyError]) -> dict[str, Any]:
+def _plugin_settings(
+    plugins: Plugins, seam: str, name: str, table: Mapping[str, Any], errors: list[StudyError]
+) -> dict[str, Any]:
     own = tuple(SECTIONS[seam].model_fields)
     try:
-        model = settings_model(seam, name)
+        model = plugins.settings_model(seam, name)
     except StudyError as error:
         errors.append(
             problem(f"{seam}.name", name, error.message, error.allowed)
@@ -85,7 +88,7 @@ def _keys(model: type[BaseModel]) -> tuple[str, ...]:
     return tuple(model.model_fields)
 
 
-def is_hard(study: Study, factor: str) -> bool:
+def is_hard(study: Study, factor: str, plugins: Plugins | None = None) -> bool:
     """Whether the factor needs a new cluster when it changes (see `fields.hard`). The label of identical systems does,
     so that they are compared as any two clusters are."""
     if study.design.kind == "same" and factor == SAME_FACTOR:
@@ -95,16 +98,16 @@ def is_hard(study: Study, factor: str) -> bool:
         *({factor_: level} for factor_, all_ in study.factors.items() for level in all_),
     ]
     names = {seam: names_in_use(seam, getattr(study, seam).name, levels) for seam in SEAMS}
-    return hard(factor, names)
+    return hard(factor, names, plugins or Plugins())
 
 
-def hard_settings(settings: Mapping[str, Any], hard_factors: Iterable[str]) -> dict[str, Any]:
+def hard_settings(settings: Mapping[str, Any], hard_factors: Iterable[str], plugins: Plugins) -> dict[str, Any]:
     """What a start fixes of complete settings: the hard fields of site, system and data, and hard factors elsewhere."""
     fixed: dict[str, Any] = {}
     for section in ("site", "system", "data"):
         names = {section: (settings[section].get("name", ""),)}
         table = settings[section]
-        fixed[section] = {key: item for key, item in table.items() if hard(f"{section}.{key}", names)}
+        fixed[section] = {key: item for key, item in table.items() if hard(f"{section}.{key}", names, plugins)}
     for factor in hard_factors:
         if factor == SAME_FACTOR:
             continue

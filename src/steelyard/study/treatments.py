@@ -10,6 +10,7 @@ from steelyard.judging import fractional_design
 from steelyard.judging.fractional_design import Fraction
 from steelyard.model.errors import StudyError
 from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
+from steelyard.plugin import Plugins
 from steelyard.study.settings import is_hard
 from steelyard.tomlfile.problems import Missing, problem
 
@@ -41,7 +42,7 @@ def control_of(study: Study) -> Treatment | None:
     return None if study.design.control is None else base_of(study) | study.design.control
 
 
-def treatments_of(study: Study) -> tuple[Treatment, ...]:
+def treatments_of(study: Study, plugins: Plugins | None = None) -> tuple[Treatment, ...]:
     """Every treatment once, in listed order. A study without factors has one treatment, which is empty."""
     factors = factors_of(study)
     if study.design.kind == "listed":
@@ -49,7 +50,7 @@ def treatments_of(study: Study) -> tuple[Treatment, ...]:
     if study.design.kind in ("full-factorial", "same"):
         return tuple(dict(zip(factors, levels, strict=True)) for levels in itertools.product(*factors.values()))
     if study.design.kind == "fractional":
-        return _fractional(study, factors)
+        return _fractional(study, factors, plugins)
     base = base_of(study)
     departed = [
         base | {factor: level} for factor, levels in factors.items() for level in levels if level != base[factor]
@@ -57,22 +58,22 @@ def treatments_of(study: Study) -> tuple[Treatment, ...]:
     return (base, *departed)
 
 
-def fraction_of(study: Study) -> Fraction | None:
+def fraction_of(study: Study, plugins: Plugins | None = None) -> Fraction | None:
     """The fraction of a fractional design; None of any other, and where none has what was asked. Raises ValueError."""
     design = study.design
     if design.kind != "fractional":
         return None
     levels = {factor: len(levels) for factor, levels in factors_of(study).items()}
-    hard = {factor for factor in levels if is_hard(study, factor)}
+    hard = {factor for factor in levels if is_hard(study, factor, plugins)}
     return fractional_design.of_design(levels, hard, design.generators, design.resolution)
 
 
-def _fractional(study: Study, factors: Mapping[str, Sequence[Level]]) -> tuple[Treatment, ...]:
+def _fractional(study: Study, factors: Mapping[str, Sequence[Level]], plugins: Plugins | None) -> tuple[Treatment, ...]:
     """Each combination of the factors of other than two levels with each treatment of the fraction, in order of
     levels."""
-    found = fraction_of(study)
+    found = fraction_of(study, plugins)
     if found is None:
-        raise _fraction_problems(study)[0]
+        raise _fraction_problems(study, plugins)[0]
     rest = [factor for factor in factors if factor not in found.factors]
     treatments = [
         {**dict(zip(rest, levels, strict=True)), **{one: factors[one][sign > 0] for one, sign in signs.items()}}
@@ -82,7 +83,7 @@ def _fractional(study: Study, factors: Mapping[str, Sequence[Level]]) -> tuple[T
     return tuple({factor: treatment[factor] for factor in factors} for treatment in treatments)
 
 
-def _fraction_problems(study: Study) -> list[StudyError]:
+def _fraction_problems(study: Study, plugins: Plugins | None) -> list[StudyError]:
     """What is wrong with a fractional design."""
     design, factors = study.design, factors_of(study)
     two = [factor for factor, levels in factors.items() if len(levels) == 2]
@@ -93,7 +94,7 @@ def _fraction_problems(study: Study) -> list[StudyError]:
         what = "a fractional design needs generators or a resolution, not both"
         return [problem("design.resolution", Missing(), what)]
     try:
-        found = fraction_of(study)
+        found = fraction_of(study, plugins)
     except ValueError as error:
         return [problem("design.generators", design.generators, str(error))]
     if found is None:
@@ -107,7 +108,7 @@ def _fraction_problems(study: Study) -> list[StudyError]:
     return []
 
 
-def design_problems(study: Study) -> list[StudyError]:
+def design_problems(study: Study, plugins: Plugins) -> list[StudyError]:
     """What is wrong with factors and design, whatever the plug-ins say."""
     problems = [
         error for factor, levels in study.factors.items() for error in _level_problems(f"factors.{factor}", levels)
@@ -121,7 +122,7 @@ def design_problems(study: Study) -> list[StudyError]:
         what = f"treatments belong to a listed design, this one is {design.kind}"
         problems.append(problem("design.treatments", Missing(), what))
     if design.kind == "fractional" and not problems:
-        problems += _fraction_problems(study)
+        problems += _fraction_problems(study, plugins)
     if design.base and design.kind not in ("one-at-a-time", "same"):
         what = f"a base belongs to a one-at-a-time design, this one is {design.kind}"
         problems.append(problem("design.base", Missing(), what))

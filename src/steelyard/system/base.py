@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from pydantic import BaseModel
-
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load
@@ -26,7 +24,7 @@ class Endpoint:
     """How the load engine reaches a running cluster."""
 
     protocol: str
-    """`cql`."""
+    """That of the system."""
     contacts: tuple[str, ...]
     """`address:port` of every node."""
     keyspace: str = ""
@@ -40,6 +38,8 @@ class System(Protocol):
 
     name: str
     version: str
+    protocol: str
+    """What its clients speak, as the endpoint and the order name it."""
     memory_mb_per_node: int
     """What one node needs at least; `check` holds it against the machine."""
 
@@ -193,14 +193,4 @@ class Foretells(Protocol):
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
         """What `nodes` nodes under these settings cannot do for a load; each error names the `key` of the study that
         it is about."""
-        ...
-
-
-class SystemModule(Protocol):
-    """What a system's module must define."""
-
-    Settings: type[BaseModel]
-
-    def create(self, settings: Any, cache_folder: Path) -> System:
-        """Make the system; no side effects."""
         ...

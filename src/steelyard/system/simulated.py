@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from steelyard.model.data_model import Schema
+from steelyard.model.data_model import CQL, Schema
 from steelyard.model.errors import CommandFailed, SystemFault
 from steelyard.model.value import Value
 from steelyard.model.workload_shape import WorkloadShape
@@ -105,6 +105,7 @@ class Simulated:
 
     name = NAME
     version = VERSION
+    protocol = CQL
     memory_mb_per_node = 64
 
     def __init__(self, settings: Settings) -> None:
@@ -172,7 +173,7 @@ class Simulated:
     def endpoint(self, nodes: Sequence[Node], schema: Schema) -> Endpoint:
         """Every node's port."""
         contacts = tuple(f"{node.address}:{self.settings.port}" for node in nodes)
-        return Endpoint("cql", contacts, schema.keyspace, schema.table)
+        return Endpoint(self.protocol, contacts, schema.keyspace, schema.table)
 
     async def stop(self, node: Node) -> None:
         """SIGTERM; SIGKILL after a limit. Data are gone. Idempotent."""

@@ -28,7 +28,7 @@ from steelyard.leases import records as lease_records
 from steelyard.model.errors import SiteError
 from steelyard.node.base import Node
 from steelyard.node.command import run, spawn
-from steelyard.site.base import Lease, Request, Site
+from steelyard.site.base import Lease, Request, Site, Timed
 
 COMMAND_TIMEOUT_S = 20.0
 VICTIM_TIMEOUT_S = 60.0
@@ -127,6 +127,14 @@ class SiteContract:
             facts = asyncio.run(site.facts(lease.nodes[0]))
             assert facts["address"] == lease.nodes[0].address
             assert all(isinstance(value, str) and value for value in facts.values())
+
+    def test_says_how_long_lending_takes(self, tmp_path: Path) -> None:
+        """Seconds that a plan can reckon with, if it says any."""
+        site = make_site(self.module, self.settings, tmp_path)
+        if isinstance(site, Timed):
+            times = site.times(self.request())
+            assert times == site.times(self.request())
+            assert min(times.lease_s, times.release_s) >= 0
 
     def test_refuses_too_many_nodes(self, tmp_path: Path) -> None:
         """A request that cannot be met is refused before anything is made."""

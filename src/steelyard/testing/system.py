@@ -27,10 +27,12 @@ from pydantic import ValidationError
 from steelyard import plugin
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import SystemFault
+from steelyard.model.load import Load
+from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import run
-from steelyard.system.base import Endpoint, Settles, Snapshots, System
+from steelyard.system.base import Endpoint, Footprint, Foretells, Settles, Snapshots, System, Timed
 
 POLL_S = 0.1
 COMMAND_TIMEOUT_S = 60.0
@@ -92,7 +94,27 @@ class SystemContract:
         assert system.name
         assert system.version
         assert system.memory_mb_per_node > 0
+        nodes = self.nodes(tmp_path)
+        assert system.endpoint(nodes, SCHEMA).protocol == system.protocol
         assert not cache.exists()
+
+    def test_says_what_is_to_be_expected(self, tmp_path: Path) -> None:
+        """Times, disk and problems that it foretells are such that a plan can reckon with them."""
+        system = make_system(self.module, self.settings, tmp_path)
+        shape = WorkloadShape(records=1000, record_bytes=1000, mix={"read": 0.5, "update": 0.5})
+        larger = shape.model_copy(update={"records": 100_000})
+        for nodes in (1, 3):
+            if isinstance(system, Timed):
+                times = system.times(shape, nodes, 2)
+                assert times == system.times(shape, nodes, 2)
+                assert min(times.start_s, times.service_ms, times.most_per_s) > 0
+                assert min(times.schema_s, times.snapshot_s, times.restore_s, times.settle_s, times.wipe_s) >= 0
+                assert system.times(larger, nodes, 2).fill_s >= times.fill_s >= 0
+            if isinstance(system, Footprint):
+                assert 1 <= system.copies(nodes) <= nodes
+                assert system.disk_bytes(2e9, nodes) >= system.disk_bytes(1e9, nodes) >= 0
+            if isinstance(system, Foretells):
+                assert all(error.key and error.message for error in system.problems(nodes, Load(operations=1)))
 
     def test_refuses_misspelt_settings(self) -> None:
         """A setting that does not exist is refused before anything starts."""

@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
-from steelyard.model.data_model import Schema
+from steelyard.model.data_model import CQL, Schema
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Level
 from steelyard.model.value import Value
@@ -310,6 +310,8 @@ def _setting(name: str, default: Any, extra: dict[str, Any], most: int) -> Any:
 
 class FileWorkload:
     """A workload of a file, under its settings."""
+
+    protocol = CQL
 
     def __init__(self, name: str, made: Compiled) -> None:
         self.name = name

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
-from steelyard.model.data_model import Schema
+from steelyard.model.data_model import CQL, Schema
 from steelyard.model.value import Value
 
 KEYSPACE = "ycsb"
@@ -129,6 +129,8 @@ class Settings(Value):
 
 class Core:
     """A mix of YCSB's core operations on one table."""
+
+    protocol = CQL
 
     def __init__(self, name: str, settings: Settings) -> None:
         self.name = name

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from steelyard.model.data_model import Schema, Table, quoted
+from steelyard.model.data_model import CQL, Schema, Table, quoted
 from steelyard.model.value import Value
 from steelyard.workload._distributions import bounds, distribution, mean, said
 from steelyard.workload.base import Explanation, OperationShape
@@ -95,6 +95,7 @@ class Stress:
     """Reads and writes of whole rows of standard1."""
 
     name = "stress"
+    protocol = CQL
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import tempfile
-from pathlib import Path
-from typing import Any
+from tests.contract.howto import Printed
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "howto" / "add-a-system.md"
-BLOCKS = dict(re.findall(r"```python\n# (\S+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
-FOLDER = tempfile.TemporaryDirectory(prefix="steelyard-howto-")
+PAGE = Printed("add-a-system.md")
 
-_names: dict[str, Any] = {"__name__": __name__}
-exec(compile(BLOCKS["test_shelf.py"], "test_shelf.py", "exec"), _names)
-Path(FOLDER.name, "shelf.py").write_text(BLOCKS["shelf.py"], encoding="utf-8")
+_names = PAGE.names("test_shelf.py", __name__)
 
 
 class TestPrinted(_names["TestShelf"]):  # type: ignore[misc]
-    module = str(Path(FOLDER.name, "shelf.py"))
+    module = PAGE.file("shelf.py")

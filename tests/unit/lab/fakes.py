@@ -16,6 +16,7 @@ from steelyard.model.data_model import Schema
 from steelyard.model.study import Study
 from steelyard.node.base import Node
 from steelyard.plan import expand
+from steelyard.plugin import Plugins
 from steelyard.site.base import Lease, Request
 from steelyard.system.base import Endpoint
 from steelyard.wire.record import Record, Summary
@@ -87,6 +88,7 @@ class FakeSite:
 
 class FakeSystem:
     name = "fake"
+    protocol = "cql"
     version = "1"
     memory_mb_per_node = 1
 
@@ -125,6 +127,7 @@ class FakeSystem:
 
 class FakeWorkload:
     name = "ycsb-a"
+    protocol = "cql"
     writes = True
 
     def schema(self) -> Schema:
@@ -203,6 +206,7 @@ class FakeEngine:
 @dataclass
 class FakeParts:
     script: Script
+    plugins: Plugins = field(default_factory=Plugins)
 
     def site(self, settings: Mapping[str, Any]) -> FakeSite:
         return FakeSite(self.script)

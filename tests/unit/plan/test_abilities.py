@@ -12,6 +12,7 @@ from steelyard.model.capacity import capacity_key
 from steelyard.plan import expand
 from steelyard.plan.abilities import ASSUMED_START_S, Abilities, assumptions
 from steelyard.plan.estimate import estimate
+from steelyard.plugin import Plugins
 from steelyard.study import read, read_text
 from tests.unit.study.paper import HEAD, SITE, SYSTEM, study
 
@@ -23,7 +24,7 @@ from steelyard.model.value import Value
 class Settings(Value):
     pass
 class System:
-    name, version, memory_mb_per_node = "silent", "1", 100
+    name, version, protocol, memory_mb_per_node = "silent", "1", "cql", 100
 def create(settings, cache_folder):
     return System()
 """
@@ -41,13 +42,13 @@ def create(settings, state_folder):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "studies").glob("*.toml")), ids=lambda path: path.stem)
 def test_hours_memory_and_disk_of_the_shipped_studies_stay(path: Path) -> None:
-    cases = 0
+    cases, plugins = 0, Plugins(path.parent)
     for scale in (1.0, 0.01):
-        asked = read(path, scale=scale)
-        plan = expand(asked)
+        asked = read(path, scale=scale, plugins=plugins)
+        plan = expand(asked, plugins)
         for cores in (2, 8):
             was = RECORDED[f"{path.stem} scale {scale:g} cores {cores}"]
-            now = estimate(plan, asked, cores=cores).model_dump(mode="json")
+            now = estimate(plan, asked, cores=cores, plugins=plugins).model_dump(mode="json")
             assert now.keys() == was.keys()
             for name, value in was.items():
                 assert now[name] == (pytest.approx(value, rel=1e-12) if not isinstance(value, str) else value), name
@@ -65,7 +66,7 @@ def test_who_says_nothing_is_assumed_to_take_long_and_it_is_said(tmp_path: Path)
     text = HEAD.replace(SYSTEM, str(tmp_path / "system.py")).replace(SITE, str(tmp_path / "site.py"))
     asked = read_text(text)
     plan = expand(asked)
-    start, disk, lease = assumptions(plan, Abilities())
+    start, disk, lease = assumptions(plan, Abilities(Plugins()))
     assert f"does not say how long a start takes: {ASSUMED_START_S:g} s assumed" in start
     assert "does not say how much disk it takes: 1 copy of each record and 2 times its size assumed" in disk
     assert "does not say how long lending takes: 60 s to lend and 10 s to take back assumed" in lease
@@ -75,9 +76,10 @@ def test_who_says_nothing_is_assumed_to_take_long_and_it_is_said(tmp_path: Path)
 
 
 def test_nothing_is_assumed_of_the_shipped_ones() -> None:
+    plugins = Plugins(ROOT / "studies")
     for path in (ROOT / "studies").glob("*.toml"):
-        assert list(assumptions(expand(read(path)), Abilities())) == []
-    assert list(assumptions(expand(study("")), Abilities())) == []
+        assert list(assumptions(expand(read(path), plugins), Abilities(plugins))) == []
+    assert list(assumptions(expand(study("")), Abilities(Plugins()))) == []
 
 
 @pytest.mark.parametrize(

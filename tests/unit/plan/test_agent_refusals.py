@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.model.errors import StudyError
 from steelyard.plan import expand
 from steelyard.plan.agent_refusals import refused_by_agent
+from steelyard.plugin import Plugins
 from steelyard.study import read
 
 WORKLOAD = """
@@ -36,20 +38,25 @@ operations = 10
 """
 
 
+def refused(folder: Path) -> tuple[StudyError, ...]:
+    plugins = Plugins(folder)
+    return refused_by_agent(expand(read(folder / "s.toml", plugins=plugins), plugins), plugins)
+
+
 @pytest.mark.agent
 def test_a_number_that_its_type_cannot_hold(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(STUDY)
     (tmp_path / "w.toml").write_text(WORKLOAD)
-    assert refused_by_agent(expand(read(tmp_path / "s.toml"))) == ()
+    assert refused(tmp_path) == ()
     (tmp_path / "w.toml").write_text(WORKLOAD.replace("0..100", "0..1000"))
-    refused = refused_by_agent(expand(read(tmp_path / "s.toml")))
-    assert refused[0].key == "workload.name"
-    assert refused[0].message.startswith("workload w.toml:8: ")
-    assert "allowed: -128 to 127" in refused[0].message
+    first, *_ = refused(tmp_path)
+    assert first.key == "workload.name"
+    assert first.message.startswith("workload w.toml:8: ")
+    assert "allowed: -128 to 127" in first.message
 
 
 def test_nothing_is_asked_where_there_is_no_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("steelyard.node.agent.candidates", lambda: ())
     (tmp_path / "s.toml").write_text(STUDY)
     (tmp_path / "w.toml").write_text(WORKLOAD.replace("0..100", "0..1000"))
-    assert refused_by_agent(expand(read(tmp_path / "s.toml"))) == ()
+    assert refused(tmp_path) == ()

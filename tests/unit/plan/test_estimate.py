@@ -18,6 +18,7 @@ from steelyard.plan.detectable_difference import detectable_effect, within_start
 from steelyard.plan.estimate import estimate
 from steelyard.plan.machine import available_memory_mb
 from steelyard.plan.phase_times import corrections, start_phases
+from steelyard.plugin import Plugins
 from tests.unit.study.paper import study
 
 LARGE = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12)
@@ -87,11 +88,11 @@ def test_a_start_that_was_filled_corrects_two_deployments() -> None:
     """Only such a start is wiped before its first trial; of two starts as expected none changes the estimate."""
     _, plan = planned()
     starts = list({trial.start: trial for trial in plan.trials if trial.settings["site"]["nodes"] == 1}.values())
-    deploy_s = start_phases(starts[0].settings, Abilities(), 2, golden=True)[Phase.DEPLOY]
+    deploy_s = start_phases(starts[0].settings, Abilities(Plugins()), 2, golden=True)[Phase.DEPLOY]
     wiped = PhaseTime(phase=Phase.WIPE, entered_s=0.0, left_s=0.4)
     first, second = (record(trial, 1.0, start_s=deploy_s * n) for trial, n in zip(starts, (2, 1), strict=True))
     first = first.model_copy(update={"phases": (*first.phases, wiped)})
-    known = corrections([first, second], Abilities(), 2)
+    known = corrections([first, second], Abilities(Plugins()), 2)
     assert known.factor[Phase.DEPLOY] == pytest.approx(1.0)
     assert Phase.WIPE not in known.factor
 

@@ -15,9 +15,10 @@ from steelyard.cli.commands.check import check
 from steelyard.cli.commands.run import run
 from steelyard.model.errors import StudyError
 from steelyard.plan import Machine, preflight
+from steelyard.plugin import Plugins
 from steelyard.store import StoreWriter
 from tests.unit.lab.test_resume import record
-from tests.unit.study.paper import HEAD, WORKLOAD
+from tests.unit.study.paper import HEAD, SYSTEM, WORKLOAD
 
 LARGE = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12)
 FACTORS = "[factors]\nnodes = [1, 3]\nload.threads = [1, 2]\n"
@@ -55,6 +56,11 @@ KINDS: dict[str, tuple[str, Machine, str]] = {
         r"paper\.toml:21: there is no trace nowhere\.txt",
     ),
     "engine": ('engine = "cassandra-stress"\n', LARGE, r"paper\.toml:20: engine cassandra-stress cannot carry out"),
+    "protocol": (
+        "# another protocol\n",
+        LARGE,
+        r"paper\.toml:15: workload .* is written in cql, system .* speaks http",
+    ),
     "secret": (
         '[system.yaml]\npassword = "env:STEELYARD_NOT_THERE"\n',
         LARGE,
@@ -82,7 +88,12 @@ def ran(path: Path, store: Path) -> list[Refusal]:
 def written(folder: Path, rest: str) -> Path:
     path = folder / "paper.toml"
     # The workload on paper is none that an engine could be asked about.
-    path.write_text((HEAD.replace(WORKLOAD, "ycsb-a") if "engine" in rest else HEAD) + rest)
+    head = HEAD.replace(WORKLOAD, "ycsb-a") if "engine" in rest else HEAD
+    if "another protocol" in rest:
+        source = Path(SYSTEM).read_text(encoding="utf-8")
+        (folder / "system.py").write_text(source.replace('protocol: str = "cql"', 'protocol: str = "http"'))
+        head = head.replace(SYSTEM, str(folder / "system.py"))
+    path.write_text(head + rest)
     return path
 
 
@@ -116,7 +127,7 @@ def test_a_study_that_would_orphan_the_trials_of_its_store_is_refused_by_both(
     """`check` once said that all was well, and `run` refused."""
     monkeypatch.setattr(preflight, "read_machine", lambda folder: LARGE)
     path, store = written(tmp_path, FACTORS), tmp_path / "store"
-    study, plan = preflight.read_and_expand(path)
+    study, plan = preflight.read_and_expand(path, Plugins(tmp_path))
     with StoreWriter(store, "paper") as writer:
         writer.intend(study, path.read_text(), plan)
         draft = writer.draft(plan.trials[0].id, 1)

@@ -10,14 +10,16 @@ from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.plan import expand, warnings
 from steelyard.plan.estimate import estimate
+from steelyard.plugin import Plugins
 from steelyard.study import read
 
 STUDIES = Path(__file__).parents[3] / "studies"
+PLUGINS = Plugins(STUDIES)
 
 
 def planned(name: str, scale: float = 1.0) -> tuple[Study, Plan]:
-    study = read(STUDIES / f"{name}.toml", scale=scale)
-    return study, expand(study)
+    study = read(STUDIES / f"{name}.toml", scale=scale, plugins=PLUGINS)
+    return study, expand(study, PLUGINS)
 
 
 @pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda path: path.stem)
@@ -25,14 +27,14 @@ def test_every_shipped_study_is_named_after_its_file_and_can_be_planned(path: Pa
     study, plan = planned(path.stem)
     assert study.study.name == path.stem
     assert plan.trials
-    assert estimate(plan, study, cores=2).seconds > 0
+    assert estimate(plan, study, cores=2, plugins=PLUGINS).seconds > 0
 
 
 def test_the_quickstart_is_small_enough_for_five_minutes() -> None:
     study, plan = planned("quickstart")
     assert plan.factors == {"nodes": (1, 3), "workload": ("ycsb-a", "ycsb-c", "ycsb-e", "ycsb-i")}
     assert plan.hard == ("nodes",)
-    assert 180 < estimate(plan, study, cores=2).seconds < 360
+    assert 180 < estimate(plan, study, cores=2, plugins=PLUGINS).seconds < 360
 
 
 def test_richardson2017_is_as_published() -> None:
@@ -60,5 +62,5 @@ def test_richardson2017_can_be_tried_small() -> None:
 
 def test_the_simulated_study_takes_no_time_and_has_sizes_enough_for_a_law() -> None:
     study, plan = planned("simulated")
-    assert estimate(plan, study, cores=2).low_s < 60
+    assert estimate(plan, study, cores=2, plugins=PLUGINS).low_s < 60
     assert "law" not in "\n".join(warnings(study, plan))

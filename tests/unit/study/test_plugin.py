@@ -6,6 +6,9 @@ import pytest
 
 from steelyard import plugin
 from steelyard.model.errors import StudyError
+from steelyard.plugin import Plugins
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_modules_and_packages_are_found_by_name_and_helpers_are_not() -> None:
@@ -44,3 +47,26 @@ def test_what_cannot_be_found_is_said(tmp_path: Path) -> None:
     (tmp_path / "half.py").write_text("def create(settings): return settings\n")
     with pytest.raises(StudyError, match="does not define Settings"):
         plugin.find("workload", str(tmp_path / "half.py"))
+
+
+def test_two_studies_at_a_time_find_each_its_own_files(tmp_path: Path) -> None:
+    """Reading a study once moved the files of the study before: where they are looked for was global."""
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "stamps.txt").write_text(name)
+    first, second = (Plugins(tmp_path / name) for name in ("first", "second"))
+    assert first.file("stamps.txt", "trace", "load.trace").read_text() == "first"
+    assert second.file("stamps.txt", "trace", "load.trace").read_text() == "second"
+    assert first.file("stamps.txt", "trace", "load.trace").read_text() == "first"
+    with pytest.raises(StudyError, match="there is no trace stamps"):
+        Plugins().file("stamps.txt", "trace", "load.trace")
+
+
+def test_a_workload_file_holds_as_it_was_read_first_while_its_study_is_at_work(tmp_path: Path) -> None:
+    text = (ROOT / "studies" / "workloads" / "accounts.toml").read_text()
+    (tmp_path / "w.toml").write_text(text)
+    plugins = Plugins(tmp_path)
+    found = plugins.find("workload", "w.toml")
+    (tmp_path / "w.toml").write_text(f"{text}# changed\n")
+    assert plugins.find("workload", "w.toml") is found
+    assert Plugins(tmp_path).find("workload", "w.toml") is not found

@@ -11,6 +11,7 @@ from steelyard import plugin
 from steelyard.model.errors import StudyError
 from steelyard.plan import expand
 from steelyard.plan.abilities import shape_of
+from steelyard.plugin import Plugins
 from steelyard.study import read as read_study
 from steelyard.workload import _file
 from steelyard.workload.base import Explains
@@ -305,7 +306,8 @@ workload.weights.add = [0, 1]
 def planned(folder: Path, text: str = SMALL, study: str = STUDY) -> Any:
     (folder / "w.toml").write_text(text)
     (folder / "s.toml").write_text(study)
-    return expand(read_study(folder / "s.toml"))
+    plugins = Plugins(folder)
+    return expand(read_study(folder / "s.toml", plugins=plugins), plugins)
 
 
 def test_a_study_names_the_file_beside_it_and_varies_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,7 +316,7 @@ def test_a_study_names_the_file_beside_it_and_varies_it(tmp_path: Path, monkeypa
     ids = [trial.id for trial in plan.trials]
     monkeypatch.chdir(tmp_path)
     assert [trial.id for trial in expand(read_study(Path("s.toml"))).trials] == ids
-    shape = shape_of(plan.trials[0].settings)
+    shape = shape_of(Plugins(tmp_path), plan.trials[0].settings)
     assert shape.records == 100
     assert 50 < shape.record_bytes < 200
     assert not set(ids) & {trial.id for trial in planned(tmp_path, SMALL.replace("weight = 3", "weight = 4")).trials}

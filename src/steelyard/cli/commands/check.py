@@ -37,6 +37,7 @@ from steelyard.plan import (
 )
 from steelyard.plan.abilities import Abilities, assumptions
 from steelyard.plan.stopping_simulation import Expected
+from steelyard.plugin import Plugins
 from steelyard.plugin_factory import make_workload
 from steelyard.study.treatments import fraction_of, treatments_of
 from steelyard.workload.base import Explains, Explanation
@@ -62,6 +63,8 @@ class Check:
     floor: FoundFloor
     """The kept noise floor that it would be judged against."""
     floor_words: str
+    plugins: Plugins
+    """Find what the study names."""
     until: tuple[Expected, ...] = ()
     """How many blocks a stopping rule would need."""
 
@@ -96,13 +99,15 @@ def check(
 
 def weigh(study_path: Path, store: Path | None, scale: float) -> Check:
     """Read, plan and weigh a study. Raises StudyError if it cannot be planned."""
-    study, plan = preflight.read_and_expand(study_path, scale)
-    examined = preflight.examine(study_path, study, plan, store)
+    plugins = Plugins(study_path.parent)
+    study, plan = preflight.read_and_expand(study_path, plugins, scale)
+    examined = preflight.examine(study_path, study, plan, plugins, store)
     history, cost = examined.history, examined.cost
     floor, floor_words = foreseen(study, plan)
     return Check(
         floor=floor,
         floor_words=floor_words,
+        plugins=plugins,
         study=study,
         plan=plan,
         cost=cost,
@@ -110,9 +115,9 @@ def weigh(study_path: Path, store: Path | None, scale: float) -> Check:
         machine=examined.machine,
         resolutions=resolution(study, plan, history, floor.floor),
         warnings=(
-            *warnings(study, plan),
-            *assumptions(plan, Abilities()),
-            *load_feasibility.notes(plan, history, examined.machine.cores),
+            *warnings(study, plan, plugins),
+            *assumptions(plan, Abilities(plugins)),
+            *load_feasibility.notes(plan, history, examined.machine.cores, plugins),
             *stopping_forecast.notes(study, plan, cost),
         ),
         refusals=examined.refusals,
@@ -129,9 +134,9 @@ def as_data(found: Check | None, refused: Sequence[StudyError]) -> dict[str, Any
         return {"errors": errors}
     return {
         "study": found.study.study.model_dump(mode="json"),
-        "treatments": list(treatments_of(found.study)),
-        "aliases": list(aliases_of(found.study)),
-        "workloads": {name: asdict(told) for name, told in explanations(found.plan).items()},
+        "treatments": list(treatments_of(found.study, found.plugins)),
+        "aliases": list(aliases_of(found.study, found.plugins)),
+        "workloads": {name: asdict(told) for name, told in explanations(found.plan, found.plugins).items()},
         "plan": found.plan.model_dump(mode="json"),
         "estimate": found.cost.model_dump(mode="json"),
         "machine": found.machine.model_dump(mode="json"),
@@ -167,21 +172,21 @@ def _print(found: Check, console: Console, *, everything: bool) -> None:
         console.print(f"[yellow]note[/] {escape(line)}", highlight=False)
 
 
-def aliases_of(study: Study) -> tuple[str, ...]:
+def aliases_of(study: Study, plugins: Plugins) -> tuple[str, ...]:
     """What a fraction cannot tell apart, in words; nothing of other designs."""
-    fraction = fraction_of(study)
+    fraction = fraction_of(study, plugins)
     return fraction.sentences() if fraction is not None else ()
 
 
-def explanations(plan: Plan) -> dict[str, Explanation]:
+def explanations(plan: Plan, plugins: Plugins) -> dict[str, Explanation]:
     """What each workload of a plan does that says it of itself, by name, in its first trial."""
     first = {str(trial.settings["workload"]["name"]): trial.settings for trial in reversed(plan.trials)}
-    workloads = {name: make_workload(settings) for name, settings in reversed(first.items())}
+    workloads = {name: make_workload(plugins, settings) for name, settings in reversed(first.items())}
     return {name: workload.explain() for name, workload in workloads.items() if isinstance(workload, Explains)}
 
 
 def _workloads(found: Check) -> Iterator[Table]:
-    for name, told in explanations(found.plan).items():
+    for name, told in explanations(found.plan, found.plugins).items():
         table = explanation_table(f"Workload {name}", told)
         table.caption = explanation_sentence(told)
         table.caption_justify = "left"
@@ -224,7 +229,7 @@ def _said(level: Level) -> str:
 
 def _treatments(found: Check, *, everything: bool) -> Table:
     design = found.study.design
-    treatments = treatments_of(found.study)
+    treatments = treatments_of(found.study, found.plugins)
     title = f"{len(treatments)} treatments, {design.kind}"
     factors = tuple(found.plan.factors)
     table = _table(title, "", *(escape(factor) for factor in factors), "starts", "trials", right=("starts", "trials"))

@@ -119,7 +119,7 @@ def load(
         raise StudyError(
             "name the cluster: --contact ADDRESS[:PORT]", "or --show 5 to see what the workload would send"
         )
-    endpoint = Endpoint("cql", contacts, schema.keyspace, schema.table)
+    endpoint = Endpoint(source.protocol, contacts, schema.keyspace, schema.table)
     wanted, drives = _load_of(fields, filling=create or populate)
     measured = engine_order.measure(wanted, endpoint, schema, source, seed)
     if show_count is not None:

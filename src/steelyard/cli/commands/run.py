@@ -39,6 +39,7 @@ from steelyard.node import secrets, signals
 from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import estimate, load_feasibility, preflight
 from steelyard.plan.stopping_simulation import likely_blocks
+from steelyard.plugin import Plugins
 from steelyard.store import Store, StoreWriter
 
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
@@ -57,20 +58,21 @@ def run(
     """Carry out a study. Returns the exit code: 0 done, 1 done but some trials invalid, 130 interrupted."""
     console = message_console()
     plain = plain or not console.is_terminal
-    study, plan = preflight.read_and_expand(study_path, scale)
+    plugins = Plugins(study_path.parent)
+    study, plan = preflight.read_and_expand(study_path, plugins, scale)
     settings = [trial.settings for trial in plan.trials]
     # Under the lock of the store: nobody else adds trials to what is examined.
     with StoreWriter(store, study.study.name) as writer:
         site_names = sorted({str(trial.settings["site"]["name"]) for trial in plan.trials})
         asyncio.run(reclaim(site_names, console=console))
-        examined = preflight.examine(study_path, study, plan, store)
+        examined = preflight.examine(study_path, study, plan, plugins, store)
         preflight.refuse(examined.refusals)
         writer.conceal = secrets.concealer(settings)
-        for note in load_feasibility.notes(plan, examined.history, examined.machine.cores):
+        for note in load_feasibility.notes(plan, examined.history, examined.machine.cores, plugins):
             say(console, f"note: {note}")
         writer.intend(study, _text(study_path, scale), plan)
         try:
-            outcome, interrupted = asyncio.run(_conduct(study, plan, writer, plain=plain, console=console))
+            outcome, interrupted = asyncio.run(_conduct(study, plan, plugins, writer, plain=plain, console=console))
         except SteelyardError as error:
             error.message, error.hint = writer.conceal.text(error.message), writer.conceal.text(error.hint)
             with contextlib.suppress(OSError):
@@ -93,11 +95,13 @@ def _text(study_path: Path, scale: float) -> str:
     return text if scale == 1.0 else f"# run with --scale {scale:g}\n{text}"
 
 
-def _foresight(study: Study, plan: Plan) -> Callable[[Sequence[PlannedTrial], Sequence[TrialRecord]], TimeLeft]:
+def _foresight(
+    study: Study, plan: Plan, plugins: Plugins
+) -> Callable[[Sequence[PlannedTrial], Sequence[TrialRecord]], TimeLeft]:
     rule = rule_of(study)
 
     def rest(todo: Sequence[PlannedTrial], records: Sequence[TrialRecord]) -> estimate.PlanEstimate:
-        return estimate.estimate(plan.model_copy(update={"trials": tuple(todo)}), study, records)
+        return estimate.estimate(plan.model_copy(update={"trials": tuple(todo)}), study, records, plugins=plugins)
 
     def look(todo: Sequence[PlannedTrial], records: Sequence[TrialRecord]) -> TimeLeft:
         if not todo:
@@ -124,14 +128,14 @@ def _lines(console: Console) -> Callable[[str], None]:
 
 
 async def _conduct(
-    study: Study, plan: Plan, writer: StoreWriter, *, plain: bool, console: Console
+    study: Study, plan: Plan, plugins: Plugins, writer: StoreWriter, *, plain: bool, console: Console
 ) -> tuple[Outcome, bool]:
     view = PlainView(_lines(console)) if plain else LiveView(console)
-    parts = Parts(cache_folder=cache_folder(), state_folder=state_folder())
+    parts = Parts(cache_folder=cache_folder(), state_folder=state_folder(), plugins=plugins)
     live = Live(writer, time.time)
     # Guarded for itself: a terminal that has gone takes nothing from who looks at the store.
     watcher = Both(Guarded(view, writer.conceal), live)
-    conductor = Conductor(study, plan, writer, parts, watcher, _foresight(study, plan))
+    conductor = Conductor(study, plan, writer, parts, watcher, _foresight(study, plan, plugins))
     with live, view:
         task = asyncio.ensure_future(conductor.run())
         beating = [asyncio.ensure_future(_beat(one)) for one in (view, live)]

@@ -18,7 +18,7 @@ from steelyard.dropin import agent_run
 from steelyard.dropin.ycsb import property_support
 from steelyard.dropin.ycsb.command import Command
 from steelyard.dropin.ycsb.values import MOST, Values, wrong
-from steelyard.model.data_model import Schema
+from steelyard.model.data_model import CQL, Schema
 from steelyard.model.errors import StudyError
 from steelyard.model.load import MOST_PER_S, Consistency, Load
 from steelyard.system.base import Endpoint
@@ -112,7 +112,7 @@ def compile_command(command: Command, seed: int) -> Compiled:
         **{f"{kind}_consistency": _consistency(values, kind) for kind in ("read", "write")},
     )
     schema = target.schema
-    endpoint = Endpoint("cql", target.contacts, schema.keyspace, schema.table)
+    endpoint = Endpoint(CQL, target.contacts, schema.keyspace, schema.table)
     order = engine_order.measure(load, endpoint, schema, workload, values.integer("steelyard.seed", seed, 0, 2**63 - 1))
     if command.action == "load":
         order["action"] = "populate"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steelyard.model.data_model import Schema
+from steelyard.model.data_model import CQL, Schema
 from steelyard.model.errors import StudyError, SystemFault
 from steelyard.model.load import Load
 from steelyard.model.replication import replication_problems
@@ -59,6 +59,7 @@ class Cassandra:
     """Cassandra 5.0 on nodes of this machine. See `steelyard.system.base`: `System` and all of its abilities."""
 
     name = "cassandra"
+    protocol = CQL
 
     def __init__(self, settings: Settings, cache_folder: Path) -> None:
         self.settings = settings
@@ -154,7 +155,7 @@ class Cassandra:
         """Every node's CQL port."""
         contacts = tuple(f"{node.address}:{self.settings.native_port}" for node in nodes)
         ca = str(_tls.certificate(nodes)) if self.settings.client_tls else None
-        return Endpoint("cql", contacts, schema.keyspace, schema.table, tls_ca=ca)
+        return Endpoint(self.protocol, contacts, schema.keyspace, schema.table, tls_ca=ca)
 
     async def stop(self, node: Node) -> None:
         """SIGTERM, which drains; SIGKILL after a limit. Idempotent."""

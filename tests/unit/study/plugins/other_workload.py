@@ -19,6 +19,7 @@ class Settings(Value):
 @dataclass(frozen=True)
 class Workload:
     settings: Settings
+    protocol: str = "cql"
 
     def schema(self) -> Schema:
         return Schema("ycsb", "usertable", "y_id", tuple(f"field{index}" for index in range(10)))

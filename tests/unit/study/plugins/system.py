@@ -28,6 +28,7 @@ class Settings(Value):
 @dataclass(frozen=True)
 class System:
     settings: Settings
+    protocol: str = "cql"
 
     @property
     def memory_mb_per_node(self) -> int:

@@ -1,0 +1,242 @@
+"""The contract of an engine, as tests that an author of one inherits.
+
+    class TestMyEngine(EngineContract):
+        module = "path/to/my_engine.py"         # module name, entry point or path, as in a study
+
+Orders are carried out for real against the simulated cluster, which knows every key. An engine that cannot speak to it
+overrides `contacts`; one that cannot carry out YCSB's reads names another `workload`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from steelyard import engine_order
+from steelyard.engine.base import Engine, Selective
+from steelyard.model.errors import EngineError
+from steelyard.model.load import Load
+from steelyard.node.base import Node
+from steelyard.plugin import Plugins
+from steelyard.plugin_factory import make_engine, make_workload
+from steelyard.system.base import Endpoint
+from steelyard.testing.cluster import running
+from steelyard.wire.record import Connected, Done, Hello, Interval, Record
+from steelyard.workload.base import Workload
+
+MARK = "STEELYARD_CONTRACT"
+"""Variable of every process that an engine starts here, so that those that are left can be found."""
+OPERATIONS = 600
+THREADS = 4
+LONG_S = 120.0
+"""A load that no test waits for."""
+TIMEOUT_S = 60.0
+SHORT_TIMEOUT_S = 3.0
+CANCEL_AFTER_S = 1.0
+POLL_S = 0.05
+END_TIMEOUT_S = 30.0
+"""Within which an engine that is told to end has ended."""
+FORMAT = 1
+NOBODY = "127.0.0.1:1"
+"""Where no server listens."""
+
+Heard = list[tuple[str, Record]]
+"""Node and record, in the order in which they came."""
+
+
+class EngineContract:
+    """Inherit, and set `module`; the rest has defaults."""
+
+    module: ClassVar[str]
+    load_nodes: ClassVar[int] = 2
+    workload: ClassVar[str] = "ycsb-c"
+    workload_settings: ClassVar[Mapping[str, Any]] = {"records": 1000}
+    port: ClassVar[int] = 19176
+    """Of the simulated cluster."""
+    exact: ClassVar[bool] = True
+    """Whether exactly as many operations are done as were ordered."""
+
+    @asynccontextmanager
+    async def contacts(self, tmp_path: Path) -> AsyncIterator[tuple[str, ...]]:
+        """A cluster that answers; everything is undone at the end."""
+        settings = {"port": self.port, "service_us": 100.0, "servers": 64}
+        async with running(tmp_path / "state", system="simulated", system_settings=settings) as cluster:
+            await cluster.system.create_schema(cluster.nodes, self.made_workload().schema())
+            yield tuple(f"{node.address}:{self.port}" for node in cluster.nodes)
+
+    def order(self, contacts: Sequence[str], load: Load) -> dict[str, Any]:
+        """A load of the cluster."""
+        made = self.made_workload()
+        schema = made.schema()
+        endpoint = Endpoint(made.protocol, tuple(contacts), schema.keyspace, schema.table)
+        return engine_order.measure(load, endpoint, schema, made, 1)
+
+    def made_workload(self) -> Workload:
+        """What is asked of the cluster."""
+        return make_workload(Plugins(), {"workload": {"name": self.workload, **self.workload_settings}})
+
+    def nodes(self, tmp_path: Path, count: int = 1) -> tuple[Node, ...]:
+        """Load nodes of this machine; their processes carry a mark that no other has."""
+        mark = {MARK: f"{uuid.uuid4()}"}
+        made = []
+        for index in range(count):
+            folder = tmp_path / f"l{index + 1}"
+            folder.mkdir(exist_ok=True)
+            made.append(Node(f"l{index + 1}", "load", "127.0.0.1", (), folder, environment=mark))
+        return tuple(made)
+
+    def engine(self) -> Engine:
+        """The engine that a study of this name would get."""
+        return make_engine(Plugins(), self.module)
+
+    def test_carries_out_an_order(self, tmp_path: Path) -> None:
+        """On every load node: hello, intervals, done; and the counts of the intervals are those of the end."""
+        nodes = self.nodes(tmp_path, self.load_nodes)
+
+        async def body() -> Heard:
+            async with self.contacts(tmp_path) as contacts:
+                return await self._driven(contacts, Load(operations=OPERATIONS, threads=THREADS), nodes)
+
+        heard = asyncio.run(body())
+        assert {name for name, _ in heard} == {node.name for node in nodes}
+        whole = sum(_says_what_it_did([record for name, record in heard if name == node.name]) for node in nodes)
+        assert whole == OPERATIONS if self.exact else whole > 0
+        assert left_over(nodes) == []
+
+    def test_carries_out_orders_one_after_the_other(self, tmp_path: Path) -> None:
+        """What an order left in the node's folder is not taken for the next one's."""
+        nodes = self.nodes(tmp_path)
+
+        async def body() -> tuple[Heard, Heard]:
+            async with self.contacts(tmp_path) as contacts:
+                load = Load(operations=OPERATIONS, threads=THREADS)
+                return await self._driven(contacts, load, nodes), await self._driven(contacts, load, nodes)
+
+        first, second = asyncio.run(body())
+        assert _says_what_it_did([record for _, record in first]) > 0
+        assert sum(isinstance(record, Done) for _, record in second) == 1
+
+    def test_ends_in_time(self, tmp_path: Path) -> None:
+        """A load that outlives its limit is a fault of the engine, and nothing of it goes on."""
+        nodes = self.nodes(tmp_path)
+
+        async def body() -> None:
+            async with self.contacts(tmp_path) as contacts:
+                begun = time.monotonic()
+                with pytest.raises(EngineError, match=f"{SHORT_TIMEOUT_S:g} s"):
+                    await self._driven(contacts, Load(duration_s=LONG_S, threads=THREADS), nodes, SHORT_TIMEOUT_S)
+                assert time.monotonic() - begun < SHORT_TIMEOUT_S + END_TIMEOUT_S
+
+        asyncio.run(body())
+        assert left_over(nodes) == []
+
+    def test_cancelled_it_leaves_no_process(self, tmp_path: Path) -> None:
+        """An interrupted study ends the load at once."""
+        nodes = self.nodes(tmp_path)
+
+        async def body() -> None:
+            async with self.contacts(tmp_path) as contacts:
+                load = Load(duration_s=LONG_S, threads=THREADS)
+                driving = asyncio.ensure_future(self._driven(contacts, load, nodes))
+                await _until_there(nodes, driving)
+                await asyncio.sleep(CANCEL_AFTER_S)
+                driving.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await asyncio.wait_for(driving, END_TIMEOUT_S)
+
+        asyncio.run(body())
+        assert left_over(nodes) == []
+
+    def test_nobody_there_is_said(self, tmp_path: Path) -> None:
+        """A cluster that does not answer is an error with the node's name, no load of errors."""
+        nodes = self.nodes(tmp_path)
+        with pytest.raises(EngineError, match="l1"):
+            asyncio.run(self._driven((NOBODY,), Load(operations=OPERATIONS, threads=THREADS), nodes))
+        assert left_over(nodes) == []
+
+    def test_what_it_cannot_is_refused_before_anything_starts(self, tmp_path: Path) -> None:
+        """An engine that chooses says so, and why; and drives no such order either."""
+        engine = self.engine()
+        if not isinstance(engine, Selective):
+            return
+        order = self.order((NOBODY,), Load(operations=OPERATIONS, threads=THREADS))
+        engine.check(order, 1)
+        strange = {**order, "workload": {"kind": "no-such-kind"}}
+        with pytest.raises(EngineError) as refused:
+            engine.check(strange, 1)
+        assert refused.value.message
+        nodes = self.nodes(tmp_path)
+        with pytest.raises(EngineError):
+            asyncio.run(engine.drive(strange, nodes, lambda name, record: None, TIMEOUT_S))
+        assert left_over(nodes) == []
+
+    async def _driven(
+        self, contacts: Sequence[str], load: Load, nodes: Sequence[Node], timeout_s: float = TIMEOUT_S
+    ) -> Heard:
+        heard: Heard = []
+        take = heard.append
+        order = self.order(contacts, load)
+        await self.engine().drive(order, nodes, lambda name, record: take((name, record)), timeout_s)
+        return heard
+
+
+def _says_what_it_did(records: Sequence[Record]) -> int:
+    """The records of one node are whole; how many operations they come to, failed ones included."""
+    hello, done = records[0], records[-1]
+    assert isinstance(hello, Hello), records
+    assert (hello.format, bool(hello.agent)) == (FORMAT, True)
+    assert isinstance(done, Done), records
+    kinds = [type(record) for record in records]
+    assert kinds.count(Hello) == kinds.count(Done) == 1
+    assert set(kinds) <= {Hello, Connected, Interval, Done}
+    intervals = [record for record in records if isinstance(record, Interval) and record.phase == done.phase]
+    assert intervals
+    times_s = [interval.t_s for interval in intervals]
+    assert times_s == sorted(times_s)
+    for interval in intervals:
+        answered = sum(
+            count
+            for counts in interval.counts
+            if counts.measure == "response"
+            for low_ns, high_ns, count in counts.buckets
+            if low_ns <= high_ns
+        )
+        assert answered == interval.done, "every operation is in a histogram of response times"
+    whole = done.operations + done.errors
+    assert sum(interval.done for interval in intervals) == whole
+    assert sum(interval.errors for interval in intervals) == done.errors
+    assert sum(done.errors_by_kind.values()) == done.errors
+    assert done.execution_ns > 0
+    assert done.first_sent_s <= done.last_done_s
+    return whole
+
+
+async def _until_there(nodes: Sequence[Node], driving: asyncio.Future[Heard]) -> None:
+    """Wait until a process of the engine runs. Raises what ended the drive before, TimeoutError after a limit."""
+    deadline = time.monotonic() + END_TIMEOUT_S
+    while not left_over(nodes):
+        if driving.done():
+            raise AssertionError(f"the load ended before it began: {driving.result()}")
+        if time.monotonic() > deadline:
+            raise TimeoutError("no process of the engine was seen")
+        await asyncio.sleep(POLL_S)
+
+
+def left_over(nodes: Sequence[Node]) -> list[int]:
+    """Living processes that carry the mark of these nodes."""
+    mark = f"{MARK}={nodes[0].environment[MARK]}".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,147 @@
+"""The contract of a probe, as tests that an author of one inherits.
+
+    class TestMyProbe(ProbeContract):
+        module = "path/to/my_probe.py"          # module name, entry point or path, as in a study
+        lines = (b"1790000000.5 83",)           # lines of its command that show every metric
+        silent = (b"# time charge",)            # lines of its own that hold no reading
+
+The command is run for real on this machine, a few readings long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import math
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from steelyard.model.errors import ProbeError
+from steelyard.model.sample import Sample
+from steelyard.node.base import Node
+from steelyard.node.command import end, spawn
+from steelyard.plugin import Plugins
+from steelyard.plugin_factory import make_probe
+from steelyard.probe.base import Probe
+
+INTERVAL_S = 0.3
+READINGS = 6
+READ_TIMEOUT_S = 30.0
+TOLERANCE = 2.0
+"""A machine at work is late: the middle gap between readings may be off by this factor."""
+CLOCK_TOLERANCE_S = 2.0
+PREFIXES = ("machine_", "node_")
+
+
+class ProbeContract:
+    """Inherit, set `module` and `lines`; the rest has defaults."""
+
+    module: ClassVar[str]
+    lines: ClassVar[Sequence[bytes]]
+    """Lines of the command that show every metric at least once."""
+    silent: ClassVar[Sequence[bytes]] = ()
+    """Lines of the command that hold no reading: a greeting, a header, a gap."""
+    wrong: ClassVar[Sequence[bytes]] = (b"no such line\n", b"\xff\xfe\x00\n", b"{\n")
+    """Lines that are not the command's own."""
+
+    def probe(self) -> Probe:
+        """The probe that a study of this name would get."""
+        return make_probe(Plugins(), self.module)
+
+    def node(self, tmp_path: Path) -> Node:
+        """An empty node of this machine."""
+        return Node("n1", "database", "127.0.0.1", (), tmp_path)
+
+    def test_says_what_it_reads(self) -> None:
+        """Metrics have names of their own, that say whose they are, with unit and description."""
+        probe = self.probe()
+        names = [metric.name for metric in probe.metrics]
+        assert probe.name
+        assert names
+        assert len(set(names)) == len(names)
+        for metric in probe.metrics:
+            assert metric.name.startswith(PREFIXES), metric.name
+            assert metric.unit
+            assert metric.description
+
+    def test_its_command_is_words_and_starts_nothing(self, tmp_path: Path) -> None:
+        """argv, the same every time; it says how often to read."""
+        probe, node = self.probe(), self.node(tmp_path)
+        argv = probe.command(node, INTERVAL_S, ())
+        assert not isinstance(argv, str), "a list of words, not a line for a shell"
+        assert argv
+        assert all(isinstance(word, str) and word for word in argv)
+        assert list(probe.command(node, INTERVAL_S, ())) == list(argv)
+        assert list(probe.command(node, 7.0, ())) != list(argv), "the interval is in it"
+        assert list(tmp_path.iterdir()) == [], "nothing was started or written"
+
+    def test_parsing_is_pure(self) -> None:
+        """The same line says the same again, about the node that is named."""
+        first, second = self.probe(), self.probe()
+        for line in self.lines:
+            samples = list(first.parse("n7", line))
+            assert samples == list(first.parse("n7", line)) == list(second.parse("n7", line))
+            assert {sample.node for sample in samples} <= {"n7"}
+
+    def test_declares_what_it_says_and_says_what_it_declares(self) -> None:
+        """The metrics of the lines are those that the probe lists."""
+        probe = self.probe()
+        samples = [sample for line in self.lines for sample in probe.parse("n1", line)]
+        assert {sample.metric for sample in samples} == {metric.name for metric in probe.metrics}
+
+    def test_lines_without_readings_give_none(self) -> None:
+        """A gap is a gap, no zero."""
+        for line in self.silent:
+            assert list(self.probe().parse("n1", line)) == [], line
+
+    def test_refuses_lines_that_are_not_its_own(self) -> None:
+        """A reading that was not understood is never passed over."""
+        for line in self.wrong:
+            with pytest.raises(ProbeError, match="n1"):
+                list(self.probe().parse("n1", line))
+
+    def test_reads_for_real(self, tmp_path: Path) -> None:
+        """The command prints lines of its own at the interval, stamped with the node's time, and ends when told to."""
+        probe, node = self.probe(), self.node(tmp_path)
+        begun_s = time.time()
+        lines, ended = asyncio.run(_readings(probe, node))
+        assert ended, "it does not end"
+        samples = [list(probe.parse(node.name, line)) for line in lines]
+        readings = [reading for reading in samples if reading]
+        assert len(readings) >= READINGS
+        declared = {metric.name for metric in probe.metrics}
+        assert {sample.metric for reading in readings for sample in reading} <= declared
+        assert all(math.isfinite(sample.value) for reading in readings for sample in reading)
+        times_s = [reading[0].t_s for reading in readings]
+        assert begun_s - CLOCK_TOLERANCE_S <= times_s[0]
+        assert times_s[-1] <= time.time() + CLOCK_TOLERANCE_S
+        gaps_s = [later - earlier for earlier, later in itertools.pairwise(times_s)]
+        assert min(gaps_s) > 0
+        assert INTERVAL_S / TOLERANCE <= statistics.median(gaps_s) <= INTERVAL_S * TOLERANCE
+
+
+async def _readings(probe: Probe, node: Node) -> tuple[list[bytes], bool]:
+    """Lines of the running command until there are enough readings; and whether it has ended after it was told to."""
+    argv = probe.command(node, INTERVAL_S, ())
+    process = await spawn(node, argv, stdout=asyncio.subprocess.PIPE, stderr=node.folder / "stderr", watch=True)
+    lines: list[bytes] = []
+    readings = 0
+    try:
+        assert process.stdout is not None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(READ_TIMEOUT_S):
+                async for line in process.stdout:
+                    lines.append(line)
+                    samples: list[Sample] = list(probe.parse(node.name, line))
+                    readings += bool(samples)
+                    if readings >= READINGS:
+                        break
+    finally:
+        await end(process)
+    return lines, process.returncode is not None

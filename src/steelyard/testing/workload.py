@@ -1,0 +1,147 @@
+"""The contract of a workload, as tests that an author of one inherits.
+
+    class TestMyWorkload(WorkloadContract):
+        module = "path/to/my_workload.py"       # module name, entry point, path or workload file, as in a study
+        settings = {"records": 1000}
+
+Nothing is sent: the agent prints the operations that it would send, so `steelyard-agent` must be there.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import pytest
+from pydantic import ValidationError
+
+from steelyard import engine_order
+from steelyard.model.load import Load
+from steelyard.node import agent
+from steelyard.plugin import Plugins
+from steelyard.plugin_factory import make_workload
+from steelyard.system.base import Endpoint
+from steelyard.workload.base import Explains, Workload
+
+OPERATIONS = 200
+AGENT_TIMEOUT_S = 60.0
+KINDS = frozenset({"read", "update", "insert", "scan", "read_modify_write"})
+"""Operations of YCSB whose costs estimates know."""
+NOWHERE = ("127.0.0.1:9",)
+"""Contacts of an order that nobody carries out."""
+
+
+class WorkloadContract:
+    """Inherit, and set `module`; the rest has defaults."""
+
+    module: ClassVar[str]
+    settings: ClassVar[Mapping[str, Any]] = {}
+
+    def workload(self) -> Workload:
+        """The workload that a study with these settings would get."""
+        return make_workload(Plugins(), {"workload": {"name": self.module, **self.settings}})
+
+    def orders(self, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What fills the tables, and a load of them."""
+        workload = self.workload()
+        schema = workload.schema()
+        endpoint = Endpoint(workload.protocol, NOWHERE, schema.keyspace, schema.table)
+        filling = engine_order.populate(endpoint, schema, workload, 1)
+        return filling, engine_order.measure(Load(operations=OPERATIONS), endpoint, schema, workload, seed)
+
+    def test_says_what_it_is(self) -> None:
+        """A name, and whether a trial changes the data."""
+        workload = self.workload()
+        assert workload.name
+        assert workload.protocol
+        assert isinstance(workload.writes, bool)
+
+    def test_refuses_misspelt_settings(self) -> None:
+        """A setting that does not exist is refused before anything starts."""
+        model = Plugins().settings_model("workload", self.module)
+        with pytest.raises(ValidationError, match="no_such_setting"):
+            model.model_validate({**self.settings, "no_such_setting": 1})
+
+    def test_complete_settings_mean_the_same_again(self) -> None:
+        """Settings with every default put in, as a store keeps them in JSON, make the same workload."""
+        model = Plugins().settings_model("workload", self.module)
+        complete = json.loads(model.model_validate(dict(self.settings)).model_dump_json())
+        again = make_workload(Plugins(), {"workload": {"name": self.module, **complete}})
+        first = self.workload()
+        assert again.order() == first.order()
+        assert again.data() == first.data()
+        assert json.loads(model.model_validate(complete).model_dump_json()) == complete
+
+    def test_every_setting_says_what_it_means(self) -> None:
+        """Its description is shown to whoever writes a study."""
+        for name, field in Plugins().settings_model("workload", self.module).model_fields.items():
+            assert field.description, f"{name} has no description"
+
+    def test_is_the_same_every_time_it_is_asked(self) -> None:
+        """Order, data and schema are data: nobody who changes what he was given changes the workload."""
+        workload, other = self.workload(), self.workload()
+        order, data = workload.order(), workload.data()
+        assert json.loads(json.dumps(order)) == order
+        assert json.loads(json.dumps(data)) == data
+        order["no such key"] = data["no such key"] = 1
+        assert "no such key" not in workload.order()
+        assert "no such key" not in workload.data()
+        assert workload.order() == other.order()
+        assert workload.data() == other.data()
+        assert workload.schema() == other.schema()
+
+    def test_its_tables_can_be_made(self) -> None:
+        """The schema is whole: a keyspace, and every table by a statement of its own."""
+        schema = self.workload().schema()
+        assert schema.keyspace in schema.create_keyspace(1)
+        statements = schema.create_rest()
+        for table in schema.all_tables():
+            assert any(schema.full_name(table.name) in text for text in statements), table.name
+
+    def test_data_say_how_many_records_there_are(self) -> None:
+        """What names a kept state knows its size."""
+        assert int(self.workload().data()["records"]) >= 0
+
+    def test_operations_follow_from_seed_and_index(self) -> None:
+        """The same seed gives the same operations, from any index on; another seed gives others."""
+        _, load = self.orders(seed=1)
+        _, other = self.orders(seed=2)
+        whole = operations(load, 0, OPERATIONS)
+        assert len(whole) == OPERATIONS
+        assert operations(load, 0, OPERATIONS) == whole
+        half = OPERATIONS // 2
+        assert operations(load, half, OPERATIONS - half) == whole[half:], "an operation depends on those before it"
+        assert operations(other, 0, OPERATIONS) != whole
+
+    def test_filling_writes_every_record(self) -> None:
+        """The agent takes the order that fills the tables, too."""
+        filling, _ = self.orders(seed=1)
+        count = min(OPERATIONS, engine_order.filling_operations(self.workload()))
+        assert len(operations(filling, 0, count)) == count
+
+    def test_explains_what_it_does(self) -> None:
+        """Whoever explains himself says shares that sum to one, and costs that estimates know."""
+        workload = self.workload()
+        if not isinstance(workload, Explains):
+            return
+        explanation = workload.explain()
+        assert explanation.about
+        assert explanation.filling
+        assert explanation.records == int(workload.data()["records"])
+        assert sum(operation.share for operation in explanation.operations) == pytest.approx(1.0)
+        assert {operation.kind for operation in explanation.operations} <= KINDS
+        assert all(operation.bytes >= 0 and operation.does for operation in explanation.operations)
+        writes = any(operation.kind not in ("read", "scan") for operation in explanation.operations if operation.share)
+        assert writes <= workload.writes, "what writes changes the data"
+
+
+def operations(order: Mapping[str, Any], first: int, count: int) -> list[str]:
+    """What the agent would send for an order, an operation a line with all of its values."""
+    words = ["ops", "--order", "-", "--first", str(first), "--count", str(count), "--values"]
+    argv = [str(agent.find()), *words]
+    text = json.dumps(order)
+    done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=AGENT_TIMEOUT_S, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()

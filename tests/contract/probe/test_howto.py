@@ -1,0 +1,13 @@
+"""The example of docs/howto/add-a-probe.md keeps the contract, exactly as it is printed there."""
+
+from __future__ import annotations
+
+from tests.contract.howto import Printed
+
+PAGE = Printed("add-a-probe.md")
+
+_names = PAGE.names("test_open_files.py", __name__)
+_names["TestOpenFiles"].module = PAGE.file("open_files.py")
+
+TestPrinted = _names["TestOpenFiles"]
+test_unused_handles_are_no_open_files = _names["test_unused_handles_are_no_open_files"]
