@@ -18,12 +18,13 @@ from steelyard.analysis.frame import RESPONSES, TrialFrame
 from steelyard.analysis.lawchoice import choices, weighed
 from steelyard.analysis.laws import LAWS, Load, laws
 from steelyard.analysis.regression import other_regressions, regressions
-from steelyard.analysis.results import LABELS, NODES, UNITS, LawFit, Results
+from steelyard.analysis.results import LABELS, UNITS, LawFit, Results
 from steelyard.analysis.scaling import scaling
 from steelyard.analysis.shape import shapes
 from steelyard.analysis.summary import boxes, exclusions, points, size_lines, summaries
 from steelyard.analysis.variance import variance_components
 from steelyard.analysis.warmup import warm_ups
+from steelyard.format import NODES
 from steelyard.judging import fractional_design
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping import decide

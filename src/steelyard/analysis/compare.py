@@ -12,10 +12,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 from steelyard.analysis import decide, estimates
-from steelyard.analysis.decide import number
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.results import LABELS, UNITS, Comparison, ComparisonVerdict, Treatment, label, part
 from steelyard.analysis.summary import exclusions, start_means
+from steelyard.format import number, signed
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
 
@@ -185,11 +185,6 @@ def judge(response: str, ratio: Estimate) -> ComparisonVerdict:
     return "higher" if more else "lower"
 
 
-def signed(percent: float) -> str:
-    """The same with its sign; a true minus."""
-    return ("-" if percent < 0 else "+").replace("-", "\N{MINUS SIGN}") + number(abs(percent))
-
-
 def head(factor: str, baseline: Level, level: Level, others: Treatment) -> str:
     """What is compared: `workload A, 3 nodes against 1 node`."""
     about = f"{part(factor, level)} against {part(factor, baseline)}"
@@ -212,7 +207,7 @@ def sentence(
     if verdict == "undecided":
         return f"{about}: undecided: [{signed(low)}, {signed(high)}]% includes 0" + (f"; {would}" if would else "")
     ends = sorted((abs(low), abs(high)))
-    return f"{about}: {verdict} by [{number(ends[0])}, {number(ends[1])}]%"
+    return f"{about}: {verdict} by [{number(ends[0], digits=2)}, {number(ends[1], digits=2)}]%"
 
 
 def comparisons(

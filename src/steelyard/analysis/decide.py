@@ -17,6 +17,7 @@ from scipy import stats
 
 from steelyard.analysis import effects, estimates
 from steelyard.analysis.frame import TrialFrame
+from steelyard.format import count, forecast
 from steelyard.model.value import Value
 
 POWER = 0.8
@@ -185,19 +186,6 @@ def block_s(frame: TrialFrame) -> float | None:
     return float(each["span"].sum()) + each.height * between
 
 
-def hours(seconds: float) -> str:
-    """A length of time with the digits that a forecast deserves: `50 s`, `40 min`, `2 h 50`, `3 days`."""
-    minutes = seconds / 60
-    if minutes < 1:
-        return f"{max(1, round(seconds))} s"
-    if minutes < 59.5:
-        return f"{round(minutes)} min"
-    if minutes < 72 * 60:
-        tens = round(minutes / 10)
-        return f"{tens // 6} h" + (f" {10 * (tens % 6)}" if tens % 6 else "")
-    return f"{round(minutes / 60 / 24)} days"
-
-
 @dataclass(frozen=True)
 class Forecast:
     """What would decide, and how long that takes: a start more a side is a block more of the study."""
@@ -206,7 +194,7 @@ class Forecast:
     block_s: float | None
 
     def short(self) -> str:
-        """`for 3% 14 more blocks (about 2 h 50)`, as a table has room for; `for ±3%`: until it lies within that."""
+        """`for 3% 14 more blocks (about 2 h 50 min)`, as a table has room for; `for ±3%`: until it lies within that."""
         if self.more is None:
             return f"more than {MOST_STARTS:,} more blocks"
         within = "\N{PLUS-MINUS SIGN}" if self.more.shows == "equivalence" else ""
@@ -227,12 +215,6 @@ class Forecast:
 
 
 def blocks(starts: int, seconds: float | None) -> str:
-    """`14 more blocks (about 2 h 50)`."""
-    lasts = f" (about {hours(seconds)})" if seconds is not None else ""
-    return f"{starts:,} more block{'' if starts == 1 else 's'}{lasts}"
-
-
-def number(percent: float) -> str:
-    """Per cent with the digits it deserves: 0.41, 4.1, 41, 1,200."""
-    size = abs(percent)
-    return f"{percent:.2f}" if size < 1 else f"{percent:.1f}" if size < 10 else f"{percent:,.0f}"
+    """`14 more blocks (about 2 h 50 min)`."""
+    lasts = f" (about {forecast(seconds)})" if seconds is not None else ""
+    return f"{count(starts, 'more block')}{lasts}"

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from steelyard.analysis import estimates
-from steelyard.analysis.compare import signed
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.results import Drift
+from steelyard.format import signed
 from steelyard.model.estimate import Estimate
 
 FEWEST_STARTS = 3

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from steelyard.analysis.lawfit import NO_SPREAD
 from steelyard.analysis.results import LawChoice, LawFit, label
+from steelyard.format import number
 from steelyard.model.estimate import Estimate
 
 SURE = 0.9
@@ -134,7 +135,7 @@ def _nodes(peak: Estimate) -> str:
 
 
 def _size(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return number(value, digits=3, trim=True)
 
 
 def _capital(text: str) -> str:

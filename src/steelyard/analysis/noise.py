@@ -28,14 +28,14 @@ import polars as pl
 from scipy import stats
 
 from steelyard.analysis import decide, estimates, variance
-from steelyard.analysis.compare import head, percent, ratio_between, signed
-from steelyard.analysis.decide import number
+from steelyard.analysis.compare import head, percent, ratio_between
 from steelyard.analysis.findings import FloorSource, NoiseFloor, ResponseFloor
 from steelyard.analysis.frame import RESPONSES, TrialFrame
 from steelyard.analysis.merits import MainEffect, Overall
 from steelyard.analysis.results import UNITS, Comparison, Treatment
 from steelyard.analysis.summary import start_means
 from steelyard.analysis.variance import Stratum
+from steelyard.format import number, signed
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, circumstances, told, unlike
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Study
@@ -399,7 +399,7 @@ def _sentence(
         where += f"({floors.words(source, spread)})"
     sizes = f"{main.level_starts} starts of {main.level_trials} trials a level, {what}"
     said = f"{where}: {floors.confidence:.0%} of comparisons of identical systems with {sizes}, stay below "
-    said += f"{number(floor.value if floor else 0.0)}%"
+    said += f"{number(floor.value if floor else 0.0, digits=2)}%"
     if main.within_cv is not None:
         said += f"; trials of one start differ by a coefficient of variation of {100 * main.within_cv.value:.2g}%"
     if main.between_cv is not None:

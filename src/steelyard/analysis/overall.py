@@ -27,12 +27,12 @@ from steelyard.analysis.compare import (
     baseline_of,
     judge,
     percent,
-    signed,
 )
 from steelyard.analysis.decide import varies
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.merits import MainEffect, Overall
 from steelyard.analysis.results import LABELS, Treatment, label, part
+from steelyard.format import signed
 from steelyard.judging.fractional_design import Fraction
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from steelyard.analysis.findings import AnovaTerm, ChangePoint, Shape, Steady, VarianceComponents
 from steelyard.analysis.results import LABELS, Results, Summary, label
+from steelyard.format import count, p_equals, signed
 
 ALPHA = 0.01
 """Below this p normality is said to be in doubt: every treatment is looked at."""
@@ -44,8 +45,8 @@ def interactions(terms: Sequence[AnovaTerm]) -> list[str]:
         first, *rest = one.term.split(CROSS)
         said.append(
             f"The effect of {first} depends on {' and '.join(rest)} (F({one.df}, {one.error_df}) = {one.f:.3g}, "
-            f"p {_p(one.p)}, {_p(one.p_holm)} after Holm's correction): read it level by level; one effect over all "
-            "levels says little."
+            f"p {p_equals(one.p)}, {p_equals(one.p_holm)} after Holm's correction): read it level by level; one effect "
+            "over all levels says little."
         )
     return said
 
@@ -69,15 +70,15 @@ def _over_the_study(results: Results) -> list[str]:
         return []
     named = "; ".join(f"{label(one.treatment)}: {one.detail}" for one in moved[:MOST_NAMED])
     rest = f"; and {len(moved) - MOST_NAMED} more" if len(moved) > MOST_NAMED else ""
-    return [f"The level of {_count(len(moved), 'treatment')} changed over the study ({named}{rest})."]
+    return [f"The level of {count(len(moved), 'treatment')} changed over the study ({named}{rest})."]
 
 
 def _size(change: ChangePoint) -> str:
     found = change.change_percent
     if found is None:
-        return f"p {_p(change.p)}"
-    ends = "" if found.low is None or found.high is None else f" [{found.low:+.2g}, {found.high:+.2g}]"
-    return f"{found.value:+.2g}%{ends}"
+        return f"p {p_equals(change.p)}"
+    ends = "" if found.low is None or found.high is None else f" [{signed(found.low)}, {signed(found.high)}]"
+    return f"{signed(found.value)}%{ends}"
 
 
 def _shape(shapes: Sequence[Shape]) -> list[str]:
@@ -92,7 +93,7 @@ def _shape(shapes: Sequence[Shape]) -> list[str]:
     if outlying:
         total = sum(one.outliers for one in outlying)
         said.append(
-            f"{_count(total, 'trial')} of {_named(outlying)} {'lies' if total == 1 else 'lie'} beyond the fences of "
+            f"{count(total, 'trial')} of {_named(outlying)} {'lies' if total == 1 else 'lie'} beyond the fences of "
             "the box plot; none was removed."
         )
     odd = [one for one in shapes if one.normality_p is not None and one.normality_p < ALPHA]
@@ -148,18 +149,10 @@ def within_trials(steady: Sequence[Steady]) -> list[str]:
         told.append(f"{counts['none']} {'was' if counts['none'] == 1 else 'were'} too short to tell")
     if not told:
         return []
-    return [f"Within {_count(len(steady), 'trial')}, by the seconds: {'; '.join(told)}."]
+    return [f"Within {count(len(steady), 'trial')}, by the seconds: {'; '.join(told)}."]
 
 
 def _named(cells: Sequence[Shape | Summary]) -> str:
     names = [label(one.treatment) for one in cells]
     rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return f"{'; '.join(names[:MOST_NAMED])}{rest}"
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
-def _p(p: float | None) -> str:
-    return "unknown" if p is None else "< 0.0001" if p < 0.0001 else f"= {p:.2g}"

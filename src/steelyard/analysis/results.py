@@ -27,6 +27,7 @@ from steelyard.analysis.findings import (
     VarianceComponents,
 )
 from steelyard.analysis.merits import MainEffect, Merit, Overall, Scaling, TrialPercentile
+from steelyard.format import level_label, treatment_label
 from steelyard.judging.stopping_rule import Decision
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
@@ -71,9 +72,6 @@ LABELS: dict[str, str] = {
     "generator_cpu_us_per_operation": "generator's CPU per operation",
 }
 """What people call each response."""
-
-NODES = ("nodes", "site.nodes")
-"""The names of the factor that counts nodes."""
 
 Treatment = dict[str, Level]
 
@@ -438,12 +436,9 @@ class Results(Value):
 
 def label(treatment: Treatment) -> str:
     """A treatment as people read it: `workload A, 3 nodes`."""
-    ordered = sorted(treatment.items(), key=lambda item: item[0] in NODES)
-    return ", ".join(part(name, level) for name, level in ordered) or "all trials"
+    return treatment_label(treatment)
 
 
 def part(name: str, level: Level) -> str:
     """One factor at one level as people read it: `3 nodes`, `workload A`, `load.threads 8`."""
-    if name in NODES:
-        return "1 node" if level == 1 else f"{level} nodes"
-    return f"{'workload' if name == 'workload.name' else name} {level}"
+    return level_label(name, level)

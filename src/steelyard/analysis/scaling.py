@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from steelyard.analysis.compare import MORE_IS_FASTER, NOTHING_VARIES, ratio_between
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.merits import Scaling
-from steelyard.analysis.results import NODES, Treatment, label, part
+from steelyard.analysis.results import Treatment, label, part
 from steelyard.analysis.summary import start_means
+from steelyard.format import NODES
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from steelyard.analysis.columns import Column
 from steelyard.analysis.results import LABELS, label
+from steelyard.format import count
 from steelyard.judging.stopping_rule import SIMULATED_CONFIDENCE, Decision, Narrowing, coverage_percent, plus_minus
 
 TITLE = "How narrow the intervals were when the stopping rule was asked last"
@@ -58,10 +59,10 @@ def caveats(decision: Decision | None) -> Iterator[str]:
     if given_up:
         yield f"Not waited for, because most of their starts gave no value: {'; '.join(given_up)}."
     if decision.rule.confidence == SIMULATED_CONFIDENCE:
-        floor = decision.rule.least_starts
+        least = decision.rule.least_starts
         yield (
             "A study that stops when its intervals look narrow prefers samples with a small spread: in simulated "
-            f"studies of one treatment with a floor of {floor} starts {int(coverage_percent(floor))}% or more of the "
+            f"studies of one treatment with at least {least} starts {int(coverage_percent(least))}% or more of the "
             "95% intervals held the truth."
         )
 
@@ -69,4 +70,4 @@ def caveats(decision: Decision | None) -> Iterator[str]:
 def _told(cell: Narrowing) -> str:
     percent = cell.half_width_percent
     width = "no interval" if percent is None else plus_minus(percent)
-    return f"{label(cell.treatment)} {width} of {cell.n} start{'' if cell.n == 1 else 's'}"
+    return f"{label(cell.treatment)} {width} of {count(cell.n, 'start')}"

@@ -6,11 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from steelyard.analysis import pointed, stopping
-from steelyard.analysis.compare import signed
-from steelyard.analysis.decide import blocks, number
+from steelyard.analysis.decide import blocks
 from steelyard.analysis.results import (
     LABELS,
-    NODES,
     Comparison,
     Exclusion,
     Results,
@@ -19,6 +17,7 @@ from steelyard.analysis.results import (
     label,
     part,
 )
+from steelyard.format import NODES, count, number, signed
 from steelyard.model.study import Level, Study
 
 MOST_LINES = 4
@@ -32,17 +31,10 @@ MOST_LEVELS = 4
 def quantity(value: float, unit: str) -> str:
     """A value with three significant digits and a unit that suits its size: `4.1 s`, `830 ms`, `2,310 operations/s`."""
     if unit == "ms" and abs(value) >= 120_000:
-        return f"{_digits(value / 60_000)} min"
+        return f"{number(value / 60_000, digits=3, trim=False)} min"
     if unit == "ms" and abs(value) >= 1000:
-        return f"{_digits(value / 1000)} s"
-    return f"{_digits(value)} {unit}".strip()
-
-
-def _digits(value: float) -> str:
-    size = abs(value)
-    if size >= 100 or value == 0:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size >= 1 else f"{value:.3g}"
+        return f"{number(value / 1000, digits=3, trim=False)} s"
+    return f"{number(value, digits=3, trim=False)} {unit}".strip()
 
 
 def main_factor(results: Results) -> str | None:
@@ -94,7 +86,7 @@ def _of_fraction(results: Results) -> list[str]:
 
 def _nothing(question: str, results: Results) -> str:
     asked = f" to “{question}”" if question else ""
-    return f"There is no answer{asked} yet: none of {_count(results.trials, 'trial')} is valid."
+    return f"There is no answer{asked} yet: none of {count(results.trials, 'trial')} is valid."
 
 
 def _place(results: Results) -> str:
@@ -103,10 +95,6 @@ def _place(results: Results) -> str:
 
 def _capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def _lines(results: Results, factor: str) -> list[Treatment]:
@@ -170,11 +158,11 @@ def _counts(cells: Sequence[Summary]) -> str:
     noun = "median" if len(cells) == 1 else "medians"
     if len(numbers) == 1:
         each = " each" if len(cells) > 1 else ""
-        return f"{noun} of {_count(cells[0].n, 'trial')} from {_count(cells[0].starts, 'start')}{each}"
+        return f"{noun} of {count(cells[0].n, 'trial')} from {count(cells[0].starts, 'start')}{each}"
     trials = _list([str(cell.n) for cell in cells])
     starts = _list([str(cell.starts) for cell in cells])
     same = {cell.starts for cell in cells}
-    from_starts = f"{_count(cells[0].starts, 'start')} each" if len(same) == 1 else f"{starts} starts"
+    from_starts = f"{count(cells[0].starts, 'start')} each" if len(same) == 1 else f"{starts} starts"
     return f"{noun} of {trials} trials from {from_starts}"
 
 
@@ -194,15 +182,16 @@ def _verdict(one: Comparison, level: str, name_level: bool) -> str:
         ends = f"{signed(low)}% to {signed(high)}%"
         return (
             f"undecided, within the noise of this machine: the {confidence} interval of the change, {ends}, lies "
-            f"within the {number(one.floor_percent.value)}% that identical systems stay below ({one.floor_source})"
+            f"within the {number(one.floor_percent.value, digits=2)}% that identical systems stay below "
+            f"({one.floor_source})"
         )
     if one.verdict == "undecided":
         would = f"; about {blocks(one.more_starts, one.more_s)} would decide" if one.more_starts else ""
         ends = f"{signed(low)}% to {signed(high)}%"
         return f"undecided, the {confidence} interval of the change, {ends}, includes 0{would}"
     sizes = sorted((abs(low), abs(high)))
-    interval = f"{confidence} interval {number(sizes[0])}% to {number(sizes[1])}%"
-    return f"in the mean {who}{number(abs(change))}% {one.verdict} ({interval})"
+    interval = f"{confidence} interval {number(sizes[0], digits=2)}% to {number(sizes[1], digits=2)}%"
+    return f"in the mean {who}{number(abs(change), digits=2)}% {one.verdict} ({interval})"
 
 
 def _grouped(results: Results, factor: str) -> list[str]:
@@ -233,19 +222,19 @@ def _described(summary: Summary) -> str:
     if summary.median is None:
         return ""
     value = quantity(summary.median.value, summary.unit)
-    counts = f"median of {_count(summary.n, 'trial')} from {_count(summary.starts, 'start')}"
+    counts = f"median of {count(summary.n, 'trial')} from {count(summary.starts, 'start')}"
     return _capital(f"{label(summary.treatment)}: {LABELS[summary.response]} {value} ({counts}).")
 
 
 def _closing(results: Results) -> str:
     """The last sentence: the caveat that matters most, or what the intervals rest on."""
     faults = sum(summary.system_faults for summary in results.summaries)
-    failed = f"; in {_count(faults, 'trial')} the system under test failed, which is a result too" if faults else ""
+    failed = f"; in {count(faults, 'trial')} the system under test failed, which is a result too" if faults else ""
     if results.size_factor in NODES and "cpu" in results.shares:
         return f"The nodes share one processor, so this says nothing about scaling out on separate machines{failed}."
     if all(summary.starts < 2 for summary in results.summaries):
         return f"Each treatment was started once, so another start of the same cluster may well differ{failed}."
-    return f"The intervals rest on {_count(results.starts, 'start')} of a cluster, not on the number of trials{failed}."
+    return f"The intervals rest on {count(results.starts, 'start')} of a cluster, not on the number of trials{failed}."
 
 
 def caveats(study: Study, results: Results) -> list[str]:
@@ -262,7 +251,7 @@ def caveats(study: Study, results: Results) -> list[str]:
     faults = sum(summary.system_faults for summary in results.summaries)
     if faults:
         found.append(
-            f"The system under test failed in {_count(faults, 'trial')}; they have no place in means or medians."
+            f"The system under test failed in {count(faults, 'trial')}; they have no place in means or medians."
         )
     gone = [label(summary.treatment) for summary in results.summaries if not summary.n]
     if gone:
@@ -314,4 +303,4 @@ def _after_holm(results: Results) -> str:
 def _left_out(exclusions: Sequence[Exclusion], trials: int) -> str:
     total = sum(one.trials for one in exclusions)
     why = "; ".join(f"{one.trials} {one.reason}" for one in exclusions)
-    return f"{total} of {_count(trials, 'trial')} (attempts counted) {'was' if total == 1 else 'were'} left out: {why}."
+    return f"{total} of {count(trials, 'trial')} (attempts counted) {'was' if total == 1 else 'were'} left out: {why}."

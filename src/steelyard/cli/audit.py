@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.format import count
 from steelyard.model.errors import StudyError
 from steelyard.reference.audit import own, shipped
 from steelyard.reference.audit.cell import Conventions
@@ -76,8 +77,8 @@ def draw(found: Audit, console: Console) -> None:
     made = sum(found.made.values())
     console.print(
         Text(
-            f"{found.name}: {_counted(wrong, 'contradiction')} and {_counted(remarks, 'remark')} in "
-            f"{_counted(made, 'check')}; what rounding explains is left out",
+            f"{found.name}: {count(wrong, 'contradiction')} and {count(remarks, 'remark')} in "
+            f"{count(made, 'check')}; what rounding explains is left out",
             style="bold",
         ),
         soft_wrap=True,
@@ -97,10 +98,6 @@ def draw(found: Audit, console: Console) -> None:
         console.print(Text(f"read: {taken}", style="dim"), soft_wrap=True)
     for why, times in found.left_out.items():
         console.print(Text(f"not checked ({times:,}): {why}", style="dim"), soft_wrap=True)
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _head(one: Finding) -> Text:

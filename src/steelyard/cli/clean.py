@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from steelyard import plugin
+from steelyard.format import count
 from steelyard.model.errors import SiteError, SteelyardError
 from steelyard.model.value import Value
 from steelyard.node.folders import STATE_VARIABLE, state_folder
@@ -100,7 +101,7 @@ def _site(name: str) -> Site:
 def _say(found: Sequence[Found], console: Console) -> None:
     for entry in found:
         study = f"study {entry.study}, " if entry.study else ""
-        size = f"{_count(entry.nodes, 'node', 's')}, {_count(entry.processes, 'process', 'es')}"
+        size = f"{count(entry.nodes, 'node')}, {count(entry.processes, 'process', 'processes')}"
         what = f"lease {entry.lease} of site {entry.site} ({study}{size})"
         line = {
             "found": f"left over: {what}: {entry.reason}",
@@ -109,10 +110,6 @@ def _say(found: Sequence[Found], console: Console) -> None:
             "failed": f"could not remove {what}: {entry.error}",
         }[entry.outcome]
         _print(console, line)
-
-
-def _count(number: int, noun: str, plural: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else plural}"
 
 
 def _print(console: Console, line: str) -> None:

@@ -19,6 +19,7 @@ from steelyard.analysis.frame import RESPONSES
 from steelyard.analysis.results import LABELS, UNITS, label
 from steelyard.analysis.sides import DECIDED, Contrast, Side, contrasts, limits_percent, pair
 from steelyard.cli.terminal.comparison_table import draw, footer
+from steelyard.format import count
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
@@ -125,7 +126,7 @@ def _designs(first: Opened, second: Opened, a: Side, b: Side) -> list[str]:
     for one, side in ((first, a), (second, b)):
         blocks, design = side.frame.data["block"].n_unique(), one.study.design
         order = "randomised" if design.order == "blocks" else "published-order"
-        said.append(f"{blocks} {order} block{'' if blocks == 1 else 's'}, seed {design.seed}")
+        said.append(f"{count(blocks, f'{order} block')}, seed {design.seed}")
     return list(dict.fromkeys(said))
 
 

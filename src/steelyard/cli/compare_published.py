@@ -12,9 +12,10 @@ from rich.text import Text
 
 from steelyard.analysis.analyse import frame_of
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.results import NODES, label
+from steelyard.analysis.results import label
 from steelyard.analysis.summary import summarise
 from steelyard.cli.terminal.wide_table import uncut
+from steelyard.format import NODES, signed
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
@@ -339,13 +340,10 @@ def _ours(one: Beside) -> str:
 def _change(one: Beside) -> str:
     if one.change_percent is None:
         return "-"
-    ends = "" if one.low is None or one.high is None else f" [{_signed(one.low)}, {_signed(one.high)}]"
-    return f"{_signed(one.change_percent)}%{ends}"
-
-
-def _signed(percent: float) -> str:
-    size = abs(percent)
-    return f"{'-' if percent < 0 else '+'}{f'{size:,.0f}' if size >= 1000 else f'{size:.3g}'}"
+    ends = (
+        "" if one.low is None or one.high is None else f" [{signed(one.low, digits=3)}, {signed(one.high, digits=3)}]"
+    )
+    return f"{signed(one.change_percent, digits=3)}%{ends}"
 
 
 def _figure(found: Sequence[Beside], ours: Opened, asked: Asked) -> None:

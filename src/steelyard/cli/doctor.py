@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from steelyard.cli.calibrate import doubts
+from steelyard.format import data_size
 from steelyard.model.errors import SteelyardError
 from steelyard.model.value import Value
 from steelyard.node import agent, calibration
@@ -98,15 +99,19 @@ def _steal_between(before: str, after: str) -> float:
     return change[_machine.CPU_FIELDS.index("steal")] / total if (total := sum(change)) else 0.0
 
 
+def _size(mib: int) -> str:
+    return data_size(mib * 2**20)
+
+
 def _memory_and_disk() -> list[Finding]:
     memory = _machine.memory_mb(_machine.read("/proc/meminfo"))
     available, total, swap = (memory.get(key, 0) for key in ("MemAvailable", "MemTotal", "SwapTotal"))
     found = [
         _judge(
             "memory",
-            f"{available} MB available of {total} MB" + (f", {swap} MB of swap" if swap else ""),
+            f"{_size(available)} available of {_size(total)}" + (f", {_size(swap)} of swap" if swap else ""),
             available >= LEAST_MEMORY_MB,
-            f"three small Cassandra nodes and the laboratory take {LEAST_MEMORY_MB} MB",
+            f"three small Cassandra nodes and the laboratory take {_size(LEAST_MEMORY_MB)}",
         )
     ]
     for name, folder in (("state", state_folder()), ("cache", cache_folder())):
@@ -147,7 +152,7 @@ def _engine() -> list[Finding]:
     )
     text = (
         f"{peaks} a second for each worker at most, {found.slip.pacing_ms_p99 * 1000:,.0f} us late at p99, "
-        f"{found.memory_bytes / 2**20:.0f} MB; {datetime.fromtimestamp(found.made_s):%Y-%m-%d %H:%M}"
+        f"{data_size(found.memory_bytes)}; {datetime.fromtimestamp(found.made_s):%Y-%m-%d %H:%M}"
     )
     try:
         why = calibration.stale(found, _machine.facts(), calibration.fingerprint(agent.find()))

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from steelyard.analysis import noise
 from steelyard.analysis.analyse import frame_of
-from steelyard.analysis.decide import number
 from steelyard.analysis.results import LABELS
+from steelyard.format import number
 from steelyard.judging.noise_floor import FoundFloor, circumstances, told, unlike
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
@@ -53,7 +53,7 @@ def _said(floors: noise.Floors, study: Study, plan: Plan) -> str:
     ways = [(False, "over starts")] if varied & set(plan.hard) else []
     ways += [(True, "within starts")] if varied - set(plan.hard) else []
     found = [(floors.of(response, level, level, paired), what) for paired, what in ways]
-    told_ways = [f"{number(one.percent.value)}% {what}" for one, what in found if one is not None]
+    told_ways = [f"{number(one.percent.value, digits=2)}% {what}" for one, what in found if one is not None]
     where = next((one.words for one, _ in found if one is not None), "")
     if not told_ways:
         return "none: the kept one has no such response, or no factor varies"

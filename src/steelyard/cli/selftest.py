@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.format import number
 from steelyard.selftest.bench import interruptible
 from steelyard.selftest.stall import IN_FLIGHT, QUANTILE, Asked, Line, Proof, prove
 
@@ -62,7 +63,7 @@ def _text(line: Line) -> Text:
 
 
 def _ms(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+    return "-" if value is None else number(value, digits=3, trim=False)
 
 
 def draw(found: Proof, console: Console) -> None:

@@ -18,11 +18,12 @@ from types import FrameType
 
 from rich.console import Console
 
+from steelyard.format import count
 from steelyard.model.errors import StoreError
-from steelyard.serve.making import ENDS_WITH_US, FIGURES, PAGE, TABLES, Kind, Maker
 from steelyard.serve.pages import address as page_of
+from steelyard.serve.report_jobs import ENDS_WITH_US, FIGURES, PAGE, TABLES, Kind, Maker
 from steelyard.serve.routes import Routes
-from steelyard.serve.stores import Shelf, find
+from steelyard.serve.store_cache import Shelf, find
 from steelyard.serve.web import Server
 from steelyard.store import layout
 
@@ -98,7 +99,7 @@ def _url(server: Server, root: Path) -> str:
 def _say(server: Server, root: Path, console: Console) -> None:
     print(_url(server, root), flush=True)
     stores = len(find(root))
-    what = f"{stores} store{'' if stores == 1 else 's'} in {root}"
+    what = f"{count(stores, 'store')} in {root}"
     console.print(
         f"{what}; this machine only, read-only; ctrl-C ends it", highlight=False, markup=False, soft_wrap=True
     )

@@ -12,7 +12,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from steelyard.cli.board import label_of, narrowing_words
+from steelyard.cli.progress_views import narrowing_words
+from steelyard.format import treatment_label
 from steelyard.judging.stopping import decide, not_needed
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.resume import attempts_by_id, settled
@@ -33,7 +34,7 @@ def status(path: Path, *, as_json: bool, console: Console) -> int:
     rule = rule_of(store.study)
     decision = decide(plan, records, rule) if plan and rule else None
     spared = len(not_needed(plan, records, decision)) if plan and decision else 0
-    events = store.events()
+    journal = store.journal()
     reasons = Counter(str(reason.kind) for record in records for reason in record.verdict.reasons)
     summary: dict[str, Any] = {
         "study": store.study.study.name,
@@ -44,7 +45,7 @@ def status(path: Path, *, as_json: bool, console: Console) -> int:
         "valid": sum(record.verdict.outcome == "valid" for record in records),
         "attempts": len(records),
         "reasons": dict(reasons),
-        "last_event": events[-1] if events else None,
+        "last_event": journal[-1].fields() if journal else None,
         "cells": _cells(records),
     }
     if as_json:
@@ -57,7 +58,7 @@ def status(path: Path, *, as_json: bool, console: Console) -> int:
 def _cells(records: tuple[TrialRecord, ...]) -> list[dict[str, Any]]:
     cells: dict[str, list[TrialRecord]] = {}
     for record in records:
-        cells.setdefault(label_of(record.treatment), []).append(record)
+        cells.setdefault(treatment_label(record.treatment), []).append(record)
     rows = []
     for label, members in sorted(cells.items()):
         values = [
@@ -90,12 +91,12 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console) 
         console.print(f"until {decision.target}: {decision.sentence}", highlight=False, soft_wrap=True)
     event = summary["last_event"]
     if event:
-        when = datetime.fromtimestamp(event["t_s"])
-        console.print(f"last event: {event['event']} at {when:%Y-%m-%d %H:%M:%S}", highlight=False)
+        when = f" at {datetime.fromtimestamp(event['t_s']):%Y-%m-%d %H:%M:%S}" if event["t_s"] is not None else ""
+        console.print(f"last event: {event['event']}{when}", highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column, justify in (("cell", "left"), ("valid", "right"), ("starts", "right"), ("median", "right")):
         table.add_column(column, justify="right" if justify == "right" else "left")
-    known = {label_of(cell.treatment): cell for cell in decision.cells} if decision else {}
+    known = {treatment_label(cell.treatment): cell for cell in decision.cells} if decision else {}
     if known:
         table.add_column("interval of the mean")
     table.add_column("not valid because")

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.analysis.tables import tables
+from steelyard.format import count
 from steelyard.model.errors import SteelyardError, StoreError
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
@@ -135,10 +136,10 @@ def draw(found: Verification, console: Console) -> None:
         console.print(Text(f"not checked ({times:,}): {why}", style="dim"), soft_wrap=True)
     differ = sum(one.weight == "difference" for one in found.findings)
     remarks = len(found.findings) - differ
-    said = "nothing differs" if found.sound else f"{differ:,} difference{'' if differ == 1 else 's'}"
-    said += f", {remarks:,} remark{'' if remarks == 1 else 's'}" if remarks else ""
+    said = "nothing differs" if found.sound else f"{count(differ, 'difference')}"
+    said += f", {count(remarks, 'remark')}" if remarks else ""
     checks = sum(found.made.values())
-    trials = f"{found.trials:,} trial{'' if found.trials == 1 else 's'}"
+    trials = count(found.trials, "trial")
     console.print(
         Text(f"{found.store}: {said} in {checks:,} checks of {trials}", style="green" if found.sound else "bold red"),
         soft_wrap=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
+from steelyard.model import former_words
 from steelyard.model.value import Value
 
 
@@ -20,12 +21,18 @@ class ReasonKind(StrEnum):
     SETTINGS = "settings in force differ from those asked"
     STILL_BUSY = "still busy at the start"
     DEBUG_ENGINE = "engine built without optimisation"
-    STEAL = "foreign load or steal"
+    STEAL = "background load or steal"
     ERRORS = "errors above the limit"
     NOT_FOUND = "answers wrong or missing"
     INCOMPLETE = "fewer operations done than asked"
     SYSTEM_FAULT = "the system under test failed"
     LAB_FAULT = "the laboratory failed"
+
+    @classmethod
+    def _missing_(cls, value: object) -> ReasonKind | None:
+        """The kind that an earlier version called otherwise."""
+        today = former_words.REASONS.get(value) if isinstance(value, str) else None
+        return None if today is None else cls(today)
 
 
 LABORATORY = frozenset(

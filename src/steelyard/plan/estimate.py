@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
+from steelyard.format import data_size
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
@@ -23,7 +24,7 @@ from steelyard.plan.phase_times import (
     treatment_hash,
     trial_phases,
 )
-from steelyard.plan.requirements import disk_bytes, golden_state, impossible, memory_mb_of_plan
+from steelyard.plan.requirements import disk_bytes, filled_state, impossible, memory_mb_of_plan
 
 DEFAULT_SPREAD = 2.5
 """The rules of thumb may be wrong by this factor, either way."""
@@ -51,7 +52,7 @@ class PlanEstimate(Value):
     trial_s: float
     """Mean seconds of a trial within a start."""
     disk_bytes: int
-    """Live data and commit logs of the largest cluster, golden copies of every filled state, and the store."""
+    """Live data and commit logs of the largest cluster, a snapshot of every filled state, and the store."""
     memory_mb: int
     """What the largest cluster needs, and a margin for the laboratory itself, MiB."""
     source: str
@@ -76,10 +77,10 @@ def estimate(
     for trial in plan.trials:
         shape = shapes.of(trial.settings)
         if trial.start not in starts:
-            golden = golden_state(trial.settings, shape.records)
-            phases = start_phases(trial.settings, shape, cores, golden=golden in filled)
+            state = filled_state(trial.settings, shape.records)
+            phases = start_phases(trial.settings, shape, cores, has_snapshot=state in filled)
             seconds = sum(second * known.of(phase) for phase, second in phases.items())
-            filled.add(golden)
+            filled.add(state)
             starts[trial.start] = (trial.settings["site"]["nodes"], seconds)
             left_s += seconds if trial.start in unfinished else 0.0
         asked = capacity_key(trial.settings)
@@ -135,8 +136,7 @@ def refusals(study: Study, plan: Plan, machine: Machine, history: Sequence[Trial
 def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyError]:
     if cost.disk_bytes > machine.disk_free_bytes:
         yield StudyError(
-            f"about {cost.disk_bytes / BYTES_PER_MB:,.0f} MB of disk are needed, "
-            f"{machine.disk_free_bytes / BYTES_PER_MB:,.0f} MB are free",
+            f"about {data_size(cost.disk_bytes)} of disk are needed, {data_size(machine.disk_free_bytes)} are free",
             "fewer records, or another folder",
             key="workload.records",
         )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import plugin
+from steelyard.format import count
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load, Offered
 from steelyard.model.plan import Plan, PlannedTrial
@@ -101,8 +102,7 @@ def _service_time(trial: PlannedTrial, history: Sequence[TrialRecord]) -> Known 
         elif _cluster(record.settings) == cluster:
             others.append(ms)
     if same:
-        trials = f"{len(same)} trial{'s' if len(same) > 1 else ''}"
-        source = f"measured in this store for the same treatment, {trials}"
+        source = f"measured in this store for the same treatment, {count(len(same), 'trial')}"
         return Known(ms=sum(same) / len(same), source=source)
     if others:
         return Known(ms=min(others), source="measured in this store under another load")

@@ -44,8 +44,8 @@ SCHEMA_S = 0.4
 FILL_COLD_S = 1.0
 """What filling takes longer because the servers have just started."""
 FILL_RATE_PER_CORE = 2_500.0
-FREEZE_S = 0.5
-THAW_S = 0.4
+SNAPSHOT_S = 0.5
+RESTORE_S = 0.4
 """Also for emptying a table, which is most of it."""
 SETTLE_S = 0.1
 DRAIN_S = 0.6
@@ -120,9 +120,9 @@ class Shapes:
         return self._known[key]
 
 
-def start_phases(settings: Settings, shape: Shape, cores: int, *, golden: bool) -> dict[Phase, float]:
-    """Expected seconds of the phases of a start. `golden`: the filled state is kept from an earlier start; a start that
-    fills and freezes it is wiped and started again on it."""
+def start_phases(settings: Settings, shape: Shape, cores: int, *, has_snapshot: bool) -> dict[Phase, float]:
+    """Expected seconds of the phases of a start. `has_snapshot`: of the filled state, from an earlier start; a start
+    that fills it and takes one is wiped and started again on it."""
     simulated = settings["system"]["name"] == "simulated"
     deploy_s = SIMULATED_START_S if simulated else _cassandra_start_s(settings["site"]["nodes"], cores)
     populate_s = SCHEMA_S
@@ -130,10 +130,10 @@ def start_phases(settings: Settings, shape: Shape, cores: int, *, golden: bool) 
     match settings["data"]["state"]:
         case "reload":
             populate_s += _fill_s(shape, cores)
-        case "thaw" | "continue" if golden or simulated:
-            populate_s += THAW_S
-        case "thaw" | "continue":
-            populate_s += _fill_s(shape, cores) + FREEZE_S + SCHEMA_S + THAW_S
+        case "restore" | "continue" if has_snapshot or simulated:
+            populate_s += RESTORE_S
+        case "restore" | "continue":
+            populate_s += _fill_s(shape, cores) + SNAPSHOT_S + SCHEMA_S + RESTORE_S
             starts = 2
     return {
         Phase.LEASE: LEASE_S,
@@ -169,9 +169,9 @@ def _restore_s(state: str, shape: Shape, cores: int) -> float:
         case "reload":
             return _fill_s(shape, cores)
         case "truncate":
-            return THAW_S
-        case "thaw" if shape.writes > 0:
-            return THAW_S
+            return RESTORE_S
+        case "restore" if shape.writes > 0:
+            return RESTORE_S
     return 0.0
 
 
@@ -264,7 +264,7 @@ def corrections(history: Sequence[TrialRecord], shapes: Shapes, cores: int) -> C
         spent = observed(record)
         # Before a trial, only a start that had to be filled is wiped; the wipe at its end is in no record.
         filled = spent.pop(Phase.WIPE, None) is not None
-        expected = start_phases(record.settings, shape, cores, golden=not filled)
+        expected = start_phases(record.settings, shape, cores, has_snapshot=not filled)
         expected |= trial_phases(record.settings, shape, cores)
         for phase, second in spent.items():
             if expected.get(phase, 0.0) > 0 and second >= MIN_OBSERVED_S:

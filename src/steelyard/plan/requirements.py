@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from steelyard.format import count
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.plan.machine import Machine
@@ -41,27 +42,27 @@ def memory_mb_of_plan(plan: Plan, cache: Path) -> int:
     return max((memory_mb(trial.settings, cache) for trial in clusters.values()), default=0)
 
 
-def golden_state(settings: Mapping[str, Any], records: int) -> str:
+def filled_state(settings: Mapping[str, Any], records: int) -> str:
     """Name of the filled state that a start needs: what its size depends on."""
     return canonical({"system": settings["system"], "nodes": settings["site"]["nodes"], "records": records})
 
 
 def disk_bytes(plan: Plan, shapes: Shapes) -> int:
-    """Live data and commit logs of the largest cluster, golden copies of every filled state, and the store."""
-    golden: dict[str, int] = {}
+    """Live data and commit logs of the largest cluster, a snapshot of every filled state, and the store."""
+    snapshots: dict[str, int] = {}
     written: dict[str, float] = {}
     largest = 0
     for trial in plan.trials:
         shape = shapes.of(trial.settings)
         system, nodes = trial.settings["system"], int(trial.settings["site"]["nodes"])
         row_bytes = min(int(system.get("replication_factor", 1)), nodes) * shape.record_bytes
-        golden[golden_state(trial.settings, shape.records)] = shape.records * row_bytes
+        snapshots[filled_state(trial.settings, shape.records)] = shape.records * row_bytes
         added = (trial.settings["load"]["operations"] or 0) * shape.writes * row_bytes
         continues = trial.settings["data"]["state"] == "continue"
         written[trial.start] = written.get(trial.start, 0.0) + added if continues else added
         live = (shape.records * row_bytes + written[trial.start]) * COMPACTION_OVERHEAD
         largest = max(largest, int(live) + _commit_log_bytes(system, nodes, live))
-    return largest + sum(golden.values()) + len(plan.trials) * STORE_BYTES_PER_TRIAL
+    return largest + sum(snapshots.values()) + len(plan.trials) * STORE_BYTES_PER_TRIAL
 
 
 def _commit_log_bytes(system: Mapping[str, Any], nodes: int, live_bytes: float) -> int:
@@ -86,8 +87,8 @@ def impossible(plan: Plan, machine: Machine, *, state: Path, cache: Path) -> Ite
             yield from _too_little_memory(trial.settings, machine, state, cache)
     for (site, reason), sizes in refused.items():
         counts = " or ".join(str(size) for size in sorted(sizes))
-        plural = "" if sizes == {1} else "s"
-        yield StudyError(f"site {site} cannot lend {counts} node{plural}: {reason}", key="site.nodes", read=max(sizes))
+        nodes = "node" if sizes == {1} else "nodes"
+        yield StudyError(f"site {site} cannot lend {counts} {nodes}: {reason}", key="site.nodes", read=max(sizes))
 
 
 def _replicas(settings: Mapping[str, Any]) -> Iterator[StudyError]:
@@ -97,7 +98,7 @@ def _replicas(settings: Mapping[str, Any]) -> Iterator[StudyError]:
         return
     if copies > nodes:
         yield StudyError(
-            f"system.replication_factor = {copies} with {nodes} node{'s' if nodes > 1 else ''}: more copies than nodes",
+            f"system.replication_factor = {copies} with {count(nodes, 'node')}: more copies than nodes",
             f"allowed: 1 to {nodes}, or more nodes",
             key="system.replication_factor",
             read=copies,
@@ -127,7 +128,7 @@ def _too_little_memory(settings: Mapping[str, Any], machine: Machine, state: Pat
     needed_mb = memory_mb(settings, cache)
     if plugin_of("site", settings, state).shares & THIS_MACHINE and needed_mb > machine.memory_mb:
         yield StudyError(
-            f"{nodes} node{'s need' if nodes > 1 else ' needs'} {needed_mb:,} MiB of memory "
+            f"{count(nodes, 'node needs', 'nodes need')} {needed_mb:,} MiB of memory "
             f"({(needed_mb - MARGIN_MEMORY_MB) // nodes:,} each, and the laboratory's own {MARGIN_MEMORY_MB}), "
             f"this machine has {machine.memory_mb:,} available",
             "fewer nodes or a smaller heap",

@@ -20,13 +20,13 @@ from markupsafe import Markup
 import steelyard
 from steelyard.analysis import pointed
 from steelyard.analysis.results import LABELS, Results, label
+from steelyard.format import FORM, FORM_NAME, count, moment
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.time_courses import Curve, Timeline
 from steelyard.report.basics import embedded_data, hover_text
 from steelyard.report.basics.definitions import DEFINITIONS
-from steelyard.report.basics.format import count, moment
 from steelyard.report.basics.theme import SERIES, SERIES_DARK, VARIABLES
 from steelyard.report.data import traces
 from steelyard.report.data.presentation import Figure, View, view
@@ -215,7 +215,7 @@ def build(page_input: PageInput) -> str:
 def _head(page_input: PageInput) -> dict[str, Any]:
     """What needs no numbering: texts, style, script and data."""
     node_facts = method_and_facts.grouped(page_input.facts, system=False)
-    script, style = _source("zoom.js") + _source("page.js"), _style()
+    script, style = _source("format.js") + _source("zoom.js") + _source("page.js"), _style()
     return {
         "study": page_input.study,
         "results": page_input.results,
@@ -223,6 +223,8 @@ def _head(page_input: PageInput) -> dict[str, Any]:
         "made": moment(page_input.made_s) if page_input.made_s is not None else "",
         "begun": moment(min((record.begun_s for record in page_input.records), default=None)),
         "style": Markup(style),
+        "form_name": FORM_NAME,
+        "form": FORM,
         "script": Markup(script),
         "script_hash": _hash(script),
         "count": count,

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from steelyard.model import former_words
 from steelyard.model.errors import StudyError
 from steelyard.model.secret import literals
 from steelyard.model.study import SAME_FACTOR, Level, Study
@@ -94,8 +95,10 @@ def canonical(settings: Mapping[str, Any]) -> str:
 
 
 def settings_hash(settings: Mapping[str, Any]) -> str:
-    """First 12 hexadecimal digits of the SHA-256 of the canonical text."""
-    return hashlib.sha256(canonical(settings).encode()).hexdigest()[:HASH_DIGITS]
+    """First 12 hexadecimal digits of the SHA-256 of the canonical text, in the words in which settings were first
+    written."""
+    text = canonical(former_words.settings_as_first_written(settings))
+    return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
 
 
 def is_hard(study: Study, factor: str) -> bool:

@@ -13,7 +13,7 @@ from statsmodels.stats.weightstats import ttost_ind, ttost_paired
 
 from steelyard.analysis import decide
 from steelyard.analysis.compare import comparisons, ratio_between
-from steelyard.analysis.decide import More, block_s, holm, hours, more_starts, p_of_change, survives
+from steelyard.analysis.decide import More, block_s, holm, more_starts, p_of_change, survives
 
 from .made import VOIDED, cell, frame, record
 
@@ -161,18 +161,9 @@ def test_the_comparisons_of_a_report_are_one_family() -> None:
     assert "would show that it lies within 3%" in same.sentence
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.2, "1 s"), (50, "50 s"), (90, "2 min"), (3540, "59 min"), (3590, "1 h"), (10_200, "2 h 50"),
-     (2 * 3600 + 55 * 60, "2 h 50"), (50 * 3600, "50 h"), (80 * 3600, "3 days")],
-)  # fmt: skip
-def test_hours(seconds: float, words: str) -> None:
-    assert hours(seconds) in (words, "3 h")
-
-
 def test_the_words_of_a_forecast() -> None:
     told = decide.Forecast(More(starts=14, percent=3.04, shows="change"), 729.0)
-    assert told.short() == "for 3% 14 more blocks (about 2 h 50)"
-    assert told.words().startswith("about 14 more blocks (about 2 h 50) would tell a change of 3% from none")
+    assert told.short() == "for 3% 14 more blocks (about 2 h 50 min)"
+    assert told.words().startswith("about 14 more blocks (about 2 h 50 min) would tell a change of 3% from none")
     assert decide.Forecast(More(starts=1, percent=5.0, shows="equivalence"), None).short() == "for ±5% 1 more block"
     assert decide.Forecast(None, 1.0).words() == "not even 1,000 more blocks would decide"

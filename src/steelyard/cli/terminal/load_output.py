@@ -13,6 +13,7 @@ from rich.table import Table
 from steelyard.analysis import percentiles
 from steelyard.dropin.driving import ANSWERED, Histogram, Interval, Outcome, PhaseOutcome
 from steelyard.engine.base import Record
+from steelyard.format import count, data_size, number
 from steelyard.model.estimate import Estimate
 from steelyard.workload import _cql
 from steelyard.workload.base import Explanation
@@ -43,7 +44,7 @@ class Lines:
     def connected(self, record: Record) -> None:
         """Where the load goes."""
         nodes, connections = len(record["nodes"]), record["connections"]
-        text = f"{_many(connections, 'connection')} to {_many(nodes, 'node')}, {record['server']}"
+        text = f"{count(connections, 'connection')} to {count(nodes, 'node')}, {record['server']}"
         self.console.print(text, highlight=False, markup=False)
 
     def interval(self, interval: Interval) -> None:
@@ -57,10 +58,6 @@ class Lines:
             self.console.print(HEADER, style="dim", highlight=False, markup=False, soft_wrap=True)
         self.lines += 1
         self.console.print(line(interval, self.begun_s), highlight=False, markup=False, soft_wrap=True)
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def line(interval: Interval, begun_s: float) -> str:
@@ -85,11 +82,9 @@ def _ms(histogram: Histogram, q: float) -> str:
     return "-" if ns is None else digits(ns / NS_PER_MS)
 
 
-def digits(number: float) -> str:
-    """Three significant digits, without an exponent."""
-    if number >= 100:
-        return f"{number:,.0f}"
-    return f"{number:.1f}" if number >= 10 else f"{number:.2f}" if number >= 0.1 else f"{number:.3f}"
+def digits(value: float) -> str:
+    """Three significant digits, also where they are zeros: columns keep their places."""
+    return number(value, digits=3, trim=False)
 
 
 def paper() -> Console:
@@ -228,7 +223,7 @@ def _worst(histogram: Histogram) -> str:
     """The p99, or the greatest value of few."""
     if percentiles.supported(0.99, histogram.n) or histogram.max_ns is None:
         return f"p99 {_ms(histogram, 0.99)} ms"
-    return f"at most {digits(histogram.max_ns / NS_PER_MS)} ms"
+    return f"at most {number(histogram.max_ns / NS_PER_MS, digits=3, trim=True)} ms"
 
 
 def as_data(outcome: Outcome, courses: Courses | None = None) -> dict[str, Any]:
@@ -291,7 +286,7 @@ def explanation_sentence(told_: Explanation) -> str:
     if not told_.records:
         return "Starts with empty tables."
     size = told_.record_bytes
-    whole = f"{told_.records * size / 1e6:,.1f} MB"
+    whole = data_size(told_.records * size)
     return f"{told_.records:,} records of about {size:,} bytes ({whole}), filled by {told_.filling}."
 
 

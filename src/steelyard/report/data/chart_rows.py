@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from steelyard.analysis.results import UNITS, LawFit, Point, label
-from steelyard.report.basics.format import Scale, number
+from steelyard.format import Scale, number
 from steelyard.report.basics.theme import DASHES, MAX_LINES, SERIES, SHAPES
 from steelyard.report.data.presentation import Key, View
 from steelyard.report.draw import charts

@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from steelyard.report.basics.format import number
+from steelyard.format import number
 from steelyard.report.basics.theme import BAND, INK
 from steelyard.report.draw.plot import Axis, Drawing
 

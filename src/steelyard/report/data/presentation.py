@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.analysis.results import Results, label
+from steelyard.format import Scale, scale_for
 from steelyard.model.study import Level
-from steelyard.report.basics.format import Scale, scale_for
 from steelyard.report.basics.theme import MAX_LINES, SERIES
 from steelyard.report.draw.charts import Positions, Styles
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Final
 
-from steelyard.report.basics.format import number
+from steelyard.format import number
 from steelyard.report.basics.theme import FONT, GRID, MUTED
 
 Place = tuple[float, float]

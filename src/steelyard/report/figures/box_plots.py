@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.analysis.results import Box, Summary, label
-from steelyard.report.basics.format import number, with_interval
+from steelyard.format import number, with_interval
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.chart_rows import (
     LABEL_PX,

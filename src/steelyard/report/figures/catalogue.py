@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from steelyard.analysis.results import LABELS, Comparison, Fit, Point, Results, Summary, label
+from steelyard.format import count, listed, number, with_interval
 from steelyard.model.trial import TrialRecord
-from steelyard.report.basics.format import count, listed, number, with_interval
 from steelyard.report.basics.theme import DASHES, MAX_LINES, SERIES, SHAPES
 from steelyard.report.data.chart_rows import (
     NARROW_PX,

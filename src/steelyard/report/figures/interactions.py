@@ -6,8 +6,8 @@ from itertools import combinations, product
 from typing import Final
 
 from steelyard.analysis.results import Summary, label, part
+from steelyard.format import with_interval
 from steelyard.model.estimate import Estimate
-from steelyard.report.basics.format import with_interval
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.chart_rows import Row, level_keys, n_range, tip
 from steelyard.report.data.presentation import Figure, Panel, View

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from steelyard.analysis.results import NODES, Summary, label
-from steelyard.report.basics.format import count, with_interval
+from steelyard.analysis.results import Summary, label
+from steelyard.format import NODES, count, with_interval
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.chart_rows import (
     LABEL_PX,

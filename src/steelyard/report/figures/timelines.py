@@ -10,8 +10,8 @@ from typing import Final
 
 from steelyard.analysis.percentiles import BEYOND
 from steelyard.analysis.results import label
+from steelyard.format import NONE, count, listed, number
 from steelyard.reading.time_courses import BANDS_A_DECADE, QUANTILES, Curve, Span, Timeline, Window
-from steelyard.report.basics.format import NONE, count, listed, number
 from steelyard.report.basics.theme import ALERT, BAND, DASHES, GRID, INK, MUTED, SERIES
 from steelyard.report.data import cpu_strips
 from steelyard.report.data.presentation import Course, Figure, Key, Panel, View

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import steelyard
-from steelyard.report.basics.format import count, listed
+from steelyard.format import count, listed
 from steelyard.report.page import PageInput
 from steelyard.report.prose import method_and_facts
 

@@ -13,8 +13,8 @@ from steelyard.analysis.columns import ESTIMATE, OF_UNIT
 from steelyard.analysis.columns import Column as Source
 from steelyard.analysis.results import LABELS, Results
 from steelyard.analysis.tables import sources, titles
+from steelyard.format import NONE, number, p_value, with_interval
 from steelyard.model.estimate import Estimate
-from steelyard.report.basics.format import NONE, number, p_value, with_interval
 from steelyard.report.data.presentation import View, view
 from steelyard.report.tables.generic import Cell, Column, Table
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from steelyard.analysis.results import Comparison, Exclusion, Fit, Results, label
+from steelyard.format import NONE, interval, moment, number, p_value, with_interval
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.report.basics.definitions import DEFINITIONS
-from steelyard.report.basics.format import NONE, interval, moment, number, p_value, with_interval
 from steelyard.report.data.presentation import View
 
 FORMS: Final = ("start means", "trials, as published")

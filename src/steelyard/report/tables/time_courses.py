@@ -7,8 +7,8 @@ from statistics import median
 
 from steelyard.analysis.findings import PartMean, Steady
 from steelyard.analysis.results import LABELS, label
+from steelyard.format import NONE, number, with_interval
 from steelyard.reading.time_courses import MARKS, Curve
-from steelyard.report.basics.format import NONE, number, with_interval
 from steelyard.report.data.presentation import View
 from steelyard.report.data.traces import RESOURCES, Trace, usage
 from steelyard.report.tables.generic import Cell, Column, Table

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from statistics import median
 
 from steelyard.analysis.results import label
+from steelyard.format import NONE, count, moment, number
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind
-from steelyard.report.basics.format import NONE, count, moment, number
 from steelyard.report.prose.benchmarking_crimes.commission import Crime
 from steelyard.report.tables.generic import Cell, Column, Table
 

@@ -70,7 +70,7 @@ const zoom = (() => {
     return found;
   };
   const clock = (seconds, fine) => [Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60, ...(fine ? [Math.floor(seconds) % 60] : [])].map((one) => String(one).padStart(2, "0")).join(":");
-  const labelled = (kind, tick, all) => (kind === "clock" ? clock(tick, all.some((one) => one % 60)) : Number(tick.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 }).replace("-", "\u2212"));
+  const labelled = (kind, tick, all) => (kind === "clock" ? clock(tick, all.some((one) => one % 60)) : shownNumber(tick, 6, true));
   // One axis: which of x or y, its scale, values and pixels of both ends. Labels of a fixed axis only move.
   const drawAxis = (axis, part, twin) => {
     const [which, kind, ...rest] = axis.dataset.axis.split(" ");

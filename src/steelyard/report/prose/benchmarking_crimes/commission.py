@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from steelyard.analysis.results import Results, label
+from steelyard.format import count, listed, number
 from steelyard.judging.noise_floor import STUDY as NOISE_STUDY
 from steelyard.model.load import Load
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.report.basics.format import count, listed, number
 from steelyard.report.data.presentation import Figure
 from steelyard.report.prose.benchmarking_crimes.crime import Crime as Crime  # noqa: PLC0414 - part of this module
 from steelyard.report.prose.benchmarking_crimes.crime import some

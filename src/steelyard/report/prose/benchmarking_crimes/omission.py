@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from steelyard.analysis.results import NODES, Results, label
+from steelyard.analysis.results import Results, label
+from steelyard.format import NODES, count, listed
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict import ReasonKind
-from steelyard.report.basics.format import count, listed
 from steelyard.report.prose.benchmarking_crimes.crime import Crime, some
 
 PLATFORM: Final = ("cpu_model", "cores", "memory_mb", "kernel")
