@@ -159,7 +159,7 @@ def filling_operations(workload: Workload) -> int:
 
 def populate(endpoint: Endpoint, schema: Schema, workload: Workload, threads: int) -> dict[str, Any]:
     """The order that fills the table. Not measured; always the same data, whatever the trial's seed.
-    Written at ALL, so that no replica of the frozen copy lacks a row."""
+    Written at ALL, so that no replica of the snapshot lacks a row."""
     return {
         **_common("populate", endpoint, schema, workload),
         "seed": POPULATE_SEED,

@@ -35,8 +35,8 @@ def names(seam: str) -> tuple[str, ...]:
         for info in pkgutil.iter_modules(package.__path__)
         if info.name != "base" and not info.name.startswith("_")
     }
-    foreign = {entry.name for entry in importlib.metadata.entry_points(group=f"steelyard.{seam}")}
-    return tuple(sorted(shipped | foreign))
+    installed = {entry.name for entry in importlib.metadata.entry_points(group=f"steelyard.{seam}")}
+    return tuple(sorted(shipped | installed))
 
 
 def is_path(name: str) -> bool:

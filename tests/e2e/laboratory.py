@@ -16,7 +16,7 @@ STEELYARD = Path(sys.executable).parent / "steelyard"
 
 @dataclass(frozen=True)
 class Laboratory:
-    """State and store below `folder`; the cache of programs (jars, archives) is the user's, golden data too."""
+    """State and store below `folder`; the cache of programs (jars, archives) is the user's, snapshots too."""
 
     folder: Path
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.store import Store
+from steelyard.store.journal import SessionBegan
 from tests.e2e.laboratory import Laboratory
 
 pytestmark = pytest.mark.agent
@@ -38,7 +39,7 @@ trials = 1
 [analysis]
 response = "throughput_per_s"
 [limits]
-foreign_cpu_fraction = 1
+background_cpu_fraction = 1
 generator_ceiling_fraction = 1000
 [cost]
 price_per_node_hour = 0.36
@@ -75,7 +76,7 @@ def test_a_fraction_with_its_aliases_cost_and_percentiles(laboratory: Laboratory
     for row in found:
         assert float(str(row["percentile_low"])) <= float(str(row["percentile"])) <= float(str(row["percentile_high"]))
     store = Store(laboratory.store / "merits")
-    begun = next(line for line in store.events() if line["event"] == "run-began")
-    assert "run" in begun["command"]
+    begun = next(entry.event for entry in store.journal() if isinstance(entry.event, SessionBegan))
+    assert "run" in begun.command
     facts = store.facts(store.trials()[0])
     assert {"sysctl vm.swappiness", "ulimit open_files", "disk_filesystem"} <= facts["n1"].keys()

@@ -38,7 +38,7 @@ starts = 3
 trials = 2
 seed = 4
 [limits]
-foreign_cpu_fraction = 1
+background_cpu_fraction = 1
 """
 """The factors of the starts are drawn from the design's seed, so that chance has been taken once and for all."""
 
@@ -60,7 +60,7 @@ starts = 2
 trials = 2
 seed = 5
 [limits]
-foreign_cpu_fraction = 1
+background_cpu_fraction = 1
 [factors]
 "system.service_us" = [2000.0, 4000.0]
 """

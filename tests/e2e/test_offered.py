@@ -32,7 +32,7 @@ records = 200
 starts = 1
 trials = 1
 [limits]
-foreign_cpu_fraction = 1.0
+background_cpu_fraction = 1.0
 steal_fraction = 1.0
 lag_p99_ms = 1000.0
 """

@@ -96,7 +96,7 @@ duration_s = 6
 starts = 1
 trials = 1
 [limits]
-foreign_cpu_fraction = 1  # a machine that runs tests has other things to do
+background_cpu_fraction = 1  # a machine that runs tests has other things to do
 """
 
 

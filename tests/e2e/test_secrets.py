@@ -37,7 +37,7 @@ starts = 1
 trials = 1
 [limits]
 steal_fraction = 1
-foreign_cpu_fraction = 1
+background_cpu_fraction = 1
 """
 
 

@@ -40,7 +40,7 @@ trials = 1
 width_percent = 90  # whatever else the machine does meanwhile
 least_starts = 6
 [limits]
-foreign_cpu_fraction = 1
+background_cpu_fraction = 1
 """
 DEADLINE_S = 60.0
 

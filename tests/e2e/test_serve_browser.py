@@ -58,7 +58,7 @@ starts = 1
 trials = {TRIALS}
 
 [limits]
-foreign_cpu_fraction = 1.0
+background_cpu_fraction = 1.0
 lag_p99_ms = 5000.0
 offered_rate_fraction = 0.1
 generator_cpu_fraction = 100.0

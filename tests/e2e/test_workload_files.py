@@ -1,5 +1,5 @@
-"""Workload files against one real node: the shipped ones, filled and driven with every value compared, frozen and
-thawed; and the study of one, from file to report."""
+"""Workload files against one real node: the shipped ones, filled and driven with every value compared, kept as a
+snapshot and restored; and the study of one, from file to report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SMALL = {"timeseries": "records=600", "accounts": "records=500", "catalogue": "r
 
 
 def own_cache(folder: Path) -> Path:
-    """The jars of everybody's cache, golden data of the test's own."""
+    """The jars of everybody's cache, snapshots of the test's own."""
     cache = folder / "cache"
     cache.mkdir()
     name = f"cassandra-{Settings().version}"
@@ -104,13 +104,13 @@ async def _timeseries(laboratory: Laboratory, cluster: RunningCluster) -> None:
 
 async def _accounts(laboratory: Laboratory, cluster: RunningCluster) -> None:
     workload = workload_of("accounts")
-    key = await frozen(laboratory, cluster, workload)
+    key = await filled(laboratory, cluster, workload)
     outcomes = await driven(laboratory, cluster, "accounts")
     assert set(outcomes["look"]) == {"ok"}
     assert set(outcomes["open-again"]) == {"not-applied"}
     assert set(outcomes["change"]) == {"ok", "not-applied"}
     assert (await counts(cluster, workload.schema()))["visits"] > 500
-    await thawed(cluster, workload, key)
+    await restored(cluster, workload, key)
     assert await counts(cluster, workload.schema()) == {"accounts": 500, "visits": 500}
     ((row,),) = await agent_run.cql(cluster.contacts, ["SELECT sum(visits) AS n FROM accounts.visits"])
     assert row["n"] == 500
@@ -118,33 +118,33 @@ async def _accounts(laboratory: Laboratory, cluster: RunningCluster) -> None:
 
 async def _catalogue(laboratory: Laboratory, cluster: RunningCluster) -> None:
     workload = workload_of("catalogue")
-    key = await frozen(laboratory, cluster, workload)
+    key = await filled(laboratory, cluster, workload)
     phase = await loaded(
         laboratory, cluster, "catalogue", "--operations", str(OPERATIONS), "--set", "validate_fraction=1"
     )
     assert phase["rows"] > 0
-    await thawed(cluster, workload, key)
+    await restored(cluster, workload, key)
     assert await counts(cluster, workload.schema()) == {"articles": 500}
     (rows,) = await agent_run.cql(cluster.contacts, ["SELECT id, maker FROM catalogue.articles WHERE maker = 7"])
     assert [row["maker"] for row in rows] == [7] * 5
     await driven(laboratory, cluster, "catalogue")
 
 
-async def frozen(laboratory: Laboratory, cluster: RunningCluster, workload: Workload) -> str:
-    """Tables as a study makes them, with ids that golden files fit; filled and frozen."""
+async def filled(laboratory: Laboratory, cluster: RunningCluster, workload: Workload) -> str:
+    """Tables as a study makes them, with ids that files of a snapshot fit; filled, with a snapshot."""
     system = cluster.system
     assert isinstance(system, Cassandra)
     await system.create_schema(cluster.nodes, workload.schema())
     assert [await system.differing(node) for node in cluster.nodes] == [{}]
     await loaded(laboratory, cluster, workload.name, "--populate")
-    key = system.golden_key(cluster.nodes, workload.schema(), workload.data())
-    await system.freeze(cluster.nodes, workload.schema(), key)
+    key = system.snapshot_key(cluster.nodes, workload.schema(), workload.data())
+    await system.snapshot(cluster.nodes, workload.schema(), key)
     return key
 
 
-async def thawed(cluster: RunningCluster, workload: Workload, key: str) -> None:
+async def restored(cluster: RunningCluster, workload: Workload, key: str) -> None:
     assert isinstance(cluster.system, Cassandra)
-    await cluster.system.thaw(cluster.nodes, workload.schema(), key)
+    await cluster.system.restore(cluster.nodes, workload.schema(), key)
 
 
 def test_the_study_of_one(laboratory: Laboratory, tmp_path: Path) -> None:

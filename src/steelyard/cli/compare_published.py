@@ -12,6 +12,7 @@ from rich.text import Text
 
 from steelyard.cli.terminal.output import data_console, say
 from steelyard.cli.terminal.wide_table import uncut
+from steelyard.format import signed
 from steelyard.model.errors import StudyError
 from steelyard.model.responses import label_of
 from steelyard.reading.comparison import Opened
@@ -158,13 +159,10 @@ def _ours(one: Beside) -> str:
 def _change(one: Beside) -> str:
     if one.change_percent is None:
         return "-"
-    ends = "" if one.low is None or one.high is None else f" [{_signed(one.low)}, {_signed(one.high)}]"
-    return f"{_signed(one.change_percent)}%{ends}"
-
-
-def _signed(percent: float) -> str:
-    size = abs(percent)
-    return f"{'-' if percent < 0 else '+'}{f'{size:,.0f}' if size >= 1000 else f'{size:.3g}'}"
+    ends = (
+        "" if one.low is None or one.high is None else f" [{signed(one.low, digits=3)}, {signed(one.high, digits=3)}]"
+    )
+    return f"{signed(one.change_percent, digits=3)}%{ends}"
 
 
 def _figure(found: Sequence[Beside], what: str, path: Path) -> None:

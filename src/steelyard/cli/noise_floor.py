@@ -9,8 +9,8 @@ from rich.console import Console
 from steelyard.analysis.comparisons import identical_systems
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.statistics import noise_floor
-from steelyard.analysis.wording import number
 from steelyard.cli.terminal.output import say
+from steelyard.format import number
 from steelyard.judging.noise_floor import FoundFloor, circumstances, told, unlike
 from steelyard.model.plan import Plan
 from steelyard.model.responses import label_of
@@ -55,7 +55,7 @@ def _said(floors: identical_systems.Floors, study: Study, plan: Plan) -> str:
     ways = [(False, "over starts")] if varied & set(plan.hard) else []
     ways += [(True, "within starts")] if varied - set(plan.hard) else []
     found = [(floors.of(response, level, level, paired), what) for paired, what in ways]
-    told_ways = [f"{number(one.percent.value)}% {what}" for one, what in found if one is not None]
+    told_ways = [f"{number(one.percent.value, digits=2)}% {what}" for one, what in found if one is not None]
     where = next((one.words for one, _ in found if one is not None), "")
     if not told_ways:
         return "none: the kept one has no such response, or no factor varies"

@@ -1,11 +1,11 @@
-"""What else went on while a trial was measured: gaps of instruments, stolen and foreign processor time. Pure.
+"""Background load of machines while a trial was measured, stolen processor time, and gaps of instruments. Pure.
 
-Foreign is what the machine did that neither the cluster nor the laboratory asked for:
+Background load is what a machine did that neither the cluster nor the laboratory asked for:
 
     (user + system - interrupts) x cores - nodes - load generators - probes - conductor
 
 Interrupts are left out because many kernels charge them to no process; most are the nodes' own traffic. Kernel threads
-(write-back, memory) count as foreign. Time in which a guest got no processor (steal) is watched apart.
+(write-back, memory) count as background load. Time in which a guest got no processor (steal) is watched apart.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Machines:
 
 
 @dataclass(frozen=True)
-class Foreign:
-    """Foreign processor time on one machine."""
+class BackgroundLoad:
+    """Processor time that other programs took on one machine."""
 
     where: str
     cores: float
@@ -91,10 +91,10 @@ def steal_fraction(samples: Sequence[Sample], begun_s: float, ended_s: float) ->
     return sum(values) / len(values) if values else 0.0
 
 
-def foreign(
+def background_load(
     samples: Mapping[str, Sequence[Sample]], machines: Machines, own: OwnTime, begun_s: float, ended_s: float
-) -> list[Foreign] | None:
-    """Foreign time on each machine; None where it cannot be told: too few readings, or a database node of which
+) -> list[BackgroundLoad] | None:
+    """Background load of each machine; None where it cannot be told: too few readings, or a database node of which
     nobody knows what it used."""
     used = {node: _node_cores(found, begun_s, ended_s) for node, found in samples.items()}
     for node, seconds in own.load_s.items():
@@ -109,13 +109,13 @@ def foreign(
         if not busy:
             return None
         cores = sum(busy) / len(busy) - sum(known.values()) - own.conductor_cores
-        return [Foreign("this machine", max(0.0, cores), max(machines.cores.values()), own.others[:MOST_NAMED])]
+        return [BackgroundLoad("this machine", max(0.0, cores), max(machines.cores.values()), own.others[:MOST_NAMED])]
     found = []
     for node in sorted(samples):
         machine = _machine_cores(samples[node], machines.cores.get(node, 0), begun_s, ended_s)
         if machine is None:
             return None
-        found.append(Foreign(node, max(0.0, machine - known[node]), machines.cores[node]))
+        found.append(BackgroundLoad(node, max(0.0, machine - known[node]), machines.cores[node]))
     return found
 
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from pydantic import field_validator
+
+from steelyard.model import former_words
 from steelyard.model.load import Load
 from steelyard.model.machine_identity import difference, identity
 from steelyard.model.value import Value
@@ -51,6 +54,11 @@ class Circumstances(Value):
     nodes: int
     settings: dict[str, str]
     """All other settings by dotted name: they may differ, and where they do it is said."""
+
+    @field_validator("settings")
+    @classmethod
+    def _settings_of_today(cls, settings: dict[str, str]) -> dict[str, str]:
+        return former_words.treatment(settings)
 
 
 class KeptFloor(Value):
@@ -109,7 +117,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     return found
 
 
-def foreign(floor: KeptFloor, of: Sequence[Circumstances]) -> str:
+def mismatch(floor: KeptFloor, of: Sequence[Circumstances]) -> str:
     """Why a floor says nothing of a study that has these circumstances; empty if it does.
 
     The machines must be the same; one treatment of the study must have its site, system, engine, kind of load and

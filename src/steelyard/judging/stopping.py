@@ -5,8 +5,9 @@ on what is measured. `decide` goes through the whole blocks in order and asks af
 so far and nothing else, whether that is enough. So the same trials always give the same decision, whoever asks, however
 often the study was killed, and trials that came after the stop do not move it.
 
-Why a floor: an interval that is narrow by chance stops the study, one that is wide by chance does not, so the rule
-prefers samples whose spread came out too small. The fewer values, the more (`plan.stopping_simulation` simulates it).
+Why a least number of starts: an interval that is narrow by chance stops the study, one that is wide by chance does not,
+so the rule prefers samples whose spread came out too small. The fewer values, the more
+(`plan.stopping_simulation` simulates it).
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 
 LEAST_YIELD = 0.5
-"""A treatment of which a smaller share of the starts gave a value is not waited for once the floor is reached: that it
-fails is the result."""
+"""A treatment of which a smaller share of the starts gave a value is not waited for once the least number of starts is
+reached: that it fails is the result."""
 SECONDS_PER_HOUR = 3600
 
 
@@ -95,7 +96,7 @@ def _stop(cells: Sequence[_Cell], rule: Rule, block: int, cap: int, spent_h: flo
 
 def _go_on(cells: Sequence[_Cell], rule: Rule, block: int) -> Why:
     wide = block >= rule.least_starts and any(_narrowing(cell, rule, block).state == "narrowing" for cell in cells)
-    return "width" if wide else "floor"
+    return "width" if wide else "least-starts"
 
 
 def _decision(rule: Rule, cells: Sequence[_Cell], why: Why, blocks: tuple[int, int, int], hours: float) -> Decision:

@@ -5,8 +5,11 @@ The values only; `steelyard.judging.stopping` decides. Measuring, verification a
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
+from pydantic import field_validator
+
+from steelyard.model import former_words
 from steelyard.model.study import Level, Study
 from steelyard.model.value import Value
 
@@ -14,18 +17,18 @@ State = Literal["too few starts", "narrowing", "too wide", "narrow enough", "not
 
 WAITED_FOR: tuple[State, ...] = ("too few starts", "narrowing", "too wide")
 
-Why = Literal["floor", "width", "narrow", "cap", "hours"]
+Why = Literal["least-starts", "width", "narrow", "cap", "hours"]
 
 LEAST_WITHOUT_NOTE = 10
-"""A floor below is allowed from `LEAST_FLOOR` on, and noted."""
+"""A least number of starts below is allowed from `LEAST_STARTS` on, and noted."""
 SIMULATED_CONFIDENCE = 0.95
 SIMULATED_COVERAGE_PERCENT: dict[int, float] = {2: 87.9, 6: 92.3, 10: 93.2, 20: 94.1}
-"""Floor to the least share of 95% intervals of a study of one treatment that held the truth, whatever its CV, as
-`steelyard.plan.stopping_simulation` simulates it; see docs/howto/replicate-until-narrow.md. Of treatments that vary
-alike and wait for one another more do."""
+"""Least number of starts to the least share of 95% intervals of a study of one treatment that held the truth, whatever
+its CV, as `steelyard.plan.stopping_simulation` simulates it; see docs/howto/replicate-until-narrow.md. Of treatments
+that vary alike and wait for one another more do."""
 
 
-GOING_ON: tuple[Why, ...] = ("floor", "width")
+GOING_ON: tuple[Why, ...] = ("least-starts", "width")
 
 
 class Rule(Value):
@@ -63,9 +66,10 @@ def rule_of(study: Study) -> Rule | None:
     )
 
 
-def coverage_percent(floor: int) -> float:
-    """What is known to be covered at least with this floor: the simulated figure of the next smaller one."""
-    return SIMULATED_COVERAGE_PERCENT[max(known for known in SIMULATED_COVERAGE_PERCENT if known <= max(floor, 2))]
+def coverage_percent(least_starts: int) -> float:
+    """What is known to be covered at least with so many starts: the simulated figure of the next smaller number."""
+    known = [starts for starts in SIMULATED_COVERAGE_PERCENT if starts <= max(least_starts, 2)]
+    return SIMULATED_COVERAGE_PERCENT[max(known)]
 
 
 def plus_minus(percent: float) -> str:
@@ -86,8 +90,13 @@ class Narrowing(Value):
     faults: int = 0
     """Trials in which the system under test failed."""
     state: State
-    """too few starts: below the floor; narrowing, and once the study has stopped too wide: wider than asked; not waited
-    for: fewer than half of its starts gave a value."""
+    """too few starts: below the least number; narrowing, and once the study has stopped too wide: wider than asked; not
+    waited for: fewer than half of its starts gave a value."""
+
+    @field_validator("treatment")
+    @classmethod
+    def _levels_of_today(cls, treatment: dict[str, Level]) -> dict[str, Level]:
+        return former_words.treatment(treatment)
 
 
 class Decision(Value):
@@ -96,8 +105,8 @@ class Decision(Value):
     rule: Rule
     go_on: bool
     why: Why
-    """Going on: floor (too few blocks or starts), width (an interval is too wide). Stopping: narrow (all are narrow
-    enough), cap (all planned blocks are done), hours (the next block would end after the budget)."""
+    """Going on: least-starts (too few blocks or starts), width (an interval is too wide). Stopping: narrow (all are
+    narrow enough), cap (all planned blocks are done), hours (the next block would end after the budget)."""
     blocks: int
     """Whole blocks that were judged: the last one, where the study stops."""
     cap: int
@@ -108,6 +117,11 @@ class Decision(Value):
     """Hours of measuring in these blocks."""
     cells: tuple[Narrowing, ...]
     """One a treatment, in the order of the factors' levels."""
+
+    @field_validator("why", mode="before")
+    @classmethod
+    def _word_of_today(cls, why: Any) -> Any:
+        return "least-starts" if why == "floor" else why
 
     @property
     def wide(self) -> tuple[Narrowing, ...]:
@@ -136,7 +150,7 @@ class Decision(Value):
             spent = f"{self.hours:.2g} of {self.rule.hours or 0:g} hours"
             return f"stopped after {done}: {spent} are spent and one more block would exceed them, {wide}"
         least = self.rule.least_starts
-        if self.why == "floor":
+        if self.why == "least-starts":
             return f"goes on after {done}: no interval is judged before {least} starts"
         return f"goes on after {done}, {wide}"
 

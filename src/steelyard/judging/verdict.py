@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from steelyard.judging.background_load import Machines, OwnTime, foreign, longest_gap_s, steal_fraction
+from steelyard.judging.background_load import Machines, OwnTime, background_load, longest_gap_s, steal_fraction
 from steelyard.judging.responses import merged, quantile_ms
 from steelyard.model import histogram
 from steelyard.model.calibration import Calibration
@@ -184,16 +184,16 @@ def _surroundings(evidence: Evidence, limits: Limits) -> tuple[list[Reason], tup
         worst = max(sorted(steals), key=lambda node: steals[node])
         detail = f"other guests of the hardware, seen on {worst}"
         found.append((steals[worst], limits.steal_fraction, detail))
-    machines = foreign(evidence.samples, evidence.machines, evidence.own, begun_s, ended_s)
+    machines = background_load(evidence.samples, evidence.machines, evidence.own, begun_s, ended_s)
     for machine in machines or ():
-        found.append((machine.fraction, limits.foreign_cpu_fraction, machine.text))
+        found.append((machine.fraction, limits.background_cpu_fraction, machine.text))
     reasons = [
         reason
         for measured, limit, detail in found
         for reason in over(ReasonKind.STEAL, measured, limit, "of all CPU time", detail)
     ]
     if machines is None and evidence.samples:
-        return reasons, ("foreign CPU time is unknown: too short a trial, or a node whose own time nobody reads",)
+        return reasons, ("background load is unknown: too short a trial, or a node whose own time nobody reads",)
     return reasons, ()
 
 

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from steelyard.lab.progress import PhaseEntered, Watcher
 from steelyard.model.errors import SteelyardError
 from steelyard.model.trial import Phase, PhaseTime
+from steelyard.progress.events import PhaseEntered, Watcher
 
 
 class PhaseLog:

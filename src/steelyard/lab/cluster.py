@@ -16,7 +16,6 @@ from steelyard.lab.data_state import DataState
 from steelyard.lab.node_logs import in_a_thread, tails
 from steelyard.lab.plugin_factory import Known, Parts
 from steelyard.lab.probe_processes import Readings, watching
-from steelyard.lab.progress import Waiting, Watcher
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import NodeError, SiteError, SteelyardError, SystemFault
 from steelyard.model.facts import system_facts_name
@@ -25,6 +24,7 @@ from steelyard.model.study import Data, Study
 from steelyard.model.trial import Capacity, Phase
 from steelyard.node.base import START, Node
 from steelyard.node.tasks import to_the_end, together
+from steelyard.progress.events import Waiting, Watcher
 from steelyard.site.base import Lease, Request, Site
 from steelyard.system.base import System
 from steelyard.workload.base import Workload
@@ -150,9 +150,9 @@ async def _bring_up(
     watcher: Watcher,
     phases: PhaseLog,
 ) -> Cluster:
-    """Start, fill and look. A cluster that had to be filled is started anew on the frozen data, so that every start
+    """Start, fill and look. A cluster that had to be filled is started anew on the snapshot, so that every start
     of a
-    study begins alike: thawed, its programs not yet warm."""
+    study begins alike: restored, its programs not yet warm."""
     parts, site, system = made
     limits, databases = study.limits, lease.databases
     workload = parts.workload(first.settings)
@@ -167,8 +167,8 @@ async def _bring_up(
     )
     await _deploy(system, databases, watcher, phases, limits.start_timeout_s)
     async with phases.bracket(Phase.POPULATE, limits.trial_timeout_s, SystemFault):
-        frozen = await _fill(state, workload)
-    if frozen:
+        kept = await _fill(state, workload)
+    if kept:
         async with phases.bracket(Phase.WIPE, STOP_TIMEOUT_S, SiteError):
             await _wipe(system, databases)
         await _deploy(system, databases, watcher, phases, limits.start_timeout_s)
@@ -193,8 +193,8 @@ async def _bring_up(
 
 
 async def _fill(state: DataState, workload: Workload) -> bool:
-    """Schema and data. Returns whether data were filled and frozen just now."""
-    return await state.ensure(workload) == "filled" and state.freezes
+    """Schema and data. Returns whether data were filled and a snapshot taken just now."""
+    return await state.ensure(workload) == "filled" and state.takes_snapshots
 
 
 async def _all_ready(system: System, databases: Sequence[Node]) -> bool:
@@ -241,7 +241,7 @@ async def _link(loader: Node, node: Node) -> Mapping[str, Any]:
 
 
 async def _wipe(system: System, databases: Sequence[Node]) -> None:
-    """The data are golden copies or spent: nodes need no orderly stop."""
+    """The data are of a snapshot or spent: nodes need no orderly stop."""
     await together(system.kill(node) for node in databases)
     await together(system.wipe(node) for node in databases)
 

@@ -17,7 +17,14 @@ from steelyard.lab import noise_floor, provenance
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster, started
 from steelyard.lab.plugin_factory import Parts
-from steelyard.lab.progress import (
+from steelyard.lab.resume import attempts_by_id, missing, settled
+from steelyard.lab.trial import TrialRunner
+from steelyard.model.errors import SteelyardError, StoreError, StudyError, SystemFault
+from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.progress.events import (
     Guarded,
     Judged,
     StartBegan,
@@ -28,14 +35,7 @@ from steelyard.lab.progress import (
     Trouble,
     Watcher,
 )
-from steelyard.lab.resume import attempts_by_id, missing, settled
-from steelyard.lab.trial import TrialRunner
-from steelyard.model.errors import SteelyardError, StoreError, StudyError, SystemFault
-from steelyard.model.plan import Plan, PlannedTrial
-from steelyard.model.study import Study
-from steelyard.model.trial import TrialRecord
-from steelyard.model.verdict import Reason, ReasonKind, Verdict
-from steelyard.store import Store, StoreWriter
+from steelyard.store import Store, StoreWriter, journal
 from steelyard.store.write import record_sha256
 
 FAILED_STARTS_LIMIT = 2
@@ -97,7 +97,7 @@ class Conductor:
                 at_most=self._rule is not None,
             )
         )
-        self.writer.event("run-began", todo=len(todo), total=len(self.plan.trials), **provenance.told())
+        self.writer.event(provenance.session_began(len(todo), len(self.plan.trials)))
         self._tell_decision()
         self._seek_floor()
         while todo and not self.finishing:
@@ -105,7 +105,8 @@ class Conductor:
             self._tell_decision()
             todo = self._missing()
         outcome = self.outcome()
-        self.writer.event("run-ended", valid=outcome.valid, invalid=outcome.invalid, missing=outcome.missing)
+        numbers = {"valid": outcome.valid, "invalid": outcome.invalid, "missing": outcome.missing}
+        self.writer.event(journal.SessionEnded(**numbers))
         return outcome
 
     def _missing(self) -> list[PlannedTrial]:
@@ -133,7 +134,7 @@ class Conductor:
         self._judged = decision.blocks
         self.watcher.tell(Judged(decision))
         if decision.blocks:
-            self.writer.event("judged", **decision.model_dump(mode="json"))
+            self.writer.event(journal.StoppingJudged(decision=decision))
 
     def outcome(self) -> Outcome:
         """How far the plan has come."""
@@ -153,25 +154,24 @@ class Conductor:
         blocks = max(trial.block for trial in self.plan.trials)
         hard = {name: level for name, level in first.treatment.items() if name in first.hard}
         self.watcher.tell(StartBegan(first.start, first.block, blocks, hard, len(trials)))
-        self.writer.event("start-began", start=first.start, block=first.block, trials=len(trials))
+        self.writer.event(journal.StartBegan(start=first.start, block=first.block, trials=len(trials)))
         try:
             async with started(self.study, trials, self.parts, self.watcher, phases) as cluster:
-                self.writer.event("start-ready", start=first.start, cluster=cluster.start)
+                self.writer.event(journal.StartReady(start=first.start, cluster=cluster.start))
                 await self._trials(cluster, deque(trials))
         except SystemFault as fault:
             self._start_failed(trials, fault, phases)
         except SteelyardError as error:
             self._laboratory_failed(first, error)
         finally:
-            times = [time.model_dump(mode="json") for time in phases.times]
             with contextlib.suppress(OSError):
-                self.writer.event("start-ended", start=first.start, phases=times)
+                self.writer.event(journal.StartEnded(start=first.start, phases=tuple(phases.times)))
 
     def _laboratory_failed(self, first: PlannedTrial, error: SteelyardError) -> None:
         """Try again, but not for ever. Raises the error when that has no sense."""
         self._failed_in_a_row += 1
-        notes = list(getattr(error, "__notes__", ()))
-        self.writer.event("laboratory-failed", start=first.start, message=error.message, notes=notes)
+        notes = tuple(getattr(error, "__notes__", ()))
+        self.writer.event(journal.LaboratoryFailed(start=first.start, message=error.message, notes=notes))
         if self._failed_in_a_row >= FAILED_LAB_LIMIT or isinstance(error, StoreError | StudyError):
             raise error
         self.watcher.tell(Trouble(error.message, "starting the cluster once more"))
@@ -205,12 +205,13 @@ class Conductor:
         self._records.append(record)
         self._failed_in_a_row = self._failed_in_a_row + 1 if record.verdict.lab_fault else 0
         self.writer.event(
-            "trial-sealed",
-            trial=record.id,
-            attempt=record.attempt,
-            outcome=record.verdict.outcome,
-            reasons=[reason.kind.name for reason in record.verdict.reasons],
-            record_sha256=record_sha256(record),
+            journal.TrialSealed(
+                trial=record.id,
+                attempt=record.attempt,
+                outcome=record.verdict.outcome,
+                reasons=tuple(reason.kind.name for reason in record.verdict.reasons),
+                record_sha256=record_sha256(record),
+            )
         )
         self._seek_floor()
         self.watcher.tell(TrialSealed(record, number, len(self.plan.trials)))
@@ -225,7 +226,7 @@ class Conductor:
         start = trials[0].start
         count = self._failed_starts.get(start, 0) + 1
         self._failed_starts[start] = count
-        self.writer.event("start-failed", start=start, message=fault.message, count=count)
+        self.writer.event(journal.StartFailed(start=start, message=fault.message, count=count))
         if count < FAILED_STARTS_LIMIT:
             self.watcher.tell(Trouble(fault.message, "starting the cluster once more"))
             return

@@ -1,4 +1,5 @@
-"""The data state that a trial starts from: filled once, frozen, thawed; or reloaded, emptied, continued."""
+"""The data state that a trial starts from: a snapshot of tables filled once, restored; or reloaded, emptied,
+continued."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ from dataclasses import dataclass, field
 
 from steelyard import engine_order
 from steelyard.engine.base import Engine
-from steelyard.lab.progress import Ticked, Waiting, Watcher
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError, SystemFault
 from steelyard.model.study import Data
 from steelyard.node.base import Node
+from steelyard.progress.events import Ticked, Waiting, Watcher
 from steelyard.system.base import Settles, Snapshots, System
 from steelyard.wire.record import Done, Interval, Record
 from steelyard.workload.base import Workload
@@ -35,14 +36,14 @@ class DataState:
     watcher: Watcher
     timeout_s: float
     current: str = EMPTY
-    """Key of the golden state that is in the tables, or DIRTY, or EMPTY."""
+    """Key of the filled state that is in the tables, or DIRTY, or EMPTY."""
     created: set[Schema] = field(default_factory=set)
     """Whose tables there are."""
 
     @property
-    def freezes(self) -> bool:
-        """Whether filled data are kept for later."""
-        return self.data.state in ("thaw", "continue") and isinstance(self.system, Snapshots)
+    def takes_snapshots(self) -> bool:
+        """Whether a snapshot of filled data is kept for later."""
+        return self.data.state in ("restore", "continue") and isinstance(self.system, Snapshots)
 
     def emptied(self) -> None:
         """The nodes were wiped."""
@@ -78,10 +79,10 @@ class DataState:
         if self.current == wanted and self.data.state != "reload":
             return "unchanged"
         if self.data.state != "reload" and isinstance(self.system, Snapshots) and self.system.has(wanted):
-            self.watcher.tell(Waiting("thawing the golden data"))
-            await self.system.thaw(self.databases, schema, wanted)
+            self.watcher.tell(Waiting("restoring the snapshot"))
+            await self.system.restore(self.databases, schema, wanted)
             self.current = wanted
-            return "thawed"
+            return "restored"
         await self._fill(workload, schema, wanted)
         return "filled"
 
@@ -92,7 +93,7 @@ class DataState:
 
     def _key(self, workload: Workload) -> str:
         if isinstance(self.system, Snapshots):
-            return self.system.golden_key(self.databases, workload.schema(), workload.data())
+            return self.system.snapshot_key(self.databases, workload.schema(), workload.data())
         return repr(sorted(workload.data().items()))
 
     async def _truncate(self, schema: Schema) -> None:
@@ -133,7 +134,7 @@ class DataState:
                 system=self.system.name,
             )
         self.current = key
-        if self.freezes and isinstance(self.system, Snapshots):
+        if self.takes_snapshots and isinstance(self.system, Snapshots):
             await self.settle()
-            self.watcher.tell(Waiting("freezing the golden data"))
-            await self.system.freeze(self.databases, schema, key)
+            self.watcher.tell(Waiting("taking a snapshot of the filled tables"))
+            await self.system.snapshot(self.databases, schema, key)

@@ -9,6 +9,7 @@ from steelyard.lab.plugin_factory import Parts
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import Store, StoreWriter
+from steelyard.store.journal import NoiseFloorSought
 
 
 def bring(study: Study, writer: StoreWriter, parts: Parts, records: Sequence[TrialRecord]) -> FoundFloor | None:
@@ -25,8 +26,9 @@ def bring(study: Study, writer: StoreWriter, parts: Parts, records: Sequence[Tri
         return None
     found = parts.noise_floor(of)
     if found.floor is None:
-        writer.event("noise-floor", found=False, why=found.why)
+        writer.event(NoiseFloorSought(found=False, why=found.why))
     else:
         sha256 = writer.noise_floor(found.floor)
-        writer.event("noise-floor", found=True, study=found.floor.study, made_s=found.floor.made_s, sha256=sha256)
+        floor = found.floor
+        writer.event(NoiseFloorSought(found=True, study=floor.study, made_s=floor.made_s, sha256=sha256))
     return found

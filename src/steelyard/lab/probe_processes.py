@@ -8,12 +8,12 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from steelyard.lab.progress import Sampled, Watcher
 from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Sample
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.probe.base import Probe
+from steelyard.progress.events import Sampled, Watcher
 
 INTERVAL_S = 1.0
 FIRST_LINE_TIMEOUT_S = 10.0

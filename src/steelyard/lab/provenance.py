@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from steelyard.store.journal import SessionBegan
+
 CHECKOUT = Path(__file__).resolve().parents[3]
 GIT_TIMEOUT_S = 10.0
 
@@ -33,8 +35,7 @@ def _git(checkout: Path, *words: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def told(argv: Sequence[str] | None = None) -> dict[str, object]:
-    """For the journal, once a command: its words, the working directory, the commit."""
-    found: dict[str, object] = {"command": list(sys.argv if argv is None else argv), "folder": str(Path.cwd())}
-    known = commit()
-    return {**found, "commit": known} if known else found
+def session_began(todo: int, total: int, argv: Sequence[str] | None = None) -> SessionBegan:
+    """The beginning of a session for the journal: its trials, the command, the working directory, the commit."""
+    command = tuple(sys.argv if argv is None else argv)
+    return SessionBegan(todo=todo, total=total, command=command, folder=str(Path.cwd()), commit=commit())

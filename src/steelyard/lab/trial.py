@@ -26,7 +26,6 @@ from steelyard.lab.cluster import Cluster
 from steelyard.lab.node_logs import in_a_thread, since, size
 from steelyard.lab.plugin_factory import Parts
 from steelyard.lab.probe_processes import INTERVAL_S as PROBE_INTERVAL_S
-from steelyard.lab.progress import PhaseEntered, Ticked, Trouble, Waiting, Watcher
 from steelyard.model.capacity import capacity_key
 from steelyard.model.errors import NodeError, ProbeError, SteelyardError, SystemFault
 from steelyard.model.load import MEASURE, WARM_UP, Load
@@ -38,6 +37,7 @@ from steelyard.model.trial import Capacity, Phase, Responses, TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
 from steelyard.node.base import START
 from steelyard.node.processor import busiest, census, has_variable, process_time_s
+from steelyard.progress.events import PhaseEntered, Ticked, Trouble, Waiting, Watcher
 from steelyard.store.write import TrialDraft, sha256_of
 from steelyard.wire.record import Done, Hello, Interval, Record
 from steelyard.workload.base import Workload

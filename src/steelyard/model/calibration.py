@@ -9,8 +9,11 @@ cost, a microsecond or two; beyond, it grows without bound, and what is measured
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
+from pydantic import model_validator
+
+from steelyard.model import former_words
 from steelyard.model.value import Value
 
 Kind = Literal["read", "write"]
@@ -68,10 +71,15 @@ class Calibration(Value):
     slip: Slip
     memory_bytes: int
     """Most resident memory of the generator in any step."""
-    foreign_cpu_fraction: float
+    background_cpu_fraction: float
     """Share of all cores that other programs took meanwhile."""
     steal_fraction: float
     """Share of all cores that other guests of the hardware took meanwhile."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keys_of_today(cls, written: Any) -> Any:
+        return former_words.keys(written, former_words.LIMITS)
 
     def ceiling(self, kind: Kind, in_flight: int) -> Ceiling | None:
         """The ceiling that holds for so many operations in flight: of the largest measured number that is not above it,

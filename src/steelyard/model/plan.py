@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import field_validator
+
+from steelyard.model import former_words
 from steelyard.model.study import Level
 from steelyard.model.value import Value
 
@@ -35,6 +38,16 @@ class PlannedTrial(Value):
     on common random numbers."""
     control: bool = False
 
+    @field_validator("treatment")
+    @classmethod
+    def _levels_of_today(cls, treatment: dict[str, Level]) -> dict[str, Level]:
+        return former_words.treatment(treatment)
+
+    @field_validator("settings")
+    @classmethod
+    def _settings_of_today(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        return former_words.settings(settings)
+
 
 class Plan(Value):
     """An ordered list of trials."""
@@ -44,3 +57,10 @@ class Plan(Value):
     factors: dict[str, tuple[Level, ...]]
     hard: tuple[str, ...]
     trials: tuple[PlannedTrial, ...]
+
+    @field_validator("factors")
+    @classmethod
+    def _levels_of_today(cls, factors: dict[str, tuple[Level, ...]]) -> dict[str, tuple[Level, ...]]:
+        return {
+            factor: tuple(former_words.level(factor, level) for level in levels) for factor, levels in factors.items()
+        }

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from steelyard.model import former_words
 from steelyard.model.cost import Cost as Cost  # noqa: PLC0414 - part of this module
 from steelyard.model.load import Consistency as Consistency  # noqa: PLC0414 - part of this module
 from steelyard.model.load import Load as Load  # noqa: PLC0414 - part of this module
@@ -20,7 +21,7 @@ from steelyard.model.value import Value
 
 Level = str | int | float | bool
 """One value that a factor takes."""
-LEAST_FLOOR = 6
+LEAST_STARTS = 6
 """Below six values a median has no interval at 95% (2 x 0.5^5 = 6.25% is left out), and t intervals that stop a study
 cover too little."""
 SAME_FACTOR = "label"
@@ -54,13 +55,19 @@ class SiteChoice(Choice):
 class Data(Value):
     """The data state that a trial starts from."""
 
-    state: Literal["thaw", "reload", "truncate", "continue"] = "thaw"
-    """thaw: the frozen golden copy, again for each trial that finds it changed; reload: fill anew; truncate: empty
-    tables; continue: whatever the trial before left (each start of a cluster begins with the golden copy)."""
+    state: Literal["restore", "reload", "truncate", "continue"] = "restore"
+    """restore: the snapshot of the filled tables, again for each trial that finds them changed; reload: fill anew;
+    truncate: empty tables; continue: whatever the trial before left (each start of a cluster begins with the snapshot).
+    Earlier versions called restore thaw, which is still read."""
     populate_threads: int = Field(default=64, ge=1, le=4096)
     """Operations in flight while filling; filling is not measured."""
     settle_timeout_s: float = Field(default=120.0, gt=0)
     """How long to wait for compactions, hints and streams to end; after that the trial is marked still busy."""
+
+    @field_validator("state", mode="before")
+    @classmethod
+    def _word_of_today(cls, value: Any) -> Any:
+        return former_words.level("data.state", value)
 
 
 class Until(Value):
@@ -70,8 +77,8 @@ class Until(Value):
     width_percent: float = Field(gt=0, le=100)
     """Narrow enough: half of the t interval of a treatment's mean over its start means, in per cent of that mean, is at
     most this. A ratio of two such means has an interval about 1.4 times as wide."""
-    least_starts: int = Field(default=10, le=1000, json_schema_extra={"minimum": LEAST_FLOOR})
-    """The floor: no interval is judged before every treatment has so many starts. Below 10 is noted."""
+    least_starts: int = Field(default=10, le=1000, json_schema_extra={"minimum": LEAST_STARTS})
+    """No interval is judged before every treatment has so many starts. Below 10 is noted."""
     response: Annotated[str, OneOf(lambda: ("main", *main_names()))] = "main"
     """The response whose intervals are judged; main: `analysis.response`."""
     hours: float | None = Field(default=None, gt=0)
@@ -81,10 +88,10 @@ class Until(Value):
     @field_validator("least_starts")
     @classmethod
     def _covers(cls, value: int) -> int:
-        if value < LEAST_FLOOR:
+        if value < LEAST_STARTS:
             raise ValueError(
-                f"must be at least {LEAST_FLOOR}: so few values look alike by chance and end the study too early, so "
-                "that a 95% interval may hold the truth less often: with a floor of 2 in 88% of simulated studies"
+                f"must be at least {LEAST_STARTS}: so few values look alike by chance and end the study too early, so "
+                "that a 95% interval may hold the truth less often: with 2 in 88% of simulated studies"
             )
         return value
 
@@ -123,6 +130,16 @@ class Design(Value):
     until: Until | None = None
     """A rule that ends the study before its last block."""
 
+    @field_validator("treatments")
+    @classmethod
+    def _words_of_today(cls, treatments: tuple[dict[str, Level], ...]) -> tuple[dict[str, Level], ...]:
+        return tuple(former_words.treatment(treatment) for treatment in treatments)
+
+    @field_validator("base", "control")
+    @classmethod
+    def _levels_of_today(cls, treatment: dict[str, Level] | None) -> dict[str, Level] | None:
+        return None if treatment is None else former_words.treatment(treatment)
+
 
 class Limits(Value):
     """Thresholds of the verdict on a trial; crossing one makes it invalid."""
@@ -136,8 +153,9 @@ class Limits(Value):
     generator_ceiling_fraction: float = Field(default=0.5, gt=0)
     """The most of its ceiling, as `steelyard calibrate` measured it, that the generator may reach. At one half an
     operation waits as long for the generator as the generator works on it."""
-    foreign_cpu_fraction: float = Field(default=0.2, ge=0, le=1)
-    """CPU time taken by programs that are neither the cluster nor the laboratory, over all CPU time of a machine."""
+    background_cpu_fraction: float = Field(default=0.2, ge=0, le=1)
+    """Background load: CPU time taken by programs that are neither the cluster nor the laboratory, over all CPU time of
+    a machine. Earlier versions called it `foreign_cpu_fraction`, which is still read."""
     error_fraction: float = Field(default=0.01, ge=0, le=1)
     """Failed operations over all operations."""
     not_found_fraction: float = Field(default=0.0, ge=0, le=1)
@@ -153,6 +171,11 @@ class Limits(Value):
     """How long a cluster may take until every node is ready."""
     trial_timeout_s: float = Field(default=3600.0, gt=0)
     """How long a phase of a trial may take."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keys_of_today(cls, written: Any) -> Any:
+        return former_words.keys(written, former_words.LIMITS)
 
 
 class AnalysisChoice(Value):
@@ -204,3 +227,10 @@ class Study(Value):
     """The probe plug-ins that read instruments on every node."""
     factors: dict[str, tuple[Level, ...]] = Field(default_factory=dict)
     """Factor name to its levels; names are dotted fields, in the order in which tables show them."""
+
+    @field_validator("factors")
+    @classmethod
+    def _levels_of_today(cls, factors: dict[str, tuple[Level, ...]]) -> dict[str, tuple[Level, ...]]:
+        return {
+            factor: tuple(former_words.level(factor, level) for level in levels) for factor, levels in factors.items()
+        }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
+from steelyard.model import former_words
 from steelyard.model.study import Level, Limits
 from steelyard.model.value import Value
 from steelyard.model.verdict import Verdict
@@ -113,7 +114,7 @@ class TrialRecord(Value):
     seed: int
     control: bool = False
     data: str = ""
-    """How the tables came to their state: thawed, filled, unchanged, continued, truncated."""
+    """How the tables came to their state: restored, filled, unchanged, continued, truncated."""
     limits: Limits = Limits()
     """Thresholds of the verdict."""
     begun_s: float
@@ -136,6 +137,21 @@ class TrialRecord(Value):
     """What the nodes of the site share: cpu, disk, clock, memory."""
     checksums: dict[str, str] = Field(default_factory=dict)
     """SHA-256 of every other file of the trial, by path within its folder."""
+
+    @field_validator("treatment")
+    @classmethod
+    def _levels_of_today(cls, treatment: dict[str, Level]) -> dict[str, Level]:
+        return former_words.treatment(treatment)
+
+    @field_validator("settings")
+    @classmethod
+    def _settings_of_today(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        return former_words.settings(settings)
+
+    @field_validator("data")
+    @classmethod
+    def _data_of_today(cls, data: str) -> str:
+        return former_words.DATA.get(data, data)
 
     @property
     def measured_span(self) -> tuple[float, float] | None:

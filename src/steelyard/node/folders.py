@@ -1,4 +1,4 @@
-"""Where Steelyard keeps what outlives a command: leases and node folders (state), downloads and golden data (cache).
+"""Where Steelyard keeps what outlives a command: leases and node folders (state), downloads and snapshots (cache).
 
 Read from the environment at call time, so that a test or a second installation can have folders of its own.
 """

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from steelyard.atomic_file import replace_file
-from steelyard.judging.noise_floor import NONE, Circumstances, FoundFloor, KeptFloor, foreign, unlike
+from steelyard.judging.noise_floor import NONE, Circumstances, FoundFloor, KeptFloor, mismatch, unlike
 from steelyard.model.errors import SteelyardError
 
 FOLDER = "noise-floors"
@@ -45,7 +45,7 @@ def find(state: Path, of: Sequence[Circumstances]) -> FoundFloor:
         except (OSError, ValidationError) as error:
             reasons.append(f"{path} cannot be read ({type(error).__name__}) and was passed over")
             continue
-        if why := foreign(floor, of):
+        if why := mismatch(floor, of):
             reasons.append(f"the floor of study {floor.study} does not hold: {why}")
         else:
             held.append(floor)

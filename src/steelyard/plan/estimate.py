@@ -12,7 +12,7 @@ from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.value import Value
 from steelyard.plan.abilities import Abilities, load_of
 from steelyard.plan.phase_times import Corrections, capacity_s, corrections, start_phases, treatment_hash, trial_phases
-from steelyard.plan.requirements import disk_bytes, golden_state, memory_mb_of_plan
+from steelyard.plan.requirements import disk_bytes, filled_state, memory_mb_of_plan
 from steelyard.plugin import Plugins
 
 DEFAULT_SPREAD = 2.5
@@ -39,7 +39,7 @@ class PlanEstimate(Value):
     trial_s: float
     """Mean seconds of a trial within a start."""
     disk_bytes: int
-    """Live data and commit logs of the largest cluster, golden copies of every filled state, and the store."""
+    """Live data and commit logs of the largest cluster, a snapshot of every filled state, and the store."""
     memory_mb: int
     """What the largest cluster needs, and a margin for the laboratory itself, MiB."""
     source: str
@@ -68,10 +68,10 @@ def estimate(
     left_s = 0.0
     for trial in plan.trials:
         if trial.start not in starts:
-            golden = golden_state(trial.settings, abilities.shape(trial.settings).records)
-            phases = start_phases(trial.settings, abilities, cores, golden=golden in filled)
+            state = filled_state(trial.settings, abilities.shape(trial.settings).records)
+            phases = start_phases(trial.settings, abilities, cores, has_snapshot=state in filled)
             seconds = sum(second * known.of(phase) for phase, second in phases.items())
-            filled.add(golden)
+            filled.add(state)
             starts[trial.start] = (trial.settings["site"]["nodes"], seconds)
             left_s += seconds if trial.start in unfinished else 0.0
         if (

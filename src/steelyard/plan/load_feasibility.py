@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from steelyard.format import count
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load, Offered
@@ -105,8 +106,7 @@ def _service_time(trial: PlannedTrial, history: Sequence[TrialRecord]) -> Known 
         elif _cluster(record.settings) == cluster:
             others.append(ms)
     if same:
-        trials = f"{len(same)} trial{'s' if len(same) > 1 else ''}"
-        source = f"measured in this store for the same treatment, {trials}"
+        source = f"measured in this store for the same treatment, {count(len(same), 'trial')}"
         return Known(ms=sum(same) / len(same), source=source)
     if others:
         return Known(ms=min(others), source="measured in this store under another load")

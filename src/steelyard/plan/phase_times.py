@@ -29,9 +29,9 @@ MIN_OBSERVED_S = 0.05
 MS_PER_S = 1000.0
 
 
-def start_phases(settings: Settings, abilities: Abilities, cores: int, *, golden: bool) -> dict[Phase, float]:
-    """Expected seconds of the phases of a start. `golden`: the filled state is kept from an earlier start; a start that
-    fills and freezes it is wiped and started again on it."""
+def start_phases(settings: Settings, abilities: Abilities, cores: int, *, has_snapshot: bool) -> dict[Phase, float]:
+    """Expected seconds of the phases of a start. `has_snapshot`: of the filled state, from an earlier start; a start
+    that fills it and takes one is wiped and started again on it."""
     lease = abilities.lease_times(settings)
     cluster = abilities.cluster_times(settings, cores)
     populate_s = cluster.schema_s
@@ -39,9 +39,9 @@ def start_phases(settings: Settings, abilities: Abilities, cores: int, *, golden
     match settings["data"]["state"]:
         case "reload":
             populate_s += cluster.fill_s
-        case "thaw" | "continue" if golden or cluster.always_filled:
+        case "restore" | "continue" if has_snapshot or cluster.always_filled:
             populate_s += cluster.restore_s
-        case "thaw" | "continue":
+        case "restore" | "continue":
             populate_s += cluster.fill_s + cluster.snapshot_s + cluster.schema_s + cluster.restore_s
             starts = 2
     return {
@@ -72,7 +72,7 @@ def _restore_s(state: str, shape: WorkloadShape, cluster: ClusterTimes) -> float
             return cluster.fill_s
         case "truncate":
             return cluster.restore_s
-        case "thaw" if shape.writes > 0:
+        case "restore" if shape.writes > 0:
             return cluster.restore_s
     return 0.0
 
@@ -128,7 +128,7 @@ def corrections(history: Sequence[TrialRecord], abilities: Abilities, cores: int
         # Before a trial, only a start that had to be filled is wiped; the wipe at its end is in no record.
         filled = spent.pop(Phase.WIPE, None) is not None
         try:
-            expected = start_phases(record.settings, abilities, cores, golden=not filled)
+            expected = start_phases(record.settings, abilities, cores, has_snapshot=not filled)
             expected |= trial_phases(record.settings, abilities, cores)
         except (StudyError, ValidationError):
             continue  # of a workload's file that has been edited or moved since

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steelyard.format import count
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
@@ -34,26 +35,26 @@ def _clusters(plan: Plan) -> list[PlannedTrial]:
     return list({canonical({part: trial.settings[part] for part in parts}): trial for trial in plan.trials}.values())
 
 
-def golden_state(settings: Settings, records: int) -> str:
+def filled_state(settings: Settings, records: int) -> str:
     """Name of the filled state that a start needs: what its size depends on."""
     return canonical({"system": settings["system"], "nodes": settings["site"]["nodes"], "records": records})
 
 
 def disk_bytes(plan: Plan, abilities: Abilities) -> int:
-    """Live data and logs of the largest cluster, golden copies of every filled state, and the store."""
-    golden: dict[str, int] = {}
+    """Live data and logs of the largest cluster, a snapshot of every filled state, and the store."""
+    snapshots: dict[str, int] = {}
     written: dict[str, float] = {}
     largest = 0
     for trial in plan.trials:
         shape = abilities.shape(trial.settings)
         row_bytes = abilities.copies(trial.settings) * shape.record_bytes
-        golden[golden_state(trial.settings, shape.records)] = shape.records * row_bytes
+        snapshots[filled_state(trial.settings, shape.records)] = shape.records * row_bytes
         added = (trial.settings["load"]["operations"] or 0) * shape.writes * row_bytes
         continues = trial.settings["data"]["state"] == "continue"
         written[trial.start] = written.get(trial.start, 0.0) + added if continues else added
         stored = shape.records * row_bytes + written[trial.start]
         largest = max(largest, abilities.disk_bytes(trial.settings, stored))
-    return largest + sum(golden.values()) + len(plan.trials) * STORE_BYTES_PER_TRIAL
+    return largest + sum(snapshots.values()) + len(plan.trials) * STORE_BYTES_PER_TRIAL
 
 
 def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[StudyError]:
@@ -72,8 +73,8 @@ def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[S
             yield from _too_little_memory(trial.settings, machine, abilities)
     for (site, reason), sizes in refused.items():
         counts = " or ".join(str(size) for size in sorted(sizes))
-        plural = "" if sizes == {1} else "s"
-        yield StudyError(f"site {site} cannot lend {counts} node{plural}: {reason}", key="site.nodes", read=max(sizes))
+        nodes = "node" if sizes == {1} else "nodes"
+        yield StudyError(f"site {site} cannot lend {counts} {nodes}: {reason}", key="site.nodes", read=max(sizes))
 
 
 def _refusal(study: str, settings: Settings, abilities: Abilities) -> str | None:
@@ -87,7 +88,7 @@ def _too_little_memory(settings: Settings, machine: Machine, abilities: Abilitie
     needed_mb = memory_mb(settings, abilities)
     if abilities.site(settings).shares & THIS_MACHINE and needed_mb > machine.memory_mb:
         yield StudyError(
-            f"{nodes} node{'s need' if nodes > 1 else ' needs'} {needed_mb:,} MiB of memory "
+            f"{count(nodes, 'node needs', 'nodes need')} {needed_mb:,} MiB of memory "
             f"({(needed_mb - MARGIN_MEMORY_MB) // nodes:,} each, and the laboratory's own {MARGIN_MEMORY_MB}), "
             f"this machine has {machine.memory_mb:,} available",
             "fewer nodes or a smaller heap",

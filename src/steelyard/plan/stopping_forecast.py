@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from steelyard.format import forecast
 from steelyard.judging.stopping_rule import LEAST_WITHOUT_NOTE, Rule, coverage_percent, rule_of
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
@@ -62,12 +63,12 @@ def notes(study: Study, plan: Plan, cost: PlanEstimate) -> Iterator[str]:
     rule = rule_of(study)
     if rule is None:
         return
-    yield from _floor(rule)
+    yield from _few_starts(rule)
     if rule.hours is not None:
-        floor_h = cost.whole_s / cap(plan) * rule.least_starts / SECONDS_PER_HOUR
-        if floor_h > rule.hours:
+        least_s = cost.whole_s / cap(plan) * rule.least_starts
+        if least_s > rule.hours * SECONDS_PER_HOUR:
             yield (
-                f"the floor of {rule.least_starts} starts takes about {floor_h:.2g} h, design.until.hours is "
+                f"the least {rule.least_starts} starts take about {forecast(least_s)}, design.until.hours is "
                 f"{rule.hours:g}: the study will end without a judged interval"
             )
     if any(item for item in plan.factors.values() if len(item) > 1):
@@ -78,10 +79,10 @@ def notes(study: Study, plan: Plan, cost: PlanEstimate) -> Iterator[str]:
         )
 
 
-def _floor(rule: Rule) -> Iterator[str]:
+def _few_starts(rule: Rule) -> Iterator[str]:
     if rule.least_starts < LEAST_WITHOUT_NOTE:
         yield (
-            f"a floor of {rule.least_starts} starts: t intervals that end a study cover less the fewer starts they are "
+            f"at least {rule.least_starts} starts: t intervals that end a study cover less the fewer starts they are "
             f"judged by; in simulated studies {int(coverage_percent(rule.least_starts))}% or more of the 95% intervals "
             f"held the truth, with {LEAST_WITHOUT_NOTE} starts {int(coverage_percent(LEAST_WITHOUT_NOTE))}%"
         )

@@ -1,7 +1,8 @@
 """What a stopping rule costs and covers: simulated studies, and what is likely left of a real one.
 
 A study that stops when its intervals look narrow prefers samples whose spread came out too small by chance, so that its
-95% intervals hold the truth less often than 95% of the time. By how much depends on the floor; `stopped` measures it.
+95% intervals hold the truth less often than 95% of the time. By how much depends on the least number of starts;
+`stopped` measures it.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ def stopped(
 ) -> Stopped:
     """Simulate `studies` studies of `cells` treatments whose start means vary with this coefficient of variation.
 
-    The true mean is 1. Each study stops after the first block from the floor on in which every treatment's interval is
-    narrow enough, as `judging.stopping.decide` does, or after `cap` blocks.
+    The true mean is 1. Each study stops after the first block, from the least number of starts on, in which every
+    treatment's interval is narrow enough, as `judging.stopping.decide` does, or after `cap` blocks.
     """
     import numpy as np
 
@@ -111,7 +112,7 @@ def expected(rule: Rule, *, cap: int, cells: int, cvs: Sequence[float] = CVS) ->
 
 
 def starts_for(cv: float, rule: Rule, cap: int) -> int:
-    """The fewest starts, from the floor up to `cap`, whose interval is narrow enough if the spread is exactly `cv`."""
+    """The fewest starts, from the least number up to `cap`, whose interval is narrow enough if the spread is `cv`."""
     for n in range(rule.least_starts, cap):
         if 100 * half_width(cv, n, rule.confidence) <= rule.width_percent:
             return n
@@ -120,7 +121,7 @@ def starts_for(cv: float, rule: Rule, cap: int) -> int:
 
 def likely_blocks(decision: Decision) -> int:
     """Blocks that the study will have at its end, if the spreads stay as they are: between what is needed and the cap.
-    The floor, as long as no treatment has two starts."""
+    The least number, as long as no treatment has two starts."""
     if not decision.go_on:
         return decision.blocks
     rule, found = decision.rule, decision.needed

@@ -115,7 +115,7 @@ def _timelines(
 ) -> tuple[tuple[Timeline, ...], tuple[Attempt, ...]]:
     """The courses of the picked trials, with a strip per node where `samples` has its readings; and the attempts among
     them that are too short to have a course."""
-    journal = store.events()
+    journal = store.journal()
     drawn: list[Timeline] = []
     short: list[Attempt] = []
     for record in time_courses.picked(records, used, most=MOST_TIMELINES):

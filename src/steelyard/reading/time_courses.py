@@ -21,6 +21,17 @@ from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, POPULATE, 
 from steelyard.model.outcome import ANSWERED
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.cpu_strips import Strip, cpu_strips
+from steelyard.store.journal import (
+    DraftRemoved,
+    Entry,
+    SessionBegan,
+    SessionEnded,
+    StartBegan,
+    StartEnded,
+    StartReady,
+    TrialSealed,
+    Unknown,
+)
 
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 MARKS: Final = {**QUANTILES, "p99.99": 0.9999, "p99.999": 0.99999}
@@ -31,7 +42,7 @@ ENOUGH_WINDOWS: Final = 12
 MOST_WINDOWS: Final = 180
 BANDS_A_DECADE: Final = 10
 BOOKKEEPING: Final = frozenset(
-    {"run-began", "run-ended", "start-began", "start-ready", "start-ended", "trial-sealed", "draft-removed"}
+    kind.name for kind in (SessionBegan, SessionEnded, StartBegan, StartReady, StartEnded, TrialSealed, DraftRemoved)
 )
 """Events of the journal that say nothing about the system under test."""
 NOT_DRAWN: Final = (POPULATE, CAPACITY, CAPACITY_WARM_UP)
@@ -114,7 +125,7 @@ def timeline(
     record: TrialRecord,
     intervals: pl.DataFrame,
     *,
-    journal: Sequence[Mapping[str, Any]] = (),
+    journal: Sequence[Entry] = (),
     value: float | None = None,
     middle: bool = False,
     samples: pl.DataFrame | None = None,
@@ -240,40 +251,40 @@ def _heat(answered: pl.DataFrame) -> tuple[tuple[int, int, int], ...]:
 
 
 def _bands(
-    journal: Sequence[Mapping[str, Any]], begun_s: float, seconds: float
-) -> tuple[tuple[Span, ...], list[Mapping[str, Any]]]:
-    """Events that began and ended, as far as they lie within the trial, and the journal's other lines."""
+    journal: Sequence[Entry], begun_s: float, seconds: float
+) -> tuple[tuple[Span, ...], list[tuple[float, str]]]:
+    """Events that began and ended, as far as they lie within the trial, and the others with their times. The
+    laboratory's own book-keeping is neither."""
     found: list[Span] = []
-    rest: list[Mapping[str, Any]] = []
-    open_since: dict[tuple[str, Any], float] = {}
-    for line in journal:
-        at_s, name = line.get("t_s"), str(line.get("event", ""))
-        stem, _, end = name.rpartition("-")
-        if name in BOOKKEEPING or not isinstance(at_s, int | float) or end not in ("began", "ended"):
-            rest.append(line)
+    rest: list[tuple[float, str]] = []
+    open_since: dict[tuple[str, str], float] = {}
+    for entry in journal:
+        event, at_s = entry.event, entry.t_s
+        if event is None or at_s is None or event.name in BOOKKEEPING:
             continue
-        key = (stem, line.get("node"))
+        node = str(event.given.get("node") or "") if isinstance(event, Unknown) else ""
+        stem, _, end = event.name.rpartition("-")
+        if end not in ("began", "ended"):
+            rest.append((at_s, _called(event.name, node)))
+            continue
+        key = (stem, node)
         if end == "began":
-            open_since[key] = float(at_s)
+            open_since[key] = at_s
             continue
         first = open_since.pop(key, begun_s) - begun_s
-        found.append(Span(_called(*key), max(first, 0.0), min(float(at_s) - begun_s, seconds)))
+        found.append(Span(_called(*key), max(first, 0.0), min(at_s - begun_s, seconds)))
     found += [Span(_called(*key), max(at_s - begun_s, 0.0), seconds) for key, at_s in open_since.items()]
     return tuple(sorted((one for one in found if one.from_s < one.to_s), key=lambda one: one.from_s)), rest
 
 
-def _called(name: str, node: Any) -> str:
+def _called(name: str, node: str) -> str:
     return f"{name} {node}" if node else name
 
 
-def _events(journal: Sequence[Mapping[str, Any]], begun_s: float, seconds: float) -> tuple[tuple[float, str], ...]:
-    """What the journal tells of the time of the trial, but for the laboratory's own book-keeping."""
-    found = []
-    for line in journal:
-        at_s, name = line.get("t_s"), str(line.get("event", ""))
-        if isinstance(at_s, int | float) and 0 <= at_s - begun_s <= seconds and name not in BOOKKEEPING:
-            found.append((float(at_s) - begun_s, _called(name, line.get("node"))))
-    return tuple(sorted(found))
+def _events(happened: Sequence[tuple[float, str]], begun_s: float, seconds: float) -> tuple[tuple[float, str], ...]:
+    """What happened within the trial, with seconds since its first interval."""
+    within = [(at_s - begun_s, name) for at_s, name in happened if 0 <= at_s - begun_s <= seconds]
+    return tuple(sorted(within))
 
 
 def curve(treatment: Mapping[str, Any], measure: str, histogram: pl.DataFrame, *, trials: int) -> Curve | None:

@@ -27,13 +27,13 @@ from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.validity import Validity
 from steelyard.analysis.treatments import label
+from steelyard.format import FORM, FORM_NAME, count, moment
 from steelyard.model import responses
 from steelyard.model.facts import MACHINE
 from steelyard.reading.node_traces import Trace
 from steelyard.reading.report_input import ReportInput
 from steelyard.reading.time_courses import Timeline
 from steelyard.report.basics import embedded_data
-from steelyard.report.basics.format import count, moment
 from steelyard.report.basics.hover_text import HoverTexts
 from steelyard.report.basics.theme import SERIES, SERIES_DARK, VARIABLES
 from steelyard.report.data.presentation import Figure, Key, Panel, View, view
@@ -211,7 +211,7 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
     """What needs no numbering: texts, style, script and data."""
     (validity,) = page_input.results.of(Validity)
     node_facts = method_and_facts.grouped(page_input.facts, system=False)
-    script, style = _source("zoom.js") + _source("page.js"), _style()
+    script, style = _source("format.js") + _source("zoom.js") + _source("page.js"), _style()
     return {
         "study": page_input.study,
         "results": page_input.results,
@@ -219,6 +219,8 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
         "made": moment(page_input.made_s) if page_input.made_s is not None else "",
         "begun": moment(min((record.begun_s for record in page_input.records), default=None)),
         "style": Markup(style),
+        "form_name": FORM_NAME,
+        "form": FORM,
         "script": Markup(script),
         "script_hash": _hash(script),
         "count": count,

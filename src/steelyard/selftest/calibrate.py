@@ -74,7 +74,7 @@ async def calibrate(seconds: float, tell: Callable[[Step], None]) -> Calibration
         ceilings=tuple(ceilings),
         slip=slip,
         memory_bytes=max(one.memory_bytes for one in drives),
-        foreign_cpu_fraction=max(0.0, machine.busy_s - ours_s) / machine.total_s,
+        background_cpu_fraction=max(0.0, machine.busy_s - ours_s) / machine.total_s,
         steal_fraction=machine.steal_s / machine.total_s,
     )
 

@@ -20,11 +20,12 @@ import jinja2
 from markupsafe import Markup
 
 import steelyard
-from steelyard.report.basics.format import count, duration, number
-from steelyard.serve import cells, now, standing
-from steelyard.serve.making import Made
-from steelyard.serve.standing import BEING_READ, IN_PROGRESS, Standing
-from steelyard.serve.stores import Snapshot
+from steelyard.format import clock, count, duration, number
+from steelyard.progress.state import end_by_the_clock
+from steelyard.serve import cells_table, live_view, study_state
+from steelyard.serve.report_jobs import Made
+from steelyard.serve.store_cache import StoreLook
+from steelyard.serve.study_state import BEING_READ, IN_PROGRESS, Standing
 
 FAST_MS, SLOW_MS = 1000, 5000
 """Until a page asks again: of a study in progress, of any other."""
@@ -99,9 +100,9 @@ def _links(name: str) -> tuple[tuple[str, str], ...]:
     return ((name, base), ("report", f"{base}/report"), ("tables", f"{base}/tables"), ("figures", f"{base}/figures"))
 
 
-def index(root: Path, found: Sequence[tuple[str, Snapshot | None]], now_s: float) -> Page:
+def index(root: Path, found: Sequence[tuple[str, StoreLook | None]], now_s: float) -> Page:
     """Every store, those in progress first, then the newest; None is a store that is still being read."""
-    entries = [_entry(name, snapshot, now_s) for name, snapshot in found]
+    entries = [_entry(name, look, now_s) for name, look in found]
     entries.sort(key=lambda one: (one.standing.state != IN_PROGRESS, -(one.standing.last_s or 0.0), one.name))
     part = _part("stores", "index.html.j2", root=root, gone=not root.is_dir(), stores=entries, now_s=now_s)
     running = [one for one in entries if one.standing.state == IN_PROGRESS]
@@ -117,34 +118,34 @@ def index(root: Path, found: Sequence[tuple[str, Snapshot | None]], now_s: float
     )
 
 
-def _entry(name: str, snapshot: Snapshot | None, now_s: float) -> _Entry:
-    if snapshot is None:
+def _entry(name: str, look: StoreLook | None, now_s: float) -> _Entry:
+    if look is None:
         return _Entry(name, address(name), name, "", Standing(BEING_READ))
-    study = snapshot.study
+    study = look.study
     return _Entry(
         name=name,
         href=address(name),
         title=(study.study.title or study.study.name) if study else name,
         question=study.study.question if study else "",
-        standing=standing.standing(snapshot, now_s),
+        standing=study_state.standing(look, now_s),
     )
 
 
-def study(name: str, snapshot: Snapshot | None, kept: cells.Cells, now_s: float) -> Page:
+def study(name: str, look: StoreLook | None, kept: cells_table.Cells, now_s: float) -> Page:
     """One store: how it stands, what happens now, cells, attempts that are not valid, log."""
     base, links = address(name), _links(name)
     poll = f"/api{base}"
-    if snapshot is None:
+    if look is None:
         head = _head(name, Standing(BEING_READ), None, now_s)
         return Page(f"{name} · Steelyard", (head, *_rest()), "", poll, next_ms=FAST_MS, links=links, here=base)
-    stands = standing.standing(snapshot, now_s)
+    stands = study_state.standing(look, now_s)
     in_progress = stands.state == IN_PROGRESS
-    moment = now.now(snapshot, now_s) if in_progress else None
-    found = kept.of(snapshot)
-    confidence = f"{snapshot.study.analysis.confidence:.0%}" if snapshot.study else ""
-    files = {"base": base, "trials": len(snapshot.records), "in_progress": in_progress}
+    moment = live_view.now(look, now_s) if in_progress else None
+    found = kept.of(look)
+    confidence = f"{look.study.analysis.confidence:.0%}" if look.study else ""
+    files = {"base": base, "trials": len(look.records), "in_progress": in_progress}
     parts = (
-        _head(name, stands, snapshot, now_s),
+        _head(name, stands, look, now_s),
         _part("files", "files.html.j2", **files),
         _part("now", "now.html.j2", now=moment),
         _part("nodes", "nodes.html.j2", now=moment),
@@ -152,7 +153,7 @@ def study(name: str, snapshot: Snapshot | None, kept: cells.Cells, now_s: float)
             "cells",
             "cells.html.j2",
             cells=found,
-            heads=cells.heads(snapshot.study) if snapshot.study else (),
+            heads=cells_table.heads(look.study) if look.study else (),
             shown=_shown(found),
             confidence=confidence,
             in_progress=in_progress,
@@ -160,11 +161,11 @@ def study(name: str, snapshot: Snapshot | None, kept: cells.Cells, now_s: float)
         _part(
             "lost",
             "lost.html.j2",
-            lost=standing.lost(snapshot, stands.state),
-            attempts=count(len(snapshot.records), "attempt") if snapshot.records else "",
+            lost=study_state.lost(look, stands.state),
+            attempts=count(len(look.records), "attempt") if look.records else "",
             now_s=now_s,
         ),
-        _part("log", "log.html.j2", lines=standing.log(snapshot), in_progress=in_progress, now_s=now_s),
+        _part("log", "log.html.j2", lines=study_state.log(look), in_progress=in_progress, now_s=now_s),
     )
     title = f"{stands.done}/{stands.planned} · {name}" if in_progress else f"{name} · {stands.state}"
     return Page(
@@ -179,7 +180,7 @@ def study(name: str, snapshot: Snapshot | None, kept: cells.Cells, now_s: float)
     )
 
 
-def _shown(found: Sequence[cells.Cell]) -> tuple[int, ...]:
+def _shown(found: Sequence[cells_table.Cell]) -> tuple[int, ...]:
     """The main response, and of those beside it what any cell has."""
     most = max((len(cell.values) for cell in found), default=0)
     return tuple(place for place in range(most) if not place or any(cell.values[place].known for cell in found))
@@ -195,9 +196,9 @@ def _say(stands: Standing) -> str:
     return f"{stands.state}: {stands.done} of {count(stands.planned, 'trial')} done{voided}"
 
 
-def _head(name: str, stands: Standing, snapshot: Snapshot | None, now_s: float) -> Part:
-    about = snapshot.study.study if snapshot is not None and snapshot.study is not None else None
-    live = snapshot.live if snapshot is not None and stands.state == IN_PROGRESS else None
+def _head(name: str, stands: Standing, look: StoreLook | None, now_s: float) -> Part:
+    about = look.study.study if look is not None and look.study is not None else None
+    live = look.live if look is not None and stands.state == IN_PROGRESS else None
     return _part(
         "head",
         "head.html.j2",
@@ -205,8 +206,8 @@ def _head(name: str, stands: Standing, snapshot: Snapshot | None, now_s: float) 
         standing=stands,
         heading=(about.title or about.name) if about else name,
         question=about.question if about else "",
-        end=standing.end_by_the_clock(live, now_s),
-        remarks=snapshot.remarks if snapshot is not None else (),
+        end=end_by_the_clock(live.left, now_s) if live is not None else "",
+        remarks=look.remarks if look is not None else (),
         now_s=now_s,
     )
 
@@ -298,9 +299,9 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     helpers: Mapping[str, Any] = {
-        "clock": standing.clock,
-        "width": cells.width,
-        "rests_on": cells.rests_on,
+        "clock": functools.partial(clock, to_the_second=True),
+        "width": cells_table.width,
+        "rests_on": cells_table.rests_on,
         "spark": _spark,
         "spoken": _spoken,
     }
@@ -308,7 +309,7 @@ def _templates() -> jinja2.Environment:
     return templates
 
 
-def _spark(cell: cells.Cell) -> str:
+def _spark(cell: cells_table.Cell) -> str:
     """Points of the course of a cell's half-width, from 0; empty for fewer than two."""
     top = max(cell.course, default=0.0)
     if len(cell.course) < 2 or top <= 0:
@@ -320,5 +321,5 @@ def _spark(cell: cells.Cell) -> str:
     )
 
 
-def _spoken(cell: cells.Cell) -> str:
+def _spoken(cell: cells_table.Cell) -> str:
     return ", ".join(number(value, digits=2) for value in cell.course)

@@ -17,11 +17,11 @@ from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from steelyard.serve import pages
-from steelyard.serve.cells import Cells
-from steelyard.serve.making import FIGURES, PAGE, TABLES, Crowded, Kind, Made, Maker
+from steelyard.serve.cells_table import Cells
 from steelyard.serve.pages import Listed, Page
-from steelyard.serve.standing import IN_PROGRESS, standing
-from steelyard.serve.stores import LEAST_S, Shelf, Snapshot
+from steelyard.serve.report_jobs import FIGURES, PAGE, TABLES, Crowded, Kind, Made, Maker
+from steelyard.serve.store_cache import LEAST_S, Shelf, StoreLook
+from steelyard.serve.study_state import IN_PROGRESS, standing
 
 PATIENCE_S: Final = 1.5
 """How long a request waits for a store that is being read; after that it says so."""
@@ -71,7 +71,7 @@ class Routes:
         self._maker = maker
         self._clock = clock
         self._cells: defaultdict[str, Cells] = defaultdict(Cells)
-        self._drawn: dict[str, tuple[tuple[Snapshot | None, ...], float, Page]] = {}
+        self._drawn: dict[str, tuple[tuple[StoreLook | None, ...], float, Page]] = {}
 
     def answer(self, target: str) -> Answer:
         """The answer to a request target: a path with or without a query. Never raises for what it says."""
@@ -118,7 +118,7 @@ class Routes:
 
     def _index(self) -> Page:
         end_s = time.monotonic() + INDEX_PATIENCE_S
-        found: list[tuple[str, Snapshot | None]] = []
+        found: list[tuple[str, StoreLook | None]] = []
         for name in self._shelf.names():
             try:
                 found.append((name, self._shelf.look(name, max(0.0, end_s - time.monotonic()))))
@@ -129,15 +129,13 @@ class Routes:
         for gone in [key for key in list(self._drawn) if key and key not in names]:
             self._drawn.pop(gone, None)
             self._cells.pop(gone[1:], None)
-        return self._once(
-            "", [snapshot for _, snapshot in found], lambda now_s: pages.index(self._shelf.root, found, now_s)
-        )
+        return self._once("", [look for _, look in found], lambda now_s: pages.index(self._shelf.root, found, now_s))
 
     def _study(self, name: str) -> Page:
-        snapshot = self._shelf.look(name, PATIENCE_S)
-        return self._once(f"/{name}", [snapshot], lambda now_s: pages.study(name, snapshot, self._cells[name], now_s))
+        look = self._shelf.look(name, PATIENCE_S)
+        return self._once(f"/{name}", [look], lambda now_s: pages.study(name, look, self._cells[name], now_s))
 
-    def _once(self, key: str, of: Sequence[Snapshot | None], draw: Callable[[float], Page]) -> Page:
+    def _once(self, key: str, of: Sequence[StoreLook | None], draw: Callable[[float], Page]) -> Page:
         """A page, drawn once for each look at the stores on it: twenty open pages cost hardly more than one."""
         now_s = self._clock()
         kept = self._drawn.get(key)
@@ -156,7 +154,7 @@ class Routes:
     def _thing(self, name: str, what: str, query: Mapping[str, str]) -> Answer:
         """Report, tables or figures: what was made, or that it is being made."""
         base = pages.address(name)
-        snapshot = self._shelf.look(name, PATIENCE_S)
+        look = self._shelf.look(name, PATIENCE_S)
         if "of" in query:
             try:
                 made = self._made(name, query["of"])
@@ -164,16 +162,16 @@ class Routes:
                     raise KeyError(what)
             except KeyError:
                 return _elsewhere(f"{base}/{what}")
-        elif snapshot is None:
+        elif look is None:
             return _elsewhere(base)
-        elif not snapshot.records or snapshot.study is None:
-            text = snapshot.problem or "The study has no sealed trial yet."
+        elif not look.records or look.study is None:
+            text = look.problem or "The study has no sealed trial yet."
             return _message(HTTPStatus.NOT_FOUND, "No report yet", text, data=False)
         else:
-            in_progress = standing(snapshot, self._clock()).state == IN_PROGRESS
+            in_progress = standing(look, self._clock()).state == IN_PROGRESS
             if in_progress and "now" not in query:
                 return _page(pages.ask(name, f"the {what}", f"{base}/{what}?now=1"))
-            made = self._maker.ask(name, MADE_BY[what], snapshot.folder, snapshot.changed)
+            made = self._maker.ask(name, MADE_BY[what], look.folder, look.changed)
         return self._what_became(made, what)
 
     def _what_became(self, made: Made, what: str) -> Answer:

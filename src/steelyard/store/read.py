@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 from pydantic import ValidationError
 
-from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, circumstances, foreign
+from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, circumstances, mismatch
 from steelyard.model.errors import StoreError
 from steelyard.model.facts import of_machines
 from steelyard.model.outcome import ANSWERED
@@ -24,7 +24,7 @@ from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.secret import redacted
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.store import layout
+from steelyard.store import journal, layout
 
 TOLD = ("settings", "treatment", "verdict")
 """What of a trial's record the study's author has written, and what nodes said that may repeat it."""
@@ -97,18 +97,10 @@ class Store:
             message = f"{folder} has no {layout.TRIAL_JSON} that can be read: {error.strerror}"
             raise StoreError(message, "was it copied to its end?", path=str(folder)) from error
 
-    def live(self) -> dict[str, Any] | None:
-        """What a study in progress said of itself last; None if it says nothing, or in another format."""
-        try:
-            said = redacted(json.loads(_text_of(self.folder / layout.LIVE)))
-        except (OSError, ValueError, RecursionError):
-            return None
-        return said if isinstance(said, dict) and said.get("format") == layout.LIVE_FORMAT else None
-
     def _record(self, folder: Path) -> TrialRecord:
         path = folder / layout.TRIAL_JSON
         try:
-            read = json.loads(_text_of(path))
+            read = json.loads(text_of(path))
             found = read.get("format")
             if found != layout.FORMAT:
                 raise StoreError(
@@ -202,14 +194,16 @@ class Store:
             floor = KeptFloor.model_validate_json(path.read_text(encoding="utf-8"))
         except (OSError, ValidationError) as error:
             return FoundFloor(why=f"{path} cannot be read ({type(error).__name__}) and was passed over")
-        why = foreign(floor, self.circumstances(records))
+        why = mismatch(floor, self.circumstances(records))
         if why:
             return FoundFloor(why=f"{path.name} of study {floor.study} does not hold: {why}")
         return FoundFloor(floor=floor, why="")
 
-    def events(self) -> list[dict[str, Any]]:
-        """The journal. A torn line, left by a power cut, is passed over."""
-        return _json_lines(self.folder / layout.EVENTS)
+    def journal(self) -> tuple[journal.Entry, ...]:
+        """The journal without secrets. A torn line, left by a power cut, is passed over."""
+        path = self.folder / layout.EVENTS
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        return tuple(entry for entry in journal.entries(text, redacted) if entry.event is not None)
 
 
 def as_planned(record: TrialRecord, named: Mapping[str, PlannedTrial]) -> TrialRecord:
@@ -220,27 +214,13 @@ def as_planned(record: TrialRecord, named: Mapping[str, PlannedTrial]) -> TrialR
     return record.model_copy(update={"treatment": planned.treatment, "hard": planned.hard})
 
 
-def _text_of(path: Path) -> str:
+def text_of(path: Path) -> str:
     """Text of a regular file. Raises OSError for anything else: a pipe or a device that somebody put there (a store may
     be anybody's) would be waited for, or read, without an end."""
     with open(path, encoding="utf-8", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as handle:
         if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")
         return handle.read()
-
-
-def _json_lines(path: Path) -> list[dict[str, Any]]:
-    if not path.is_file():
-        return []
-    events = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict):
-            events.append(event)
-    return events
 
 
 def _hint_for(folder: Path) -> str:

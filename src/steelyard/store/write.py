@@ -27,7 +27,7 @@ from steelyard.model.sample import Sample
 from steelyard.model.secret import Concealer
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.store import layout
+from steelyard.store import journal, layout
 from steelyard.wire.record import Interval
 
 HASH_CHUNK_BYTES = 1 << 20
@@ -145,7 +145,7 @@ class StoreWriter:
         self._mend_journal()
         for partial in self.trials.glob(f"{layout.PARTIAL_PREFIX}*{layout.PARTIAL_SUFFIX}"):
             shutil.rmtree(partial)
-            self.event("draft-removed", folder=partial.name)
+            self.event(journal.DraftRemoved(folder=partial.name))
         for text in self.folder.glob(".*.tmp"):
             text.unlink()
 
@@ -168,25 +168,10 @@ class StoreWriter:
             with path.open("ab") as handle:
                 handle.write(b"\n")
 
-    def event(self, event: str, **facts: Any) -> None:
+    def event(self, event: journal.Event) -> None:
         """Append one line to the journal."""
-        line = json.dumps({"t_s": round(time.time(), 3), "event": event, **self.conceal.tree(facts)})
         with (self.folder / layout.EVENTS).open("a", encoding="utf-8") as handle:
-            handle.write(line + "\n")
-
-    def live(self, said: Mapping[str, Any]) -> None:
-        """Replace what the study in progress says of itself. Not synced: it is worth nothing after a power cut, and a
-        measurement must not wait for a disk."""
-        path = self.folder / layout.LIVE
-        temporary = path.with_name(f"{path.name}.tmp")
-        text = json.dumps({"format": layout.LIVE_FORMAT, **self.conceal.tree(dict(said))}, separators=(",", ":"))
-        temporary.write_text(text, encoding="utf-8")
-        temporary.rename(path)
-
-    def live_ended(self) -> None:
-        """Nothing is in progress any more. Idempotent."""
-        for name in (layout.LIVE, f"{layout.LIVE}.tmp"):
-            (self.folder / name).unlink(missing_ok=True)
+            handle.write(journal.line(event, time.time(), self.conceal.tree))
 
     def intend(self, study: Study, text: str, plan: Plan) -> None:
         """Write the study, as its file and as it was read, and its plan."""

@@ -112,24 +112,24 @@ class Settles(Protocol):
 
 @runtime_checkable
 class Snapshots(Protocol):
-    """Ability: keeps a filled state and goes back to it. A state is named by what determines it."""
+    """Ability: takes a snapshot of a filled state and restores it. A state is named by what determines it."""
 
-    def golden_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
+    def snapshot_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
         """Name of the state: hash of version, nodes, replication, schema and the workload's `data` (records,
         seed...)."""
         ...
 
     def has(self, key: str) -> bool:
-        """Whether the state is frozen."""
+        """Whether there is a snapshot of the state."""
         ...
 
-    async def freeze(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
+    async def snapshot(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
         """Keep the data of a filled running cluster under `key`. The cluster keeps running, or is running again,
         after it."""
         ...
 
-    async def thaw(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
-        """Put a running cluster's tables back to the frozen state, without a restart."""
+    async def restore(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
+        """Put a running cluster's tables back to the snapshot, without a restart."""
         ...
 
     async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:

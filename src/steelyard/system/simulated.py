@@ -215,7 +215,7 @@ class Simulated:
         """There is no background work."""
         return {"background work": 0.0}
 
-    def golden_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
+    def snapshot_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
         """Name of the state."""
         told = [VERSION, self.settings.remember, len(nodes), str(schema), sorted(data.items())]
         return f"{NAME}-{hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()[:16]}"
@@ -224,13 +224,15 @@ class Simulated:
         """A cluster that remembers nothing has every row, always; one that remembers must be filled."""
         return not self.settings.remember
 
-    async def freeze(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
+    async def snapshot(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
         """Nothing to keep: `has` says what is there."""
 
-    async def thaw(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
-        """Forget what a trial wrote. Raises SystemFault for a cluster that remembers: it has no frozen state."""
+    async def restore(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
+        """Forget what a trial wrote. Raises SystemFault for a cluster that remembers: it has no snapshot."""
         if not self.has(key):
-            raise SystemFault("the simulated cluster keeps no frozen rows", "set data.state to reload", system=NAME)
+            raise SystemFault(
+                "the simulated cluster keeps no snapshot of its rows", "set data.state to reload", system=NAME
+            )
         await self.truncate(nodes, schema)
 
     async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:

@@ -181,8 +181,8 @@ class SystemContract:
 
         asyncio.run(body())
 
-    def test_freezes_and_thaws(self, tmp_path: Path) -> None:
-        """A frozen state comes back after writes, after a truncation, and on a new cluster; it never changes itself."""
+    def test_takes_a_snapshot_and_restores_it(self, tmp_path: Path) -> None:
+        """A snapshot comes back after writes, after a truncation, and on a new cluster; it never changes itself."""
 
         async def body() -> None:
             cache = self.cache_folder(tmp_path)
@@ -191,42 +191,42 @@ class SystemContract:
                 return
             nodes = self.nodes(tmp_path)
             data = {**DATA, "test": str(tmp_path)}
-            key = system.golden_key(nodes, SCHEMA, data)
+            key = system.snapshot_key(nodes, SCHEMA, data)
             other = make_system(self.module, self.settings, cache)
             assert isinstance(other, Snapshots)
-            assert key == other.golden_key(nodes, SCHEMA, data)
-            assert key != system.golden_key(nodes, SCHEMA, {**data, "records": ROWS + 1})
+            assert key == other.snapshot_key(nodes, SCHEMA, data)
+            assert key != system.snapshot_key(nodes, SCHEMA, {**data, "records": ROWS + 1})
             assert not system.has(key)
             async with self._running(tmp_path, system) as (_, _):
                 await system.create_schema(nodes, SCHEMA)
                 endpoint = system.endpoint(nodes, SCHEMA)
                 await self.write(endpoint, SCHEMA, _keys("row"))
-                await system.freeze(nodes, SCHEMA, key)
+                await system.snapshot(nodes, SCHEMA, key)
                 assert system.has(key)
-                frozen = _checksums(cache, key)
+                kept = _checksums(cache, key)
                 await self._comes_back(system, nodes, key)
-                assert _checksums(cache, key) == frozen
+                assert _checksums(cache, key) == kept
             async with self._running(tmp_path) as (fresh, _):
                 assert isinstance(fresh, Snapshots)
                 assert fresh.has(key)
                 await fresh.create_schema(nodes, SCHEMA)
                 await self._comes_back(fresh, nodes, key)
-            assert _checksums(cache, key) == frozen
+            assert _checksums(cache, key) == kept
 
         asyncio.run(body())
 
     async def _comes_back(self, system: System, nodes: Sequence[Node], key: str) -> None:
         assert isinstance(system, Snapshots)
         endpoint = system.endpoint(nodes, SCHEMA)
-        await system.thaw(nodes, SCHEMA, key)
+        await system.restore(nodes, SCHEMA, key)
         assert await self.count(endpoint, SCHEMA) == ROWS
         await self.write(endpoint, SCHEMA, _keys("more"))
         assert await self.count(endpoint, SCHEMA) == 2 * ROWS
-        await system.thaw(nodes, SCHEMA, key)
+        await system.restore(nodes, SCHEMA, key)
         assert await self.count(endpoint, SCHEMA) == ROWS
         await system.truncate(nodes, SCHEMA)
         assert await self.count(endpoint, SCHEMA) == 0
-        await system.thaw(nodes, SCHEMA, key)
+        await system.restore(nodes, SCHEMA, key)
         assert await self.count(endpoint, SCHEMA) == ROWS
 
     async def _serves(self, system: System, nodes: Sequence[Node]) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -15,14 +13,13 @@ from steelyard.model.plan import PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
+from steelyard.store.journal import NoiseFloorSought, TrialSealed, Unknown, entries
 from steelyard.store.read import Store
 from steelyard.store.write import sha256_of
 from steelyard.verify.checklist import Book
 from steelyard.verify.recompute import measured_here
 
 Key = tuple[str, int]
-SEALED = "trial-sealed"
-FLOOR = "noise-floor"
 SAME = ("settings", "seed", "block", "start_replicate", "replicate", "control")
 """What a trial has from the plan and never changes; its place and its treatment's names do when a study is widened."""
 
@@ -105,48 +102,60 @@ def journal(
         book.remark("journal", layout.EVENTS, "the journal", "no such file")
         return
     known: Counter[Key] = Counter()
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            event = json.loads(line)
-        except ValueError:
-            book.remark("journal", layout.EVENTS, f"line {number}", "torn by a power cut")
-            continue
-        if not isinstance(event, dict) or event.get("event") != SEALED:
-            continue
-        key = (str(event.get("trial")), int(event.get("attempt", 1)))
-        known[key] += 1
-        name = layout.trial_folder(*key)
-        if key in records:
-            _event(event, *records[key], folder, number, book)
-        elif name not in unreadable:
-            said = f"line {number}: trial {name} was sealed as {event.get('outcome')}"
-            book.check("journal", False, layout.EVENTS, said, "no such folder", f"{layout.TRIALS}/{name}")
+    for entry in entries(path.read_text(encoding="utf-8")):
+        match entry.event:
+            case None:
+                book.remark("journal", layout.EVENTS, f"line {entry.number}", "torn by a power cut")
+            case Unknown(name=TrialSealed.name, problem=problem):
+                book.check("journal", False, layout.EVENTS, f"line {entry.number}: a sealed trial", problem)
+            case TrialSealed() as event:
+                known[event.trial, event.attempt] += 1
+                _sealed(event, entry.number, folder, records, unreadable, book)
     for key, (_, where) in records.items():
         if not known[key]:
             book.remark("journal", where, "a trial", "the journal does not know it: copied from another store?")
 
 
+def _sealed(
+    event: TrialSealed,
+    number: int,
+    folder: Path,
+    records: Mapping[Key, tuple[TrialRecord, str]],
+    unreadable: Sequence[str],
+    book: Book,
+) -> None:
+    """The trial of one line of the journal."""
+    key = (event.trial, event.attempt)
+    name = layout.trial_folder(*key)
+    if key in records:
+        _event(event, *records[key], folder, number, book)
+    elif name not in unreadable:
+        what = f"line {number}: trial {name} was sealed as {event.outcome}"
+        book.check("journal", False, layout.EVENTS, what, "no such folder", f"{layout.TRIALS}/{name}")
+
+
 def noise_floor(folder: Path, book: Book) -> None:
     """The noise floor that verdicts are judged against is the one that the laboratory laid there last."""
     path = folder / layout.NOISE_FLOOR
-    events = [event for event in Store(folder).events() if event.get("event") == FLOOR and event.get("found")]
+    sought = [entry.event for entry in Store(folder).journal() if isinstance(entry.event, NoiseFloorSought)]
+    events = [event for event in sought if event.found]
     if not path.is_file():
         if events:
             book.check("floor", False, layout.NOISE_FLOOR, "the noise floor", "no such file", "the one of the journal")
         return
-    wanted = events[-1].get("sha256") if events else None
+    wanted = events[-1].sha256 if events else None
     if wanted is None:
         book.remark("floor", layout.NOISE_FLOOR, "the noise floor", "the journal does not know its SHA-256")
         return
     book.equal("floor", layout.NOISE_FLOOR, "SHA-256, as the journal says", sha256_of(path), wanted)
 
 
-def _event(event: Mapping[str, Any], record: TrialRecord, where: str, folder: Path, number: int, book: Book) -> None:
+def _event(event: TrialSealed, record: TrialRecord, where: str, folder: Path, number: int, book: Book) -> None:
     line = f"as line {number} of the journal says"
-    book.equal("journal", where, f"outcome, {line}", record.verdict.outcome, event.get("outcome"))
+    book.equal("journal", where, f"outcome, {line}", record.verdict.outcome, event.outcome)
     reasons = [reason.kind.name for reason in record.verdict.reasons]
-    book.equal("journal", where, f"reasons, {line}", reasons, event.get("reasons"))
-    wanted = event.get("record_sha256")
+    book.equal("journal", where, f"reasons, {line}", reasons, list(event.reasons))
+    wanted = event.record_sha256
     if wanted is None:
         book.skip("records against the journal: it is of a version that did not note their SHA-256")
     else:

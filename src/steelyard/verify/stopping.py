@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
+from steelyard.format import treatment_label
 from steelyard.judging.attempts import attempts_by_id, settled
 from steelyard.judging.stopping import decide, not_needed
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.model.errors import StoreError
 from steelyard.model.trial import TrialRecord
-from steelyard.store import layout
+from steelyard.store import journal, layout
 from steelyard.store.read import Store
 from steelyard.verify.checklist import Book
 from steelyard.verify.journal_and_plan import Key
 
-BEGAN, JUDGED = "run-began", "judged"
 EARLIER = "decisions of the stopping rule that were made on an earlier form of the plan"
 SAME_WIDTH = 1e-9
 """Half widths that differ by a smaller share are the same: Student's quantile is another library's last digit."""
@@ -65,17 +63,12 @@ def _said(folder: Path) -> Iterator[tuple[int, Decision, int | None]]:
     """Lines of the journal that tell a decision, with how many trials the plan had then, if that is told too."""
     path = folder / layout.EVENTS
     planned: int | None = None
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    for number, line in enumerate(lines, start=1):
-        try:
-            event: Any = json.loads(line)
-            if isinstance(event, dict) and event.get("event") == BEGAN:
-                planned = event.get("total")
-            if isinstance(event, dict) and event.get("event") == JUDGED:
-                fields = {name: event[name] for name in Decision.model_fields if name in event}
-                yield number, Decision.model_validate(fields), planned
-        except (ValueError, ValidationError):
-            continue
+    for entry in journal.entries(path.read_text(encoding="utf-8") if path.is_file() else ""):
+        match entry.event:
+            case journal.SessionBegan(total=total):
+                planned = total
+            case journal.StoppingJudged(decision=decision):
+                yield entry.number, decision, planned
 
 
 def _same(said: Decision, again: Decision, number: int, book: Book) -> None:
@@ -87,7 +80,7 @@ def _same(said: Decision, again: Decision, number: int, book: Book) -> None:
     book.equal("until", layout.EVENTS, f"{line}, the decision", said.why, again.why)
     book.equal("until", layout.EVENTS, f"{line}, blocks that were whole", said.blocks, again.blocks)
     for before, now in zip(said.cells, again.cells, strict=True):
-        names = ", ".join(f"{name} {level}" for name, level in before.treatment.items())
+        names = treatment_label(before.treatment)
         book.equal("until", layout.EVENTS, f"{line}, starts of {names}", before.n, now.n)
         mine, theirs = before.half_width_percent, now.half_width_percent
         alike = mine == theirs if mine is None or theirs is None else math.isclose(mine, theirs, rel_tol=SAME_WIDTH)

@@ -80,10 +80,10 @@ class Column(Value):
         if meant is None:
             return self
         every = {key for keys in MAKES.values() for key in keys}
-        foreign = sorted((given & every) - set(MAKES[meant]))
-        if foreign:
-            owners = " or ".join(make for make, keys in MAKES.items() if foreign[0] in keys)
-            raise ValueError(f"{foreign[0]} belongs to make = {owners!r}, this is {meant!r}")
+        misplaced = sorted((given & every) - set(MAKES[meant]))
+        if misplaced:
+            owners = " or ".join(make for make, keys in MAKES.items() if misplaced[0] in keys)
+            raise ValueError(f"{misplaced[0]} belongs to make = {owners!r}, this is {meant!r}")
         needed = {"draw": "number", "row": "count", "fixed": "value"}.get(meant)
         if needed and needed not in given:
             raise ValueError(f"make = {meant!r} needs {needed}")

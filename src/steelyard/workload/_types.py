@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from steelyard.format import count
+
 SIMPLE = (
     "ascii", "bigint", "blob", "boolean", "counter", "date", "decimal", "double", "duration", "float", "inet", "int",
     "smallint", "text", "time", "timestamp", "timeuuid", "tinyint", "uuid", "varchar", "varint",
@@ -130,8 +132,7 @@ class _Reader:
             members.append(self.type_(depth + 1))
         wanted = MEMBERS.get(name)
         if wanted is not None and len(members) != wanted:
-            plural = "" if wanted == 1 else "s"
-            raise TypeProblem(self.text, start, f"{name} takes {wanted} type{plural}, not {len(members)}")
+            raise TypeProblem(self.text, start, f"{name} takes {count(wanted, 'type')}, not {len(members)}")
         return tuple(members)
 
     def _vector(self, depth: int) -> CqlType:

@@ -13,7 +13,7 @@ import pytest
 from steelyard.model.errors import StoreError, SystemFault
 from steelyard.node.base import Node
 from steelyard.node.folders import cache_folder
-from steelyard.system.cassandra import Cassandra, Settings, _golden, create
+from steelyard.system.cassandra import Cassandra, Settings, _snapshots, create
 from steelyard.testing.system import SCHEMA, SystemContract
 
 pytestmark = [pytest.mark.cassandra, pytest.mark.agent]
@@ -33,7 +33,7 @@ def fetched() -> None:
 
 
 def own_cache(tmp_path: Path) -> Path:
-    """The jars of everybody's cache, golden data of the test's own."""
+    """The jars of everybody's cache, snapshots of the test's own."""
     cache = tmp_path / "cache"
     cache.mkdir(exist_ok=True)
     name = f"cassandra-{Settings().version}"
@@ -91,7 +91,7 @@ async def quiet(system: Cassandra, nodes: tuple[Node, ...]) -> None:
 
 
 def test_a_ring_of_three_with_three_copies(tmp_path: Path) -> None:
-    """Every node holds every row after a thaw, on its own disk; compaction and flush leave the golden files alone."""
+    """Every node holds every row after a restore, on its own disk; compaction and flush leave the snapshot alone."""
 
     async def body() -> None:
         suite = TestOneNode()
@@ -103,13 +103,13 @@ def test_a_ring_of_three_with_three_copies(tmp_path: Path) -> None:
             assert [await system.differing(node) for node in nodes] == [{}, {}, {}]
             endpoint = system.endpoint(nodes, SCHEMA)
             await suite.write(endpoint, SCHEMA, KEYS)
-            key = system.golden_key(nodes, SCHEMA, {"records": len(KEYS)})
-            await system.freeze(nodes, SCHEMA, key)
-            golden = {path: path.read_bytes() for path in (tmp_path / "cache" / "golden").rglob("*") if path.is_file()}
-            assert {path.parent.parent.name for path in golden if path.suffix == ".db"} == {"n1", "n2", "n3"}
+            key = system.snapshot_key(nodes, SCHEMA, {"records": len(KEYS)})
+            await system.snapshot(nodes, SCHEMA, key)
+            kept = {path: path.read_bytes() for path in (tmp_path / "cache" / "snapshots").rglob("*") if path.is_file()}
+            assert {path.parent.parent.name for path in kept if path.suffix == ".db"} == {"n1", "n2", "n3"}
             for _ in range(2):
                 await suite.write(endpoint, SCHEMA, [f"other{index}" for index in range(40)])
-                await system.thaw(nodes, SCHEMA, key)
+                await system.restore(nodes, SCHEMA, key)
                 for contact in endpoint.contacts:
                     one = system.endpoint(nodes, SCHEMA).__class__("cql", (contact,))
                     assert await suite.count(one, SCHEMA) == len(KEYS)
@@ -118,8 +118,8 @@ def test_a_ring_of_three_with_three_copies(tmp_path: Path) -> None:
                 await suite.write(endpoint, SCHEMA, KEYS)
                 await system._flush(nodes, SCHEMA)
             await quiet(system, nodes)
-            assert len(list(_golden.table_folder(nodes[0], SCHEMA, SCHEMA.table).glob("*-Data.db"))) < 5
-            assert all(path.read_bytes() == content for path, content in golden.items())
+            assert len(list(_snapshots.table_folder(nodes[0], SCHEMA, SCHEMA.table).glob("*-Data.db"))) < 5
+            assert all(path.read_bytes() == content for path, content in kept.items())
         finally:
             for node in nodes:
                 await system.wipe(node)
@@ -154,13 +154,13 @@ def test_says_why_it_died(tmp_path: Path) -> None:
     asyncio.run(body())
 
 
-def test_a_damaged_golden_state_is_the_laboratory_s_fault(tmp_path: Path) -> None:
+def test_a_damaged_snapshot_is_the_laboratory_s_fault(tmp_path: Path) -> None:
     """Sizes are held against the manifest before anything is truncated."""
     system = create(Settings(), own_cache(tmp_path))
     nodes = nodes_of(tmp_path, "127.92.4", 1)
-    state = tmp_path / "cache" / "golden" / "state"
+    state = tmp_path / "cache" / "snapshots" / "state"
     (state / "n1").mkdir(parents=True)
     (state / "n1" / "nb-1-big-Data.db").write_bytes(b"12")
     (state / "manifest.json").write_text('{"format": 1, "files": {"n1": {"nb-1-big-Data.db": 3}}}')
     with pytest.raises(StoreError, match="damaged"):
-        asyncio.run(system.thaw(nodes, SCHEMA, "state"))
+        asyncio.run(system.restore(nodes, SCHEMA, "state"))

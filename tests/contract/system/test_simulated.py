@@ -48,18 +48,18 @@ class TestOneNode(SystemContract):
 
         asyncio.run(body())
 
-    def test_freezes_and_thaws(self, tmp_path: Path) -> None:
+    def test_takes_a_snapshot_and_restores_it(self, tmp_path: Path) -> None:
         """A cluster that remembers must be filled; one that does not has every row."""
         nodes = self.nodes(tmp_path)
         system = create(Settings(remember=True), tmp_path)
         data = {"records": 5, "seed": 1}
-        key = system.golden_key(nodes, SCHEMA, data)
-        assert key == create(Settings(remember=True, seed=9), tmp_path).golden_key(nodes, SCHEMA, data)
-        assert key != system.golden_key(nodes, SCHEMA, {**data, "records": 6})
+        key = system.snapshot_key(nodes, SCHEMA, data)
+        assert key == create(Settings(remember=True, seed=9), tmp_path).snapshot_key(nodes, SCHEMA, data)
+        assert key != system.snapshot_key(nodes, SCHEMA, {**data, "records": 6})
         assert not system.has(key)
         assert create(Settings(), tmp_path).has(key)
-        with pytest.raises(SystemFault, match="no frozen rows"):
-            asyncio.run(system.thaw(nodes, SCHEMA, key))
+        with pytest.raises(SystemFault, match="no snapshot of its rows"):
+            asyncio.run(system.restore(nodes, SCHEMA, key))
 
 
 class TestThreeNodes(TestOneNode):

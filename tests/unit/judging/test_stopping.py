@@ -116,7 +116,7 @@ def test_narrow_intervals_end_the_study_at_the_floor_and_the_rest_is_not_needed(
 def test_nothing_is_judged_before_the_floor_however_narrow(blocks: int) -> None:
     asked = study()
     found = judged(asked, sealed(expand(asked), lambda trial: 1000.0, blocks))
-    assert (found.go_on, found.why, found.blocks, found.needed) == (True, "floor", blocks, 6)
+    assert (found.go_on, found.why, found.blocks, found.needed) == (True, "least-starts", blocks, 6)
 
 
 def test_wide_intervals_go_on_to_the_cap_and_are_called_too_wide() -> None:
@@ -188,7 +188,7 @@ def test_a_block_is_whole_only_when_every_trial_is_settled() -> None:
     assert judged(asked, [*records[:-1], *voided]).go_on, "a voided attempt is repeated first"
     given_up = [*voided, record(last, 1.0, VOIDED, attempt=3)]
     found = judged(asked, [*records[:-1], *given_up])
-    assert (found.blocks, found.why) == (6, "floor"), "given up: one start fewer, so one more is needed"
+    assert (found.blocks, found.why) == (6, "least-starts"), "given up: one start fewer, so one more is needed"
 
 
 def test_an_infeasible_treatment_holds_nothing_up_and_one_that_fails_now_and_then_does() -> None:

@@ -101,7 +101,7 @@ def calibration(read_per_s: float = 1000.0, write_per_s: float = 500.0, **change
     base: dict[str, Any] = {
         "made_s": 0.0, "machine": {}, "agent": "0 x", "optimised": True, "ceilings": tuple(ceilings),
         "slip": Slip(rate_per_s=2000, operations=1, pacing_ms_p50=0.1, pacing_ms_p99=0.2), "memory_bytes": 1,
-        "foreign_cpu_fraction": 0.0, "steal_fraction": 0.0,
+        "background_cpu_fraction": 0.0, "steal_fraction": 0.0,
     }  # fmt: skip
     return Calibration.model_validate({**base, **changes})
 
@@ -165,10 +165,10 @@ def crowd(node_cores: float, load_s: float = 0.6, conductor_s: float = 0.6, **ch
     return evidence(**{"samples": samples, "own": own, "machines": machines, "done": done, **changes})
 
 
-def test_foreign_programs_are_what_nobody_of_ours_accounts_for() -> None:
+def test_background_load_is_what_nobody_of_ours_accounts_for() -> None:
     quiet = judge(crowd(1.2), Limits())
     assert quiet.outcome == "valid"
-    assert not any("foreign" in note for note in quiet.notes)
+    assert not any("background" in note for note in quiet.notes)
     (reason,) = judge(crowd(0.6), Limits()).reasons
     assert reason.kind is ReasonKind.STEAL
     # 1.4 cores busy - 0.6 node - 0.6 / 6.5 load - 0.1 conductor, of 2
@@ -177,7 +177,7 @@ def test_foreign_programs_are_what_nobody_of_ours_accounts_for() -> None:
     named = OwnTime(elapsed_s=6.0, load_s={"l1": 0.6}, others=[("cargo", 0.5), ("sleep", 0.001)])
     (reason,) = judge(crowd(0.6, own=named), Limits()).reasons
     assert reason.detail.endswith("among them cargo 0.50")
-    assert judge(crowd(0.6), Limits(foreign_cpu_fraction=0.5)).outcome == "valid"
+    assert judge(crowd(0.6), Limits(background_cpu_fraction=0.5)).outcome == "valid"
 
 
 def test_a_load_node_with_readings_of_its_own_is_not_counted_twice() -> None:
@@ -185,7 +185,7 @@ def test_a_load_node_with_readings_of_its_own_is_not_counted_twice() -> None:
     node = {**MACHINE, "node_cpu_user_cores": 0.6, "node_cpu_system_cores": 0.1}
     found = crowd(0.0, load_s=60.0, samples={"n1": seconds("n1", node), "l1": seconds("l1", load)})
     assert judge(found, Limits()).outcome == "valid"
-    (reason,) = judge(found, Limits(foreign_cpu_fraction=0.01)).reasons
+    (reason,) = judge(found, Limits(background_cpu_fraction=0.01)).reasons
     assert reason.measured == pytest.approx((1.4 - 0.7 - 0.5 - 0.1) / 2)
 
 
@@ -210,7 +210,7 @@ def test_machines_apart_are_judged_apart() -> None:
 def test_what_cannot_be_told_is_a_note(samples: dict[str, list[Sample]]) -> None:
     verdict = judge(crowd(0.0, samples=samples), Limits())
     assert verdict.outcome == "valid"
-    assert any("foreign CPU time is unknown" in note for note in verdict.notes)
+    assert any("background load is unknown" in note for note in verdict.notes)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from steelyard.judging.responses import joined, responses
-from steelyard.lab.progress import Silent
+from steelyard.progress.events import Silent
 from tests.unit.lab.fakes import CAPACITY_PER_S, Script, records_of, study, without_waiting
 from tests.unit.lab.test_conductor import conduct, stored
 from tests.unit.wire import made

@@ -10,10 +10,11 @@ import pytest
 
 from steelyard.lab import cluster as cluster_module
 from steelyard.lab.conductor import Conductor, Outcome
-from steelyard.lab.progress import Silent, TimeLeft
 from steelyard.model.errors import EngineError, SiteError, SteelyardError, SystemFault
 from steelyard.model.study import Study
+from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
+from steelyard.store.journal import StoppingJudged
 from tests.unit.lab.fakes import FakeParts, FakeSite, FakeSystem, Script, plan_of, study, without_waiting
 
 
@@ -236,9 +237,9 @@ def test_a_study_with_a_stopping_rule_ends_there_and_stays_ended(script: Script)
     chosen = study(data={"state": "continue"}, design=UNTIL)
     assert conduct(script, chosen) == Outcome(planned=18, valid=12, invalid=0, missing=0, not_needed=6)
     assert {record.block for record in stored(script).trials()} == set(range(1, 7))
-    judged = [event for event in stored(script).events() if event["event"] == "judged"]
-    told = [(event["blocks"], event["why"]) for event in judged]
-    assert told == [*((n, "floor") for n in range(1, 6)), (6, "narrow")]
+    judged = [entry.event for entry in stored(script).journal() if isinstance(entry.event, StoppingJudged)]
+    told = [(event.decision.blocks, event.decision.why) for event in judged]
+    assert told == [*((n, "least-starts") for n in range(1, 6)), (6, "narrow")]
     leases = len(script.leases)
     assert conduct(script, chosen).not_needed == 6
     assert len(script.leases) == leases

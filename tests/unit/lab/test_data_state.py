@@ -10,11 +10,11 @@ from typing import Any, cast
 import pytest
 
 from steelyard.lab.data_state import DataState
-from steelyard.lab.progress import Silent
 from steelyard.model.data_model import Schema, Table
 from steelyard.model.errors import SystemFault
 from steelyard.model.study import Data
 from steelyard.node.base import Node
+from steelyard.progress.events import Silent
 from steelyard.system.base import Endpoint
 from tests.unit.wire import made
 

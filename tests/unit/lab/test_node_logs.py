@@ -14,10 +14,10 @@ from steelyard.lab.cluster import start_identity
 from steelyard.lab.conductor import Conductor
 from steelyard.lab.node_logs import in_a_thread
 from steelyard.lab.probe_processes import Readings
-from steelyard.lab.progress import Silent, TimeLeft
 from steelyard.model.errors import NodeError, ProbeError
 from steelyard.model.sample import Sample
 from steelyard.node.base import START, Node
+from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
 from tests.unit.lab.fakes import FakeParts, FakeSystem, Script, plan_of, study, without_waiting
 

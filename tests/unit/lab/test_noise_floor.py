@@ -12,11 +12,12 @@ import pytest
 
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread
 from steelyard.lab.conductor import FAILED_STARTS_LIMIT, Conductor
-from steelyard.lab.progress import Silent, TimeLeft
 from steelyard.model.errors import SystemFault
 from steelyard.model.study import Study
 from steelyard.node import noise_floor as noise
+from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
+from steelyard.store.journal import NoiseFloorSought
 from steelyard.store.layout import NOISE_FLOOR
 from tests.unit.lab.fakes import FakeParts, Script, plan_of, study, without_waiting
 
@@ -51,8 +52,8 @@ def conduct(parts: Parts, chosen: Study | None = None) -> Store:
     return Store(parts.script.folder / "store" / "fake")
 
 
-def journal(store: Store) -> list[dict[str, Any]]:
-    return [event for event in store.events() if event["event"] == "noise-floor"]
+def journal(store: Store) -> list[NoiseFloorSought]:
+    return [entry.event for entry in store.journal() if isinstance(entry.event, NoiseFloorSought)]
 
 
 def keep(parts: Parts, of: Circumstances) -> KeptFloor:
@@ -64,14 +65,14 @@ def keep(parts: Parts, of: Circumstances) -> KeptFloor:
 def test_without_one_the_journal_says_why_and_the_next_run_looks_again(parts: Parts) -> None:
     store = conduct(parts)
     (event,) = journal(store)
-    assert event["found"] is False
-    assert "noise-floor.toml" in event["why"]
+    assert event.found is False
+    assert "noise-floor.toml" in event.why
     assert store.noise_floor(store.trials()).floor is None
     assert len(parts.asked) == 1, "once a run, not once a trial"
     floor = keep(parts, parts.asked[0][0])
     store = conduct(parts)
     assert store.noise_floor(store.trials()).floor == floor, "nothing was left to do but this"
-    assert journal(store)[-1]["study"] == "noise-floor"
+    assert journal(store)[-1].study == "noise-floor"
 
 
 def test_it_waits_for_a_trial_that_says_which_machine_it_is(parts: Parts) -> None:
@@ -90,7 +91,7 @@ def test_it_waits_for_a_trial_that_says_which_machine_it_is(parts: Parts) -> Non
     assert len(parts.asked) == 1
     assert parts.asked[0][0].machines
     assert len(journal(store)) == 1
-    events = [event["event"] for event in store.events()]
+    events = [entry.fields()["event"] for entry in store.journal()]
     assert events[events.index("noise-floor") - 1] == "trial-sealed", "the journal has the trial first"
 
 

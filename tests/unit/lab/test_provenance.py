@@ -32,6 +32,7 @@ def test_a_checkout_has_a_commit_and_says_that_files_differ(tmp_path: Path, monk
 
 
 def test_what_the_journal_is_told() -> None:
-    told = provenance.told(["steelyard", "run", "study.toml"])
-    assert told["command"] == ["steelyard", "run", "study.toml"]
-    assert told["folder"] == str(Path.cwd())
+    told = provenance.session_began(3, 8, ["steelyard", "run", "study.toml"])
+    assert (told.todo, told.total) == (3, 8)
+    assert told.command == ("steelyard", "run", "study.toml")
+    assert told.folder == str(Path.cwd())

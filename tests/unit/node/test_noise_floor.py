@@ -62,7 +62,7 @@ def test_of_several_the_likest_then_the_newest(tmp_path: Path):
     assert noise_floor.find(tmp_path, [of()]).floor.study == "mine-again"
 
 
-def test_a_foreign_or_broken_floor_is_passed_over_with_words(tmp_path: Path):
+def test_a_mismatched_or_broken_floor_is_passed_over_with_words(tmp_path: Path):
     where = noise_floor.write(tmp_path, floor())
     found = noise_floor.find(tmp_path, [of(schedule="constant", rate_per_s=10.0)])
     assert found.floor is None

@@ -73,22 +73,22 @@ def test_more_work_takes_longer() -> None:
     assert estimate(plan, small, cores=8).whole_s < estimate(plan, small, cores=2).whole_s
 
 
-def test_only_the_first_start_that_freezes_a_state_is_started_twice() -> None:
-    frozen, plan = planned()
-    filling = estimate(plan, frozen, cores=2).start_s[3]
+def test_only_the_first_start_that_takes_a_snapshot_is_started_twice() -> None:
+    restored, plan = planned()
+    filling = estimate(plan, restored, cores=2).start_s[3]
     reload, anew = planned('[data]\nstate = "reload"\n' + FACTORS)
     empty, emptied = planned('[data]\nstate = "truncate"\n' + FACTORS)
     refilling, nothing = (estimate(p, s, cores=2).start_s[3] for p, s in ((anew, reload), (emptied, empty)))
     assert filling > 1.3 * refilling
     assert refilling > nothing
-    assert estimate(anew, reload, cores=2).trial_s > estimate(plan, frozen, cores=2).trial_s + 1.5
+    assert estimate(anew, reload, cores=2).trial_s > estimate(plan, restored, cores=2).trial_s + 1.5
 
 
 def test_a_start_that_was_filled_corrects_two_deployments() -> None:
     """Only such a start is wiped before its first trial; of two starts as expected none changes the estimate."""
     _, plan = planned()
     starts = list({trial.start: trial for trial in plan.trials if trial.settings["site"]["nodes"] == 1}.values())
-    deploy_s = start_phases(starts[0].settings, Abilities(Plugins()), 2, golden=True)[Phase.DEPLOY]
+    deploy_s = start_phases(starts[0].settings, Abilities(Plugins()), 2, has_snapshot=True)[Phase.DEPLOY]
     wiped = PhaseTime(phase=Phase.WIPE, entered_s=0.0, left_s=0.4)
     first, second = (record(trial, 1.0, start_s=deploy_s * n) for trial, n in zip(starts, (2, 1), strict=True))
     first = first.model_copy(update={"phases": (*first.phases, wiped)})
@@ -149,7 +149,7 @@ def test_what_cannot_work_is_refused() -> None:
     small = LARGE.model_copy(update={"memory_mb": 2000})
     assert "3 nodes need 2,048 MiB of memory" in messages(FACTORS, small)
     assert "1 node need" not in messages(FACTORS, small)
-    assert "MB of disk are needed" in messages(FACTORS, LARGE.model_copy(update={"disk_free_bytes": 10**6}))
+    assert "MiB of disk are needed" in messages(FACTORS, LARGE.model_copy(update={"disk_free_bytes": 10**6}))
     assert "hours are needed" in messages("[design]\ntime_budget_h = 0.001\n" + FACTORS)
 
 

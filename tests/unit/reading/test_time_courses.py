@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -16,6 +18,7 @@ from steelyard.report.basics.hover_text import HoverTexts
 from steelyard.report.data.presentation import view
 from steelyard.report.figures import timelines
 from steelyard.store import layout
+from steelyard.store.journal import Entry, entries
 from tests.unit.report import synthetic
 
 BEGUN_S = 1_790_000_000.0
@@ -98,22 +101,28 @@ def test_a_closed_loop_offers_no_rate_and_says_so() -> None:
     assert "A closed loop offers no rate" in timelines.figure(found).caption
 
 
+def journal(lines: Sequence[Mapping[str, object]]) -> tuple[Entry, ...]:
+    return tuple(entries("".join(json.dumps(line) + "\n" for line in lines)))
+
+
 def test_events_within_the_trial_are_marked_and_book_keeping_is_not() -> None:
-    journal: list[dict[str, object]] = [
+    lines: list[dict[str, object]] = [
         {"t_s": BEGUN_S + 4, "event": "node-added", "node": "n3"},
         {"t_s": BEGUN_S + 5, "event": "trial-sealed"},
+        {"t_s": BEGUN_S + 6, "event": "run-began"},
+        {"t_s": BEGUN_S + 6, "event": "session-ended"},
         {"t_s": BEGUN_S + 500, "event": "node-added"},
         {"event": "torn"},
     ]
     rows = [(float(second), "ok", 1, 90) for second in range(10)]
-    found = time_courses.timeline(record(), intervals(rows), journal=journal)
+    found = time_courses.timeline(record(), intervals(rows), journal=journal(lines))
     assert found is not None
     assert found.events == ((4.0, "node-added n3"),)
     assert "node-added n3 at 4.0 s" in timelines.figure(found).caption
 
 
 def test_what_lasted_is_a_band_and_not_two_events() -> None:
-    journal: list[dict[str, object]] = [
+    lines: list[dict[str, object]] = [
         {"t_s": BEGUN_S - 5, "event": "drain-began", "node": "n1"},
         {"t_s": BEGUN_S + 1, "event": "drain-ended", "node": "n1"},
         {"t_s": BEGUN_S + 2, "event": "scaling-began"},
@@ -124,7 +133,7 @@ def test_what_lasted_is_a_band_and_not_two_events() -> None:
         {"t_s": BEGUN_S + 100, "event": "later-began"},
     ]
     found = time_courses.timeline(
-        record(), intervals([(float(second), "ok", 1, 90) for second in range(10)]), journal=journal
+        record(), intervals([(float(second), "ok", 1, 90) for second in range(10)]), journal=journal(lines)
     )
     assert found is not None
     bands = [(one.name, one.from_s, one.to_s) for one in found.bands]

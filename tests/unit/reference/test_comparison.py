@@ -32,7 +32,7 @@ def test_differs_by() -> None:
     assert found.change_percent == pytest.approx(-50)
     assert found.low == pytest.approx(100 * (22_000 / 46_500 - 1))
     assert found.high == pytest.approx(100 * (24_000 / 45_500 - 1))
-    assert found.sentence() == "differs by -50% [-52.7, -47.3]%"
+    assert found.sentence() == "differs by −50.0% [−52.7, −47.3]%"
     without = lay("t", {}, "mean", parse("4.6e+04", TWO), estimate(23_000))
     assert (without.verdict, without.low, without.reasons) == ("differs", None, ("our value has no interval",))
     assert (
@@ -46,7 +46,7 @@ def test_not_comparable_says_why_and_still_shows_the_scale() -> None:
     found = lay("t", {}, "mean", parse("4.6e+04", TWO), estimate(46_000, 45_000, 47_000), reasons)
     assert found.verdict == "not comparable"
     assert "platform network namespaces" in found.sentence()
-    assert found.sentence().endswith("(ours is +0% [-3.23, +3.3]%)")
+    assert found.sentence().endswith("(ours is +0% [−3.23, +3.30]%)")
 
 
 @pytest.mark.parametrize(("text", "ours"), [("nan", estimate(3)), ("4", None)])

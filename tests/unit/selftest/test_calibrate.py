@@ -29,7 +29,7 @@ def made(agent_name: str = "0.1.0 abc", **changes: Any) -> Calibration:
         "made_s": 1.7e9, "machine": MACHINE, "agent": agent_name, "optimised": True,
         "ceilings": (ceiling_of("read", 64, DONE),),
         "slip": Slip(rate_per_s=2000, operations=10, pacing_ms_p50=0.04, pacing_ms_p99=0.1), "memory_bytes": 8 << 20,
-        "foreign_cpu_fraction": 0.01, "steal_fraction": 0.0,
+        "background_cpu_fraction": 0.01, "steal_fraction": 0.0,
     }  # fmt: skip
     return Calibration.model_validate({**base, **changes})
 
@@ -94,7 +94,7 @@ def test_the_table_says_from_where_on_a_trial_is_marked() -> None:
     ("changes", "what"),
     [
         ({"optimised": False}, "without optimisation"),
-        ({"foreign_cpu_fraction": 0.3}, "other programs took 30%"),
+        ({"background_cpu_fraction": 0.3}, "other programs took 30%"),
         ({"steal_fraction": 0.2}, "other guests took 20%"),
     ],
 )

@@ -21,9 +21,9 @@ from pathlib import Path
 import pytest
 
 from steelyard.model.errors import SteelyardError, StudyError
-from steelyard.serve import making, routes, web
-from steelyard.serve.making import Maker
-from steelyard.serve.stores import Shelf
+from steelyard.serve import report_jobs, routes, web
+from steelyard.serve.report_jobs import Maker
+from steelyard.serve.store_cache import Shelf
 from steelyard.serve.web import CONNECTIONS, Server, allowed_names
 from steelyard.store import layout
 from tests.unit.serve.stores import a_record, write
@@ -296,8 +296,8 @@ def test_other_requests_go_on_while_a_report_is_made_and_the_end_ends_it(served:
 def test_too_much_that_waits_is_refused(served: Served) -> None:
     (served.root / "s" / "slow").touch()
     served.ask("/s/s/report")
-    for place in range(making.WAITING + 2):
-        with contextlib.suppress(making.Crowded):
+    for place in range(report_jobs.WAITING + 2):
+        with contextlib.suppress(report_jobs.Crowded):
             served.maker.ask("s", "report", served.root / "s", f"state {place}")
     (served.root / "s" / layout.EVENTS).write_text('{"t_s": 1, "event": "interrupted"}\n')
     for _ in range(100):
@@ -402,8 +402,8 @@ def test_a_page_is_drawn_once_for_all_who_ask_at_the_same_time(served: Served, m
     shelf = Shelf(served.root)
     answering = routes.Routes(shelf, served.maker, lambda: now_s[0])
     with contextlib.closing(shelf):
-        snapshot = shelf.look("s", 60.0)
-        monkeypatch.setattr(shelf, "look", lambda name, patience_s: snapshot)
+        look = shelf.look("s", 60.0)
+        monkeypatch.setattr(shelf, "look", lambda name, patience_s: look)
         for _ in range(20):
             answering.answer("/api/s/s")
         assert drawn == ["s"]
@@ -438,7 +438,7 @@ def test_numbers_of_what_was_made_are_of_their_own_kind(served: Served) -> None:
 
 KILLED = """
 import os, pathlib, signal, sys, threading
-from steelyard.serve.making import ENDS_WITH_US, Maker
+from steelyard.serve.report_jobs import ENDS_WITH_US, Maker
 child = f"{ENDS_WITH_US}import pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(600)"
 maker = Maker(lambda kind, store, into: [sys.executable, "-c", child], pathlib.Path(sys.argv[1]))
 made = maker.ask("s", "report", pathlib.Path(), "")

@@ -12,6 +12,7 @@ from steelyard.model.errors import StoreError
 from steelyard.model.sample import Sample
 from steelyard.model.trial import TrialRecord
 from steelyard.store import Store, StoreWriter
+from steelyard.store.journal import DraftRemoved, SessionInterrupted, Unknown
 from steelyard.store.read import open_store
 from steelyard.store.write import sha256_of
 from tests.unit.lab.fakes import plan_of, records_of, study
@@ -58,7 +59,7 @@ def test_a_draft_does_not_exist_for_readers_and_is_removed_by_the_next_writer(tm
         assert Store(first.folder).trials() == ()
     with StoreWriter(tmp_path, "fake") as second:
         assert not list(second.trials.iterdir())
-        assert Store(second.folder).events()[-1]["event"] == "draft-removed"
+        assert isinstance(Store(second.folder).journal()[-1].event, DraftRemoved)
 
 
 def test_the_next_writer_removes_texts_that_a_kill_left_half_written(tmp_path: Path) -> None:
@@ -80,8 +81,8 @@ def test_a_torn_journal_is_mended(tmp_path: Path) -> None:
     (folder / "events.jsonl").write_text('{"t_s": 1, "event": "a"}\n{"t_s": 2, "ev')
     with StoreWriter(tmp_path, "fake") as writer:
         writer.intend(study(), "", plan_of(study()))
-        writer.event("b")
-        assert [event["event"] for event in Store(writer.folder).events()] == ["a", "b"]
+        writer.event(SessionInterrupted())
+        assert [entry.event for entry in Store(writer.folder).journal()] == [Unknown("a", {}), SessionInterrupted()]
 
 
 def test_a_trial_is_sealed_once(writer: StoreWriter) -> None:
@@ -122,14 +123,3 @@ def test_attempts_are_listed_by_folder_and_read_one_by_one(writer: StoreWriter) 
         (writer.trials / "half copied" / "trial.json").write_text(text)
         with pytest.raises(StoreError):
             store.attempt("half copied")
-
-
-def test_what_a_study_says_of_itself_is_replaced_and_goes(writer: StoreWriter) -> None:
-    store = Store(writer.folder)
-    assert store.live() is None
-    writer.live({"t_s": 1.0})
-    writer.live({"t_s": 2.0})
-    assert store.live() == {"format": 1, "t_s": 2.0}
-    writer.live_ended()
-    writer.live_ended()
-    assert store.live() is None

@@ -21,7 +21,7 @@ def test_defaults_of_plug_ins_are_filled_in() -> None:
     assert settings["workload"] == {"name": WORKLOAD, "records": 5000, "request_distribution": "zipfian"}
     assert settings["site"]["nodes"] == 1
     assert settings["load"]["threads"] == 4
-    assert settings["data"]["state"] == "thaw"
+    assert settings["data"]["state"] == "restore"
 
 
 def test_any_field_can_be_a_factor() -> None:
@@ -33,7 +33,7 @@ workload = ["{WORKLOAD}", "{OTHER}"]
 system.yaml.concurrent_reads = [16, 32]
 "system.heap_mb" = [256, 512]
 load.threads = [1]
-data.state = ["thaw"]
+data.state = ["restore"]
 site.memory_mb = [512]
 """
     )
@@ -44,7 +44,7 @@ site.memory_mb = [512]
         "system.yaml.concurrent_reads": 32,
         "system.heap_mb": 512,
         "load.threads": 1,
-        "data.state": "thaw",
+        "data.state": "restore",
         "site.memory_mb": 512,
     }
     settings = settings_of(found, treatment)

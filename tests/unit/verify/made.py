@@ -10,6 +10,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict import Verdict
 from steelyard.plan import expand
+from steelyard.store.journal import TrialSealed
 from steelyard.store.write import StoreWriter, record_sha256
 from steelyard.study.read import read_text
 from steelyard.wire.record import Done, Interval
@@ -88,8 +89,6 @@ def store(root: Path, *, speed: float = 1.0, text: str = STUDY, begun_s: float =
                     responses=responses(intervals, dones), versions={"steelyard": "0"}, limits=asked.limits,
                 )
             )  # fmt: skip
-            writer.event(
-                "trial-sealed", trial=record.id, attempt=1, outcome="valid", reasons=[],
-                record_sha256=record_sha256(record),
-            )  # fmt: skip
+            sha256 = record_sha256(record)
+            writer.event(TrialSealed(trial=record.id, attempt=1, outcome="valid", record_sha256=sha256))
         return writer.folder

@@ -31,7 +31,7 @@ from scipy import stats
 from steelyard.analysis.comparisons.level_ratios import percent
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import estimates, multiplicity, variance_components
-from steelyard.analysis.wording import signed
+from steelyard.format import signed
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, circumstances, unlike
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate

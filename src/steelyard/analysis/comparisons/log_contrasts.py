@@ -22,7 +22,7 @@ from steelyard.analysis.comparisons.level_ratios import FEWEST_STARTS, NOTHING_V
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.treatments import Treatment
-from steelyard.analysis.wording import signed
+from steelyard.format import signed
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of
 from steelyard.model.study import Level

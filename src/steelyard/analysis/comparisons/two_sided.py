@@ -26,7 +26,7 @@ from steelyard.analysis.inference import estimates, multiplicity, power
 from steelyard.analysis.inference.effect_sizes import cliffs_delta, hedges_g
 from steelyard.analysis.statistics.exclusions import exclusions
 from steelyard.analysis.treatments import Treatment, label
-from steelyard.analysis.wording import number, signed
+from steelyard.format import number, signed
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of, unit_of
@@ -306,7 +306,7 @@ def _why(
         return "values that are not above 0 have no ratio with an interval"
     if verdict != "undecided":
         return ""
-    room = "" if margin is None else f" and reaches beyond the margin of {number(margin)}%"
+    room = "" if margin is None else f" and reaches beyond the margin of {number(margin, digits=2)}%"
     ends = f"[{signed(change.low or 0)}, {signed(change.high or 0)}]%"
     without = " without a --margin" if would.more is None and margin is None else ""
     return f"{ends} includes 0{room}; {would.words()}{without}"
@@ -326,6 +326,6 @@ def _sentence(
         return f"{head}: undecided: {why}"
     if verdict == "equivalent" and within is not None and within.low is not None and within.high is not None:
         inner = f"[{signed(within.low)}, {signed(within.high)}]% at {within.confidence:.0%}"
-        return f"{head}: equivalent within {number(margin or 0)}%: {inner} lies in the margin"
+        return f"{head}: equivalent within {number(margin or 0, digits=2)}%: {inner} lies in the margin"
     ends = sorted((abs(change.low), abs(change.high)))
-    return f"{head}: {verdict} by [{number(ends[0])}, {number(ends[1])}]%"
+    return f"{head}: {verdict} by [{number(ends[0], digits=2)}, {number(ends[1], digits=2)}]%"

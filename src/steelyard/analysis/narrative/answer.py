@@ -11,7 +11,8 @@ from steelyard.analysis.statistics.law_choice import LawChoice
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, Treatment, label, part
-from steelyard.analysis.wording import blocks, counted, listed, number, quantity, signed
+from steelyard.analysis.wording import blocks, quantity
+from steelyard.format import count, listed, number, signed
 from steelyard.model.responses import label_of
 from steelyard.model.study import Level
 
@@ -72,7 +73,7 @@ def _of_fraction(results: Results) -> list[str]:
 
 def _nothing(question: str, results: Results) -> str:
     asked = f" to “{question}”" if question else ""
-    return f"There is no answer{asked} yet: none of {counted(results.trials, 'trial')} is valid."
+    return f"There is no answer{asked} yet: none of {count(results.trials, 'trial')} is valid."
 
 
 def _place(results: Results) -> str:
@@ -140,11 +141,11 @@ def _counts(cells: Sequence[Summary]) -> str:
     noun = "median" if len(cells) == 1 else "medians"
     if len(numbers) == 1:
         each = " each" if len(cells) > 1 else ""
-        return f"{noun} of {counted(cells[0].n, 'trial')} from {counted(cells[0].starts, 'start')}{each}"
+        return f"{noun} of {count(cells[0].n, 'trial')} from {count(cells[0].starts, 'start')}{each}"
     trials = listed([str(cell.n) for cell in cells])
     starts = listed([str(cell.starts) for cell in cells])
     same = {cell.starts for cell in cells}
-    from_starts = f"{counted(cells[0].starts, 'start')} each" if len(same) == 1 else f"{starts} starts"
+    from_starts = f"{count(cells[0].starts, 'start')} each" if len(same) == 1 else f"{starts} starts"
     return f"{noun} of {trials} trials from {from_starts}"
 
 
@@ -164,15 +165,16 @@ def _verdict(one: Comparison, level: str, name_level: bool) -> str:
         ends = f"{signed(low)}% to {signed(high)}%"
         return (
             f"undecided, within the noise of this machine: the {confidence} interval of the change, {ends}, lies "
-            f"within the {number(one.floor_percent.value)}% that identical systems stay below ({one.floor_source})"
+            f"within the {number(one.floor_percent.value, digits=2)}% that identical systems stay below "
+            f"({one.floor_source})"
         )
     if one.verdict == "undecided":
         would = f"; about {blocks(one.more_starts, one.more_s)} would decide" if one.more_starts else ""
         ends = f"{signed(low)}% to {signed(high)}%"
         return f"undecided, the {confidence} interval of the change, {ends}, includes 0{would}"
     sizes = sorted((abs(low), abs(high)))
-    interval = f"{confidence} interval {number(sizes[0])}% to {number(sizes[1])}%"
-    return f"in the mean {who}{number(abs(change))}% {one.verdict} ({interval})"
+    interval = f"{confidence} interval {number(sizes[0], digits=2)}% to {number(sizes[1], digits=2)}%"
+    return f"in the mean {who}{number(abs(change), digits=2)}% {one.verdict} ({interval})"
 
 
 def _grouped(results: Results, factor: str) -> list[str]:
@@ -203,18 +205,16 @@ def _described(summary: Summary) -> str:
     if summary.median is None:
         return ""
     value = quantity(summary.median.value, summary.unit)
-    counts = f"median of {counted(summary.n, 'trial')} from {counted(summary.starts, 'start')}"
+    counts = f"median of {count(summary.n, 'trial')} from {count(summary.starts, 'start')}"
     return _capital(f"{label(summary.treatment)}: {label_of(summary.response)} {value} ({counts}).")
 
 
 def _closing(results: Results) -> str:
     """The last sentence: the caveat that matters most, or what the intervals rest on."""
     faults = sum(summary.system_faults for summary in results.main(Summary))
-    failed = f"; in {counted(faults, 'trial')} the system under test failed, which is a result too" if faults else ""
+    failed = f"; in {count(faults, 'trial')} the system under test failed, which is a result too" if faults else ""
     if results.size_factor in NODES and "cpu" in results.shares:
         return f"The nodes share one processor, so this says nothing about scaling out on separate machines{failed}."
     if all(summary.starts < 2 for summary in results.main(Summary)):
         return f"Each treatment was started once, so another start of the same cluster may well differ{failed}."
-    return (
-        f"The intervals rest on {counted(results.starts, 'start')} of a cluster, not on the number of trials{failed}."
-    )
+    return f"The intervals rest on {count(results.starts, 'start')} of a cluster, not on the number of trials{failed}."

@@ -10,7 +10,7 @@ from steelyard.analysis.statistics import stopping
 from steelyard.analysis.statistics.exclusions import Exclusion
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, label
-from steelyard.analysis.wording import counted, listed
+from steelyard.format import count, listed
 from steelyard.model import responses
 from steelyard.model.study import Study
 
@@ -29,7 +29,7 @@ def caveats(study: Study, results: Results) -> list[str]:
     faults = sum(summary.system_faults for summary in results.main(Summary))
     if faults:
         found.append(
-            f"The system under test failed in {counted(faults, 'trial')}; they have no place in means or medians."
+            f"The system under test failed in {count(faults, 'trial')}; they have no place in means or medians."
         )
     gone = [label(summary.treatment) for summary in results.main(Summary) if not summary.n]
     if gone:
@@ -60,6 +60,4 @@ def caveats(study: Study, results: Results) -> list[str]:
 def _left_out(exclusions: Sequence[Exclusion], trials: int) -> str:
     total = sum(one.trials for one in exclusions)
     why = "; ".join(f"{one.trials} {one.reason}" for one in exclusions)
-    return (
-        f"{total} of {counted(trials, 'trial')} (attempts counted) {'was' if total == 1 else 'were'} left out: {why}."
-    )
+    return f"{total} of {count(trials, 'trial')} (attempts counted) {'was' if total == 1 else 'were'} left out: {why}."

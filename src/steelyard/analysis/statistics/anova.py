@@ -22,7 +22,7 @@ from steelyard.analysis.inference.multiplicity import holm
 from steelyard.analysis.inference.variance_table import Table, Term, crossed, table
 from steelyard.analysis.row import NO_UNIT, Column, P, Row
 from steelyard.analysis.statistic import Section, Statistic
-from steelyard.analysis.wording import p_words
+from steelyard.format import p_equals
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
 
@@ -211,7 +211,7 @@ def interactions(terms: Sequence[AnovaTerm], response: str = "") -> list[str]:
         first, *rest = one.term.split(CROSS)
         said.append(
             f"The effect of {first} depends on {' and '.join(rest)} (F({one.df}, {one.error_df}) = {one.f:.3g}, "
-            f"p {p_words(one.p)}, {p_words(one.p_holm)} after Holm's correction): read it level by level; one "
+            f"p {p_equals(one.p)}, {p_equals(one.p_holm)} after Holm's correction): read it level by level; one "
             "effect over all levels says little."
         )
     return said

@@ -23,7 +23,7 @@ from steelyard.analysis.row import NO_UNIT, Column, MeasuredLevels, P, PercentOr
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.exclusions import exclusions
 from steelyard.analysis.treatments import WORKLOADS, Treatment, label, part
-from steelyard.analysis.wording import number, signed
+from steelyard.format import number, signed
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level
@@ -135,7 +135,7 @@ def sentence(
     if verdict == "undecided":
         return f"{about}: undecided: [{signed(low)}, {signed(high)}]% includes 0" + (f"; {would}" if would else "")
     ends = sorted((abs(low), abs(high)))
-    return f"{about}: {verdict} by [{number(ends[0])}, {number(ends[1])}]%"
+    return f"{about}: {verdict} by [{number(ends[0], digits=2)}, {number(ends[1], digits=2)}]%"
 
 
 def comparisons(

@@ -19,7 +19,8 @@ from steelyard.analysis.inference.steadiness import ChangePoint, WarmUpVerdict, 
 from steelyard.analysis.row import HIDDEN, TreatmentRow
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import Treatment, label
-from steelyard.analysis.wording import MOST_NAMED, counted, p_words
+from steelyard.analysis.wording import MOST_NAMED
+from steelyard.format import count, p_equals
 from steelyard.model.responses import unit_of
 
 
@@ -135,13 +136,13 @@ def moved(courses: Sequence[Course], response: str = "") -> list[str]:
         return []
     named = "; ".join(f"{label(one.treatment)}: {one.detail}" for one in changed[:MOST_NAMED])
     rest = f"; and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
-    return [f"The level of {counted(len(changed), 'treatment')} changed over the study ({named}{rest})."]
+    return [f"The level of {count(len(changed), 'treatment')} changed over the study ({named}{rest})."]
 
 
 def _size(change: ChangePoint) -> str:
     found = change.change_percent
     if found is None:
-        return f"p {p_words(change.p)}"
+        return f"p {p_equals(change.p)}"
     ends = "" if found.low is None or found.high is None else f" [{found.low:+.2g}, {found.high:+.2g}]"
     return f"{found.value:+.2g}%{ends}"
 

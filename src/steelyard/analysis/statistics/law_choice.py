@@ -11,6 +11,7 @@ from steelyard.analysis.row import Levels, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.law import LawFit, same_points
 from steelyard.analysis.treatments import label
+from steelyard.format import number
 from steelyard.model.estimate import Estimate
 
 
@@ -134,7 +135,7 @@ def _nodes(peak: Estimate) -> str:
 
 
 def _size(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return number(value, digits=3, trim=True)
 
 
 def _capital(text: str) -> str:

@@ -15,7 +15,7 @@ from steelyard.analysis.inference import variance_components
 from steelyard.analysis.inference.variance_components import Stratum
 from steelyard.analysis.row import Column, FractionOrNone, PercentOrNone, RatioOrNone, Row
 from steelyard.analysis.statistic import Section, Statistic
-from steelyard.analysis.wording import number
+from steelyard.format import number
 from steelyard.judging.noise_floor import Spread, told
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
@@ -187,7 +187,7 @@ def _sentence(
         where += f"({floors.words(source, spread)})"
     sizes = f"{main.level_starts} starts of {main.level_trials} trials a level, {what}"
     said = f"{where}: {floors.confidence:.0%} of comparisons of identical systems with {sizes}, stay below "
-    said += f"{number(floor.value if floor else 0.0)}%"
+    said += f"{number(floor.value if floor else 0.0, digits=2)}%"
     if main.within_cv is not None:
         said += f"; trials of one start differ by a coefficient of variation of {100 * main.within_cv.value:.2g}%"
     if main.between_cv is not None:

@@ -14,7 +14,7 @@ from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.row import NO_UNIT, Column, Ratio, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import WORKLOADS, label, part
-from steelyard.analysis.wording import signed
+from steelyard.format import signed
 from steelyard.model.study import Level
 
 

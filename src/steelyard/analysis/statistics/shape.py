@@ -20,7 +20,8 @@ from steelyard.analysis.inference import estimates
 from steelyard.analysis.inference.dispersion import WHISKER
 from steelyard.analysis.row import MeasuredTreatment, Number, P
 from steelyard.analysis.statistic import Section, Statistic
-from steelyard.analysis.wording import counted, named
+from steelyard.analysis.wording import named
+from steelyard.format import count
 from steelyard.model.responses import unit_of
 
 
@@ -138,7 +139,7 @@ def pointed_out(shapes: Sequence[Shape], response: str = "") -> list[str]:
     if outlying:
         total = sum(one.outliers for one in outlying)
         said.append(
-            f"{counted(total, 'trial')} of {named([one.treatment for one in outlying])} "
+            f"{count(total, 'trial')} of {named([one.treatment for one in outlying])} "
             f"{'lies' if total == 1 else 'lie'} beyond the fences of the box plot; none was removed."
         )
     odd = [one for one in shapes if one.normality_p is not None and one.normality_p < ALPHA]

@@ -11,7 +11,7 @@ from steelyard.analysis.inference.steadiness import ChangePoint, WarmUpVerdict, 
 from steelyard.analysis.row import HIDDEN, Column, Levels, Number, Row, Share
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
-from steelyard.analysis.wording import counted
+from steelyard.format import count
 from steelyard.model.responses import unit_of
 
 
@@ -93,7 +93,7 @@ def not_settled(steady: Sequence[Steady], response: str = "") -> list[str]:
         told.append(f"{counts['none']} {'was' if counts['none'] == 1 else 'were'} too short to tell")
     if not told:
         return []
-    return [f"Within {counted(len(steady), 'trial')}, by the seconds: {'; '.join(told)}."]
+    return [f"Within {count(len(steady), 'trial')}, by the seconds: {'; '.join(told)}."]
 
 
 def _of_context(context: Context) -> Iterator[Steady]:

@@ -15,7 +15,7 @@ from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import HIDDEN, Column, FractionOrNone, Row
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.noise_floor import NoiseFloor, ResponseFloor, judged_against
-from steelyard.analysis.wording import signed
+from steelyard.format import signed
 from steelyard.model.estimate import Estimate
 from steelyard.model.value import Value
 

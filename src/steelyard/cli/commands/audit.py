@@ -14,6 +14,7 @@ from rich.text import Text
 
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.output import data_console, say
+from steelyard.format import count
 from steelyard.model.errors import StudyError
 from steelyard.reference.audit import csv_input, shipped_tables
 from steelyard.reference.audit.finding import KINDS, Audit, Finding, figure
@@ -81,8 +82,8 @@ def draw(found: Audit, console: Console) -> None:
     say(
         console,
         Text(
-            f"{found.name}: {_counted(wrong, 'contradiction')} and {_counted(remarks, 'remark')} in "
-            f"{_counted(made, 'check')}; what rounding explains is left out",
+            f"{found.name}: {count(wrong, 'contradiction')} and {count(remarks, 'remark')} in "
+            f"{count(made, 'check')}; what rounding explains is left out",
             style="bold",
         ),
     )
@@ -101,10 +102,6 @@ def draw(found: Audit, console: Console) -> None:
         say(console, Text(f"read: {taken}", style="dim"))
     for why, times in found.left_out.items():
         say(console, Text(f"not checked ({times:,}): {why}", style="dim"))
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _head(one: Finding) -> Text:

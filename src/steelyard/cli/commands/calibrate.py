@@ -16,6 +16,7 @@ from rich.text import Text
 
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.output import data_console, message_console, say
+from steelyard.format import data_size
 from steelyard.model.calibration import Calibration, Ceiling, Slip
 from steelyard.model.study import Limits
 from steelyard.node import calibration as kept
@@ -28,7 +29,7 @@ EXIT_DONE = 0
 FULL_FRACTION = 0.9
 """Below this share of its thread the generator was not the slower one, and its ceiling is extrapolated."""
 QUIET_FRACTION = 0.1
-"""More foreign CPU or steal than this share of all cores makes the figures worth little."""
+"""More background load or steal than this share of all cores makes the figures worth little."""
 SLIP_TARGET_MS = 0.2
 
 
@@ -113,7 +114,7 @@ def _meaning(found: Calibration, limit: float) -> str:
     return (
         f"timer slip at {slip.rate_per_s:,.0f} op/s, open loop: {slip.pacing_ms_p50 * 1000:,.0f} us at the median, "
         f"{slip.pacing_ms_p99 * 1000:,.0f} us at p99 of {slip.operations:,} operations; "
-        f"memory {found.memory_bytes / 2**20:.1f} MB\n"
+        f"memory {data_size(found.memory_bytes)}\n"
         f"Rows of 1 KB; server and generator share this machine's cores; CPU is the generator's, an operation. "
         f"ceiling = op/s / busy share of the worker's thread. A trial that reaches {limit:.0%} of it is marked "
         f"generator-bound: from there on the generator adds more than its own cost to every operation.\n"
@@ -127,8 +128,10 @@ def doubts(found: Calibration) -> list[str]:
     said = []
     if not found.optimised:
         said.append("the agent was built without optimisation: `make setup` builds the one to measure with")
-    if found.foreign_cpu_fraction > QUIET_FRACTION:
-        said.append(f"other programs took {found.foreign_cpu_fraction:.0%} of all cores: end them and calibrate again")
+    if found.background_cpu_fraction > QUIET_FRACTION:
+        said.append(
+            f"other programs took {found.background_cpu_fraction:.0%} of all cores: end them and calibrate again"
+        )
     if found.steal_fraction > QUIET_FRACTION:
         said.append(f"other guests took {found.steal_fraction:.0%} of all cores: calibrate at another hour")
     return said

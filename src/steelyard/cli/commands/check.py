@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +20,7 @@ from steelyard.cli.noise_floor import foreseen
 from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.cli.terminal.output import data_console, message_console, say
+from steelyard.format import clock, count, data_size, forecast
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping_rule import rule_of
 from steelyard.model.errors import StudyError
@@ -45,8 +46,7 @@ from steelyard.workload.base import Explains, Explanation
 EXIT_DONE, EXIT_WRONG = 0, 2
 ENTRIES_SHOWN = 30
 TREATMENTS_SHOWN = 40
-BYTES_PER_GB = 1e9
-MIB_PER_GIB = 1024
+BYTES_PER_MIB = 2**20
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def _said(level: Level) -> str:
 def _treatments(found: Check, *, everything: bool) -> Table:
     design = found.study.design
     treatments = treatments_of(found.study, found.plugins)
-    title = f"{len(treatments)} treatments, {design.kind}"
+    title = f"{count(len(treatments), 'treatment')}, {design.kind}"
     factors = tuple(found.plan.factors)
     table = _table(title, "", *(escape(factor) for factor in factors), "starts", "trials", right=("starts", "trials"))
     shown = treatments if everything else treatments[:TREATMENTS_SHOWN]
@@ -250,7 +250,7 @@ def _treatments(found: Check, *, everything: bool) -> Table:
 def _order(plan: Plan, *, everything: bool) -> Table:
     blocks = len({trial.block for trial in plan.trials})
     table = _table(
-        f"{len(plan.trials)} trials in {blocks} block{'s' if blocks > 1 else ''}, seed {plan.seed}",
+        f"{count(len(plan.trials), 'trial')} in {count(blocks, 'block')}, seed {plan.seed}",
         "position",
         "block",
         "start",
@@ -294,34 +294,33 @@ def _in_start(plan: Plan, trials: Sequence[PlannedTrial]) -> Iterator[str]:
             names[-1] = (name, names[-1][1] + 1)
         else:
             names.append((name, 1))
-    for name, count in names:
-        yield name if count == 1 else f"{count} x {name}"
+    for name, times in names:
+        yield name if times == 1 else f"{times} x {name}"
 
 
 def _needs(found: Check) -> Table:
     cost, machine = found.cost, found.machine
     table = _table("Costs", "", "needed", "there is")
-    end, low, high = (datetime.now() + timedelta(seconds=second) for second in (cost.seconds, cost.low_s, cost.high_s))
+    now_s = time.time()
+    end, low, high = (clock(now_s + seconds, now_s) for seconds in (cost.seconds, cost.low_s, cost.high_s))
     done = f", {cost.trials_done} trials of {cost.trials} are done" if cost.trials_done else ""
     table.add_row(
         "time",
-        f"{duration(cost.seconds)} ({duration(cost.low_s)} to {duration(cost.high_s)}; {cost.source}{done})",
-        f"done about {clock(end)} ({clock(low)} to {clock(high)}) if started now",
+        f"{forecast(cost.seconds)} ({forecast(cost.low_s)} to {forecast(cost.high_s)}; {cost.source}{done})",
+        f"done about {end} ({low} to {high}) if started now",
     )
-    starts = ", ".join(
-        f"{duration(second)} with {nodes} node{'s' if nodes > 1 else ''}" for nodes, second in cost.start_s.items()
-    )
-    table.add_row("a start", starts, f"{cost.starts} starts")
-    table.add_row("a trial", duration(cost.trial_s), f"{cost.trials} trials")
+    starts = ", ".join(f"{forecast(second)} with {count(nodes, 'node')}" for nodes, second in cost.start_s.items())
+    table.add_row("a start", starts, count(cost.starts, "start"))
+    table.add_row("a trial", forecast(cost.trial_s), count(cost.trials, "trial"))
     table.add_row(
         "memory",
-        f"{cost.memory_mb / MIB_PER_GIB:.1f} GiB at most",
-        f"{machine.memory_mb / MIB_PER_GIB:.1f} GiB available, {machine.cores} cores",
+        f"{data_size(cost.memory_mb * BYTES_PER_MIB)} at most",
+        f"{data_size(machine.memory_mb * BYTES_PER_MIB)} available, {count(machine.cores, 'core')}",
     )
     table.add_row(
         "disk",
-        f"{cost.disk_bytes / BYTES_PER_GB:.1f} GB at most",
-        f"{machine.disk_free_bytes / BYTES_PER_GB:.1f} GB free",
+        f"{data_size(cost.disk_bytes)} at most",
+        f"{data_size(machine.disk_free_bytes)} free",
     )
     return table
 
@@ -331,7 +330,7 @@ def _until(found: Check) -> Table:
     table = _table(_rule_in_words(found), "CV between starts", "blocks", "time, 8 in 10 studies", "")
     for row in stopping_forecast.rows(found.until, found.study, found.plan, found.cost):
         known = ", as in this store" if row.of_the_store else ""
-        time = duration(row.low_s) if row.low_s == row.high_s else f"{duration(row.low_s)} to {duration(row.high_s)}"
+        time = forecast(row.low_s) if row.low_s == row.high_s else f"{forecast(row.low_s)} to {forecast(row.high_s)}"
         blocks = row.expected
         number = f"{blocks.middle}" if blocks.low == blocks.high else f"{blocks.middle} ({blocks.low} to {blocks.high})"
         table.add_row(f"{blocks.cv:.1%}{known}", number, time, row.remark)
@@ -347,17 +346,3 @@ def _rule_in_words(found: Check) -> str:
         f"Until half of each {rule.confidence:.0%} interval of the mean is within {rule.width_percent:g}% of it: "
         f"from {rule.least_starts} to {stopping_forecast.cap(found.plan)} starts{hours}"
     )
-
-
-def clock(moment: datetime) -> str:
-    """`17:40`, with the day if it is not today."""
-    return f"{moment:%H:%M}" if moment.date() == datetime.now().date() else f"{moment:%a %d %b %H:%M}"
-
-
-def duration(seconds: float) -> str:
-    """`40 s`, `4 min`, `3.5 h`: as many digits as a guess deserves."""
-    if seconds < 90:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-    if seconds < 90 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

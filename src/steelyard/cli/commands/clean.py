@@ -14,6 +14,7 @@ from rich.console import Console
 from steelyard import plugin
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.output import message_console, say
+from steelyard.format import count
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.model.errors import SiteError, SteelyardError
@@ -113,7 +114,7 @@ def _site(name: str) -> Site:
 def _say(found: Sequence[Found], console: Console) -> None:
     for entry in found:
         study = f"study {entry.study}, " if entry.study else ""
-        size = f"{_count(entry.nodes, 'node', 's')}, {_count(entry.processes, 'process', 'es')}"
+        size = f"{count(entry.nodes, 'node')}, {count(entry.processes, 'process', 'processes')}"
         what = f"lease {entry.lease} of site {entry.site} ({study}{size})"
         line = {
             "found": f"left over: {what}: {entry.reason}",
@@ -122,7 +123,3 @@ def _say(found: Sequence[Found], console: Console) -> None:
             "failed": f"could not remove {what}: {entry.error}",
         }[entry.outcome]
         say(console, line)
-
-
-def _count(number: int, noun: str, plural: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else plural}"

@@ -19,6 +19,7 @@ from rich.text import Text
 from steelyard.cli.commands.calibrate import doubts
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.output import data_console, say
+from steelyard.format import data_size
 from steelyard.leases import records as lease_records
 from steelyard.model.errors import SteelyardError
 from steelyard.model.value import Value
@@ -102,15 +103,19 @@ def _steal_between(before: str, after: str) -> float:
     return change[machine_facts.CPU_FIELDS.index("steal")] / total if (total := sum(change)) else 0.0
 
 
+def _size(mib: int) -> str:
+    return data_size(mib * 2**20)
+
+
 def _memory_and_disk() -> list[Finding]:
     memory = machine_facts.memory_mb(machine_facts.read("/proc/meminfo"))
     available, total, swap = (memory.get(key, 0) for key in ("MemAvailable", "MemTotal", "SwapTotal"))
     found = [
         _judge(
             "memory",
-            f"{available} MB available of {total} MB" + (f", {swap} MB of swap" if swap else ""),
+            f"{_size(available)} available of {_size(total)}" + (f", {_size(swap)} of swap" if swap else ""),
             available >= LEAST_MEMORY_MB,
-            f"three small Cassandra nodes and the laboratory take {LEAST_MEMORY_MB} MB",
+            f"three small Cassandra nodes and the laboratory take {_size(LEAST_MEMORY_MB)}",
         )
     ]
     for name, folder in (("state", state_folder()), ("cache", cache_folder())):
@@ -151,7 +156,7 @@ def _engine() -> list[Finding]:
     )
     text = (
         f"{peaks} a second for each worker at most, {found.slip.pacing_ms_p99 * 1000:,.0f} us late at p99, "
-        f"{found.memory_bytes / 2**20:.0f} MB; {datetime.fromtimestamp(found.made_s):%Y-%m-%d %H:%M}"
+        f"{data_size(found.memory_bytes)}; {datetime.fromtimestamp(found.made_s):%Y-%m-%d %H:%M}"
     )
     try:
         why = calibration.stale(found, machine_facts.facts(), calibration.fingerprint(agent.find()))

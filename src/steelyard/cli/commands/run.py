@@ -21,15 +21,13 @@ from rich.console import Console
 
 from steelyard.cli.commands.clean import reclaim
 from steelyard.cli.noise_floor import keep
+from steelyard.cli.progress_views import LiveView, PlainView
 from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile
 from steelyard.cli.terminal.output import message_console, say
-from steelyard.cli.views import LiveView, PlainView
 from steelyard.judging.stopping import SECONDS_PER_HOUR, decide
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.conductor import Conductor, Outcome
-from steelyard.lab.live import Both, Live
 from steelyard.lab.plugin_factory import Parts
-from steelyard.lab.progress import Guarded, TimeLeft
 from steelyard.lab.resume import missing
 from steelyard.model.errors import SteelyardError
 from steelyard.model.plan import Plan, PlannedTrial
@@ -40,7 +38,10 @@ from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import estimate, load_feasibility, preflight
 from steelyard.plan.stopping_simulation import likely_blocks
 from steelyard.plugin import Plugins
-from steelyard.store import Store, StoreWriter
+from steelyard.progress.events import TimeLeft
+from steelyard.progress.live_file import LiveFile
+from steelyard.progress.publisher import Publisher
+from steelyard.store import Store, StoreWriter, journal
 
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
 BEAT_S = 0.25
@@ -76,7 +77,7 @@ def run(
         except SteelyardError as error:
             error.message, error.hint = writer.conceal.text(error.message), writer.conceal.text(error.hint)
             with contextlib.suppress(OSError):
-                writer.event("run-failed", message=error.message, hint=error.hint)
+                writer.event(journal.SessionFailed(message=error.message, hint=error.hint))
             raise
         folder = writer.folder
     if study.design.kind == "same" and not outcome.missing:
@@ -132,25 +133,24 @@ async def _conduct(
 ) -> tuple[Outcome, bool]:
     view = PlainView(_lines(console)) if plain else LiveView(console)
     parts = Parts(cache_folder=cache_folder(), state_folder=state_folder(), plugins=plugins)
-    live = Live(writer, time.time)
-    # Guarded for itself: a terminal that has gone takes nothing from who looks at the store.
-    watcher = Both(Guarded(view, writer.conceal), live)
-    conductor = Conductor(study, plan, writer, parts, watcher, _foresight(study, plan, plugins))
-    with live, view:
+    live_file = LiveFile(writer.folder, writer.conceal, time.time)
+    publisher = Publisher(time.time, view, live_file)
+    conductor = Conductor(study, plan, writer, parts, publisher, _foresight(study, plan, plugins))
+    with live_file, view:
         task = asyncio.ensure_future(conductor.run())
-        beating = [asyncio.ensure_future(_beat(one)) for one in (view, live)]
+        beating = [asyncio.ensure_future(_beat(one)) for one in (view, live_file)]
         with _interrupts(conductor, task, view, ask=not plain and _at_the_terminal()) as state:
             try:
                 return await task, state.interrupted
             except asyncio.CancelledError:
-                writer.event("interrupted")
+                writer.event(journal.SessionInterrupted())
                 return conductor.outcome(), True
             finally:
                 for one in beating:
                     one.cancel()
 
 
-async def _beat(view: LiveView | PlainView | Live) -> None:
+async def _beat(view: LiveView | PlainView | LiveFile) -> None:
     """Let the view speak although nothing happens."""
     while True:
         await asyncio.sleep(BEAT_S)

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.output import data_console, message_console, say
+from steelyard.format import number
 from steelyard.node.signals import interruptible
 from steelyard.selftest.stall import IN_FLIGHT, QUANTILE, Asked, Line, Proof, prove
 
@@ -76,7 +77,7 @@ def _text(line: Line) -> Text:
 
 
 def _ms(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+    return "-" if value is None else number(value, digits=3, trim=False)
 
 
 def draw(found: Proof, console: Console) -> None:

@@ -18,12 +18,13 @@ import typer
 from rich.console import Console
 
 from steelyard.cli.terminal.output import message_console, say
+from steelyard.format import count
 from steelyard.model.errors import StoreError
 from steelyard.node.signals import as_keyboard_interrupt
-from steelyard.serve.making import ENDS_WITH_US, FIGURES, PAGE, TABLES, Kind, Maker
 from steelyard.serve.pages import address as page_of
+from steelyard.serve.report_jobs import ENDS_WITH_US, FIGURES, PAGE, TABLES, Kind, Maker
 from steelyard.serve.routes import Routes
-from steelyard.serve.stores import Shelf, find
+from steelyard.serve.store_cache import Shelf, find
 from steelyard.serve.web import Server
 from steelyard.store import layout
 
@@ -94,7 +95,7 @@ def _url(server: Server, root: Path) -> str:
 def _say(server: Server, root: Path, console: Console) -> None:
     print(_url(server, root), flush=True)
     stores = len(find(root))
-    what = f"{stores} store{'' if stores == 1 else 's'} in {root}"
+    what = f"{count(stores, 'store')} in {root}"
     say(console, f"{what}; this machine only, read-only; ctrl-C ends it")
 
 

@@ -11,9 +11,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from steelyard.cli.board import label_of, narrowing_words
+from steelyard.cli.progress_views import narrowing_words
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import data_console, say
+from steelyard.format import treatment_label
 from steelyard.judging.stopping import decide, not_needed
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.resume import attempts_by_id, settled
@@ -34,7 +35,7 @@ def status(path: StoreFolder, as_json: Json = False) -> int:
     rule = rule_of(store.study)
     decision = decide(plan, records, rule) if plan and rule else None
     spared = len(not_needed(plan, records, decision)) if plan and decision else 0
-    events = store.events()
+    journal = store.journal()
     reasons = Counter(str(reason.kind) for record in records for reason in record.verdict.reasons)
     summary: dict[str, Any] = {
         "study": store.study.study.name,
@@ -45,7 +46,7 @@ def status(path: StoreFolder, as_json: Json = False) -> int:
         "valid": sum(record.verdict.outcome == "valid" for record in records),
         "attempts": len(records),
         "reasons": dict(reasons),
-        "last_event": events[-1] if events else None,
+        "last_event": journal[-1].fields() if journal else None,
         "cells": _cells(records),
     }
     if as_json:
@@ -58,7 +59,7 @@ def status(path: StoreFolder, as_json: Json = False) -> int:
 def _cells(records: tuple[TrialRecord, ...]) -> list[dict[str, Any]]:
     cells: dict[str, list[TrialRecord]] = {}
     for record in records:
-        cells.setdefault(label_of(record.treatment), []).append(record)
+        cells.setdefault(treatment_label(record.treatment), []).append(record)
     rows = []
     for label, members in sorted(cells.items()):
         values = [
@@ -91,12 +92,12 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console) 
         say(console, f"until {decision.target}: {decision.sentence}")
     event = summary["last_event"]
     if event:
-        when = datetime.fromtimestamp(event["t_s"])
-        say(console, f"last event: {event['event']} at {when:%Y-%m-%d %H:%M:%S}")
+        when = f" at {datetime.fromtimestamp(event['t_s']):%Y-%m-%d %H:%M:%S}" if event["t_s"] is not None else ""
+        say(console, f"last event: {event['event']}{when}")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column, justify in (("cell", "left"), ("valid", "right"), ("starts", "right"), ("median", "right")):
         table.add_column(column, justify="right" if justify == "right" else "left")
-    known = {label_of(cell.treatment): cell for cell in decision.cells} if decision else {}
+    known = {treatment_label(cell.treatment): cell for cell in decision.cells} if decision else {}
     if known:
         table.add_column("interval of the mean")
     table.add_column("not valid because")

@@ -13,9 +13,10 @@ from rich.text import Text
 from steelyard.analysis.comparisons import forecast, identical_systems
 from steelyard.analysis.comparisons.two_sided import Contrast, Side
 from steelyard.analysis.treatments import label
-from steelyard.analysis.wording import quantity, signed
+from steelyard.analysis.wording import quantity
 from steelyard.cli.terminal.output import say
 from steelyard.cli.terminal.wide_table import MOST_COLUMNS, forest_line, forest_span, uncut
+from steelyard.format import number, p_value, signed
 from steelyard.model.responses import label_of
 
 STYLES: Final = {"faster": "green", "slower": "red", "equivalent": "cyan", "undecided": "yellow"}
@@ -119,19 +120,14 @@ def effect(one: Contrast, *, interval: bool) -> str:
         return "-"
     ends = ""
     if interval and one.effect.low is not None and one.effect.high is not None:
-        ends = f" [{_plain(one.effect.low)}, {_plain(one.effect.high)}]"
-    return f"{_plain(one.effect.value)}{ends} {one.effect_words}"
-
-
-def _plain(effect: float) -> str:
-    """Two significant digits and a sign, without an exponent."""
-    return f"{effect:+.2g}" if abs(effect) < 99.5 else f"{effect:+,.0f}"
+        ends = f" [{signed(one.effect.low)}, {signed(one.effect.high)}]"
+    return f"{signed(one.effect.value)}{ends} {one.effect_words}"
 
 
 def verdict_of(one: Contrast) -> str:
-    """The verdict, and what would decide where nothing has: `undecided; for 3% 14 more blocks (about 2 h 50)`."""
+    """The verdict, and what would decide where nothing has: `undecided; for 3% 14 more blocks (about 2 h 50 min)`."""
     if one.verdict == "equivalent":
-        said = f"equivalent within {one.margin_percent or 0:.2g}%"
+        said = f"equivalent within {number(one.margin_percent or 0, digits=2)}%"
     elif one.within_noise:
         said = "undecided; within the noise floor"
     elif one.verdict == "undecided":
@@ -164,7 +160,7 @@ def footer(done: Sequence[Contrast], floors: Sequence[identical_systems.Floors],
         why = "; ".join(dict.fromkeys(one.found.why for one in floors if one.found.why))
         said = f"no noise floor to judge by{f': {why}' if why else ''}"
     else:
-        ends = [f"{end:.2g}" for end in (min(known), max(known))]
+        ends = [number(end, digits=2) for end in (min(known), max(known))]
         sources = "; ".join(dict.fromkeys(one.floor_source for one in done if one.floor_source))
         said = f"noise floor of this machine ({sources}) {' to '.join(dict.fromkeys(ends))}%"
     return " \N{MIDDLE DOT} ".join([said, "unit: start", *designs])
@@ -176,11 +172,7 @@ def _p_values(done: Sequence[Contrast]) -> str:
     if not known:
         return ""
     if len(known) == 1:
-        return f"p of the test of no change: {_p(known[0].p)}"
-    shown = "; ".join(f"{label(one.cell)}: {_p(one.p_holm)}" for one in known[:MOST_P])
+        return f"p of the test of no change: {p_value(known[0].p)}"
+    shown = "; ".join(f"{label(one.cell)}: {p_value(one.p_holm)}" for one in known[:MOST_P])
     more = f"; {len(known) - MOST_P} more in --json" if len(known) > MOST_P else ""
     return f"p of the tests of no change, Holm-corrected over these {known[0].family} comparisons: {shown}{more}"
-
-
-def _p(p: float | None) -> str:
-    return "-" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.2g}"

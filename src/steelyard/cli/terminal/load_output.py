@@ -14,6 +14,7 @@ from rich.table import Table
 from steelyard.analysis.inference import percentiles
 from steelyard.cli.terminal.output import say
 from steelyard.dropin.agent_run import LoadResult, PhaseOutcome
+from steelyard.format import count, data_size, number
 from steelyard.judging.percentile_support import BEYOND, needed, supported
 from steelyard.model.estimate import Estimate
 from steelyard.model.outcome import Outcome, is_error
@@ -47,8 +48,8 @@ class Lines:
 
     def connected(self, record: Connected) -> None:
         """Where the load goes."""
-        nodes = _many(len(record.nodes), "node")
-        text = f"{_many(record.connections, 'connection')} to {nodes}, {record.server}"
+        nodes = count(len(record.nodes), "node")
+        text = f"{count(record.connections, 'connection')} to {nodes}, {record.server}"
         self.console.print(text, highlight=False, markup=False)
 
     def interval(self, interval: Interval) -> None:
@@ -62,10 +63,6 @@ class Lines:
             say(self.console, HEADER, style="dim")
         self.lines += 1
         say(self.console, line(interval, self.begun_s))
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def line(interval: Interval, begun_s: float) -> str:
@@ -90,11 +87,9 @@ def _ms(histogram: Histogram, q: float) -> str:
     return "-" if ns is None else digits(ns / NS_PER_MS)
 
 
-def digits(number: float) -> str:
-    """Three significant digits, without an exponent."""
-    if number >= 100:
-        return f"{number:,.0f}"
-    return f"{number:.1f}" if number >= 10 else f"{number:.2f}" if number >= 0.1 else f"{number:.3f}"
+def digits(value: float) -> str:
+    """Three significant digits, also where they are zeros: columns keep their places."""
+    return number(value, digits=3, trim=False)
 
 
 def paper() -> Console:
@@ -233,7 +228,7 @@ def _worst(histogram: Histogram) -> str:
     """The p99, or the greatest value of few."""
     if supported(0.99, histogram.n) or histogram.max_ns is None:
         return f"p99 {_ms(histogram, 0.99)} ms"
-    return f"at most {digits(histogram.max_ns / NS_PER_MS)} ms"
+    return f"at most {number(histogram.max_ns / NS_PER_MS, digits=3, trim=True)} ms"
 
 
 def as_data(outcome: LoadResult, courses: Courses | None = None) -> dict[str, Any]:
@@ -296,7 +291,7 @@ def explanation_sentence(told_: Explanation) -> str:
     if not told_.records:
         return "Starts with empty tables."
     size = told_.record_bytes
-    whole = f"{told_.records * size / 1e6:,.1f} MB"
+    whole = data_size(told_.records * size)
     return f"{told_.records:,} records of about {size:,} bytes ({whole}), filled by {told_.filling}."
 
 

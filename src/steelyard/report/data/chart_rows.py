@@ -9,8 +9,8 @@ from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import label
+from steelyard.format import Scale, number
 from steelyard.model.responses import unit_of
-from steelyard.report.basics.format import Scale, number
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.presentation import Key, View
 from steelyard.report.draw.charts import Dot, FittedPoint, style

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final, Literal
 
-from steelyard.report.basics.format import MINUS, number
+from steelyard.format import MINUS, number
 
 Step = Callable[[float, int], float]
 Kind = Literal["linear", "log", "clock"]

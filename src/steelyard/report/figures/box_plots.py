@@ -10,7 +10,7 @@ from steelyard.analysis import box_plots
 from steelyard.analysis.box_plots import Box
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label
-from steelyard.report.basics.format import number, with_interval
+from steelyard.format import number, with_interval
 from steelyard.report.basics.theme import INK, MAX_LINES, PAPER
 from steelyard.report.data.chart_rows import n_range, series_keys, thinned, thinning, tip, trial_dots
 from steelyard.report.data.presentation import Figure, Panel, View

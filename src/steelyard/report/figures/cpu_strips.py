@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from steelyard.format import number
 from steelyard.reading.cpu_strips import Strip
-from steelyard.report.basics.format import number
 from steelyard.report.basics.theme import BAND, INK, MUTED
 from steelyard.report.draw import marks
 from steelyard.report.draw.plot import PlotArea

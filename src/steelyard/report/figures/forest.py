@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from steelyard.format import MINUS, number
 from steelyard.model.errors import StudyError
-from steelyard.report.basics.format import MINUS, number
 from steelyard.report.basics.theme import ALERT, BAND, INK, MUTED, SERIES
 from steelyard.report.draw import files, marks
 from steelyard.report.draw.axes import Axis, foot_px, x_axis

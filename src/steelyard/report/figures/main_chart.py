@@ -8,7 +8,7 @@ from typing import Final
 from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, label
-from steelyard.report.basics.format import count, with_interval
+from steelyard.format import count, with_interval
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.chart_rows import (
     law_curve,

@@ -9,8 +9,8 @@ from typing import Final, Literal
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import label
+from steelyard.format import listed, number
 from steelyard.model.trial import TrialRecord
-from steelyard.report.basics.format import listed, number
 from steelyard.report.basics.theme import ALERT, BAND, MAX_LINES, MUTED
 from steelyard.report.data.chart_rows import MOST_POINTS, thinned, tip
 from steelyard.report.data.presentation import Figure, Key, Panel, View

@@ -7,7 +7,7 @@ from typing import Final
 
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label
-from steelyard.report.basics.format import with_interval
+from steelyard.format import with_interval
 from steelyard.report.data.chart_rows import level_keys, n_range, tip
 from steelyard.report.data.presentation import Figure, Panel, View
 from steelyard.report.draw.axes import measured

@@ -9,8 +9,8 @@ from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.regression import Regression
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label
+from steelyard.format import with_interval
 from steelyard.model.responses import label_of
-from steelyard.report.basics.format import with_interval
 from steelyard.report.data.chart_rows import law_curve, law_scale, n_range, thinned, thinning, tip, trial_dots
 from steelyard.report.data.presentation import Figure, Panel, View
 from steelyard.report.draw.axes import measured

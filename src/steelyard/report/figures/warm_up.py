@@ -8,7 +8,7 @@ from typing import Final
 
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.statistics.warm_up import WarmUp
-from steelyard.report.basics.format import count
+from steelyard.format import count
 from steelyard.report.basics.theme import BAND, MUTED
 from steelyard.report.data.chart_rows import point_tip, thinned, thinning
 from steelyard.report.data.presentation import Figure, Key, Panel, View

@@ -10,6 +10,7 @@ from typing import Any, Final
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.trials import Point
+from steelyard.format import count, duration, listed, moment
 from steelyard.judging.stopping_rule import SIMULATED_CONFIDENCE, coverage_percent
 from steelyard.model.facts import MACHINE, of_machines, of_systems
 from steelyard.model.load import Load, Offered
@@ -17,7 +18,6 @@ from steelyard.model.plan import Plan
 from steelyard.model.responses import label_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.report.basics.format import count, duration, listed, moment
 
 SHARED_WORDS: Final = {
     "cpu": "processor",
@@ -69,11 +69,11 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
     sentence += (
         " "
         + {
-            "thaw": "Each trial started from the same frozen copy of the filled tables.",
+            "restore": "Each trial started from the same snapshot of the filled tables.",
             "reload": "The tables were filled anew for each trial.",
             "truncate": "Each trial started from empty tables.",
             "continue": (
-                "Each start began from the frozen copy of the filled tables; trials within a start followed one "
+                "Each start began from the snapshot of the filled tables; trials within a start followed one "
                 "another on the data that the one before had left."
             ),
         }[study.data.state]
@@ -245,7 +245,7 @@ def _validity(study: Study, records: Sequence[TrialRecord], results: Results) ->
         f"{100 * limits.generator_ceiling_fraction:g}% of its calibrated ceiling, if no sample of a probe on a node "
         f"arrives for {limits.probe_gap_s:g} s, if other guests of the hardware take more than "
         f"{100 * limits.steal_fraction:g}% of the processor, or if other programs take more than "
-        f"{100 * limits.foreign_cpu_fraction:g}% of it."
+        f"{100 * limits.background_cpu_fraction:g}% of it."
     )
     notes = Counter(note for record in records for note in record.verdict.notes)
     for note, times in sorted(notes.items()):

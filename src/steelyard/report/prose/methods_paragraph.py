@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Final
 
 import steelyard
+from steelyard.format import count, listed
 from steelyard.model.facts import MACHINE, of_machines
 from steelyard.reading.report_input import ReportInput
-from steelyard.report.basics.format import count, listed
 from steelyard.report.prose import method_and_facts
 
 HARDWARE: Final = {

@@ -13,9 +13,9 @@ from steelyard.analysis.row import IN_UNIT, Kind, Row, TableColumn
 from steelyard.analysis.statistic import Section
 from steelyard.analysis.tables import Source, sources, titles
 from steelyard.analysis.treatments import Treatment
+from steelyard.format import NONE, number, p_value, with_interval
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of
-from steelyard.report.basics.format import NONE, number, p_value, with_interval
 from steelyard.report.data.presentation import View, view
 from steelyard.report.tables.generic import Cell, Column, Table
 

@@ -17,12 +17,12 @@ from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.statistics.warm_up import WarmUp
 from steelyard.analysis.treatments import label
+from steelyard.format import NONE, interval, moment, number, p_value, with_interval
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.report.basics.definitions import OF_THE_PAGE
-from steelyard.report.basics.format import NONE, interval, moment, number, p_value, with_interval
 from steelyard.report.data.presentation import View
 
 FORMS: Final = ("start means", "trials, as published")

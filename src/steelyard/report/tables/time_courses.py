@@ -11,11 +11,11 @@ from steelyard.analysis.statistics.steady import Steady
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import label
+from steelyard.format import NONE, number, with_interval
 from steelyard.model import responses
 from steelyard.model.responses import label_of
 from steelyard.reading.node_traces import Trace
 from steelyard.reading.time_courses import MARKS, Curve
-from steelyard.report.basics.format import NONE, number, with_interval
 from steelyard.report.data.presentation import View
 from steelyard.report.data.traces import RESOURCES, usage
 from steelyard.report.tables.generic import Cell, Column, Table

@@ -53,7 +53,7 @@
   }
 
   // The numbers of a moment of a trial, under the pointer or by the arrow keys.
-  const written = (x) => x.toLocaleString("en", { maximumSignificantDigits: Math.max(3, Math.round(x).toString().length) });
+  const written = (x) => shownNumber(x, 3, true);
   const said = (values, row) => {
     const [at, achieved, offered, failed, ...times] = row;
     const parts = [`${at} s`, `${written(achieved)} op/s${offered === null ? "" : ` of ${written(offered)} offered`}`];

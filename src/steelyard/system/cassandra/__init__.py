@@ -1,4 +1,4 @@
-"""Apache Cassandra 5.0 from Maven's jars: started in parallel, filled once, thawed in seconds."""
+"""Apache Cassandra 5.0 from Maven's jars: started in parallel, filled once, restored in seconds."""
 
 from __future__ import annotations
 

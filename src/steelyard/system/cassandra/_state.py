@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.model.data_model import Schema, Table
-from steelyard.system.cassandra._golden import table_id
 from steelyard.system.cassandra._settings import COMPACTIONS, COMPRESSORS, Settings
+from steelyard.system.cassandra._snapshots import table_id
 
 LISTENING = "Starting listening for CQL clients"
 LIVENESS = re.compile(r"InetAddress /?(\S+) is now (UP|DOWN)")

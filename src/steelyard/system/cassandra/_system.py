@@ -27,10 +27,10 @@ from steelyard.system.cassandra import (
     _cql,
     _estimates,
     _facts,
-    _golden,
     _jars,
     _java,
     _process,
+    _snapshots,
     _state,
     _tls,
 )
@@ -66,7 +66,7 @@ class Cassandra:
         self.version = settings.version
         self.memory_mb_per_node = settings.memory_mb
         self._cache_folder = cache_folder
-        self._golden = _golden.Golden(cache_folder / "golden")
+        self._snapshots = _snapshots.KeptSnapshots(cache_folder / "snapshots", former=cache_folder / "golden")
         self._prepared: Prepared | None = None
         # Kept so that the event loop reaps the servers that this process started.
         self._started: dict[Path, asyncio.subprocess.Process] = {}
@@ -231,26 +231,26 @@ class Cassandra:
         answers = await asyncio.gather(*(self._ask(node, *_state.BUSY_QUESTIONS) for node in nodes))
         return _state.busy(answers)
 
-    def golden_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
+    def snapshot_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
         """Name of the state that these settings, nodes, schema and data determine."""
-        return _golden.key_of(self.settings, nodes, schema, data)
+        return _snapshots.key_of(self.settings, nodes, schema, data)
 
     def has(self, key: str) -> bool:
-        """Whether the state is frozen."""
-        return self._golden.has(key)
+        """Whether there is a snapshot of the state."""
+        return self._snapshots.has(key)
 
-    async def freeze(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
+    async def snapshot(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
         """Flush all nodes, link their SSTables. The cluster keeps running."""
         await self._flush(nodes, schema)
-        await asyncio.to_thread(self._golden.freeze, nodes, schema, key)
+        await asyncio.to_thread(self._snapshots.keep, nodes, schema, key)
 
-    async def thaw(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
-        """Truncate, link the golden SSTables into each node's volume, have the running nodes import them."""
-        files = await asyncio.to_thread(self._golden.files, key)
+    async def restore(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
+        """Truncate, link the snapshot's SSTables into each node's volume, have the running nodes import them."""
+        files = await asyncio.to_thread(self._snapshots.files, key)
         await self.truncate(nodes, schema)
         targets = []
         for node in nodes:
-            staged = await asyncio.to_thread(self._golden.stage, node, schema, key, files.get(node.name, {}))
+            staged = await asyncio.to_thread(self._snapshots.stage, node, schema, key, files.get(node.name, {}))
             targets += [f"{self._beans_of(node)}={table}={folder}" for table, folder in staged.items()]
         if targets:
             await self._call(nodes[0], "import", schema, targets)

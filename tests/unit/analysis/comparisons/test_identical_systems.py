@@ -16,7 +16,7 @@ from steelyard.analysis.statistics.noise_floor import ResponseFloor
 from steelyard.analysis.statistics.overall import judged, overall
 from steelyard.analysis.statistics.validity import Validity
 from steelyard.analysis.tables import tables
-from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, foreign, told, unlike
+from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, mismatch, told, unlike
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import SAME_LABELS, Study
 from tests.unit.analysis.made import VOIDED, cell, frame, record, study
@@ -365,20 +365,20 @@ def test_two_studies_have_the_greater_floor_and_none_if_one_has_none():
     assert identical_systems.of_two((small, identical_systems.floors_of(rows)), TIME, [2] * 3, [2] * 3) is None
 
 
-def test_a_floor_of_something_else_is_foreign_and_says_why():
+def test_a_floor_of_something_else_does_not_hold_and_says_why():
     floor = kept()
-    assert foreign(floor, [HELD]) == ""
-    assert "kernel 6.1, here it is 6.2" in foreign(
+    assert mismatch(floor, [HELD]) == ""
+    assert "kernel 6.1, here it is 6.2" in mismatch(
         floor, [HELD.model_copy(update={"machines": ({**MACHINE, "kernel": "6.2"},)})]
     )
-    assert "here are 0" in foreign(floor, [HELD.model_copy(update={"machines": ()})])
-    assert "loop closed, this study has open" in foreign(floor, [HELD.model_copy(update={"loop": "open"})])
+    assert "here are 0" in mismatch(floor, [HELD.model_copy(update={"machines": ()})])
+    assert "loop closed, this study has open" in mismatch(floor, [HELD.model_copy(update={"loop": "open"})])
     several = [HELD.model_copy(update={"nodes": nodes}) for nodes in (3, 6)]
-    assert "nodes 1, this study has 3 and 6" in foreign(floor, several)
-    assert foreign(floor, [HELD, *several]) == ""
+    assert "nodes 1, this study has 3 and 6" in mismatch(floor, several)
+    assert mismatch(floor, [HELD, *several]) == ""
     apart = [HELD.model_copy(update={"loop": "open"}), HELD.model_copy(update={"nodes": 3})]
-    assert "no treatment of this study has all of site local, system cassandra" in foreign(floor, apart)
-    assert foreign(floor, [])
+    assert "no treatment of this study has all of site local, system cassandra" in mismatch(floor, apart)
+    assert mismatch(floor, [])
     other = HELD.model_copy(update={"settings": {**HELD.settings, "load.threads": "8", "workload.name": "ycsb-c"}})
     assert unlike(floor, [other]) == ("load.threads 1", "workload.name ycsb-a")
     assert unlike(floor, [other, HELD]) == ()

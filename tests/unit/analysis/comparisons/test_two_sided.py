@@ -70,7 +70,7 @@ def test_equivalent_within_a_declared_margin_only():
     records = [drawn(rng, {1: 100.0}, starts=6, trials=2, start_cv=0.005, trial_cv=0.002) for _ in range(2)]
     (without,), (with_margin,), (narrow,) = (against(*records, margin=margin) for margin in (None, 5.0, 0.05))
     assert with_margin.verdict == "equivalent"
-    assert "equivalent within 5.0%" in with_margin.sentence
+    assert "equivalent within 5%" in with_margin.sentence
     assert with_margin.equivalence_percent is not None
     assert with_margin.equivalence_percent.confidence == pytest.approx(0.90)
     assert without.verdict == narrow.verdict != "equivalent"

@@ -18,7 +18,6 @@ from steelyard.analysis.inference import power
 from steelyard.analysis.inference.multiplicity import holm, survives
 from steelyard.analysis.inference.power import More, more_starts
 from steelyard.analysis.statistics.comparison import comparisons
-from steelyard.analysis.wording import hours
 from tests.unit.analysis.made import VOIDED, cell, frame, record
 
 LOGS = st.lists(st.floats(-0.2, 0.2), min_size=2, max_size=6)
@@ -165,18 +164,9 @@ def test_the_comparisons_of_a_report_are_one_family() -> None:
     assert "would show that it lies within 3%" in same.sentence
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.2, "1 s"), (50, "50 s"), (90, "2 min"), (3540, "59 min"), (3590, "1 h"), (10_200, "2 h 50"),
-     (2 * 3600 + 55 * 60, "2 h 50"), (50 * 3600, "50 h"), (80 * 3600, "3 days")],
-)  # fmt: skip
-def test_hours(seconds: float, words: str) -> None:
-    assert hours(seconds) in (words, "3 h")
-
-
 def test_the_words_of_a_forecast() -> None:
     told = forecast.Forecast(More(starts=14, percent=3.04, shows="change"), 729.0)
-    assert told.short() == "for 3% 14 more blocks (about 2 h 50)"
-    assert told.words().startswith("about 14 more blocks (about 2 h 50) would tell a change of 3% from none")
+    assert told.short() == "for 3% 14 more blocks (about 2 h 50 min)"
+    assert told.words().startswith("about 14 more blocks (about 2 h 50 min) would tell a change of 3% from none")
     assert forecast.Forecast(More(starts=1, percent=5.0, shows="equivalence"), None).short() == "for ±5% 1 more block"
     assert forecast.Forecast(None, 1.0).words() == "not even 1,000 more blocks would decide"

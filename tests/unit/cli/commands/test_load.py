@@ -169,7 +169,7 @@ def test_a_line_a_second() -> None:
     assert len(load_output.line(interval, 100.0)) == len(header)
 
 
-@pytest.mark.parametrize(("number", "text"), [(1234.5, "1,234"), (12.34, "12.3"), (1.234, "1.23"), (0.0123, "0.012")])
+@pytest.mark.parametrize(("number", "text"), [(1234.5, "1,234"), (12.34, "12.3"), (1.234, "1.23"), (0.0123, "0.0123")])
 def test_three_digits(number: float, text: str) -> None:
     assert load_output.digits(number) == text
 

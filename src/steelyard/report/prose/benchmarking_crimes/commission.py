@@ -13,13 +13,13 @@ from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.validity import Validity
 from steelyard.analysis.treatments import label
+from steelyard.format import count, listed, number
 from steelyard.judging.noise_floor import STUDY as NOISE_STUDY
 from steelyard.model import responses
 from steelyard.model.facts import MACHINE, of_machines, of_systems
 from steelyard.model.load import Load
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.report.basics.format import count, listed, number
 from steelyard.report.data.presentation import Figure
 from steelyard.report.draw.svg import Picture
 from steelyard.report.prose.benchmarking_crimes.crime import Crime as Crime  # noqa: PLC0414 - part of this module

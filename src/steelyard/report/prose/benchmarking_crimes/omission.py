@@ -17,10 +17,10 @@ from steelyard.analysis.statistics.merit import Merit
 from steelyard.analysis.statistics.percentile import TrialPercentile
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, label
+from steelyard.format import count, listed
 from steelyard.model.facts import of_machines
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.report.basics.format import count, listed
 from steelyard.report.prose.benchmarking_crimes.crime import Crime, some
 
 PLATFORM: Final = ("cpu_model", "cores", "memory_mb", "kernel")

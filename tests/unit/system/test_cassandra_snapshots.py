@@ -1,4 +1,4 @@
-"""Golden data as files: what names a state, what is linked, what is refused."""
+"""Snapshots as files: what names a state, what is linked, what is refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from steelyard.model.data_model import Schema, Table
 from steelyard.model.errors import StoreError, SystemFault
 from steelyard.node.base import Node
-from steelyard.system.cassandra import Settings, _golden
+from steelyard.system.cassandra import Settings, _snapshots
 
 SCHEMA = Schema("ycsb", "usertable", "y_id", ("field0", "field1"))
 
@@ -20,7 +20,7 @@ SCHEMA = Schema("ycsb", "usertable", "y_id", ("field0", "field1"))
 def filled(folder: Path, count: int = 2) -> list[Node]:
     nodes = [Node(f"n{i + 1}", "database", f"10.0.0.{i + 1}", (), folder / f"n{i + 1}") for i in range(count)]
     for node in nodes:
-        table = _golden.table_folder(node, SCHEMA, "usertable")
+        table = _snapshots.table_folder(node, SCHEMA, "usertable")
         (table / "backups").mkdir(parents=True)
         (table / "nb-1-big-Data.db").write_text(f"data of {node.name}")
         (table / "nb-1-big-TOC.txt").write_text("toc")
@@ -40,61 +40,73 @@ def filled(folder: Path, count: int = 2) -> list[Node]:
 )
 def test_another_state_has_another_name(tmp_path: Path, other: dict[str, object]) -> None:
     nodes = filled(tmp_path)
-    key = _golden.key_of(Settings(), nodes, SCHEMA, {"records": 10})
-    assert key != _golden.key_of(Settings.model_validate(other), nodes, SCHEMA, {"records": 10})
+    key = _snapshots.key_of(Settings(), nodes, SCHEMA, {"records": 10})
+    assert key != _snapshots.key_of(Settings.model_validate(other), nodes, SCHEMA, {"records": 10})
 
 
 def test_the_same_state_has_the_same_name(tmp_path: Path) -> None:
     nodes = filled(tmp_path)
-    key = _golden.key_of(Settings(), nodes, SCHEMA, {"records": 10, "seed": 1})
+    key = _snapshots.key_of(Settings(), nodes, SCHEMA, {"records": 10, "seed": 1})
     for same in (Settings(heap_mb=512), Settings(gc="g1"), Settings(yaml={"concurrent_reads": 8})):
-        assert key == _golden.key_of(same, nodes, SCHEMA, {"seed": 1, "records": 10})
-    assert key != _golden.key_of(Settings(), nodes[:1], SCHEMA, {"records": 10, "seed": 1})
-    assert key != _golden.key_of(Settings(), nodes, SCHEMA, {"records": 11, "seed": 1})
+        assert key == _snapshots.key_of(same, nodes, SCHEMA, {"seed": 1, "records": 10})
+    assert key != _snapshots.key_of(Settings(), nodes[:1], SCHEMA, {"records": 10, "seed": 1})
+    assert key != _snapshots.key_of(Settings(), nodes, SCHEMA, {"records": 11, "seed": 1})
     assert key.startswith("usertable-2n-rf1-")
 
 
-def test_freeze_and_stage_share_the_bytes(tmp_path: Path) -> None:
-    nodes, golden = filled(tmp_path), _golden.Golden(tmp_path / "golden")
-    assert not golden.has("k")
-    golden.freeze(nodes, SCHEMA, "k")
-    golden.freeze(nodes, SCHEMA, "k")
-    assert golden.has("k")
-    files = golden.files("k")
+def test_keep_and_stage_share_the_bytes(tmp_path: Path) -> None:
+    nodes, kept = filled(tmp_path), _snapshots.KeptSnapshots(tmp_path / "snapshots")
+    assert not kept.has("k")
+    kept.keep(nodes, SCHEMA, "k")
+    kept.keep(nodes, SCHEMA, "k")
+    assert kept.has("k")
+    files = kept.files("k")
     assert files == {node.name: {"usertable/nb-1-big-Data.db": 10, "usertable/nb-1-big-TOC.txt": 3} for node in nodes}
-    staged = golden.stage(nodes[1], SCHEMA, "k", files["n2"])["usertable"]
-    kept = tmp_path / "golden/k/n2/usertable/nb-1-big-Data.db"
-    assert (staged / "nb-1-big-Data.db").stat().st_ino == kept.stat().st_ino
+    staged = kept.stage(nodes[1], SCHEMA, "k", files["n2"])["usertable"]
+    file = tmp_path / "snapshots/k/n2/usertable/nb-1-big-Data.db"
+    assert (staged / "nb-1-big-Data.db").stat().st_ino == file.stat().st_ino
     (staged / "nb-1-big-Data.db").rename(staged / "nb-7-big-Data.db")
-    assert golden.files("k") == files
-    assert [path.name for path in (tmp_path / "golden").iterdir()] == ["k"]
+    assert kept.files("k") == files
+    assert [path.name for path in (tmp_path / "snapshots").iterdir()] == ["k"]
+
+
+def test_a_snapshot_of_an_earlier_version_is_moved_when_it_is_asked_for(tmp_path: Path) -> None:
+    nodes, former = filled(tmp_path), _snapshots.KeptSnapshots(tmp_path / "golden")
+    former.keep(nodes, SCHEMA, "k")
+    files = former.files("k")
+    kept = _snapshots.KeptSnapshots(tmp_path / "snapshots", former=tmp_path / "golden")
+    assert not kept.has("other")
+    assert kept.has("k")
+    assert kept.files("k") == files
+    assert not former.has("k")
 
 
 def test_every_table_of_a_workload_is_kept(tmp_path: Path) -> None:
     tables = tuple(Table(name, "id int PRIMARY KEY") for name in ("users", "orders"))
     schema = Schema("shop", "users", tables=tables)
-    node, golden = Node("n1", "database", "10.0.0.1", (), tmp_path / "n1"), _golden.Golden(tmp_path / "golden")
+    node = Node("n1", "database", "10.0.0.1", (), tmp_path / "n1")
+    kept = _snapshots.KeptSnapshots(tmp_path / "snapshots")
     for table in ("users", "orders"):
-        folder = _golden.table_folder(node, schema, table)
+        folder = _snapshots.table_folder(node, schema, table)
         folder.mkdir(parents=True)
         (folder / "nb-1-big-Data.db").write_text(table)
-    golden.freeze([node], schema, "k")
-    files = golden.files("k")
+    kept.keep([node], schema, "k")
+    files = kept.files("k")
     assert files == {"n1": {"users/nb-1-big-Data.db": 5, "orders/nb-1-big-Data.db": 6}}
-    staged = golden.stage(node, schema, "k", files["n1"])
+    staged = kept.stage(node, schema, "k", files["n1"])
     assert {table: (folder / "nb-1-big-Data.db").read_text() for table, folder in staged.items()} == {
         "users": "users",
         "orders": "orders",
     }
-    assert _golden.table_id(schema, "users") != _golden.table_id(schema, "orders")
+    assert _snapshots.table_id(schema, "users") != _snapshots.table_id(schema, "orders")
 
 
 def test_a_node_without_data_has_nothing_to_import(tmp_path: Path) -> None:
-    nodes, golden = filled(tmp_path, 1), _golden.Golden(tmp_path / "golden")
-    for path in _golden.table_folder(nodes[0], SCHEMA, "usertable").glob("nb-*"):
+    nodes, kept = filled(tmp_path, 1), _snapshots.KeptSnapshots(tmp_path / "snapshots")
+    for path in _snapshots.table_folder(nodes[0], SCHEMA, "usertable").glob("nb-*"):
         path.unlink()
-    golden.freeze(nodes, SCHEMA, "k")
-    assert golden.stage(nodes[0], SCHEMA, "k", golden.files("k")["n1"]) == {}
+    kept.keep(nodes, SCHEMA, "k")
+    assert kept.stage(nodes[0], SCHEMA, "k", kept.files("k")["n1"]) == {}
 
 
 def test_copies_where_links_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,14 +115,14 @@ def test_copies_where_links_cannot_be(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(os, "link", refuse)
     (tmp_path / "a").write_text("bytes")
-    _golden.link_or_copy(tmp_path / "a", tmp_path / "b")
+    _snapshots.link_or_copy(tmp_path / "a", tmp_path / "b")
     assert (tmp_path / "b").read_text() == "bytes"
     assert (tmp_path / "a").stat().st_ino != (tmp_path / "b").stat().st_ino
 
 
 def test_waits_for_a_compaction_to_end(tmp_path: Path) -> None:
-    (node,), golden = filled(tmp_path, 1), _golden.Golden(tmp_path / "golden")
-    table = _golden.table_folder(node, SCHEMA, "usertable")
+    (node,), kept = filled(tmp_path, 1), _snapshots.KeptSnapshots(tmp_path / "snapshots")
+    table = _snapshots.table_folder(node, SCHEMA, "usertable")
     transaction = table / "nb_txn_compaction_1.log"
     transaction.touch()
 
@@ -122,29 +134,29 @@ def test_waits_for_a_compaction_to_end(tmp_path: Path) -> None:
 
     thread = threading.Thread(target=compact)
     thread.start()
-    golden.freeze([node], SCHEMA, "k")
+    kept.keep([node], SCHEMA, "k")
     thread.join()
-    assert set(golden.files("k")["n1"]) == {"usertable/nb-2-big-Data.db", "usertable/nb-2-big-TOC.txt"}
+    assert set(kept.files("k")["n1"]) == {"usertable/nb-2-big-Data.db", "usertable/nb-2-big-TOC.txt"}
 
 
 def test_gives_up_on_files_that_never_hold_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (node,), golden = filled(tmp_path, 1), _golden.Golden(tmp_path / "golden")
-    (_golden.table_folder(node, SCHEMA, "usertable") / "nb_txn_compaction_1.log").touch()
-    monkeypatch.setattr(_golden, "STABLE_TIMEOUT_S", 0.05)
+    (node,), kept = filled(tmp_path, 1), _snapshots.KeptSnapshots(tmp_path / "snapshots")
+    (_snapshots.table_folder(node, SCHEMA, "usertable") / "nb_txn_compaction_1.log").touch()
+    monkeypatch.setattr(_snapshots, "STABLE_TIMEOUT_S", 0.05)
     with pytest.raises(SystemFault, match="kept changing"):
-        golden.freeze([node], SCHEMA, "k")
-    assert not golden.has("k")
-    assert list((tmp_path / "golden").iterdir()) == []
+        kept.keep([node], SCHEMA, "k")
+    assert not kept.has("k")
+    assert list((tmp_path / "snapshots").iterdir()) == []
 
 
 @pytest.mark.parametrize("damage", ["size", "missing", "manifest"])
 def test_damage_is_told(tmp_path: Path, damage: str) -> None:
-    nodes, golden = filled(tmp_path), _golden.Golden(tmp_path / "golden")
-    golden.freeze(nodes, SCHEMA, "k")
-    file = tmp_path / "golden" / "k" / ("manifest.json" if damage == "manifest" else "n1/usertable/nb-1-big-Data.db")
+    nodes, kept = filled(tmp_path), _snapshots.KeptSnapshots(tmp_path / "snapshots")
+    kept.keep(nodes, SCHEMA, "k")
+    file = tmp_path / "snapshots" / "k" / ("manifest.json" if damage == "manifest" else "n1/usertable/nb-1-big-Data.db")
     file.unlink()
     if damage != "missing":
         file.write_text("x")
     with pytest.raises(StoreError, match="damaged") as caught:
-        golden.files("k")
+        kept.files("k")
     assert "remove" in caught.value.hint

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Late
 from dataclasses import dataclass
@@ -17,10 +17,13 @@ from steelyard.judging.stopping import decide
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.model.errors import StoreError
 from steelyard.model.plan import Plan
-from steelyard.model.secret import redacted, redacted_text
+from steelyard.model.secret import redacted_text
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
+from steelyard.progress import live_file
+from steelyard.progress.state import Live
 from steelyard.store import Store, layout
+from steelyard.store.journal import Entry
 from steelyard.store.read import as_planned
 
 LEAST_S: Final = 0.5
@@ -41,7 +44,7 @@ Stamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class StoreLook:
     """What a store's folder held at one look."""
 
     name: str
@@ -54,9 +57,9 @@ class Snapshot:
     plan: Plan | None = None
     records: tuple[TrialRecord, ...] = ()
     """Sealed attempts that can be read, in order of time."""
-    events: tuple[Mapping[str, Any], ...] = ()
-    """The journal."""
-    live: Mapping[str, Any] | None = None
+    journal: tuple[Entry, ...] = ()
+    """Lines of the journal that are whole."""
+    live: Live | None = None
     """What a study in progress says of itself."""
     decision: Decision | None = None
     """What the study's stopping rule says, if it has one."""
@@ -93,11 +96,11 @@ class Watched:
         """The study's file when they were read."""
         self._decided: tuple[object, Decision] | None = None
         self._guard = threading.Lock()
-        self._last: Snapshot | None = None
+        self._last: StoreLook | None = None
         self._looked_s = float("-inf")
-        self._looking: Future[Snapshot] | None = None
+        self._looking: Future[StoreLook] | None = None
 
-    def look(self, readers: ThreadPoolExecutor, patience_s: float) -> Snapshot | None:
+    def look(self, readers: ThreadPoolExecutor, patience_s: float) -> StoreLook | None:
         """The store as it is now; as it was at the last look, if reading takes longer than `patience_s`; None if it
         was never read to its end yet."""
         with self._guard:
@@ -115,7 +118,7 @@ class Watched:
         except (Late, CancelledError):
             return self._last
 
-    def _look(self) -> Snapshot:
+    def _look(self) -> StoreLook:
         """Read, and keep it for whoever asks next, also if nobody waits for it any more."""
         try:
             found = self.read()
@@ -126,19 +129,19 @@ class Watched:
             with self._guard:
                 self._looking = None
 
-    def read(self) -> Snapshot:
+    def read(self) -> StoreLook:
         """Look at the folder. Never raises for what is in it."""
         try:
             store = Store(self.folder)
         except StoreError:
             what = f"{self.folder} has no {layout.STUDY_JSON} yet"
-            return Snapshot(self.name, self.folder, problem=what if self.folder.is_dir() else "")
+            return StoreLook(self.name, self.folder, problem=what if self.folder.is_dir() else "")
         remarks: list[str] = []
         study, problem = self._study(store)
         plan = self._plan(store, remarks)
         records = self._attempts(store, plan, remarks)
-        events = self._fresh(layout.EVENTS, lambda: tuple(redacted(one) for one in store.events()), (), remarks)
-        return Snapshot(
+        journal = self._fresh(layout.EVENTS, store.journal, (), remarks)
+        return StoreLook(
             name=self.name,
             folder=self.folder,
             study=study,
@@ -146,8 +149,8 @@ class Watched:
             remarks=tuple(remarks),
             plan=plan,
             records=records,
-            events=events,
-            live=store.live(),
+            journal=journal,
+            live=live_file.read(self.folder),
             decision=self._decision(study, plan, records),
             changed=self._changed(),
         )
@@ -244,7 +247,7 @@ class Shelf:
         """Where a store is; None if there is none of this name. Names are compared, never joined to a path."""
         return find(self.root).get(name)
 
-    def look(self, name: str, patience_s: float) -> Snapshot | None:
+    def look(self, name: str, patience_s: float) -> StoreLook | None:
         """What is in a store; None while it is read for the first time. Raises KeyError if there is none."""
         if name not in self.names():
             raise KeyError(name)

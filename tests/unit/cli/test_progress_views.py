@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import io
-from collections import deque
 from typing import Any
 
 from rich.console import Console
 
-from steelyard.cli.board import Board, clock_span, label_of, spark
-from steelyard.cli.views import LiveView, PlainView, decision_line
+from steelyard.cli.progress_views import LiveView, PlainView, decision_line, spark
 from steelyard.judging.stopping import decide
 from steelyard.judging.stopping_rule import Decision, Narrowing, Rule, rule_of
-from steelyard.lab import progress
 from steelyard.model.sample import Sample
 from steelyard.model.trial import Phase, Responses
+from steelyard.progress import events as progress
+from steelyard.progress.publisher import Publisher
 from tests.unit.judging.test_stopping import sealed, spread
 from tests.unit.judging.test_stopping import study as sequential_study
 from tests.unit.lab.fakes import plan_of, records_of, study
@@ -59,19 +58,19 @@ def events() -> list[Any]:
 def test_plain_lines_say_what_matters_and_are_never_silent_for_long() -> None:
     lines: list[str] = []
     clock = Clock()
-    view = PlainView(lines.append, clock)
+    publisher = Publisher(clock, view := PlainView(lines.append, clock))
     for event in events():
-        view.tell(event)
+        publisher.tell(event)
     text = "\n".join(line[9:] for line in lines)
     assert "fake: 8 of 8 trials to do, in store/fake" in text
     assert "block 1/2: starting 3 nodes for 4 trials" in text
     assert "valid: 4.100 s, 24 op/s" in text
     assert "! trial x voided: queued again" in text
     before = len(lines)
-    view.tell(progress.Waiting("quiet: 2 compactions"))
+    publisher.tell(progress.Waiting("quiet: 2 compactions"))
     assert len(lines) == before
     clock.now_s += 6
-    view.tell(progress.Waiting("quiet: 2 compactions"))
+    publisher.tell(progress.Waiting("quiet: 2 compactions"))
     assert "still measure: quiet: 2 compactions" in lines[-1]
     clock.now_s += 6
     view.beat()
@@ -80,32 +79,37 @@ def test_plain_lines_say_what_matters_and_are_never_silent_for_long() -> None:
 
 def test_the_live_screen_shows_phase_load_nodes_cells_and_troubles() -> None:
     out = Console(file=io.StringIO(), width=140, force_terminal=False)
-    view = LiveView(out, Clock())
+    publisher = Publisher(Clock(), view := LiveView(out, Clock()))
     for event in events()[:-2]:
-        view.tell(event)
+        publisher.tell(event)
     out.print(view)
     for event in events()[-2:]:
-        view.tell(event)
+        publisher.tell(event)
     out.print(view)
     text = out.file.getvalue()  # type: ignore[attr-defined]
     for expected in ("trial 1/8", "done about", "measure", "op/s", "n1 0.75 cores", "4.100 s", "trial x voided"):
         assert expected in text
 
 
-def test_a_failed_cell_is_infeasible_not_dropped() -> None:
-    board = Board()
-    failed = record(PLAN.trials[0], "invalid")
-    board.add(failed)
-    (cell,) = board.cells.values()
-    assert cell.invalid == 1
+def test_a_line_of_bars() -> None:
+    assert spark([0.0, 1.0, 2.0]) == "▁▅█"
+    assert spark([9.0] * 100) == "█" * 24
+    assert spark([]) == ""
 
 
-def test_small_helpers() -> None:
-    assert label_of({"nodes": 1, "workload": "ycsb-a"}) == "1 node · ycsb-a"
-    assert label_of({}) == "the one treatment"
-    assert [clock_span(s) for s in (12, 245, 3725)] == ["12 s", "4 min 05 s", "01:02 h"]
-    assert spark(deque([0.0, 1.0, 2.0])) == "▁▅█"
-    assert spark(deque()) == ""
+def test_the_load_of_several_load_nodes_is_added_up() -> None:
+    """As the page in the browser does, from the same state."""
+    out = Console(file=io.StringIO(), width=140, force_terminal=False)
+    publisher = Publisher(Clock(), view := LiveView(out, Clock()))
+    interval = records_of({"action": "load", "stop": {"operations": 100}})[1]
+    for t in range(3):
+        for node, rate, p99 in (("l1", 100.0, 5.0), ("l2", 300.0, 40.0)):
+            summary = {**interval["summary"], "rate_per_s": rate, "response_ms_p99": p99}
+            publisher.tell(progress.Ticked(node, {**interval, "t_s": 50.0 + t, "summary": summary}))
+    out.print(view)
+    screen = out.file.getvalue()  # type: ignore[attr-defined]
+    assert "400 op/s" in screen
+    assert "p99 40.0 ms response" in screen
 
 
 def test_the_stopping_rule_is_said_before_the_first_block_and_after_each() -> None:
@@ -114,14 +118,12 @@ def test_the_stopping_rule_is_said_before_the_first_block_and_after_each() -> No
     rule = rule_of(asked)
     assert rule is not None
     lines: list[str] = []
-    view = PlainView(lines.append, Clock())
     out = Console(file=io.StringIO(), width=160, force_terminal=False)
-    live = LiveView(out, Clock())
+    publisher = Publisher(Clock(), PlainView(lines.append, Clock()), live := LiveView(out, Clock()))
     for blocks in (0, 3, 7):
         decision = decide(plan, sealed(plan, spread(0.4), blocks), rule)
-        for one in (view, live):
-            one.tell(progress.StudyBegan("fake", 24, 12, 12, "store/fake", at_most=True))
-            one.tell(progress.Judged(decision))
+        publisher.tell(progress.StudyBegan("fake", 24, 12, 12, "store/fake", at_most=True))
+        publisher.tell(progress.Judged(decision))
     text = "\n".join(line[9:] for line in lines)
     assert "fake: 12 of at most 24 trials to do" in text
     assert "until half of each 95% interval is within 5% of its mean: from 6 to 12 starts, 2 h at most" in text

@@ -14,13 +14,12 @@ from typing import Final
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.statistics.summary import summarise
-from steelyard.analysis.treatments import label
+from steelyard.format import count, number, scale_for, treatment_label, with_interval
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
-from steelyard.report.basics.format import count, number, scale_for, with_interval
-from steelyard.serve.stores import Snapshot
+from steelyard.serve.store_cache import StoreLook
 
 BESIDE: Final = ("throughput_per_s", "response_ms_p99")
 """Responses that are shown beside the study's main response."""
@@ -81,17 +80,17 @@ class Cells:
         self._kept: dict[Key, tuple[object, Cell]] = {}
         self._guard = threading.Lock()
 
-    def of(self, snapshot: Snapshot) -> tuple[Cell, ...]:
+    def of(self, look: StoreLook) -> tuple[Cell, ...]:
         """Every treatment of the plan and of the records, in the study's order."""
-        study = snapshot.study
+        study = look.study
         if study is None:
             return ()
         planned: dict[Key, int] = {}
-        for trial in snapshot.plan.trials if snapshot.plan else ():
+        for trial in look.plan.trials if look.plan else ():
             if not trial.control:
                 planned[_key(trial.treatment)] = planned.get(_key(trial.treatment), 0) + 1
         members: dict[Key, list[TrialRecord]] = {key: [] for key in planned}
-        for record in snapshot.records:
+        for record in look.records:
             members.setdefault(_key(record.treatment), []).append(record)
         with self._guard:
             found = [self._cell(key, records, planned.get(key, 0), study) for key, records in members.items()]
@@ -122,7 +121,7 @@ def cell_of(treatment: Mapping[str, Level], records: Sequence[TrialRecord], plan
                       else [])  # fmt: skip
     faults = [record for record in records if record.verdict.system_fault]
     return Cell(
-        name=label(dict(treatment)),
+        name=treatment_label(treatment),
         n=main.n if main else 0,
         planned=planned,
         starts=main.starts if main else 0,
@@ -169,8 +168,8 @@ def _place(study: Study, treatment: Mapping[str, Level]) -> tuple[tuple[int, str
 
 
 def width(cell: Cell) -> str:
-    """`±1.9 %`; empty where there is no interval."""
-    return "" if cell.half_percent is None else f"±{number(cell.half_percent, digits=2)} %"
+    """`±1.9%`; empty where there is no interval."""
+    return "" if cell.half_percent is None else f"±{number(cell.half_percent, digits=2)}%"
 
 
 def rests_on(cell: Cell) -> str:

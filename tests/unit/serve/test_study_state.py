@@ -10,28 +10,30 @@ from typing import Any
 import pytest
 
 from steelyard.analysis.treatments import label
+from steelyard.format import clock
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.serve import cells, now, standing
-from steelyard.serve.stores import Snapshot, Watched
+from steelyard.progress.state import Left, end_by_the_clock
+from steelyard.serve import cells_table, live_view, study_state
+from steelyard.serve.store_cache import StoreLook, Watched
 from steelyard.store import layout
 from tests.unit.lab.fakes import study
 from tests.unit.serve.stores import FAULT, NOW_S, VOIDED, a_plan, a_record, write
 
 ALL = tuple(a_record(place) for place in range(8))
-BEGAN = {"event": "run-began", "todo": 8, "total": 8}
-ENDED = {"event": "run-ended", "valid": 8, "invalid": 0, "missing": 0}
+BEGAN = {"event": "session-began", "todo": 8, "total": 8}
+ENDED = {"event": "session-ended", "valid": 8, "invalid": 0, "missing": 0}
 
 
-def snapshot(
+def look(
     folder: Path,
     records: Sequence[TrialRecord] = (),
     events: Sequence[Mapping[str, Any]] = (),
     *,
     live: Mapping[str, Any] | None = None,
     of: Study | None = None,
-) -> Snapshot:
+) -> StoreLook:
     return Watched("s", write(folder / "s", records, events, live=live, of=of)).read()
 
 
@@ -44,6 +46,10 @@ def snapshot(
         (ALL[:3], [BEGAN], {"t_s": NOW_S - 20}, "in progress", "no sign of life for 20 s"),
         (ALL[:3], [BEGAN], {"t_s": NOW_S - 3600}, "interrupted", "no sign of life for 60 min"),
         (ALL[:3], [BEGAN], None, "interrupted", "without a word"),
+        (ALL[:3], [{"event": "run-began", "todo": 8, "total": 8}], None, "interrupted", "without a word"),
+        (ALL[:3], [BEGAN, {"event": "session-interrupted"}], None, "interrupted", "the same command goes on"),
+        (ALL[:3], [BEGAN, {"event": "session-ended", "missing": 5}], None, "interrupted", "asked to stop"),
+        (ALL[:3], [BEGAN, {"event": "session-failed", "message": "no port"}], None, "failed", "no port"),
         (ALL[:3], [BEGAN, {"event": "interrupted"}], None, "interrupted", "the same command goes on"),
         (ALL[:3], [BEGAN, {"event": "run-ended", "missing": 5}], None, "interrupted", "asked to stop"),
         (ALL[:3], [BEGAN, {"event": "run-failed", "message": "no port", "hint": "free it"}], None, "failed", "no port"),
@@ -55,7 +61,7 @@ def snapshot(
 def test_the_state(
     tmp_path: Path, records: Sequence[TrialRecord], events: Any, live: Any, state: str, why: str
 ) -> None:
-    found = standing.standing(snapshot(tmp_path, records, events, live=live), NOW_S)
+    found = study_state.standing(look(tmp_path, records, events, live=live), NOW_S)
     assert found.state == state
     assert why in found.why
     assert bool(found.why) == bool(why)
@@ -64,37 +70,37 @@ def test_the_state(
 
 
 def test_a_store_without_a_study(tmp_path: Path) -> None:
-    assert standing.standing(Watched("s", tmp_path / "gone").read(), NOW_S).state == standing.EMPTY
+    assert study_state.standing(Watched("s", tmp_path / "gone").read(), NOW_S).state == study_state.EMPTY
     (tmp_path / "s").mkdir()
-    assert standing.standing(Watched("s", tmp_path / "s").read(), NOW_S).state == standing.EMPTY
+    assert study_state.standing(Watched("s", tmp_path / "s").read(), NOW_S).state == study_state.EMPTY
     (tmp_path / "s" / "study.json").write_text("{}")
-    assert standing.standing(Watched("s", tmp_path / "s").read(), NOW_S).state == standing.UNREADABLE
+    assert study_state.standing(Watched("s", tmp_path / "s").read(), NOW_S).state == study_state.UNREADABLE
 
 
 def test_trials_are_counted_once_however_often_they_were_tried(tmp_path: Path) -> None:
     records = [a_record(0, VOIDED), a_record(0, attempt=2), a_record(1, FAULT), a_record(2, VOIDED)]
-    found = standing.standing(snapshot(tmp_path, records, [BEGAN]), NOW_S)
+    found = study_state.standing(look(tmp_path, records, [BEGAN]), NOW_S)
     assert (found.done, found.valid, found.invalid, found.voided) == (2, 1, 1, 2)
 
 
 def test_what_became_of_attempts_that_are_not_valid(tmp_path: Path) -> None:
     thrice = [a_record(3, VOIDED, attempt=attempt) for attempt in (1, 2, 3)]
     records = [a_record(0, VOIDED), a_record(0, attempt=2), a_record(1, FAULT), a_record(2, VOIDED), *thrice]
-    found = {(one.trial, one.attempt): one for one in standing.lost(snapshot(tmp_path, records), "in progress")}
+    found = {(one.trial, one.attempt): one for one in study_state.lost(look(tmp_path, records), "in progress")}
     ids = [a_record(place).id for place in range(4)]
     assert found[ids[0], 1].then == "repeated: attempt 2 is valid"
     assert found[ids[0], 1].reasons == "lag p99 above the limit: 14.4 ms against 10 ms"
     assert (found[ids[1], 1].then, found[ids[1], 1].blamed) == ("kept: it is a result", "the system")
     assert found[ids[2], 1].then == "queued again"
     assert found[ids[3], 3].then == "given up after 3 attempts"
-    assert standing.lost(snapshot(tmp_path, records), "interrupted")[-2].then == "kept: it is a result"
+    assert study_state.lost(look(tmp_path, records), "interrupted")[-2].then == "kept: it is a result"
 
 
 def test_the_log_has_journal_and_troubles_newest_first(tmp_path: Path) -> None:
     sealed = {"event": "trial-sealed", "trial": ALL[0].id, "attempt": 2, "outcome": "invalid", "reasons": ["LAG"]}
     events = [BEGAN, {**sealed, "t_s": NOW_S + 2}, {"event": "of-a-later-version", "t_s": NOW_S + 3}, {"event": None}]
     troubles = [{"t_s": NOW_S + 1, "message": "it slipped", "remedy": "again"}, "?"]
-    lines = standing.log(snapshot(tmp_path, ALL[:1], events, live={"t_s": NOW_S, "troubles": troubles}))
+    lines = study_state.log(look(tmp_path, ALL[:1], events, live={"t_s": NOW_S, "troubles": troubles}))
     assert [line.text for line in lines] == [
         "of a later version",
         f"trial {ALL[0].id}, attempt 2 ({label(ALL[0].treatment)}) invalid: lag",
@@ -119,34 +125,33 @@ def test_a_journal_of_anybody_breaks_nothing(tmp_path: Path, event: Any) -> None
     with (folder / layout.EVENTS).open("a") as journal:
         journal.write(json.dumps({"t_s": NOW_S, **event} if isinstance(event, dict) else event) + "\n")
     found = Watched("s", folder).read()
-    assert any(line.text.startswith("began") for line in standing.log(found))
-    assert standing.standing(found, NOW_S).done == 1
+    assert any(line.text.startswith("began") for line in study_state.log(found))
+    assert study_state.standing(found, NOW_S).done == 1
 
 
 def test_a_long_journal_is_cut(tmp_path: Path) -> None:
     events = [{"event": "interrupted", "t_s": NOW_S + place} for place in range(1000)]
-    lines = standing.log(snapshot(tmp_path, [], events))
-    assert len(lines) == standing.LINES
+    lines = study_state.log(look(tmp_path, [], events))
+    assert len(lines) == study_state.LINES
     assert lines[0].t_s == NOW_S + 999
 
 
 @pytest.mark.parametrize(
     "left", [None, {}, {"seconds": 0.0, "said_s": NOW_S}, {"seconds": "?"}, [1], {"said_s": 1e300}]
 )
-def test_no_end_by_the_clock_where_none_is_known(left: Any) -> None:
-    assert standing.end_by_the_clock({"left": left}, NOW_S) == ""
+def test_no_end_by_the_clock_where_none_is_known(tmp_path: Path, left: Any) -> None:
+    live = look(tmp_path, [], [BEGAN], live={"t_s": NOW_S, "left": left}).live
+    assert live is not None
+    assert end_by_the_clock(live.left, NOW_S) == ""
 
 
 def test_the_end_by_the_clock_has_a_range() -> None:
-    left = {"seconds": 600.0, "low_s": 300.0, "high_s": 1200.0, "said_s": NOW_S}
-    minutes = [standing.clock(NOW_S + seconds, NOW_S)[:5] for seconds in (600, 300, 1200)]
-    assert standing.end_by_the_clock({"left": left}, NOW_S) == f"about {minutes[0]} ({minutes[1]} to {minutes[2]})"
-    assert standing.end_by_the_clock({"left": left}, NOW_S + 2000).startswith("later than")
-
-
-@pytest.mark.parametrize("t_s", [1e300, float("inf"), -1e300, None])
-def test_times_of_no_clock(t_s: float | None) -> None:
-    assert standing.clock(t_s, NOW_S) == "–"
+    left = Left(seconds=600.0, low_s=300.0, high_s=1200.0, said_s=NOW_S)
+    minutes = [clock(NOW_S + seconds, NOW_S) for seconds in (600, 300, 1200)]
+    for later_s in (0, 100):
+        told = end_by_the_clock(left, NOW_S + later_s)
+        assert told == f"about {minutes[0]} ({minutes[1]} to {minutes[2]})", "the end stays while time passes"
+    assert end_by_the_clock(left, NOW_S + 2000).startswith("later than")
 
 
 def test_a_study_with_a_stopping_rule_counts_what_is_needed(tmp_path: Path) -> None:
@@ -154,56 +159,56 @@ def test_a_study_with_a_stopping_rule_counts_what_is_needed(tmp_path: Path) -> N
     of = study(design={"starts": 8, "trials": 1, "seed": 3, "until": until})
     plan = a_plan(of)
     records = [a_record(place, of=of) for place, trial in enumerate(plan.trials) if trial.block <= 6]
-    found = standing.standing(snapshot(tmp_path, records, [BEGAN, ENDED], of=of), NOW_S)
+    found = study_state.standing(look(tmp_path, records, [BEGAN, ENDED], of=of), NOW_S)
     assert (found.state, found.planned, found.done, found.spared) == ("finished", 12, 12, 4)
     assert found.rule.startswith("The study stopped after 6 of at most 8 blocks")
-    going = standing.standing(snapshot(tmp_path / "2", records[:2], [BEGAN], live={"t_s": NOW_S}, of=of), NOW_S)
+    going = study_state.standing(look(tmp_path / "2", records[:2], [BEGAN], live={"t_s": NOW_S}, of=of), NOW_S)
     assert (going.planned, going.at_most, going.spared) == (16, True, 0)
 
 
 def test_cells_are_estimates_of_the_analysis(tmp_path: Path) -> None:
-    found = cells.Cells().of(snapshot(tmp_path, [*ALL, a_record(0, VOIDED, attempt=2)]))
+    found = cells_table.Cells().of(look(tmp_path, [*ALL, a_record(0, VOIDED, attempt=2)]))
     assert [cell.name for cell in found] == ["1 node", "3 nodes"]
     for cell in found:
         assert (cell.n, cell.planned, cell.starts) == (4, 4, 2)
         assert "over start means, t interval with 1 degree" in cell.values[0].method
         assert cell.half_percent is not None
         assert cell.course[-1] == pytest.approx(cell.half_percent)
-        assert cells.rests_on(cell) == "2 starts"
+        assert cells_table.rests_on(cell) == "2 starts"
     assert "1 ×" in "".join(cell.left_out for cell in found)
 
 
 def test_a_cell_narrows_over_the_trials_of_one_start(tmp_path: Path) -> None:
     of = study(design={"starts": 1, "trials": 6, "seed": 1}, factors={"nodes": [1]})
     records = [a_record(place, of=of) for place in range(6)]
-    (cell,) = cells.Cells().of(snapshot(tmp_path, records, of=of))
+    (cell,) = cells_table.Cells().of(look(tmp_path, records, of=of))
     assert len(cell.course) == 5
     assert cell.course[-1] < cell.course[0]
-    assert cells.rests_on(cell) == "6 trials of one start"
-    assert cells.width(cell).startswith("±")
+    assert cells_table.rests_on(cell) == "6 trials of one start"
+    assert cells_table.width(cell).startswith("±")
 
 
 def test_cells_without_a_trial_and_infeasible_ones(tmp_path: Path) -> None:
-    empty, *_ = cells.Cells().of(snapshot(tmp_path / "1"))
+    empty, *_ = cells_table.Cells().of(look(tmp_path / "1"))
     assert (empty.n, empty.planned, empty.half_percent, empty.values[0].known) == (0, 4, None, False)
     of = study(design={"starts": 1, "trials": 1, "seed": 1}, factors={"nodes": [1]})
-    (cell,) = cells.Cells().of(snapshot(tmp_path / "2", [a_record(0, FAULT, of=of)], of=of))
+    (cell,) = cells_table.Cells().of(look(tmp_path / "2", [a_record(0, FAULT, of=of)], of=of))
     assert cell.infeasible == "n1 was killed for memory"
 
 
 def test_a_cell_is_computed_again_only_with_another_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[object] = []
-    real = cells.cell_of
-    monkeypatch.setattr(cells, "cell_of", lambda *words: calls.append(words[0]) or real(*words))
-    kept = cells.Cells()
-    first = kept.of(snapshot(tmp_path, ALL[:7]))
+    real = cells_table.cell_of
+    monkeypatch.setattr(cells_table, "cell_of", lambda *words: calls.append(words[0]) or real(*words))
+    kept = cells_table.Cells()
+    first = kept.of(look(tmp_path, ALL[:7]))
     assert len(calls) == 2
-    assert kept.of(snapshot(tmp_path, ALL[:7])) == first
+    assert kept.of(look(tmp_path, ALL[:7])) == first
     assert len(calls) == 2
-    kept.of(snapshot(tmp_path, ALL))
+    kept.of(look(tmp_path, ALL))
     assert len(calls) == 3
     anew = [record.model_copy(update={"begun_s": record.begun_s + 500}) for record in ALL]
-    kept.of(snapshot(tmp_path, anew))
+    kept.of(look(tmp_path, anew))
     assert len(calls) == 5
 
 
@@ -214,8 +219,8 @@ def second(t_s: float, node: str = "l1", **changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def moment(folder: Path, **said: Any) -> now.Now:
-    found = now.now(snapshot(folder, ALL[:1], [BEGAN], live={"t_s": NOW_S, **said}), NOW_S)
+def moment(folder: Path, **said: Any) -> live_view.Now:
+    found = live_view.now(look(folder, ALL[:1], [BEGAN], live={"t_s": NOW_S, **said}), NOW_S)
     assert found is not None
     return found
 
@@ -276,12 +281,12 @@ def test_the_health_of_nodes(tmp_path: Path) -> None:
         "n3": {"t_s": NOW_S, "values": {**well, "node_throttled_fraction": 0.4, "node_memory_limit_hits": 3}},
     }
     one, two, three = moment(tmp_path, nodes=nodes).nodes
-    assert (one.cpu, one.memory, one.disk, one.state) == ("0.75 cores", "1,024 MiB", "–", "ok")
+    assert (one.cpu, one.memory, one.disk, one.state) == ("0.75 cores", "1 GiB", "–", "ok")
     assert (two.state, two.trouble) == ("no reading for 30 s", True)
-    assert three.state == "held back by its CPU quota in 40 % of the periods; met its memory limit 3 times"
+    assert three.state == "held back by its CPU quota in 40% of the periods; met its memory limit 3 times"
 
 
 def test_estimates_without_an_interval_have_no_width() -> None:
     one = Estimate(value=3.0, n=1, unit="ms", method="one")
-    assert cells._half_percent(one) is None
-    assert cells._half_percent(None) is None
+    assert cells_table._half_percent(one) is None
+    assert cells_table._half_percent(None) is None

@@ -13,8 +13,9 @@ import pytest
 
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
-from steelyard.serve.stores import Shelf, Watched, find
+from steelyard.serve.store_cache import Shelf, Watched, find
 from steelyard.store import Store, layout
+from steelyard.store.journal import SessionBegan
 from tests.unit.serve.stores import a_record, write
 
 
@@ -35,7 +36,7 @@ def test_a_whole_store_is_read(tmp_path: Path) -> None:
     found = Watched("s", write(tmp_path / "s", records, [{"event": "run-began"}])).read()
     assert found.study is not None
     assert found.records == tuple(records)
-    assert [event["event"] for event in found.events] == ["run-began"]
+    assert [entry.event for entry in found.journal] == [SessionBegan()]
     assert (found.problem, found.remarks, found.live) == ("", (), None)
 
 

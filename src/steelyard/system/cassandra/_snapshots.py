@@ -1,12 +1,13 @@
-"""Golden data: a filled state kept as hard links to its SSTables, which Cassandra never changes once written.
+"""Snapshots: filled states kept as hard links to their SSTables, which Cassandra never changes once written.
 
 A state is a folder `<key>` with one folder a node, in it one a table, and a manifest; it exists when the manifest does.
-Thawing links the files into a folder of the node's own volume and lets the running node import them: the node moves its
-links, the golden ones stay.
+Restoring links the files into a folder of the node's own volume and lets the running node import them: the node moves
+its links, those of the snapshot stay.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -42,7 +43,7 @@ LAYOUT_KEYS = (
 
 
 def table_id(schema: Schema, table: str) -> uuid.UUID:
-    """Id of a table, the same in every cluster, so that golden files fit."""
+    """Id of a table, the same in every cluster, so that files of a snapshot fit."""
     return uuid.uuid5(NAMESPACE, f"{schema.keyspace}.{table}")
 
 
@@ -71,17 +72,23 @@ def key_of(settings: Settings, nodes: Sequence[Node], schema: Schema, data: Mapp
 
 
 @dataclass(frozen=True)
-class Golden:
-    """The states of one cache folder."""
+class KeptSnapshots:
+    """The snapshots of one cache folder."""
 
     root: Path
+    former: Path | None = None
+    """Where earlier versions kept them: a snapshot that is there is moved when it is asked for."""
 
     def has(self, key: str) -> bool:
-        """Whether the state is complete."""
+        """Whether there is a complete snapshot of the state."""
+        if self.former is not None and not (self.root / key).exists() and (self.former / key / MANIFEST).is_file():
+            with contextlib.suppress(OSError):
+                self.root.mkdir(parents=True, exist_ok=True)
+                (self.former / key).rename(self.root / key)
         return (self.root / key / MANIFEST).is_file()
 
-    def freeze(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
-        """Link the flushed SSTables of every node into the state. Raises SystemFault if they do not hold still."""
+    def keep(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
+        """Link the flushed SSTables of every node into the snapshot. Raises SystemFault if they do not hold still."""
         temporary = self.root / f"{key}.tmp-{os.getpid()}"
         shutil.rmtree(temporary, ignore_errors=True)
         try:
@@ -111,9 +118,9 @@ class Golden:
         return files
 
     def stage(self, node: Node, schema: Schema, key: str, sizes: Mapping[str, int]) -> dict[str, Path]:
-        """Links to a node's golden files in fresh folders of the node's volume: table to folder, of those tables of
-        which the node holds anything."""
-        root = Folders(node.folder).storage / "thaw" / schema.keyspace
+        """Links to a node's files of the snapshot in fresh folders of the node's volume: table to folder, of those
+        tables of which the node holds anything."""
+        root = Folders(node.folder).storage / "restore" / schema.keyspace
         shutil.rmtree(root, ignore_errors=True)
         staged = {}
         for name in sizes:
@@ -169,7 +176,7 @@ def _keep(source: Path, into: Path, node: str) -> dict[str, int]:
             still = False
         time.sleep(STABLE_POLL_S)
     raise SystemFault(
-        f"{node}: the SSTables in {source} kept changing for {STABLE_TIMEOUT_S:g} s, so they cannot be frozen",
+        f"{node}: the SSTables in {source} kept changing for {STABLE_TIMEOUT_S:g} s, so no snapshot can be taken",
         "wait until compactions are over",
         node=node,
         system="cassandra",
@@ -178,5 +185,5 @@ def _keep(source: Path, into: Path, node: str) -> dict[str, int]:
 
 def _damaged(folder: Path, what: str) -> StoreError:
     return StoreError(
-        f"the golden state {folder} is damaged: {what}", f"remove {folder}; it will be filled anew", path=str(folder)
+        f"the snapshot {folder} is damaged: {what}", f"remove {folder}; it will be filled anew", path=str(folder)
     )

@@ -1,0 +1,307 @@
+"""Two views of a study in progress: a live screen for a terminal, plain log lines for everything else.
+
+Both draw the one state of `steelyard.progress.state` and write to stderr.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
+from rich.live import Live as Screen
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from steelyard.format import count, data_rate, data_size, duration, number, percent, treatment_label
+from steelyard.judging.stopping_rule import Decision, Narrowing, plus_minus
+from steelyard.model.trial import Phase, TrialRecord
+from steelyard.progress import events
+from steelyard.progress.state import (
+    Live,
+    NodeReadings,
+    beginning,
+    end_by_the_clock,
+    newest_of_nodes,
+    slowest,
+    throughput,
+)
+
+QUIET_LIMIT_S = 5.0
+"""A plain log is never silent for longer than this while something is waited for."""
+MOST_INTERVALS = 6
+"""Treatments whose intervals one plain line tells: the widest that are waited for."""
+SPARK = "▁▂▃▄▅▆▇█"
+SPARK_WIDTH = 24
+"""Seconds of load that are drawn."""
+TROUBLES_SHOWN = 3
+MS_PER_S = 1000.0
+
+
+def _end(live: Live, now_s: float) -> str:
+    end = end_by_the_clock(live.left, now_s)
+    return f"done {end}" if end else ""
+
+
+def _head(live: Live, now_s: float) -> Text:
+    text = Text()
+    text.append(live.study, style="bold")
+    parts = [f"block {live.block}{_of(live)}{live.blocks}"] if live.block else []
+    if live.number:
+        parts.append(f"trial {live.number}{_of(live)}{live.total}")
+    if live.begun_s is not None:
+        parts.append(f"{_whole(now_s - live.begun_s)} gone")
+    if end := _end(live, now_s):
+        parts.append(end)
+    text.append("   " + " · ".join(parts))
+    return text
+
+
+def _of(live: Live) -> str:
+    return " of at most " if live.at_most else "/"
+
+
+def _whole(seconds: float) -> str:
+    """A length of time that goes on: whole seconds, so that it does not flicker."""
+    return duration(math.floor(max(0.0, seconds)))
+
+
+def _phase_text(live: Live, now_s: float) -> str:
+    if live.phase is None:
+        return ""
+    seconds = now_s - live.phase.entered_s
+    waits = f": {live.waiting}" if live.waiting else ""
+    limit_s = live.phase.timeout_s
+    limit = f" of at most {duration(limit_s)}" if limit_s is not None and seconds > QUIET_LIMIT_S else ""
+    return f"{live.phase.name}{waits}   {_whole(seconds)}{limit}"
+
+
+def _now(live: Live, now_s: float) -> Text:
+    again = f" (attempt {live.trial.attempt})" if live.trial is not None and live.trial.attempt > 1 else ""
+    text = Text(" now    ", style="dim")
+    text.append(f"{treatment_label(live.treatment)}{again}   ", style="cyan")
+    text.append(_phase_text(live, now_s))
+    return text
+
+
+def _load(live: Live) -> Text:
+    """Throughput of all load nodes together, times of the slowest of them."""
+    text = Text(" load   ", style="dim")
+    newest = newest_of_nodes(live.current_seconds)
+    rates = list(throughput(live.current_seconds).values())
+    if not newest or not rates:
+        text.append("-")
+        return text
+    times = list(slowest(live.current_seconds, "response_ms_p99").values())
+    response, service = (
+        max((value for second in newest.values() if (value := getattr(second, name)) is not None), default=None)
+        for name in ("response_ms_p99", "service_ms_p99")
+    )
+    busy = max((second.cpu_fraction or 0.0 for second in newest.values()), default=0.0)
+    text.append(f"{number(rates[-1], digits=3)} op/s {spark(rates)}   ")
+    text.append(f"p99 {_ms(response)} response, {_ms(service)} service ")
+    text.append(f"{spark(times)}   generator {percent(busy)} of a core")
+    if errors := sum(second.errors for second in newest.values()):
+        text.append(f"   {count(errors, 'error')}", style="bold red")
+    return text
+
+
+def _ms(value: float | None) -> str:
+    return f"{number(value, digits=3, trim=False)} ms"
+
+
+def _nodes(live: Live) -> RenderableType:
+    """One node beside the other, as many as fit on a line."""
+    parts = [Text.assemble((name, "bold"), " ", _readings(name, node)) for name, node in sorted(live.nodes.items())]
+    return Padding(Columns(parts, padding=(0, 3)), (0, 0, 0, 1))
+
+
+def _readings(name: str, node: NodeReadings) -> str:
+    user, system = (node.values.get(f"node_cpu_{kind}_cores") for kind in ("user", "system"))
+    memory = node.values.get("node_memory_rss_bytes")
+    written = node.values.get("node_disk_write_bytes_per_s")
+    words = []
+    if user is not None and system is not None:
+        words.append(f"{user + system:4.2f} cores")
+    if memory is not None:
+        words.append(data_size(memory))
+    if written is not None and name.startswith("n"):
+        words.append(f"{data_rate(written)} written")
+    return " ".join(words)
+
+
+def _cells(live: Live) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 1), header_style="dim")
+    table.add_column("cell")
+    table.add_column("n", justify="right")
+    table.add_column("execution time, median", justify="right")
+    table.add_column("min to max", justify="right")
+    decision = live.decision
+    if decision is not None:
+        table.add_column("starts", justify="right")
+        table.add_column(f"until ±{decision.rule.width_percent:g}%")
+    table.add_column("state")
+    for cell in live.cells:
+        values = [value / MS_PER_S for value in cell.values_ms]
+        middle = f"{_seconds(statistics.median(values))} s" if values else "-"
+        spread = f"{_seconds(min(values))} to {_seconds(max(values))} s" if len(values) > 1 else "-"
+        notes = [f"{cell.invalid} voided"] if cell.invalid else []
+        if cell.infeasible:
+            notes.append(f"infeasible: {cell.infeasible}")
+        interval: list[str] = []
+        if decision is not None:
+            known = next((one for one in decision.cells if one.treatment == cell.treatment), None)
+            interval = [str(known.n), narrowing_words(known)] if known is not None else ["-", "-"]
+        name, note = treatment_label(cell.treatment), Text(", ".join(notes), style="yellow")
+        table.add_row(name, str(len(values)), middle, spread, *interval, note)
+    return table
+
+
+def _seconds(value: float) -> str:
+    return number(value, trim=False)
+
+
+def narrowing_words(cell: Narrowing) -> str:
+    """How well one treatment is known: `±1.9%, narrowing`."""
+    if cell.half_width_percent is None:
+        return cell.state
+    return f"{plus_minus(cell.half_width_percent)}, {cell.state}"
+
+
+def spark(values: Sequence[float]) -> str:
+    """A line of small bars, from 0 to the greatest value, of the newest values."""
+    shown = values[-SPARK_WIDTH:]
+    top = max(shown, default=0.0)
+    if top <= 0:
+        return ""
+    return "".join(SPARK[min(len(SPARK) - 1, int(value / top * (len(SPARK) - 1) + 0.5))] for value in shown)
+
+
+def decision_line(decision: Decision) -> str:
+    """A decision of the stopping rule as one line: the rule before the first block, then the widest intervals."""
+    if not decision.blocks:
+        rule = decision.rule
+        hours = f", {rule.hours:g} h at most" if rule.hours else ""
+        return f"until {decision.target}: from {rule.least_starts} to {decision.cap} starts{hours}"
+    known = [(cell, cell.half_width_percent) for cell in decision.wide or decision.cells]
+    widest = [cell for cell, half in sorted(known, key=lambda one: -(float("inf") if one[1] is None else one[1]))]
+    told = [
+        f"{treatment_label(cell.treatment)} {narrowing_words(cell)} (n {cell.n})" for cell in widest[:MOST_INTERVALS]
+    ]
+    more = f", and {len(widest) - MOST_INTERVALS} more" if len(widest) > MOST_INTERVALS else ""
+    return f"block {decision.blocks} is whole: {'; '.join(told)}{more}. The study {decision.sentence}"
+
+
+class LiveView:
+    """One screen that is redrawn in place."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._live = beginning(clock())
+        self.note = ""
+        self._screen = Screen(self, console=console, auto_refresh=False, transient=False)
+
+    def __enter__(self) -> LiveView:
+        self._screen.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._screen.stop()
+
+    def __rich__(self) -> RenderableType:
+        now_s, live = self._clock(), self._live
+        parts: list[RenderableType] = [_head(live, now_s), _now(live, now_s), _load(live)]
+        if live.nodes:
+            parts.append(_nodes(live))
+        if self.note:
+            parts.append(Text(f" {self.note}", style="bold reverse"))
+        for trouble in live.troubles[-TROUBLES_SHOWN:]:
+            parts.append(Text(f" ! {trouble.message}: {trouble.remedy}", style="yellow"))
+        if live.cells:
+            parts.append(_cells(live))
+        return Group(*parts)
+
+    def show(self, live: Live, event: events.Event) -> None:
+        """Take the newest state; the next beat draws it."""
+        self._live = live
+
+    def beat(self) -> None:
+        """Time has passed: draw the screen anew."""
+        self._screen.refresh()
+
+
+class PlainView:
+    """One line an event that matters, with the time of day; nothing is silent for long."""
+
+    def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.time) -> None:
+        self.note = ""
+        self._write = write
+        self._clock = clock
+        self._spoke_s = clock()
+        self._live = beginning(self._spoke_s)
+
+    def __enter__(self) -> PlainView:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def show(self, live: Live, event: events.Event) -> None:
+        """Take the newest state, and write a line if the event matters or if it has been quiet for long."""
+        self._live = live
+        line = _line(live, event)
+        if line is None:
+            self.beat()
+        else:
+            self._say(line, self._clock())
+
+    def beat(self) -> None:
+        """Time has passed: say what is going on if it has been quiet for long."""
+        now_s = self._clock()
+        if self._live.phase is not None and now_s - self._spoke_s >= QUIET_LIMIT_S:
+            self._say(f"  still {_phase_text(self._live, now_s)}", now_s)
+
+    def _say(self, line: str, now_s: float) -> None:
+        self._write(f"{datetime.fromtimestamp(now_s):%H:%M:%S} {line}")
+        self._spoke_s = now_s
+
+
+def _line(live: Live, event: events.Event) -> str | None:  # noqa: PLR0911 - one a kind of event
+    match event:
+        case events.StudyBegan():
+            of = "of at most" if event.at_most else "of"
+            return f"{event.study}: {event.todo} {of} {count(event.total, 'trial')} to do, in {event.folder}"
+        case events.Judged():
+            return decision_line(event.decision)
+        case events.StartBegan():
+            what, trials = treatment_label(event.treatment), count(event.trials, "trial")
+            return f"block {event.block}{_of(live)}{event.blocks}: starting {what} for {trials}"
+        case events.TrialBegan():
+            again = f", attempt {event.attempt}" if event.attempt > 1 else ""
+            return f"trial {event.number}{_of(live)}{event.total}: {treatment_label(event.planned.treatment)}{again}"
+        case events.PhaseEntered(phase=Phase.DEPLOY | Phase.POPULATE | Phase.MEASURE):
+            return f"  {event.phase}"
+        case events.TrialSealed():
+            end = _end(live, live.t_s)
+            return f"{_sealed(event.record)}{'; ' + end if end else ''}"
+        case events.Trouble():
+            return f"  ! {event.message}: {event.remedy}"
+        case _:
+            return None
+
+
+def _sealed(record: TrialRecord) -> str:
+    responses, outcome = record.responses, record.verdict.outcome
+    reasons = "".join(f"; {reason.kind}" for reason in record.verdict.reasons)
+    if responses.execution_time_ms is None:
+        return f"  {outcome}{reasons}"
+    rate = number(responses.throughput_per_s, digits=3)
+    line = f"  {outcome}: {_seconds(responses.execution_time_ms / MS_PER_S)} s, {rate} op/s"
+    if responses.response_ms_p99 is not None:
+        line += f", p99 {_ms(responses.response_ms_p99)}"
+    return line + reasons

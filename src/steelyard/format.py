@@ -1,0 +1,247 @@
+"""Quantities as people read them: numbers, per cent, p-values, durations, times, sizes, plurals, treatments.
+
+The one formatter for terminal, page and browser. Numbers have as many digits as they deserve, a real minus sign, commas
+at the thousands and a per cent sign without a space. The browser's script has the same rule for the numbers that it
+writes itself (`report/templates/format.js`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from steelyard.model.estimate import Estimate
+from steelyard.model.study import Level
+
+NONE: Final = "–"
+"""What stands where there is no number."""
+
+FORM: Final = 2
+"""Version of the forms of this module, raised with every change of one. A page says in which one it is written, so that
+texts in different forms are not compared. Pages of form 1 do not say it."""
+
+FORM_NAME: Final = "steelyard-format"
+"""Name of the page's meta element that says it."""
+
+MINUS: Final = "−"
+DIGITS: Final = 4
+"""Significant digits of a number whose spread is not known."""
+SECONDS_FROM_MS: Final = 10_000.0
+"""From this many milliseconds on, seconds are easier to read."""
+NODES: Final = ("nodes", "site.nodes")
+"""Factors that are a number of nodes."""
+LEAST_P: Final = 0.001
+MOST_P: Final = 0.995
+MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
+KIB: Final = 1024
+SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What values are multiplied with before they are shown, and the unit that they then have."""
+
+    factor: float
+    unit: str
+
+    def of(self, value: float | None) -> float | None:
+        """A value in the shown unit."""
+        return None if value is None else value * self.factor
+
+    def estimate(self, estimate: Estimate) -> Estimate:
+        """An estimate in the shown unit."""
+        return estimate.model_copy(
+            update={
+                "value": estimate.value * self.factor,
+                "low": self.of(estimate.low),
+                "high": self.of(estimate.high),
+                "unit": estimate.unit.replace("ms", self.unit, 1) if estimate.unit.startswith("ms") else estimate.unit,
+            }
+        )
+
+
+def scale_for(unit: str, greatest: float) -> Scale:
+    """Seconds instead of milliseconds where the numbers are large; everything else as it is."""
+    if unit == "ms" and greatest >= SECONDS_FROM_MS:
+        return Scale(0.001, "s")
+    return Scale(1.0, unit)
+
+
+def number(value: float | None, *, spread: float | None = None, digits: int = DIGITS, trim: bool | None = None) -> str:
+    """A number; with `spread` (half-width of its interval, or standard deviation) it keeps two digits of that.
+
+    `trim` drops zeros at the end, for a number that stands alone; False keeps them, for a column. Without either, those
+    of a whole number are dropped, unless `spread` says that they mean something.
+    """
+    if value is None or not math.isfinite(value):
+        return NONE
+    if spread is not None and spread > 0 and math.isfinite(spread):
+        places = 1 - math.floor(math.log10(spread))
+    elif value == 0:
+        places = 0
+    else:
+        places = digits - 1 - math.floor(math.log10(abs(value)))
+    places = max(0, min(places, 8))
+    text = f"{value:,.{places}f}"
+    if places and (trim or (trim is None and spread is None and float(value).is_integer())):
+        text = text.rstrip("0").rstrip(".")
+    return text.replace("-", MINUS)
+
+
+def interval(estimate: Estimate | None) -> str:
+    """`[low, high]`, or nothing where n supports none."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return ""
+    spread = (estimate.high - estimate.low) / 2
+    return f"[{number(estimate.low, spread=spread)}, {number(estimate.high, spread=spread)}]"
+
+
+def with_interval(estimate: Estimate | None) -> str:
+    """`value [low, high]`."""
+    if estimate is None:
+        return NONE
+    known = estimate.low is not None and estimate.high is not None
+    spread = (estimate.high - estimate.low) / 2 if known else None  # type: ignore[operator]
+    return f"{number(estimate.value, spread=spread)} {interval(estimate)}".strip()
+
+
+def signed(value: float, *, digits: int = 2) -> str:
+    """An estimate with its sign and so many significant digits: `+1.3`, `−31`, `−5.0`."""
+    sign = MINUS if value < 0 else "+"
+    return sign + number(abs(value), digits=digits, trim=False)
+
+
+def p_value(p: float | None) -> str:
+    """A p-value with two significant digits: `0.23`, `0.034`, `0.0034`; `< 0.001` below, `> 0.99` from 0.995 on.
+
+    More digits say nothing: a p-value from a replication of the study would be quite another. The ends are those of the
+    AMA Manual of Style, 11th edition, section 19.5 (P < .001, P > .99).
+    """
+    if p is None or not math.isfinite(p):
+        return NONE
+    if p < LEAST_P:
+        return "< 0.001"
+    if p >= MOST_P:
+        return "> 0.99"
+    return f"{p:.{1 - math.floor(math.log10(p))}f}"
+
+
+def p_equals(p: float | None) -> str:
+    """A p-value behind the letter p in a sentence: `= 0.034`, `< 0.001`, `unknown`."""
+    text = p_value(p)
+    return "unknown" if text == NONE else text if text[0] in "<>" else f"= {text}"
+
+
+def percent(fraction: float | None, *, digits: int = 2) -> str:
+    """A fraction in per cent, with so many significant digits: `40%`, `0.41%`; whole from 10 on."""
+    if fraction is None or not math.isfinite(fraction):
+        return NONE
+    return f"{number(100 * fraction, digits=digits, trim=True)}%"
+
+
+def count(amount: int, one: str, many: str = "") -> str:
+    """`1 trial`, `48 trials`."""
+    return f"{amount:,} {one if amount == 1 else many or one + 's'}"
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """`a, b and c`."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else ""
+
+
+def treatment_label(treatment: Mapping[str, Level]) -> str:
+    """A treatment: `workload A, 3 nodes`; nodes come last."""
+    ordered = sorted(treatment.items(), key=lambda item: item[0] in NODES)
+    return ", ".join(level_label(name, level) for name, level in ordered) or "all trials"
+
+
+def level_label(name: str, level: Level) -> str:
+    """One factor at one level: `3 nodes`, `workload A`, `load.threads 8`."""
+    if name in NODES:
+        return "1 node" if level == 1 else f"{level} nodes"
+    return f"{'workload' if name == 'workload.name' else name} {level}"
+
+
+def moment(seconds: float | None) -> str:
+    """A time in UTC, to the second: in whatever outlives the machine's time zone."""
+    return NONE if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def clock(seconds: float | None, now_s: float | None, *, to_the_second: bool = False) -> str:
+    """A time by the clock of this machine: `14:03`, `14:03:21`; with the day where it is not that of `now_s`."""
+    when, now = _local(seconds), _local(now_s)
+    if when is None:
+        return NONE
+    time = f"{when:%H:%M:%S}" if to_the_second else f"{when:%H:%M}"
+    if now is not None and when.date() == now.date():
+        return time
+    return f"{when:%a %d %b} {time}" if now is not None and when.year == now.year else f"{when:%Y-%m-%d} {time}"
+
+
+def _local(seconds: float | None) -> datetime | None:
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds)
+    except (OverflowError, OSError, ValueError):
+        # No time of any study: it comes from a file that may be anybody's.
+        return None
+
+
+def duration(seconds: float | None) -> str:
+    """A length of time in its one or two greatest units: `4.2 s`, `38 s`, `4 min 05 s`, `12 min`, `1 h 30 min`,
+    `3 days 04 h`. A smaller unit that is 0 is left out."""
+    if seconds is None or not math.isfinite(seconds):
+        return NONE
+    return _short(max(0.0, seconds)) if seconds < 90 * MINUTE_S - 30 else _long(seconds)
+
+
+def _short(seconds: float) -> str:
+    if seconds < 9.95:
+        return f"{seconds:.1f}".removesuffix(".0") + " s"
+    if seconds < 89.5:
+        return f"{seconds:.0f} s"
+    if seconds < 10 * MINUTE_S - 0.5:
+        return _two_units(round(seconds), MINUTE_S, "min", "s")
+    return f"{round(seconds / MINUTE_S)} min"
+
+
+def _long(seconds: float) -> str:
+    hours = round(seconds / HOUR_S)
+    return _two_units(round(seconds / MINUTE_S), 60, "h", "min") if hours < 72 else _two_units(hours, 24, "days", "h")
+
+
+def _two_units(amount: int, size: int, greater: str, smaller: str) -> str:
+    """An amount of the smaller unit, of which `size` make one of the greater."""
+    rest = amount % size
+    return f"{amount // size:,} {greater}" + (f" {rest:02d} {smaller}" if rest else "")
+
+
+def forecast(seconds: float | None) -> str:
+    """A length of time that is a guess, with the digits that a guess deserves: `4.2 s`, `50 s`, `40 min`, `2 h 50 min`,
+    `3 days`: tens of minutes from one hour on, whole days from three on."""
+    if seconds is None or not math.isfinite(seconds):
+        return NONE
+    step_s = 0.1
+    for from_s, wider_s in ((9.95, 1), (89.5, MINUTE_S), (HOUR_S - 30, 10 * MINUTE_S), (3 * DAY_S, DAY_S)):
+        if seconds >= from_s:
+            step_s = wider_s
+    return duration(round(seconds / step_s) * step_s)
+
+
+def data_size(size: float | None) -> str:
+    """A number of bytes with three significant digits: `512 MiB`, `1.5 GiB`."""
+    if size is None or not math.isfinite(size):
+        return NONE
+    power = 0
+    while power < len(SIZES) - 1 and abs(size) >= KIB ** (power + 1):
+        power += 1
+    return f"{number(size / KIB**power, digits=3, trim=True)} {SIZES[power]}"
+
+
+def data_rate(bytes_per_s: float | None) -> str:
+    """Bytes a second in decimal units, as disks and networks are sold: `1.5 MB/s`, `120 MB/s`, `0.02 MB/s`."""
+    if bytes_per_s is None or not math.isfinite(bytes_per_s):
+        return NONE
+    return f"{number(bytes_per_s / 1e6, digits=2, trim=True)} MB/s"

@@ -1,0 +1,1 @@
+"""What a study in progress says of itself: events, the state that they fold to, and the file that readers watch."""

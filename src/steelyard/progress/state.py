@@ -1,0 +1,333 @@
+"""What a study in progress does at this moment: one value, folded from events.
+
+Terminal, live file and browser draw this value and nothing else. It asks no clock: times are arguments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+from pydantic import ConfigDict, Field
+
+from steelyard.format import clock
+from steelyard.judging.stopping_rule import Decision
+from steelyard.model.histogram import merge, quantile_ns
+from steelyard.model.sample import Sample
+from steelyard.model.study import Level
+from steelyard.model.trial import TrialRecord
+from steelyard.model.value import Value
+from steelyard.progress import events
+from steelyard.wire.record import Interval
+
+LAST_SECONDS: Final = 180
+"""Newest intervals of load that are kept, of all load nodes together and whatever the trial."""
+LAST_TROUBLES: Final = 20
+
+
+class _Part(Value):
+    """A part of the state. What a later version adds is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class StartUnderWay(_Part):
+    """The start of a cluster whose trials are under way."""
+
+    start: str
+    treatment: dict[str, Level]
+    trials: int
+
+
+class TrialUnderWay(_Part):
+    """The attempt that is under way."""
+
+    id: str
+    treatment: dict[str, Level] = Field(default_factory=dict)
+    control: bool = False
+    attempt: int = 1
+    number: int
+    """Place among the trials of the plan."""
+    begun_s: float | None = None
+
+
+class PhaseUnderWay(_Part):
+    """The newest bracket that was entered."""
+
+    name: str
+    entered_s: float
+    timeout_s: float | None = None
+
+
+class Left(_Part):
+    """How long the rest will take, as it was thought at `said_s`."""
+
+    seconds: float
+    low_s: float
+    high_s: float
+    said_s: float
+
+
+class LoadSecond(_Part):
+    """One interval of one load node: operations/s and milliseconds."""
+
+    t_s: float
+    """Its beginning."""
+    node: str
+    phase: str
+    span_s: float
+    rate_per_s: float | None = None
+    response_ms_p50: float | None = None
+    response_ms_p99: float | None = None
+    service_ms_p99: float | None = None
+    lag_ms_p99: float | None = None
+    pacing_ms_p99: float | None = None
+    errors: int = 0
+    backlog: int = 0
+    cpu_fraction: float | None = None
+
+
+class NodeReadings(_Part):
+    """The newest reading of each metric of one node."""
+
+    t_s: float | None = None
+    values: dict[str, float] = Field(default_factory=dict)
+
+
+class TroubleNoted(_Part):
+    """Something that went wrong and was dealt with."""
+
+    t_s: float
+    message: str
+    remedy: str
+
+
+class CellSoFar(_Part):
+    """The trials of one treatment that this session or an earlier one has sealed."""
+
+    treatment: dict[str, Level]
+    values_ms: tuple[float, ...] = ()
+    """Execution times of valid trials."""
+    invalid: int = 0
+    infeasible: str = ""
+    """Why the system cannot do it, if a trial said so."""
+
+
+class Live(_Part):
+    """A study in progress. Times are seconds since the epoch."""
+
+    t_s: float
+    """When it was said."""
+    begun_s: float | None = None
+    """When this session began."""
+    study: str = ""
+    folder: str = ""
+    total: int = 0
+    """Trials of the plan."""
+    todo: int = 0
+    """Trials to do when the session began."""
+    blocks: int = 0
+    at_most: bool = False
+    """A stopping rule may end the study before the last of these trials and blocks."""
+    block: int = 0
+    number: int = 0
+    """Place of the newest trial among those of the plan."""
+    start: StartUnderWay | None = None
+    trial: TrialUnderWay | None = None
+    """None between trials."""
+    phase: PhaseUnderWay | None = None
+    waiting: str = ""
+    """What is waited for."""
+    left: Left | None = None
+    seconds: tuple[LoadSecond, ...] = ()
+    """The newest `LAST_SECONDS`, oldest first."""
+    seconds_under_way: int = 0
+    """How many of them, from the newest, are of the trial under way, or came since the last one ended."""
+    nodes: dict[str, NodeReadings] = Field(default_factory=dict)
+    troubles: tuple[TroubleNoted, ...] = ()
+    """The last `LAST_TROUBLES`, oldest first."""
+    decision: Decision | None = None
+    """Of the stopping rule, after the last whole block."""
+    cells: tuple[CellSoFar, ...] = ()
+
+    @property
+    def treatment(self) -> Mapping[str, Level]:
+        """Of the trial under way; between trials that of the start, as far as it is known."""
+        if self.trial is not None:
+            return self.trial.treatment
+        return self.start.treatment if self.start is not None else {}
+
+    @property
+    def current_seconds(self) -> tuple[LoadSecond, ...]:
+        """Seconds of load of the trial under way, or since the last one ended."""
+        return self.seconds[len(self.seconds) - min(self.seconds_under_way, len(self.seconds)) :]
+
+
+def beginning(now_s: float) -> Live:
+    """The state before the first event."""
+    return Live(t_s=now_s, begun_s=now_s)
+
+
+def fold(live: Live, event: events.Event, now_s: float) -> Live:
+    """The state after one more event."""
+    return live.model_copy(update={"t_s": now_s, **_changes(live, event, now_s)})
+
+
+def _changes(live: Live, event: events.Event, now_s: float) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    match event:
+        case events.StudyBegan():
+            for name in ("study", "folder", "total", "todo", "blocks", "at_most"):
+                changes[name] = getattr(event, name)
+        case events.Judged():
+            changes = {"decision": event.decision, "cells": _judged(live.cells, event.decision)}
+        case events.TimeLeft():
+            changes = {"left": _left(event, now_s)}
+        case events.StartBegan():
+            start = StartUnderWay(start=event.start, treatment=dict(event.treatment), trials=event.trials)
+            changes = {"block": event.block, "blocks": event.blocks, "start": start, "trial": None, "nodes": {}}
+        case events.TrialBegan():
+            changes = _trial_began(event, now_s)
+        case events.PhaseEntered():
+            phase = PhaseUnderWay(name=str(event.phase), entered_s=now_s, timeout_s=event.timeout_s)
+            changes = {"phase": phase, "waiting": ""}
+        case events.Waiting():
+            changes = {"waiting": event.what}
+        case events.Ticked():
+            seconds = (*live.seconds, second_of(event.node, event.record))[-LAST_SECONDS:]
+            changes = {"seconds": seconds, "seconds_under_way": live.seconds_under_way + 1}
+        case events.Sampled():
+            changes = {"nodes": _sampled(live.nodes, event.samples)}
+        case events.TrialSealed():
+            changes = {"trial": None, "seconds_under_way": 0, "cells": with_trial(live.cells, event.record)}
+        case events.Trouble():
+            trouble = TroubleNoted(t_s=now_s, message=event.message, remedy=event.remedy)
+            changes = {"troubles": (*live.troubles, trouble)[-LAST_TROUBLES:]}
+    return changes
+
+
+def _trial_began(event: events.TrialBegan, now_s: float) -> dict[str, Any]:
+    planned = event.planned
+    trial = TrialUnderWay(
+        id=planned.id,
+        treatment=dict(planned.treatment),
+        control=planned.control,
+        attempt=event.attempt,
+        number=event.number,
+        begun_s=now_s,
+    )
+    return {
+        "block": planned.block,
+        "trial": trial,
+        "number": event.number,
+        "total": event.total,
+        "seconds_under_way": 0,
+    }
+
+
+def _left(event: events.TimeLeft, now_s: float) -> Left | None:
+    times = (event.seconds, event.low_s, event.high_s)
+    if not all(math.isfinite(seconds) for seconds in times):
+        return None
+    return Left(seconds=event.seconds, low_s=event.low_s, high_s=event.high_s, said_s=now_s)
+
+
+def second_of(node: str, interval: Interval) -> LoadSecond:
+    """One interval of a load node as its engine said it. `lag_ms_p99` is that of the interval's own buckets."""
+    lag_ns = quantile_ns(merge(counts.buckets for counts in interval.counts if counts.measure == "lag"), 0.99)
+    summary = interval.summary
+    return LoadSecond(
+        t_s=interval.t_s,
+        node=node,
+        phase=interval.phase,
+        span_s=interval.seconds,
+        rate_per_s=_finite(summary.rate_per_s),
+        response_ms_p50=_finite(summary.response_ms_p50),
+        response_ms_p99=_finite(summary.response_ms_p99),
+        service_ms_p99=_finite(summary.service_ms_p99),
+        lag_ms_p99=None if lag_ns is None else lag_ns / 1e6,
+        pacing_ms_p99=_finite(summary.pacing_ms_p99),
+        errors=interval.errors,
+        backlog=interval.backlog,
+        cpu_fraction=_finite(interval.cpu_fraction),
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _sampled(nodes: Mapping[str, NodeReadings], samples: Sequence[Sample]) -> dict[str, NodeReadings]:
+    after = dict(nodes)
+    for sample in samples:
+        if math.isfinite(sample.value):
+            before = after.get(sample.node, NodeReadings())
+            after[sample.node] = NodeReadings(t_s=sample.t_s, values={**before.values, sample.metric: sample.value})
+    return after
+
+
+def with_trial(cells: Sequence[CellSoFar], record: TrialRecord) -> tuple[CellSoFar, ...]:
+    """The cells with one more sealed trial."""
+    cell = next((cell for cell in cells if cell.treatment == record.treatment), None)
+    before = cell or CellSoFar(treatment=record.treatment)
+    time_ms = record.responses.execution_time_ms
+    if record.verdict.outcome == "valid" and time_ms is not None:
+        after = before.model_copy(update={"values_ms": (*before.values_ms, time_ms)})
+    elif record.verdict.system_fault:
+        after = before.model_copy(update={"infeasible": record.verdict.reasons[0].detail})
+    else:
+        after = before.model_copy(update={"invalid": before.invalid + 1})
+    if cell is None:
+        return (*cells, after)
+    return tuple(after if each is cell else each for each in cells)
+
+
+def _judged(cells: Sequence[CellSoFar], decision: Decision) -> tuple[CellSoFar, ...]:
+    """The cells, and those that an earlier session has trials of."""
+    known = [cell.treatment for cell in cells]
+    judged = [cell.treatment for cell in decision.cells if cell.n and cell.treatment not in known]
+    return (*cells, *(CellSoFar(treatment=treatment) for treatment in judged))
+
+
+def throughput(seconds: Sequence[LoadSecond]) -> dict[int, float]:
+    """Operations/s of all load nodes together, by second. The nodes' seconds begin at different instants: of each the
+    mean in a second counts, or where it has none that of the second before."""
+    nodes: dict[str, dict[int, list[float]]] = {}
+    for second in seconds:
+        if second.rate_per_s is not None:
+            nodes.setdefault(second.node, {}).setdefault(round(second.t_s), []).append(second.rate_per_s)
+    together: dict[int, float] = {}
+    for t in sorted({t for rates in nodes.values() for t in rates}):
+        parts = [rates.get(t) or rates.get(t - 1) or [] for rates in nodes.values()]
+        together[t] = sum(sum(part) / len(part) for part in parts if part)
+    return together
+
+
+Time = Literal["response_ms_p50", "response_ms_p99", "service_ms_p99", "lag_ms_p99", "pacing_ms_p99"]
+
+
+def slowest(seconds: Sequence[LoadSecond], time: Time) -> dict[int, float]:
+    """The greatest such time of all load nodes, by second: percentiles of several nodes cannot be averaged."""
+    greatest: dict[int, float] = {}
+    for second in seconds:
+        value: float | None = getattr(second, time)
+        if value is not None:
+            at = round(second.t_s)
+            greatest[at] = max(value, greatest.get(at, value))
+    return greatest
+
+
+def newest_of_nodes(seconds: Sequence[LoadSecond]) -> dict[str, LoadSecond]:
+    """The newest second of each load node."""
+    return {second.node: second for second in seconds}
+
+
+def end_by_the_clock(left: Left | None, now_s: float) -> str:
+    """When the study will be done: `about 05:40 (05:20 to 06:15)`; empty if nothing is known."""
+    if left is None or left.seconds <= 0:
+        return ""
+    about, low, high = (clock(left.said_s + seconds, now_s) for seconds in (left.seconds, left.low_s, left.high_s))
+    if left.said_s + left.high_s < now_s:
+        return f"later than {high}, the latest that was thought"
+    return f"about {about} ({low} to {high})"

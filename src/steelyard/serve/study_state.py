@@ -1,0 +1,251 @@
+"""How a study stands, told from its store alone. Pure: the time is an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from steelyard.format import count, duration, treatment_label
+from steelyard.judging.attempts import attempts_by_id, settled
+from steelyard.judging.stopping import not_needed
+from steelyard.model.trial import TrialRecord
+from steelyard.report.tables.validity import reason_text
+from steelyard.serve.store_cache import StoreLook
+from steelyard.store.journal import (
+    DraftRemoved,
+    Entry,
+    Event,
+    LaboratoryFailed,
+    NoiseFloorSought,
+    SessionBegan,
+    SessionEnded,
+    SessionFailed,
+    SessionInterrupted,
+    StartBegan,
+    StartEnded,
+    StartFailed,
+    StartReady,
+    StoppingJudged,
+    TrialSealed,
+    Unknown,
+)
+
+IN_PROGRESS, FINISHED, INTERRUPTED, FAILED = "in progress", "finished", "interrupted", "failed"
+UNREADABLE, BEING_READ, EMPTY = "cannot be read", "being read", "nothing in it yet"
+
+SILENT_S: Final = 8.0
+"""A study in progress speaks about once a second; after so long its silence is mentioned."""
+LOST_S: Final = 60.0
+"""After so long it counts as interrupted: its process was killed, or its machine sleeps."""
+ENDS: Final = (SessionBegan, SessionEnded, SessionFailed, SessionInterrupted)
+"""Events that say whether the study is in progress: the last of them holds."""
+LINES: Final = 200
+"""Newest lines of the log and of the attempts without a valid verdict that are shown."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a study is."""
+
+    state: str
+    why: str = ""
+    """A sentence beside the state; empty where the state says it all."""
+    planned: int = 0
+    done: int = 0
+    """Trials of the plan that need no further attempt."""
+    valid: int = 0
+    """Trials of the plan with a valid attempt."""
+    invalid: int = 0
+    """Trials of the plan that are done without one."""
+    at_most: bool = False
+    """Whether a stopping rule may end the study before all planned trials are done."""
+    spared: int = 0
+    """Trials of the plan beyond the block after which a stopping rule ended the study."""
+    rule: str = ""
+    """What the stopping rule says, as a sentence."""
+    voided: int = 0
+    """Attempts that the laboratory spoilt, whether or not the trial was repeated."""
+    begun_s: float | None = None
+    """First sign of the study in the store."""
+    last_s: float | None = None
+    """Newest sign of it."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a log: when, what, and whether something went wrong."""
+
+    t_s: float
+    text: str
+    trouble: bool = False
+
+
+@dataclass(frozen=True)
+class Lost:
+    """An attempt that is not valid."""
+
+    t_s: float
+    trial: str
+    attempt: int
+    cell: str
+    blamed: str
+    reasons: str
+    then: str
+    """What became of the trial."""
+
+
+def standing(look: StoreLook, now_s: float) -> Standing:
+    """How the study of a store stands at `now_s`, seconds since the epoch."""
+    if look.study is None:
+        return Standing(UNREADABLE if _there(look) else EMPTY, look.problem)
+    limit = look.study.limits.attempts
+    found = attempts_by_id(look.records)
+    planned = look.plan.trials if look.plan else ()
+    done = [found.get(trial.id, []) for trial in planned if settled(found.get(trial.id, ()), limit)]
+    valid = sum(any(record.verdict.outcome == "valid" for record in attempts) for attempts in done)
+    times = [entry.t_s for entry in look.journal if entry.t_s is not None]
+    times += [record.ended_s or record.begun_s for record in look.records]
+    beat_s = look.live.t_s if look.live is not None else None
+    decision = look.decision
+    spared = not_needed(look.plan, look.records, decision) if look.plan and decision else ()
+    state, why = _state(look, len(planned), len(done) + len(spared), now_s)
+    return Standing(
+        state=state,
+        why=why,
+        planned=len(planned) - len(spared),
+        at_most=decision is not None and decision.go_on,
+        spared=len(spared),
+        rule=f"The study {decision.sentence}" if decision is not None else "",
+        done=len(done),
+        valid=valid,
+        invalid=len(done) - valid,
+        voided=sum(record.verdict.outcome != "valid" and not record.verdict.final for record in look.records),
+        begun_s=min((*times, *(record.begun_s for record in look.records)), default=None),
+        last_s=max((*times, *([beat_s] if beat_s is not None else [])), default=None),
+    )
+
+
+def _there(look: StoreLook) -> bool:
+    """Whether there is a study's file, although it cannot be read."""
+    return bool(look.problem) and not look.problem.endswith("yet")
+
+
+def _state(  # noqa: PLR0911 - one a way to end
+    look: StoreLook, planned: int, done: int, now_s: float
+) -> tuple[str, str]:
+    beat_s = look.live.t_s if look.live is not None else None
+    silent_s = None if beat_s is None else now_s - beat_s
+    if silent_s is not None and silent_s < LOST_S:
+        quiet = f"no sign of life for {duration(silent_s)}" if silent_s >= SILENT_S else ""
+        return IN_PROGRESS, quiet
+    missing = planned - done
+    match next((entry.event for entry in reversed(look.journal) if isinstance(entry.event, ENDS)), None):
+        case SessionFailed(message=message, hint=hint):
+            return FAILED, "; ".join(filter(None, (message, hint)))
+        case SessionEnded(missing=0):
+            return FINISHED, ""
+        case _ if planned and not missing:
+            return FINISHED, ""
+        case SessionEnded():
+            return INTERRUPTED, "it was asked to stop after a trial; the same command goes on"
+        case SessionInterrupted():
+            return INTERRUPTED, "it was stopped; the same command goes on"
+        case SessionBegan():
+            return INTERRUPTED, _without_a_word(silent_s)
+    return INTERRUPTED, "the journal does not say how it ended"
+
+
+def _without_a_word(silent_s: float | None) -> str:
+    if silent_s is None:
+        return "it ended without a word (killed, or a power cut); the same command goes on"
+    return (
+        f"no sign of life for {duration(silent_s)}: killed, or a power cut (then the same command goes on), or its "
+        "machine sleeps"
+    )
+
+
+def lost(look: StoreLook, state: str) -> tuple[Lost, ...]:
+    """Attempts that are not valid, the newest first, at most LINES."""
+    if look.study is None:
+        return ()
+    limit = look.study.limits.attempts
+    found = attempts_by_id(look.records)
+    return tuple(
+        Lost(
+            t_s=record.ended_s or record.begun_s,
+            trial=record.id,
+            attempt=record.attempt,
+            cell=treatment_label(record.treatment),
+            blamed="the system" if record.verdict.system_fault else "the laboratory",
+            reasons="; ".join(reason_text(reason) for reason in record.verdict.reasons) or "no reason recorded",
+            then=_then(record, found[record.id], limit, state),
+        )
+        for record in reversed(look.records)
+        if record.verdict.outcome != "valid"
+    )[:LINES]
+
+
+def _then(record: TrialRecord, attempts: Sequence[TrialRecord], limit: int, state: str) -> str:
+    if record.verdict.final:
+        return "kept: it is a result"
+    later = [one for one in attempts if one.attempt > record.attempt]
+    if later:
+        return f"repeated: attempt {later[0].attempt} is {later[0].verdict.outcome}"
+    if settled(attempts, limit):
+        return f"given up after {count(len(attempts), 'attempt')}"
+    return "queued again" if state == IN_PROGRESS else "to be repeated"
+
+
+def log(look: StoreLook) -> tuple[Line, ...]:
+    """Journal and troubles, the newest first, at most LINES."""
+    cells = {record.id: treatment_label(record.treatment) for record in look.records}
+    lines = [line for entry in look.journal[-LINES:] if (line := _line(entry, cells)) is not None]
+    for trouble in look.live.troubles if look.live is not None else ():
+        lines.append(Line(trouble.t_s, f"{trouble.message}: {trouble.remedy}", trouble=True))
+    return tuple(sorted(lines, key=lambda line: line.t_s, reverse=True)[:LINES])
+
+
+def _line(entry: Entry, cells: Mapping[str, str]) -> Line | None:
+    if entry.t_s is None or entry.event is None or not entry.event.name:
+        return None
+    text, trouble = _in_words(entry.event, cells)
+    return Line(entry.t_s, text, trouble=trouble)
+
+
+def _in_words(  # noqa: PLR0911 - one a kind of event
+    event: Event | Unknown, cells: Mapping[str, str]
+) -> tuple[str, bool]:
+    """An event in words, and whether something went wrong."""
+    match event:
+        case SessionBegan():
+            return f"began: {event.todo} of {event.total} trials to do", False
+        case SessionEnded():
+            return f"ended: {event.valid} valid, {event.invalid} invalid, {event.missing} missing", False
+        case SessionFailed() | StartFailed() | LaboratoryFailed():
+            return f"{event.name.replace('-', ' ')}: {event.message}", True
+        case SessionInterrupted():
+            return "interrupted", True
+        case StartBegan():
+            return f"block {event.block}: starting a cluster for {event.trials} trials", False
+        case StartReady():
+            return f"cluster {event.cluster} is ready", False
+        case StartEnded():
+            return f"cluster of {event.start} given back", False
+        case TrialSealed():
+            return _sealed(event, cells), event.outcome != "valid"
+        case DraftRemoved():
+            return "what a killed process had left of a trial was removed", True
+        case NoiseFloorSought(why=why) if why:
+            return why, False
+        case StoppingJudged(decision=decision):
+            going = "goes on" if decision.go_on else "ends"
+            return f"stopping rule after {decision.blocks} blocks: the study {going} ({decision.why})", False
+    return event.name.replace("-", " "), False
+
+
+def _sealed(event: TrialSealed, cells: Mapping[str, str]) -> str:
+    again = f", attempt {event.attempt}" if event.attempt != 1 else ""
+    reasons = ", ".join(reason.lower().replace("_", " ") for reason in event.reasons)
+    cell = cells.get(event.trial, "no longer there")
+    return f"trial {event.trial}{again} ({cell}) {event.outcome}{': ' if reasons else ''}{reasons}"

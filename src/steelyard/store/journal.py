@@ -1,0 +1,278 @@
+"""Events of the journal (`events.jsonl`): one definition for whoever writes one and whoever reads it.
+
+An event is a frozen value with a name; an entry is an event with its time and its line. A line of a later version whose
+name is not known here, and a line whose fields are not those of its name, is kept as `Unknown`. Earlier versions
+called a session a run: those names are read and no longer written.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Self
+
+from pydantic import ConfigDict, ValidationError
+
+from steelyard.judging.stopping_rule import Decision
+from steelyard.model.trial import PhaseTime
+from steelyard.model.value import Value
+
+FORMER_NAMES: Final = {
+    "run-began": "session-began",
+    "run-ended": "session-ended",
+    "run-failed": "session-failed",
+    "interrupted": "session-interrupted",
+}
+"""Names in journals of earlier versions, and the names that the same events have now."""
+
+
+class Event(Value):
+    """What happened, without its time. Fields that this version does not know are left out when it is read."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: ClassVar[str]
+
+    def fields(self) -> dict[str, Any]:
+        """The fields as they stand in the journal: those that were given."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Self:
+        """The event of these fields of a line. Raises pydantic's ValidationError."""
+        return cls.model_validate(fields)
+
+
+class SessionBegan(Event):
+    """A session began: one call of `steelyard run`."""
+
+    name = "session-began"
+    todo: int | None = None
+    """Trials to do."""
+    total: int | None = None
+    """Trials of the plan."""
+    command: tuple[str, ...] = ()
+    folder: str = ""
+    """Working directory of the command."""
+    commit: str = ""
+    """Of the checkout that the program came from; empty for an installed one."""
+
+
+class SessionEnded(Event):
+    """A session ended by itself: all is done, or it was asked to stop after a trial."""
+
+    name = "session-ended"
+    valid: int | None = None
+    invalid: int | None = None
+    missing: int | None = None
+
+
+class SessionFailed(Event):
+    """The laboratory gave up."""
+
+    name = "session-failed"
+    message: str = ""
+    hint: str = ""
+
+
+class SessionInterrupted(Event):
+    """A session was stopped while a trial was under way."""
+
+    name = "session-interrupted"
+
+
+class StartBegan(Event):
+    """A cluster is about to be started."""
+
+    name = "start-began"
+    start: str
+    block: int
+    trials: int
+
+
+class StartReady(Event):
+    """The nodes of a start answer and have their data."""
+
+    name = "start-ready"
+    start: str
+    cluster: str
+    """Unique name of this very start of a cluster."""
+
+
+class StartFailed(Event):
+    """A cluster did not start, by a fault of the system."""
+
+    name = "start-failed"
+    start: str
+    message: str
+    count: int
+    """How often this start has failed."""
+
+
+class StartEnded(Event):
+    """A cluster was given back."""
+
+    name = "start-ended"
+    start: str
+    phases: tuple[PhaseTime, ...] = ()
+
+
+class LaboratoryFailed(Event):
+    """A start was lost by a fault of the laboratory."""
+
+    name = "laboratory-failed"
+    start: str
+    message: str
+    notes: tuple[str, ...] = ()
+
+
+class TrialSealed(Event):
+    """An attempt at a trial is in the store."""
+
+    name = "trial-sealed"
+    trial: str
+    attempt: int = 1
+    outcome: str
+    reasons: tuple[str, ...] = ()
+    """Names of kinds of reasons."""
+    record_sha256: str | None = None
+    """SHA-256 of `trial.json`; None in journals of before it was noted."""
+
+
+class DraftRemoved(Event):
+    """What a killed process had left of an attempt was removed."""
+
+    name = "draft-removed"
+    folder: str
+
+
+class NoiseFloorSought(Event):
+    """The noise floor of this machine was laid into the store, or why there is none."""
+
+    name = "noise-floor"
+    found: bool
+    why: str = ""
+    """Why there is none."""
+    study: str = ""
+    """Which study measured it."""
+    made_s: float | None = None
+    sha256: str | None = None
+    """SHA-256 of `noise-floor.json`; None in journals of before it was noted."""
+
+
+class StoppingJudged(Event):
+    """What the stopping rule says after a whole block. Nothing is read back from it but to verify it."""
+
+    name = "judged"
+    decision: Decision
+
+    def fields(self) -> dict[str, Any]:
+        """The decision's fields stand in the line themselves."""
+        return self.decision.model_dump(mode="json")
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Self:
+        """The decision from its fields. Raises pydantic's ValidationError."""
+        return cls(
+            decision=Decision.model_validate({key: fields[key] for key in Decision.model_fields if key in fields})
+        )
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """An event of a later version, or one whose fields are not what its name says."""
+
+    name: str
+    given: Mapping[str, Any]
+    """Its fields."""
+    problem: str = ""
+    """What is wrong with its fields; empty where it is the name that is not known."""
+
+    def fields(self) -> dict[str, Any]:
+        """The fields as they stand in the journal."""
+        return dict(self.given)
+
+
+KINDS: Final[Mapping[str, type[Event]]] = {
+    kind.name: kind
+    for kind in (
+        SessionBegan,
+        SessionEnded,
+        SessionFailed,
+        SessionInterrupted,
+        StartBegan,
+        StartReady,
+        StartFailed,
+        StartEnded,
+        LaboratoryFailed,
+        TrialSealed,
+        DraftRemoved,
+        NoiseFloorSought,
+        StoppingJudged,
+    )
+}
+"""Every event that this version writes, by its name."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the journal."""
+
+    number: int
+    """From 1."""
+    t_s: float | None
+    """When, seconds since the epoch; None where the line has no such number."""
+    event: Event | Unknown | None
+    """None where a power cut tore the line."""
+
+    def fields(self) -> dict[str, Any]:
+        """The line as a table, under the names of today."""
+        if self.event is None:
+            return {"t_s": self.t_s}
+        return {"t_s": self.t_s, "event": self.event.name, **self.event.fields()}
+
+
+def line(event: Event, t_s: float, conceal: Callable[[Any], Any] = lambda fields: fields) -> str:
+    """An event as a line of the journal, with its end. `conceal` takes secrets out of its fields."""
+    return json.dumps({"t_s": round(t_s, 3), "event": event.name, **conceal(event.fields())}) + "\n"
+
+
+def entries(text: str, conceal: Callable[[Any], Any] = lambda fields: fields) -> Iterator[Entry]:
+    """Every line of a journal that anybody may have written. `conceal` takes secrets out of each line. Never raises."""
+    for number, written in enumerate(text.splitlines(), start=1):
+        try:
+            fields = conceal(json.loads(written))
+        except (ValueError, RecursionError):
+            yield Entry(number, None, None)
+            continue
+        if isinstance(fields, dict):
+            yield Entry(number, _time_of(fields), event_of(fields))
+        else:
+            yield Entry(number, None, Unknown("", {}, "no table"))
+
+
+def event_of(fields: Mapping[str, Any]) -> Event | Unknown:
+    """The event of a line's fields."""
+    written = fields.get("event")
+    given = {key: value for key, value in fields.items() if key not in ("event", "t_s")}
+    if not isinstance(written, str):
+        return Unknown("", given, "no name")
+    name = FORMER_NAMES.get(written, written)
+    if name not in KINDS:
+        return Unknown(name, given)
+    try:
+        return KINDS[name].of(given)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        return Unknown(name, given, f"{where}: {fault['msg']}")
+
+
+def _time_of(fields: Mapping[str, Any]) -> float | None:
+    value = fields.get("t_s")
+    try:
+        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+    except OverflowError:
+        return None

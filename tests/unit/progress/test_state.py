@@ -1,0 +1,78 @@
+"""Events folded into the state that terminal, live file and browser draw."""
+
+from __future__ import annotations
+
+from steelyard.model.trial import Phase, Responses
+from steelyard.progress import events
+from steelyard.progress.state import Live, beginning, fold, second_of, slowest, throughput, with_trial
+from tests.unit.lab.fakes import plan_of, records_of, study
+from tests.unit.lab.test_resume import record
+
+PLAN = plan_of(study())
+INTERVAL = records_of({"action": "load", "stop": {"operations": 100}})[1]
+
+
+def folded(*told: events.Event) -> Live:
+    live = beginning(1.0)
+    for place, event in enumerate(told):
+        live = fold(live, event, 2.0 + place)
+    return live
+
+
+def test_the_treatment_is_that_of_the_trial_or_else_of_the_start() -> None:
+    planned = PLAN.trials[0]
+    start = events.StartBegan("b01-1", 1, 2, {"nodes": 3}, 4)
+    assert folded().treatment == {}
+    assert folded(start).treatment == {"nodes": 3}
+    assert folded(start, events.TrialBegan(planned, 1, 1, 8)).treatment == planned.treatment
+    sealed = folded(start, events.TrialBegan(planned, 1, 1, 8), events.TrialSealed(record(planned), 1, 8))
+    assert (sealed.trial, sealed.number, sealed.treatment) == (None, 1, {"nodes": 3})
+
+
+def test_seconds_of_the_trial_before_are_kept_but_are_not_under_way() -> None:
+    tick, planned = events.Ticked("l1", INTERVAL), PLAN.trials[0]
+    live = folded(tick, tick, events.TrialBegan(planned, 1, 1, 8), tick)
+    assert (len(live.seconds), len(live.current_seconds)) == (3, 1)
+    live = fold(live, events.TrialSealed(record(planned), 1, 8), 9.0)
+    assert (len(live.seconds), live.current_seconds) == (3, ())
+
+
+def test_a_phase_ends_what_was_waited_for() -> None:
+    live = folded(events.Waiting("quiet"), events.PhaseEntered(Phase.MEASURE, 60.0))
+    assert (live.waiting, live.phase.name if live.phase else "", live.t_s) == ("", "measure", 3.0)
+
+
+def test_a_time_left_that_is_no_number_is_not_told() -> None:
+    assert folded(events.TimeLeft(60.0, 50.0, float("inf"))).left is None
+    left = folded(events.TimeLeft(60.0, 50.0, 70.0)).left
+    assert left is not None
+    assert (left.seconds, left.said_s) == (60.0, 2.0)
+
+
+def test_cells_count_valid_voided_and_infeasible_trials() -> None:
+    planned = PLAN.trials[0]
+    valid = record(planned).model_copy(update={"responses": Responses(execution_time_ms=4100.0)})
+    cells = with_trial(with_trial(with_trial((), valid), record(planned, "invalid")), record(PLAN.trials[-1]))
+    assert [(cell.treatment, cell.values_ms, cell.invalid) for cell in cells if cell.values_ms] == [
+        (planned.treatment, (4100.0,), 1)
+    ]
+
+
+def test_the_lag_is_that_of_the_interval() -> None:
+    lag = {"operation": "read", "outcome": "ok", "measure": "lag", "buckets": [[1_000_000, 3_000_000, 99]]}
+    assert second_of("l1", {**INTERVAL, "counts": [lag]}).lag_ms_p99 == 2.0
+    assert second_of("l1", {**INTERVAL, "counts": []}).lag_ms_p99 is None
+
+
+def test_rates_are_added_up_over_load_nodes_and_times_are_of_the_slowest() -> None:
+    seconds = [
+        second_of(node, {**INTERVAL, "t_s": 10.0 + t + shift, "summary": {**INTERVAL["summary"], **summary}})
+        for t in range(3)
+        for node, shift, summary in (
+            ("l1", 0.1, {"rate_per_s": 100.0, "response_ms_p99": 5.0}),
+            ("l2", 0.4, {"rate_per_s": 50.0, "response_ms_p99": 9.0}),
+        )
+    ]
+    assert throughput(seconds) == {10: 150.0, 11: 150.0, 12: 150.0}
+    assert slowest(seconds, "response_ms_p99") == {10: 9.0, 11: 9.0, 12: 9.0}
+    assert throughput(seconds[:-1])[12] == 150.0, "a node that is late counts with the second before"

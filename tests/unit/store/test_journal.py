@@ -1,0 +1,101 @@
+"""The journal: what one version writes every later one reads, and nothing that stands there breaks a reader."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.judging.stopping import decide
+from steelyard.judging.stopping_rule import rule_of
+from steelyard.model.trial import Phase, PhaseTime
+from steelyard.store import Store, StoreWriter, journal
+from tests.unit.lab.fakes import plan_of, study
+
+UNTIL = study(design={"starts": 9, "trials": 1, "seed": 3, "until": {"width_percent": 3, "least_starts": 6}})
+
+
+def decision() -> Any:
+    rule = rule_of(UNTIL)
+    assert rule is not None
+    return decide(plan_of(UNTIL), (), rule)
+
+
+EVENTS: tuple[journal.Event, ...] = (
+    journal.SessionBegan(todo=3, total=8, command=("steelyard", "run", "a.toml"), folder="/home/a", commit="c0ffee"),
+    journal.StartBegan(start="b01-1", block=1, trials=4),
+    journal.StartFailed(start="b01-1", message="no port", count=1),
+    journal.StartReady(start="b01-1", cluster="b01-1-abc"),
+    journal.StartEnded(start="b01-1", phases=(PhaseTime(phase=Phase.DEPLOY, entered_s=1.0, left_s=2.0),)),
+    journal.LaboratoryFailed(start="b01-1", message="no disk", notes=("and no wipe",)),
+    journal.TrialSealed(trial="a-s1-t1", attempt=2, outcome="invalid", reasons=("LAG",), record_sha256="ab"),
+    journal.DraftRemoved(folder=".a-s1-t1.partial"),
+    journal.NoiseFloorSought(found=True, study="floor", made_s=1.0, sha256="ab"),
+    journal.NoiseFloorSought(found=False, why="none was measured"),
+    journal.StoppingJudged(decision=decision()),
+    journal.SessionEnded(valid=7, invalid=1, missing=0),
+    journal.SessionFailed(message="gave up", hint="mend it"),
+    journal.SessionInterrupted(),
+)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    with StoreWriter(tmp_path, "fake") as writer:
+        writer.intend(study(), "", plan_of(study()))
+        for event in EVENTS:
+            writer.event(event)
+        read = Store(writer.folder).journal()
+    assert tuple(entry.event for entry in read) == EVENTS
+    assert [entry.number for entry in read] == list(range(1, len(EVENTS) + 1))
+    assert all(entry.t_s is not None and entry.t_s > 1.7e9 for entry in read)
+    assert {type(event) for event in EVENTS} == set(journal.KINDS.values()), "each kind is in this test"
+
+
+def test_no_name_is_one_of_an_earlier_version() -> None:
+    assert not set(journal.KINDS) & set(journal.FORMER_NAMES)
+    assert set(journal.FORMER_NAMES.values()) <= set(journal.KINDS)
+
+
+@pytest.mark.parametrize(
+    ("line", "event"),
+    [
+        ({"event": "run-began", "todo": 1, "total": 2}, journal.SessionBegan(todo=1, total=2)),
+        ({"event": "run-ended", "valid": 1, "invalid": 0, "missing": 1},
+         journal.SessionEnded(valid=1, invalid=0, missing=1)),
+        ({"event": "run-failed", "message": "a", "hint": "b"}, journal.SessionFailed(message="a", hint="b")),
+        ({"event": "interrupted"}, journal.SessionInterrupted()),
+        ({"event": "trial-sealed", "trial": "a", "outcome": "valid", "reasons": []},
+         journal.TrialSealed(trial="a", outcome="valid")),
+        ({"event": "judged", **decision().model_dump(mode="json")}, journal.StoppingJudged(decision=decision())),
+        ({"event": "session-interrupted", "by": "a later version"}, journal.SessionInterrupted()),
+    ],
+)  # fmt: skip
+def test_lines_of_other_versions_are_read(line: dict[str, Any], event: journal.Event) -> None:
+    (entry,) = journal.entries(json.dumps({"t_s": 5, **line}) + "\n")
+    assert (entry.t_s, entry.event) == (5.0, event)
+
+
+def test_what_is_not_known_is_kept() -> None:
+    (later,) = journal.entries(json.dumps({"t_s": 5.0, "event": "node-killed", "node": "n1"}))
+    assert later.event == journal.Unknown("node-killed", {"node": "n1"})
+    assert later.fields() == {"t_s": 5.0, "event": "node-killed", "node": "n1"}
+    (harmed,) = journal.entries(json.dumps({"t_s": 5.0, "event": "run-failed", "message": [1]}))
+    assert harmed.event == journal.Unknown(
+        "session-failed", {"message": [1]}, "message: Input should be a valid string"
+    )
+
+
+@pytest.mark.parametrize("line", ["[]", "3", "null", '"x"', "{}", '{"event": ["x"]}', '{"event": null, "t_s": "?"}'])
+def test_a_line_without_a_name(line: str) -> None:
+    (entry,) = journal.entries(line)
+    assert isinstance(entry.event, journal.Unknown)
+    assert (entry.t_s, entry.event.name) == (None, "")
+
+
+@pytest.mark.parametrize("line", ['{"t_s": 5.0, "ev', "", "[" * 100_000])
+def test_a_torn_line_is_an_entry_without_an_event(line: str) -> None:
+    entries = list(journal.entries(f'{line}\n{{"t_s": {10**400}, "event": "interrupted"}}\n'))
+    assert [entry.event for entry in entries] == [None, journal.SessionInterrupted()]
+    assert entries[1].t_s is None
