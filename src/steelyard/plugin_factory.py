@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from pydantic import BaseModel
 
 from steelyard.engine.base import Engine
 from steelyard.model.study import Choice, SiteChoice
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.plugin import Plugins
 from steelyard.probe.base import Probe
 from steelyard.site.base import Site
 from steelyard.system.base import System
 from steelyard.workload.base import Workload
 
-Settings = Mapping[str, Any]
-"""Complete settings of a trial: site, system, workload, load, data."""
 
-
-def make_site(plugins: Plugins, settings: Settings, state_folder: Path) -> Site:
+def make_site(plugins: Plugins, settings: TrialSettings, state_folder: Path) -> Site:
     """The site of complete settings. Raises StudyError if there is none of that name."""
     module, own = _chosen(plugins, "site", settings, SiteChoice)
     site: Site = module.create(own, state_folder)
     return site
 
 
-def make_system(plugins: Plugins, settings: Settings, cache_folder: Path) -> System:
+def make_system(plugins: Plugins, settings: TrialSettings, cache_folder: Path) -> System:
     """The system of complete settings. Raises StudyError if there is none of that name."""
     module, own = _chosen(plugins, "system", settings, Choice)
     system: System = module.create(own, cache_folder)
     return system
 
 
-def make_workload(plugins: Plugins, settings: Settings) -> Workload:
+def make_workload(plugins: Plugins, settings: TrialSettings) -> Workload:
     """The workload of complete settings. Raises StudyError if there is none of that name."""
     module, own = _chosen(plugins, "workload", settings, Choice)
     workload: Workload = module.create(own)
@@ -54,9 +50,11 @@ def make_probe(plugins: Plugins, name: str) -> Probe:
     return probe
 
 
-def _chosen(plugins: Plugins, seam: str, settings: Settings, common: type[BaseModel]) -> tuple[ModuleType, BaseModel]:
+def _chosen(
+    plugins: Plugins, seam: str, settings: TrialSettings, common: type[BaseModel]
+) -> tuple[ModuleType, BaseModel]:
     """The module of a seam's plug-in, and its own settings: all of the section but the fields `common` to the seam."""
-    section: Mapping[str, Any] = settings[seam]
+    section = settings.part(seam)[seam]
     module = plugins.find(seam, section["name"])
     model: type[BaseModel] = module.Settings
     return module, model.model_validate({key: item for key, item in section.items() if key not in common.model_fields})

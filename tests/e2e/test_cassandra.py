@@ -35,7 +35,7 @@ def test_the_quickstart_on_real_nodes(laboratory: Laboratory, tmp_path: Path) ->
     assert len(records) == 8
     assert all(record.verdict.outcome == "valid" for record in records)
     for record in records:
-        nodes = record.settings["site"]["nodes"]
+        nodes = record.settings.root["site"]["nodes"]
         facts = store.facts(record)
         assert {f"system:n{i + 1}" for i in range(nodes)} <= set(facts)
         samples = store.samples(record)

@@ -188,7 +188,7 @@ def test_a_study_with_the_generator_as_a_factor(stress_tool: tool.Tool, laborato
     # 1: trials that a noisy machine has made invalid.
     assert done.returncode in (0, 1), done.stderr
     store = Store(laboratory.store / "generators")
-    trials = {record.settings["load"]["engine"]: record for record in store.trials()}
+    trials = {record.settings.root["load"]["engine"]: record for record in store.trials()}
     assert set(trials) == {"agent", "cassandra-stress"}
     for engine, record in trials.items():
         assert not WRONG & {reason.kind for reason in record.verdict.reasons}, (engine, record.verdict)

@@ -162,7 +162,7 @@ def test_the_study_of_one(laboratory: Laboratory, tmp_path: Path) -> None:
     records = [record for record in store.trials() if record.verdict.outcome == "valid"]
     assert len({record.id for record in records}) == 4
     for record in records:
-        assert record.settings["workload"]["name"] == "workloads/timeseries.toml"
+        assert record.settings.root["workload"]["name"] == "workloads/timeseries.toml"
         assert (record.responses.operations, record.responses.errors, record.responses.not_found) == (500, 0, 0)
         assert set(store.intervals(record)["operation"]) == {"report", "newest", "chart"}
     page = laboratory.folder / "report.html"

@@ -8,13 +8,13 @@ machine, system or kind of load is never taken for this one's. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import field_validator
 
 from steelyard.model import former_words
-from steelyard.model.load import Load
 from steelyard.model.machine_identity import difference, identity
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 
 STUDY = "studies/noise-floor.toml"
@@ -81,19 +81,18 @@ class FoundFloor(Value):
     why: str = NONE
 
 
-def circumstances(settings: Mapping[str, Any], machines: Sequence[Mapping[str, str]]) -> Circumstances:
+def circumstances(settings: TrialSettings, machines: Sequence[Mapping[str, str]]) -> Circumstances:
     """Those of a trial's complete settings on machines with these facts."""
-    load = settings["load"]
     flat = dict(_flat(settings))
     for own in ("site.name", "site.nodes", "system.name", "load.engine"):
         flat.pop(own, None)
     return Circumstances(
         machines=different(machines),
-        site=str(settings["site"]["name"]),
-        system=str(settings["system"]["name"]),
-        engine=str(load.get("engine", "agent")),
-        loop="open" if Load.model_validate(load).is_open else "closed",
-        nodes=int(settings["site"].get("nodes", 1)),
+        site=settings.site.name,
+        system=settings.system.name,
+        engine=settings.engine,
+        loop="open" if settings.load.is_open else "closed",
+        nodes=settings.site.nodes,
         settings=flat,
     )
 
@@ -104,17 +103,12 @@ def different(machines: Sequence[Mapping[str, str]]) -> tuple[dict[str, str], ..
     return tuple(dict(one) for one in sorted(found))
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+def _flat(settings: TrialSettings) -> list[tuple[str, str]]:
     """Settings as text by dotted name; what is not set, and lists, as they are written."""
-    found: list[tuple[str, str]] = []
-    for name, value in table.items():
-        if isinstance(value, Mapping):
-            found += _flat(value, f"{prefix}{name}.")
-        elif isinstance(value, SCALARS):
-            found.append((f"{prefix}{name}", str(value)))
-        else:
-            found.append((f"{prefix}{name}", "" if value is None else repr(value)))
-    return found
+    return [
+        (name, str(value) if isinstance(value, SCALARS) else "" if value is None else repr(value))
+        for name, value in settings.leaves()
+    ]
 
 
 def mismatch(floor: KeptFloor, of: Sequence[Circumstances]) -> str:

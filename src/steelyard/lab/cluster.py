@@ -20,7 +20,7 @@ from steelyard.link.ping import measure_link
 from steelyard.model.errors import NodeError, SiteError, SteelyardError, SystemFault
 from steelyard.model.facts import system_facts_name
 from steelyard.model.plan import PlannedTrial
-from steelyard.model.study import Data, Study
+from steelyard.model.study import Study
 from steelyard.model.trial import Capacity, Phase
 from steelyard.node.base import START, Node
 from steelyard.node.tasks import to_the_end, together
@@ -116,8 +116,8 @@ async def _prepare(system: System, watcher: Watcher, phases: PhaseLog) -> None:
 
 
 async def _lend(study: Study, trials: Sequence[PlannedTrial], site: Site, phases: PhaseLog) -> Lease:
-    chosen = trials[0].settings["site"]
-    request = Request(study=study.study.name, database_nodes=chosen["nodes"], load_nodes=chosen["load_nodes"])
+    site_settings = trials[0].settings.site
+    request = Request(study=study.study.name, database_nodes=site_settings.nodes, load_nodes=site_settings.load_nodes)
     limits = study.limits
     one_s = limits.trial_timeout_s + study.data.settle_timeout_s
     longest_s = 2 * limits.start_timeout_s + one_s * (1 + len(trials) * limits.attempts)
@@ -161,7 +161,7 @@ async def _bring_up(
         engine=parts.engine(first.settings),
         databases=databases,
         loaders=lease.loaders,
-        data=Data.model_validate(first.settings["data"]),
+        data=first.settings.data,
         watcher=watcher,
         timeout_s=limits.trial_timeout_s,
     )
@@ -188,7 +188,7 @@ async def _bring_up(
         watcher.tell(Waiting("facts of the nodes"))
         await _inspect(cluster)
     facts = cluster.facts[cluster.loaders[0].name]
-    cluster.known = await in_a_thread(lambda: parts.calibration(first.settings["load"]["engine"], facts))
+    cluster.known = await in_a_thread(lambda: parts.calibration(first.settings.engine, facts))
     return cluster
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from steelyard.engine.base import Calibrated, Engine
 from steelyard.judging.noise_floor import Circumstances, FoundFloor
 from steelyard.judging.verdict import NO_CALIBRATION
 from steelyard.model.calibration import Calibration
 from steelyard.model.errors import EngineError
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import agent, calibration
 from steelyard.node import noise_floor as noise
 from steelyard.plugin import Plugins
@@ -39,21 +39,21 @@ class Parts:
     plugins: Plugins = field(default_factory=Plugins)
     """Find what the study names."""
 
-    def site(self, settings: Mapping[str, Any]) -> Site:
+    def site(self, settings: TrialSettings) -> Site:
         """The site of complete settings."""
         return make_site(self.plugins, settings, self.state_folder)
 
-    def system(self, settings: Mapping[str, Any]) -> System:
+    def system(self, settings: TrialSettings) -> System:
         """The system of complete settings."""
         return make_system(self.plugins, settings, self.cache_folder)
 
-    def workload(self, settings: Mapping[str, Any]) -> Workload:
+    def workload(self, settings: TrialSettings) -> Workload:
         """The workload of complete settings."""
         return make_workload(self.plugins, settings)
 
-    def engine(self, settings: Mapping[str, Any]) -> Engine:
+    def engine(self, settings: TrialSettings) -> Engine:
         """The engine of complete settings."""
-        return make_engine(self.plugins, settings["load"]["engine"])
+        return make_engine(self.plugins, settings.engine)
 
     def calibration(self, engine: str, facts: Mapping[str, str]) -> Known:
         """What is known of the ceiling of an engine on a load node with these facts."""

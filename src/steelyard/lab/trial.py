@@ -144,7 +144,7 @@ class TrialRunner:
         """Settle, drive and judge; an error while driving becomes a verdict that says who is to blame. An error
         before is
         not this trial's: it is raised, and the start is over."""
-        load = Load.model_validate(planned.settings["load"])
+        load = planned.settings.load
         workload = self.parts.workload(planned.settings)
         course.phases = load.measured
         if load.wants_capacity:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from steelyard.model.load import Load, Offered
+from steelyard.model.trial_settings import TrialSettings
 
 OF_THE_TRIAL = frozenset({*Offered.model_fields, "threads", "operations", "duration_s", "phases", "backlog_limit"})
 """Fields of a load that capacity does not depend on."""
 
 
-def capacity_key(settings: Mapping[str, Any]) -> str:
+def capacity_key(settings: TrialSettings) -> str:
     """Trials of one start with the same key have the same capacity. It is measured where a load wants it."""
-    load = Load.model_validate(settings["load"])
+    load = settings.load
     asked = {name: getattr(load, name) for name in Load.model_fields if name not in OF_THE_TRIAL}
-    return json.dumps({"workload": settings["workload"], "load": asked}, sort_keys=True)
+    return json.dumps({**settings.part("workload"), "load": asked}, sort_keys=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import field_validator
 
 from steelyard.model import former_words
 from steelyard.model.study import Level
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 
 
@@ -31,7 +30,7 @@ class PlannedTrial(Value):
     """Factor to level."""
     hard: tuple[str, ...]
     """The factors of the treatment that need a new cluster."""
-    settings: dict[str, Any]
+    settings: TrialSettings
     """Complete settings: site, system, workload, load, data with the treatment's levels put in."""
     seed: int
     """Seed of the operation stream: equal for equal (start replicate, trial replicate), so treatments are compared
@@ -42,11 +41,6 @@ class PlannedTrial(Value):
     @classmethod
     def _levels_of_today(cls, treatment: dict[str, Level]) -> dict[str, Level]:
         return former_words.treatment(treatment)
-
-    @field_validator("settings")
-    @classmethod
-    def _settings_of_today(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        return former_words.settings(settings)
 
 
 class Plan(Value):

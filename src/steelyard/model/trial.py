@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
 from pydantic import ConfigDict, Field, field_validator
 
 from steelyard.model import former_words
 from steelyard.model.study import Level, Limits
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.model.verdict import Verdict
 
@@ -101,7 +101,7 @@ class TrialRecord(Value):
     study: str
     treatment: dict[str, Level]
     hard: tuple[str, ...]
-    settings: dict[str, Any]
+    settings: TrialSettings
     block: int
     planned_start: str
     start: str
@@ -142,11 +142,6 @@ class TrialRecord(Value):
     @classmethod
     def _levels_of_today(cls, treatment: dict[str, Level]) -> dict[str, Level]:
         return former_words.treatment(treatment)
-
-    @field_validator("settings")
-    @classmethod
-    def _settings_of_today(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        return former_words.settings(settings)
 
     @field_validator("data")
     @classmethod

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from pydantic import ConfigDict, RootModel
+from pydantic import ConfigDict, RootModel, field_validator
 
+from steelyard.model import former_words
 from steelyard.model.load import Load
 from steelyard.model.study import Choice, Data, Level, SiteChoice
 
@@ -20,6 +21,11 @@ class TrialSettings(RootModel[dict[str, Any]]):
     """Settings of one trial by section: site, system, workload, load, data."""
 
     model_config = ConfigDict(frozen=True)
+
+    @field_validator("root", mode="before")
+    @classmethod
+    def _words_of_today(cls, written: Any) -> Any:
+        return former_words.settings(written) if isinstance(written, Mapping) else written
 
     @cached_property
     def site(self) -> SiteChoice:
@@ -41,6 +47,11 @@ class TrialSettings(RootModel[dict[str, Any]]):
         """The load that is offered. Raises ValidationError if another version wrote what this one refuses."""
         return Load.model_validate(self._section("load"))
 
+    @property
+    def stated_load(self) -> Load | None:
+        """The load; None in a record that says none."""
+        return self.load if self.root.get("load") else None
+
     @cached_property
     def data(self) -> Data:
         """The data state that the trial starts from."""
@@ -54,6 +65,10 @@ class TrialSettings(RootModel[dict[str, Any]]):
     def part(self, *sections: str) -> dict[str, Any]:
         """Some sections as they were written, for a canonical text of them."""
         return {section: self.root[section] for section in sections}
+
+    def without(self, section: str) -> dict[str, Any]:
+        """All sections but one as they were written."""
+        return {name: table for name, table in self.root.items() if name != section}
 
     def at(self, name: str) -> Level | None:
         """The level of a field by its dotted name, such as `system.heap_mb`; None where it is not set."""

@@ -5,13 +5,14 @@ An assumption is never silent: `assumptions` has a sentence for each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.load import Load
 from steelyard.model.plan import Plan
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.workload_shape import DEFAULT_MIX, WorkloadShape
 from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plugin import Plugins
@@ -21,7 +22,6 @@ from steelyard.site.base import LeaseTimes, Request, Site
 from steelyard.system.base import ClusterTimes, Footprint, System, Timed
 from steelyard.workload.base import Explains, Explanation
 
-Settings = Mapping[str, Any]
 Made = TypeVar("Made")
 
 ASSUMED_LEASE = LeaseTimes(lease_s=60.0, release_s=10.0)
@@ -48,25 +48,26 @@ class Abilities:
         self._sites: dict[str, Site] = {}
         self._times: dict[tuple[str, str, int, int], ClusterTimes] = {}
 
-    def shape(self, settings: Settings) -> WorkloadShape:
+    def shape(self, settings: TrialSettings) -> WorkloadShape:
         """Shape of the workload."""
-        key = canonical(settings["workload"])
+        key = canonical(settings.part("workload"))
         return _once(self._shapes, key, lambda: shape_of(self.plugins, settings))
 
-    def system(self, settings: Settings) -> System:
+    def system(self, settings: TrialSettings) -> System:
         """The system."""
         return _once(
-            self._systems, canonical(settings["system"]), lambda: make_system(self.plugins, settings, self._cache)
+            self._systems, canonical(settings.part("system")), lambda: make_system(self.plugins, settings, self._cache)
         )
 
-    def site(self, settings: Settings) -> Site:
+    def site(self, settings: TrialSettings) -> Site:
         """The site."""
-        return _once(self._sites, canonical(settings["site"]), lambda: make_site(self.plugins, settings, self._state))
+        key = canonical(settings.part("site"))
+        return _once(self._sites, key, lambda: make_site(self.plugins, settings, self._state))
 
-    def cluster_times(self, settings: Settings, cores: int) -> ClusterTimes:
+    def cluster_times(self, settings: TrialSettings, cores: int) -> ClusterTimes:
         """What the system expects of its cluster, or what is assumed of it."""
-        nodes = int(settings["site"]["nodes"])
-        key = canonical(settings["system"]), canonical(settings["workload"]), nodes, cores
+        nodes = settings.site.nodes
+        key = canonical(settings.part("system")), canonical(settings.part("workload")), nodes, cores
 
         def asked() -> ClusterTimes:
             system, shape = self.system(settings), self.shape(settings)
@@ -76,21 +77,21 @@ class Abilities:
 
         return _once(self._times, key, asked)
 
-    def lease_times(self, settings: Settings) -> LeaseTimes:
+    def lease_times(self, settings: TrialSettings) -> LeaseTimes:
         """What the site expects of its lending, or what is assumed of it."""
         site = self.site(settings)
         return site.times(request_of("", settings)) if isinstance(site, sites.Timed) else ASSUMED_LEASE
 
-    def copies(self, settings: Settings) -> int:
+    def copies(self, settings: TrialSettings) -> int:
         """Copies of each record."""
         system = self.system(settings)
-        return system.copies(int(settings["site"]["nodes"])) if isinstance(system, Footprint) else ASSUMED_COPIES
+        return system.copies(settings.site.nodes) if isinstance(system, Footprint) else ASSUMED_COPIES
 
-    def disk_bytes(self, settings: Settings, stored_bytes: float) -> int:
+    def disk_bytes(self, settings: TrialSettings, stored_bytes: float) -> int:
         """Most disk of the whole cluster while it keeps so much."""
         system = self.system(settings)
         if isinstance(system, Footprint):
-            return system.disk_bytes(stored_bytes, int(settings["site"]["nodes"]))
+            return system.disk_bytes(stored_bytes, settings.site.nodes)
         return int(stored_bytes * ASSUMED_ROOM)
 
 
@@ -100,9 +101,9 @@ def _once(made: dict[Any, Made], key: object, make: Callable[[], Made]) -> Made:
     return made[key]
 
 
-def request_of(study: str, settings: Settings) -> Request:
+def request_of(study: str, settings: TrialSettings) -> Request:
     """What complete settings ask of their site."""
-    return Request(study, settings["site"]["nodes"], settings["site"]["load_nodes"])
+    return Request(study, settings.site.nodes, settings.site.load_nodes)
 
 
 def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:
@@ -121,7 +122,7 @@ def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:
 
 def assumptions(plan: Plan, abilities: Abilities) -> Iterator[str]:
     """A sentence for each thing that a plug-in of the plan does not say of itself."""
-    systems = {str(trial.settings["system"]["name"]): trial.settings for trial in reversed(plan.trials)}
+    systems = {trial.settings.system.name: trial.settings for trial in reversed(plan.trials)}
     for name, settings in reversed(systems.items()):
         system = abilities.system(settings)
         if not isinstance(system, Timed):
@@ -134,8 +135,8 @@ def assumptions(plan: Plan, abilities: Abilities) -> Iterator[str]:
                 f"system {name} does not say how much disk it takes: {ASSUMED_COPIES} copy of each record and "
                 f"{ASSUMED_ROOM:g} times its size assumed"
             )
-    for name in dict.fromkeys(str(trial.settings["site"]["name"]) for trial in plan.trials):
-        settings = next(trial.settings for trial in plan.trials if trial.settings["site"]["name"] == name)
+    for name in dict.fromkeys(trial.settings.site.name for trial in plan.trials):
+        settings = next(trial.settings for trial in plan.trials if trial.settings.site.name == name)
         if not isinstance(abilities.site(settings), sites.Timed):
             yield (
                 f"site {name} does not say how long lending takes: {ASSUMED_LEASE.lease_s:g} s to lend and "
@@ -143,7 +144,7 @@ def assumptions(plan: Plan, abilities: Abilities) -> Iterator[str]:
             )
 
 
-def shape_of(plugins: Plugins, settings: Settings) -> WorkloadShape:
+def shape_of(plugins: Plugins, settings: TrialSettings) -> WorkloadShape:
     """Shape of the workload: records, bytes of one, shares of operations."""
     workload = make_workload(plugins, settings)
     if isinstance(workload, Explains):
@@ -166,6 +167,6 @@ def explained(explanation: Explanation) -> WorkloadShape:
     return WorkloadShape(records=explanation.records, record_bytes=explanation.record_bytes, mix=mix or DEFAULT_MIX)
 
 
-def load_of(settings: Settings) -> Load:
+def load_of(settings: TrialSettings) -> Load:
     """How operations are driven."""
-    return Load.model_validate(settings["load"])
+    return settings.load

@@ -35,10 +35,10 @@ def refused_by_agent(plan: Plan, plugins: Plugins | None = None) -> tuple[StudyE
     except EngineError:
         return ()
     plugins = plugins or Plugins()
-    distinct = {canonical(trial.settings["workload"]): trial.settings for trial in plan.trials}
+    distinct = {canonical(trial.settings.part("workload")): trial.settings for trial in plan.trials}
     found: dict[str, StudyError] = {}
     for settings in list(distinct.values())[:MOST_ASKED]:
-        name = settings["workload"]["name"]
+        name = settings.workload.name
         for said in _refusals(make_workload(plugins, settings)):
             message = f"{_place(plugins, name, said)}: {said}"
             found[message] = StudyError(message, key="workload.name", read=name)

@@ -8,7 +8,6 @@ from steelyard import engine_order
 from steelyard.engine.base import Selective
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import EngineError, StudyError
-from steelyard.model.load import Load
 from steelyard.model.plan import Plan
 from steelyard.plan.abilities import Abilities
 from steelyard.plugin import Plugins
@@ -21,13 +20,13 @@ ANYWHERE = ("127.0.0.1:9042",)
 
 def unspoken(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
     """Workloads that are written in another protocol than their system speaks."""
-    pairs = {canonical({part: trial.settings[part] for part in ("system", "workload")}): trial for trial in plan.trials}
+    pairs = {canonical(trial.settings.part("system", "workload")): trial for trial in plan.trials}
     for trial in pairs.values():
         system, workload = abilities.system(trial.settings), make_workload(abilities.plugins, trial.settings)
         if system.protocol != workload.protocol:
-            name = trial.settings["workload"]["name"]
+            name = trial.settings.workload.name
             yield StudyError(
-                f"workload {name} is written in {workload.protocol}, system {trial.settings['system']['name']} speaks "
+                f"workload {name} is written in {workload.protocol}, system {trial.settings.system.name} speaks "
                 f"{system.protocol}",
                 "another workload, or another system",
                 key="workload.name",
@@ -39,22 +38,22 @@ def refused(plan: Plan, plugins: Plugins | None = None) -> Iterator[StudyError]:
     """Each treatment's load that its engine says it cannot carry out. Engines that do not say are not asked."""
     plugins = plugins or Plugins()
     parts = ("workload", "load", "site")
-    distinct = {canonical({part: trial.settings[part] for part in parts}): trial.settings for trial in plan.trials}
+    distinct = {canonical(trial.settings.part(*parts)): trial.settings for trial in plan.trials}
     for settings in distinct.values():
-        name = settings["load"]["engine"]
+        name = settings.engine
         engine = make_engine(plugins, name)
         if not isinstance(engine, Selective):
             continue
-        load = Load.model_validate(settings["load"])
+        load = settings.load
         if any(offered.capacity_fraction is not None for offered in load.offered):
             # Its rates are known when the cluster stands.
             continue
         workload = make_workload(plugins, settings)
         schema = workload.schema()
         endpoint = Endpoint(workload.protocol, ANYWHERE, schema.keyspace, schema.table)
-        load_nodes = int(settings["site"]["load_nodes"])
+        load_nodes = settings.site.load_nodes
         for asked in (
-            engine_order.populate(endpoint, schema, workload, int(settings["data"]["populate_threads"])),
+            engine_order.populate(endpoint, schema, workload, settings.data.populate_threads),
             engine_order.measure(load, endpoint, schema, workload, 1, plugins),
         ):
             try:

@@ -72,7 +72,7 @@ def estimate(
             phases = start_phases(trial.settings, abilities, cores, has_snapshot=state in filled)
             seconds = sum(second * known.of(phase) for phase, second in phases.items())
             filled.add(state)
-            starts[trial.start] = (trial.settings["site"]["nodes"], seconds)
+            starts[trial.start] = (trial.settings.site.nodes, seconds)
             left_s += seconds if trial.start in unfinished else 0.0
         if (
             load_of(trial.settings).wants_capacity

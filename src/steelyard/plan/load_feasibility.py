@@ -8,9 +8,8 @@ more than n / service time is carried, and a load that offers more is a queue th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from steelyard.format import count
 from steelyard.judging.settings_hash import canonical
@@ -19,6 +18,7 @@ from steelyard.model.load import Load, Offered
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.phase_times import treatment_hash
@@ -41,7 +41,7 @@ def refusals(
 ) -> Iterator[StudyError]:
     """What keeps loads of the plan from working, as far as it is known for certain."""
     for trial in _distinct(plan.trials):
-        load = Load.model_validate(trial.settings["load"])
+        load = trial.settings.load
         yield from _too_long(load, study.limits.trial_timeout_s)
         yield from _no_trace(load, history, plugins or Plugins())
 
@@ -67,7 +67,7 @@ def _overtaxed(
 ) -> Iterator[str]:
     """A sentence about each treatment that offers more than its places in flight can carry."""
     for trial in _distinct(trials):
-        load = Load.model_validate(trial.settings["load"])
+        load = trial.settings.load
         for offered in load.offered:
             rate_per_s, threads = offered.peak_per_s(), load.threads_of(offered)
             if rate_per_s is None:
@@ -113,8 +113,8 @@ def _service_time(trial: PlannedTrial, history: Sequence[TrialRecord]) -> Known 
     return None
 
 
-def _cluster(settings: Mapping[str, Any]) -> str:
-    return canonical({part: settings[part] for part in ("site", "system", "workload")})
+def _cluster(settings: TrialSettings) -> str:
+    return canonical(settings.part("site", "system", "workload"))
 
 
 def _too_long(load: Load, limit_s: float) -> Iterator[StudyError]:

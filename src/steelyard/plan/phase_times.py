@@ -15,9 +15,10 @@ from pydantic import Field, ValidationError
 
 from steelyard.model.errors import StudyError
 from steelyard.model.trial import Phase, TrialRecord
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.model.workload_shape import WorkloadShape
-from steelyard.plan.abilities import Abilities, Settings, load_of
+from steelyard.plan.abilities import Abilities, load_of
 from steelyard.system.base import ClusterTimes
 
 DRAIN_S = 0.6
@@ -29,14 +30,16 @@ MIN_OBSERVED_S = 0.05
 MS_PER_S = 1000.0
 
 
-def start_phases(settings: Settings, abilities: Abilities, cores: int, *, has_snapshot: bool) -> dict[Phase, float]:
+def start_phases(
+    settings: TrialSettings, abilities: Abilities, cores: int, *, has_snapshot: bool
+) -> dict[Phase, float]:
     """Expected seconds of the phases of a start. `has_snapshot`: of the filled state, from an earlier start; a start
     that fills it and takes one is wiped and started again on it."""
     lease = abilities.lease_times(settings)
     cluster = abilities.cluster_times(settings, cores)
     populate_s = cluster.schema_s
     starts = 1
-    match settings["data"]["state"]:
+    match settings.data.state:
         case "reload":
             populate_s += cluster.fill_s
         case "restore" | "continue" if has_snapshot or cluster.always_filled:
@@ -53,13 +56,13 @@ def start_phases(settings: Settings, abilities: Abilities, cores: int, *, has_sn
     }
 
 
-def trial_phases(settings: Settings, abilities: Abilities, cores: int) -> dict[Phase, float]:
+def trial_phases(settings: TrialSettings, abilities: Abilities, cores: int) -> dict[Phase, float]:
     """Expected seconds of the phases of a trial."""
     cluster = abilities.cluster_times(settings, cores)
-    restored_s = _restore_s(settings["data"]["state"], abilities.shape(settings), cluster)
+    restored_s = _restore_s(settings.data.state, abilities.shape(settings), cluster)
     return {
         Phase.SETTLE: cluster.settle_s + restored_s,
-        Phase.MEASURE: settings["load"]["warm_up_s"] + measured_s(settings, cluster),
+        Phase.MEASURE: settings.load.warm_up_s + measured_s(settings, cluster),
         Phase.DRAIN: DRAIN_S,
         Phase.COLLECT: COLLECT_S,
     }
@@ -77,7 +80,7 @@ def _restore_s(state: str, shape: WorkloadShape, cluster: ClusterTimes) -> float
     return 0.0
 
 
-def measured_s(settings: Settings, cluster: ClusterTimes) -> float:
+def measured_s(settings: TrialSettings, cluster: ClusterTimes) -> float:
     """Expected seconds of the measured phases: whichever of operations and duration ends first. How long the file of a
     trace lasts is not looked up."""
     load = load_of(settings)
@@ -90,7 +93,7 @@ def measured_s(settings: Settings, cluster: ClusterTimes) -> float:
     return lasts_s if math.isfinite(lasts_s) else TRACE_S
 
 
-def capacity_s(settings: Settings) -> float:
+def capacity_s(settings: TrialSettings) -> float:
     """Seconds of a measurement of capacity, with its warm-up."""
     load = load_of(settings)
     return load.warm_up_s + load.capacity_s + DRAIN_S

@@ -57,7 +57,7 @@ def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store:
     machine = read_machine(cache_folder())
     cost = estimate(plan, study, history, cores=machine.cores, plugins=plugins)
     found = [
-        *secrets.problems((trial.settings for trial in plan.trials), store),
+        *secrets.problems((trial.settings.root for trial in plan.trials), store),
         *_changed(stored, study, plan, history),
         *refusals(study, plan, machine, history, cost, plugins),
         *refused_by_agent(plan, plugins),

@@ -8,7 +8,8 @@ from steelyard.format import count
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
-from steelyard.plan.abilities import Abilities, Settings, load_of, request_of
+from steelyard.model.trial_settings import TrialSettings
+from steelyard.plan.abilities import Abilities, load_of, request_of
 from steelyard.plan.machine import Machine
 from steelyard.system.base import Foretells
 
@@ -19,9 +20,9 @@ THIS_MACHINE = frozenset({"cpu", "memory", "kernel"})
 """A site whose nodes share one of these lends parts of this machine."""
 
 
-def memory_mb(settings: Settings, abilities: Abilities) -> int:
+def memory_mb(settings: TrialSettings, abilities: Abilities) -> int:
     """What the cluster of a treatment needs, and a margin for the laboratory, MiB."""
-    return abilities.system(settings).memory_mb_per_node * int(settings["site"]["nodes"]) + MARGIN_MEMORY_MB
+    return abilities.system(settings).memory_mb_per_node * settings.site.nodes + MARGIN_MEMORY_MB
 
 
 def memory_mb_of_plan(plan: Plan, abilities: Abilities) -> int:
@@ -32,12 +33,12 @@ def memory_mb_of_plan(plan: Plan, abilities: Abilities) -> int:
 def _clusters(plan: Plan) -> list[PlannedTrial]:
     """A trial of each combination of site and system."""
     parts = ("site", "system")
-    return list({canonical({part: trial.settings[part] for part in parts}): trial for trial in plan.trials}.values())
+    return list({canonical(trial.settings.part(*parts)): trial for trial in plan.trials}.values())
 
 
-def filled_state(settings: Settings, records: int) -> str:
+def filled_state(settings: TrialSettings, records: int) -> str:
     """Name of the filled state that a start needs: what its size depends on."""
-    return canonical({"system": settings["system"], "nodes": settings["site"]["nodes"], "records": records})
+    return canonical({**settings.part("system"), "nodes": settings.site.nodes, "records": records})
 
 
 def disk_bytes(plan: Plan, abilities: Abilities) -> int:
@@ -49,8 +50,8 @@ def disk_bytes(plan: Plan, abilities: Abilities) -> int:
         shape = abilities.shape(trial.settings)
         row_bytes = abilities.copies(trial.settings) * shape.record_bytes
         snapshots[filled_state(trial.settings, shape.records)] = shape.records * row_bytes
-        added = (trial.settings["load"]["operations"] or 0) * shape.writes * row_bytes
-        continues = trial.settings["data"]["state"] == "continue"
+        added = (trial.settings.load.operations or 0) * shape.writes * row_bytes
+        continues = trial.settings.data.state == "continue"
         written[trial.start] = written.get(trial.start, 0.0) + added if continues else added
         stored = shape.records * row_bytes + written[trial.start]
         largest = max(largest, abilities.disk_bytes(trial.settings, stored))
@@ -59,32 +60,32 @@ def disk_bytes(plan: Plan, abilities: Abilities) -> int:
 
 def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[StudyError]:
     """What settings of a plan cannot work. Plug-ins are only asked: nothing is written."""
-    distinct = {canonical({**trial.settings, "workload": {}}): trial for trial in plan.trials}
+    distinct = {canonical(trial.settings.without("workload")): trial for trial in plan.trials}
     for trial in distinct.values():
         system = abilities.system(trial.settings)
         if isinstance(system, Foretells):
-            yield from system.problems(int(trial.settings["site"]["nodes"]), load_of(trial.settings))
+            yield from system.problems(trial.settings.site.nodes, load_of(trial.settings))
     refused: dict[tuple[str, str], set[int]] = {}
     for trial in _clusters(plan):
-        chosen = trial.settings["site"]
+        site = trial.settings.site
         if reason := _refusal(plan.study, trial.settings, abilities):
-            refused.setdefault((chosen["name"], reason), set()).add(chosen["nodes"])
+            refused.setdefault((site.name, reason), set()).add(site.nodes)
         else:
             yield from _too_little_memory(trial.settings, machine, abilities)
-    for (site, reason), sizes in refused.items():
+    for (name, reason), sizes in refused.items():
         counts = " or ".join(str(size) for size in sorted(sizes))
         nodes = "node" if sizes == {1} else "nodes"
-        yield StudyError(f"site {site} cannot lend {counts} {nodes}: {reason}", key="site.nodes", read=max(sizes))
+        yield StudyError(f"site {name} cannot lend {counts} {nodes}: {reason}", key="site.nodes", read=max(sizes))
 
 
-def _refusal(study: str, settings: Settings, abilities: Abilities) -> str | None:
+def _refusal(study: str, settings: TrialSettings, abilities: Abilities) -> str | None:
     """Why the site cannot lend what a cluster needs."""
     per_node_mb = abilities.system(settings).memory_mb_per_node
     return abilities.site(settings).refuse(request_of(study, settings), per_node_mb)
 
 
-def _too_little_memory(settings: Settings, machine: Machine, abilities: Abilities) -> Iterator[StudyError]:
-    nodes = settings["site"]["nodes"]
+def _too_little_memory(settings: TrialSettings, machine: Machine, abilities: Abilities) -> Iterator[StudyError]:
+    nodes = settings.site.nodes
     needed_mb = memory_mb(settings, abilities)
     if abilities.site(settings).shares & THIS_MACHINE and needed_mb > machine.memory_mb:
         yield StudyError(

@@ -6,7 +6,6 @@ import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any
 
 from steelyard.analysis.frame import TrialFrame, frame_of
 from steelyard.analysis.inference import estimates
@@ -21,6 +20,7 @@ from steelyard.model.facts import of_machines, role_of
 from steelyard.model.responses import unit_of
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.reading.comparison import Opened, levels
 from steelyard.reference import tables as shipped
 from steelyard.reference.comparison import Beside
@@ -201,30 +201,25 @@ def facets(ours: Opened, records: Sequence[TrialRecord]) -> dict[str, str]:
     return found | ({"platform": platform} if platform else {})
 
 
-def _flat(tree: Mapping[str, Any], before: str = "") -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, value in tree.items():
-        if isinstance(value, Mapping):
-            found |= _flat(value, f"{before}{name}.")
-        elif value is not None:
+def _flat(settings: TrialSettings) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for name, value in settings.leaves():
+        if value is not None:
             plain = isinstance(value, int | float) and not isinstance(value, bool)
-            found[f"{before}{name}"] = (
-                f"{value:.12g}" if plain else value if isinstance(value, str) else json.dumps(value)
-            )
-    return found
+            texts[name] = f"{value:.12g}" if plain else value if isinstance(value, str) else json.dumps(value)
+    return texts
 
 
-def _derived(settings: Mapping[str, Any]) -> dict[str, str]:
-    workload, load, system = settings["workload"], settings["load"], settings["system"]
-    name = str(workload["name"])
-    read, write = load.get("read_consistency"), load.get("write_consistency")
+def _derived(settings: TrialSettings) -> dict[str, str]:
+    name, system = settings.workload.name, settings.system
+    read, write = settings.at("load.read_consistency"), settings.at("load.write_consistency")
     found = {
         "workload.letter": name.rsplit("-", 1)[-1].upper(),
         "load.consistency": str(read) if read == write else f"{read} for reads and {write} for writes",
-        "system.version": f"{system['name']} {system.get('version', '')}".strip(),
-        "site.docker": "yes" if settings["site"]["name"] == "docker" else "no",
+        "system.version": f"{system.name} {system.settings.get('version', '')}".strip(),
+        "site.docker": "yes" if settings.site.name == "docker" else "no",
     }
-    shares = {key: float(workload.get(key) or 0.0) for key in PROPORTIONS}
+    shares = {key: float(settings.workload.settings.get(key) or 0.0) for key in PROPORTIONS}
     if sum(shares.values()) > 0:
         found["workload.read_fraction"] = f"{shares['read_proportion'] / sum(shares.values()):.12g}"
     return found

@@ -17,7 +17,7 @@ import polars as pl
 from steelyard.judging.percentile_support import BEYOND, supported
 from steelyard.model.histogram import Bucket, quantile_buckets, total
 from steelyard.model.histogram_frames import quantiles
-from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, POPULATE, WARM_UP, Load, LoadPhase, Offered
+from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, POPULATE, WARM_UP, LoadPhase, Offered
 from steelyard.model.outcome import ANSWERED
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.cpu_strips import Strip, cpu_strips
@@ -117,8 +117,8 @@ class Curve:
 
 def measured(record: TrialRecord) -> tuple[str, ...]:
     """Names of the phases on which a trial's responses rest."""
-    settings = record.settings.get("load")
-    return Load.model_validate(settings).measured if settings else (MEASURE,)
+    load = record.settings.stated_load
+    return (MEASURE,) if load is None else load.measured
 
 
 def timeline(
@@ -186,10 +186,9 @@ def _spans(drawn: pl.DataFrame) -> tuple[Span, ...]:
 
 def _offers(record: TrialRecord, spans: Sequence[Span]) -> list[tuple[Span, Offered]]:
     """Each phase with its schedule; the warm-up is the beginning of the first."""
-    settings = record.settings.get("load")
-    if not settings:
+    load = record.settings.stated_load
+    if load is None:
         return []
-    load = Load.model_validate(settings)
     named: dict[str, Offered] = {
         name: one for name, one in zip(load.measured, load.offered, strict=True) if one.is_open
     }

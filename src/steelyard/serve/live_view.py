@@ -14,7 +14,6 @@ from typing import Final
 from pydantic import ValidationError
 
 from steelyard.format import NONE, count, data_rate, data_size, duration, number, percent, treatment_label
-from steelyard.model.load import Load
 from steelyard.model.trial import Phase
 from steelyard.progress.state import Live, LoadSecond, NodeReadings, newest_of_nodes, slowest, throughput
 from steelyard.serve.store_cache import StoreLook
@@ -125,7 +124,7 @@ def _expected_s(look: StoreLook, live: Live) -> float | None:
     trial_id = live.trial.id
     planned = next((trial for trial in look.plan.trials if trial.id == trial_id), None)
     try:
-        load = Load.model_validate(planned.settings["load"]) if planned is not None else None
+        load = planned.settings.load if planned is not None else None
     except (ValidationError, KeyError):
         return None
     if load is None or live.phase.name not in (Phase.WARM_UP, Phase.MEASURE):

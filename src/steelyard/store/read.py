@@ -181,7 +181,7 @@ class Store:
         first trial with facts."""
         facts = next((found for one in records if (found := self.facts(one))), {})
         machines = list(of_machines(facts).values())
-        settings = {json.dumps(one.settings, sort_keys=True): one.settings for one in records}
+        settings = {json.dumps(one.settings.root, sort_keys=True): one.settings for one in records}
         return tuple(circumstances(one, machines) for one in settings.values())
 
     def noise_floor(self, records: Sequence[TrialRecord]) -> FoundFloor:

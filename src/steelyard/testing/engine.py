@@ -23,6 +23,7 @@ from steelyard import engine_order
 from steelyard.engine.base import Engine, Selective
 from steelyard.model.errors import EngineError
 from steelyard.model.load import Load
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.node.base import Node
 from steelyard.plugin import Plugins
 from steelyard.plugin_factory import make_engine, make_workload
@@ -80,7 +81,9 @@ class EngineContract:
 
     def made_workload(self) -> Workload:
         """What is asked of the cluster."""
-        return make_workload(Plugins(), {"workload": {"name": self.workload, **self.workload_settings}})
+        return make_workload(
+            Plugins(), TrialSettings.model_validate({"workload": {"name": self.workload, **self.workload_settings}})
+        )
 
     def nodes(self, tmp_path: Path, count: int = 1) -> tuple[Node, ...]:
         """Load nodes of this machine; their processes carry a mark that no other has."""

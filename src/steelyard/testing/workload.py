@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from steelyard import engine_order
 from steelyard.model.load import Load
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import agent
 from steelyard.plugin import Plugins
 from steelyard.plugin_factory import make_workload
@@ -41,7 +42,9 @@ class WorkloadContract:
 
     def workload(self) -> Workload:
         """The workload that a study with these settings would get."""
-        return make_workload(Plugins(), {"workload": {"name": self.module, **self.settings}})
+        return make_workload(
+            Plugins(), TrialSettings.model_validate({"workload": {"name": self.module, **self.settings}})
+        )
 
     def orders(self, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
         """What fills the tables, and a load of them."""
@@ -68,7 +71,7 @@ class WorkloadContract:
         """Settings with every default put in, as a store keeps them in JSON, make the same workload."""
         model = Plugins().settings_model("workload", self.module)
         complete = json.loads(model.model_validate(dict(self.settings)).model_dump_json())
-        again = make_workload(Plugins(), {"workload": {"name": self.module, **complete}})
+        again = make_workload(Plugins(), TrialSettings.model_validate({"workload": {"name": self.module, **complete}}))
         first = self.workload()
         assert again.order() == first.order()
         assert again.data() == first.data()

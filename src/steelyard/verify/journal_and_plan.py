@@ -39,7 +39,7 @@ def study(folder: Path, book: Book) -> None:
 def ids(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
     """Ids follow from settings and replicate numbers."""
     for record, where in records.values():
-        wanted = f"{settings_hash(record.settings)}-s{record.start_replicate}-t{record.replicate}"
+        wanted = f"{settings_hash(record.settings.root)}-s{record.start_replicate}-t{record.replicate}"
         book.equal("id", where, "id", record.id, wanted)
 
 
@@ -86,7 +86,7 @@ def _planned(folder: Path, book: Book) -> dict[str, PlannedTrial] | None:
         except ValidationError:
             book.check("format", False, layout.PLAN, f"line {number}", "no planned trial", "a planned trial")
             continue
-        wanted = f"{settings_hash(trial.settings)}-s{trial.start_replicate}-t{trial.replicate}"
+        wanted = f"{settings_hash(trial.settings.root)}-s{trial.start_replicate}-t{trial.replicate}"
         book.equal("id", layout.PLAN, f"line {number}: id", trial.id, wanted)
         found[trial.id] = trial
     return found

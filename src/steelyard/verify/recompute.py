@@ -38,9 +38,9 @@ NO_END = "responses of a load that never came to its end"
 
 def trial(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) -> None:
     """Enter every check of one trial's numbers. `intervals`: the store's columns, all load nodes."""
-    load = Load.model_validate(record.settings["load"])
+    load = record.settings.load
     measured = intervals.filter(pl.col("phase").is_in(list(load.measured)))
-    ours = record.settings["load"].get("engine", "agent") == "agent"
+    ours = record.settings.engine == "agent"
     whole = _ended(record, record.responses)
     if whole:
         _responses(record.responses, measured, where, "responses", ours, book)

@@ -99,7 +99,7 @@ def test_a_store_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     (found,) = store.trials()
     assert (store.study, store.plan) == (asked, plan)
     assert (found.settings, found.treatment, found.data) == (sealed.settings, sealed.treatment, "restored")
-    assert found.id.startswith(settings_hash(found.settings))
+    assert found.id.startswith(settings_hash(found.settings.root))
 
 
 def test_settings_are_hashed_as_they_were_first_written() -> None:

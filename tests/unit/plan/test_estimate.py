@@ -87,7 +87,7 @@ def test_only_the_first_start_that_takes_a_snapshot_is_started_twice() -> None:
 def test_a_start_that_was_filled_corrects_two_deployments() -> None:
     """Only such a start is wiped before its first trial; of two starts as expected none changes the estimate."""
     _, plan = planned()
-    starts = list({trial.start: trial for trial in plan.trials if trial.settings["site"]["nodes"] == 1}.values())
+    starts = list({trial.start: trial for trial in plan.trials if trial.settings.root["site"]["nodes"] == 1}.values())
     deploy_s = start_phases(starts[0].settings, Abilities(Plugins()), 2, has_snapshot=True)[Phase.DEPLOY]
     wiped = PhaseTime(phase=Phase.WIPE, entered_s=0.0, left_s=0.4)
     first, second = (record(trial, 1.0, start_s=deploy_s * n) for trial, n in zip(starts, (2, 1), strict=True))

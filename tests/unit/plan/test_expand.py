@@ -62,8 +62,8 @@ def test_every_treatment_gets_its_replicates_in_every_block(asked: Study) -> Non
         (block, treatment): asked.design.trials for block in range(1, asked.design.starts + 1) for treatment in wanted
     }
     for trial in plan.trials:
-        assert trial.settings["site"]["nodes"] == trial.treatment["nodes"]
-        assert trial.settings["load"]["threads"] == trial.treatment["load.threads"]
+        assert trial.settings.root["site"]["nodes"] == trial.treatment["nodes"]
+        assert trial.settings.root["load"]["threads"] == trial.treatment["load.threads"]
 
 
 @quick

@@ -25,7 +25,7 @@ def test_each_block_has_a_start_of_either_label_with_the_same_settings_and_opera
     assert len(plan.trials) == 24
     starts = {trial.start: (trial.block, trial.treatment["label"]) for trial in plan.trials}
     assert Counter(starts.values()) == {(block, label): 1 for block in range(1, 7) for label in "AB"}
-    assert len({settings_hash(trial.settings) for trial in plan.trials}) == 1
+    assert len({settings_hash(trial.settings.root) for trial in plan.trials}) == 1
     assert len({trial.id for trial in plan.trials}) == 24
     assert all("label" not in trial.settings for trial in plan.trials)
     seeds = {(trial.block, trial.replicate, trial.treatment["label"]): trial.seed for trial in plan.trials}
@@ -35,7 +35,7 @@ def test_each_block_has_a_start_of_either_label_with_the_same_settings_and_opera
 def test_ids_are_of_settings_and_start_numbers_and_a_wider_study_keeps_them():
     narrow, wide = expand(same(3)), expand(same(6))
     for trial in narrow.trials:
-        assert trial.id == f"{settings_hash(trial.settings)}-s{trial.start_replicate}-t{trial.replicate}"
+        assert trial.id == f"{settings_hash(trial.settings.root)}-s{trial.start_replicate}-t{trial.replicate}"
     treatments = {trial.id: (trial.treatment["label"], trial.seed) for trial in wide.trials}
     assert all(treatments[trial.id] == (trial.treatment["label"], trial.seed) for trial in narrow.trials)
 

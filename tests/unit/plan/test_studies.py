@@ -43,9 +43,9 @@ def test_richardson2017_is_as_published() -> None:
     assert len(plan.trials) == 3 * 4 * 30
     assert [trial.replicate for trial in plan.trials[:30]] == list(range(1, 31))
     assert len({tuple(trial.treatment.items()) for trial in plan.trials[:30]}) == 1
-    assert all(trial.settings["workload"]["records"] == 1_000_000 for trial in plan.trials)
-    assert all(trial.settings["load"]["operations"] == 10_000 for trial in plan.trials)
-    assert all(trial.settings["system"]["commitlog_total_space_mb"] == 512 for trial in plan.trials)
+    assert all(trial.settings.root["workload"]["records"] == 1_000_000 for trial in plan.trials)
+    assert all(trial.settings.root["load"]["operations"] == 10_000 for trial in plan.trials)
+    assert all(trial.settings.root["system"]["commitlog_total_space_mb"] == 512 for trial in plan.trials)
     assert study.analysis.warm_up_trials == 9
     said = "\n".join(warnings(study, plan))
     assert "no error term for nodes" in said
@@ -55,8 +55,8 @@ def test_richardson2017_is_as_published() -> None:
 def test_richardson2017_can_be_tried_small() -> None:
     study, plan = planned("richardson2017", scale=0.01)
     assert study.study.name == "richardson2017-scale-0.01"
-    assert {trial.settings["workload"]["records"] for trial in plan.trials} == {10_000}
-    assert {trial.settings["load"]["operations"] for trial in plan.trials} == {100}
+    assert {trial.settings.root["workload"]["records"] for trial in plan.trials} == {10_000}
+    assert {trial.settings.root["load"]["operations"] for trial in plan.trials} == {100}
     assert len(plan.trials) == 360
 
 

@@ -27,7 +27,7 @@ BEGUN_S = 1_790_000_000.0
 def record(**load: Any) -> TrialRecord:
     study = synthetic.study(workloads=("A",), trials=1, warm_up_trials=0)
     found = synthetic.records(study, faults=False)[0]
-    settings = {**found.settings, "load": {**found.settings["load"], **load}}
+    settings = {**found.settings.root, "load": {**found.settings.root["load"], **load}}
     return found.model_copy(update={"settings": settings})
 
 

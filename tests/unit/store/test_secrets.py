@@ -121,7 +121,7 @@ def test_a_planted_secret_is_in_no_byte_of_store_and_report(tmp_path: Path, monk
     assert listener.said, "the voided trial was told of"
     assert SECRET not in " ".join(listener.said)
     record = Store(folder).trials()[0]
-    kept = record.settings["system"]["yaml"]["client_encryption_options"]["keystore_password"]
+    kept = record.settings.root["system"]["yaml"]["client_encryption_options"]["keystore_password"]
     assert kept.startswith("file:"), "the reference stays, so that the study can be repeated"
 
 

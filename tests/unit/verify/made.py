@@ -75,7 +75,7 @@ def store(root: Path, *, speed: float = 1.0, text: str = STUDY, begun_s: float =
     with StoreWriter(root, asked.study.name) as writer:
         writer.intend(asked, text, plan)
         for planned in plan.trials:
-            nodes = int(planned.settings["site"]["nodes"])
+            nodes = int(planned.settings.root["site"]["nodes"])
             intervals, dones = engine_records(planned.seed % 1000, speed * nodes**0.5)
             draft = writer.draft(planned.id, 1)
             draft.intervals("l1", intervals)

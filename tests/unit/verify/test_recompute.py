@@ -106,7 +106,7 @@ def test_a_later_attempt_has_the_capacity_of_the_first(trial: tuple[TrialRecord,
 
 def test_a_foreign_engine_counts_for_itself(trial: tuple[TrialRecord, pl.DataFrame]) -> None:
     record, intervals = trial
-    settings = {"load": {**record.settings["load"], "engine": "latte"}}
+    settings = {"load": {**record.settings.root["load"], "engine": "latte"}}
     counted = record.responses.operations + 2
     rate = counted / (record.responses.execution_time_ms or 1) * 1000
     more = record.responses.model_copy(update={"operations": counted, "throughput_per_s": rate})

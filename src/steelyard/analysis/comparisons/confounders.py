@@ -52,7 +52,7 @@ def apart(
     A setting varies within a side where a factor that both have is not fixed; so sets of values are compared.
     """
     named = set(asked)
-    settings = (_sets(_flat(one.settings) for one in side) for side in (a, b))
+    settings = (_sets(_flat(one.settings.root) for one in side) for side in (a, b))
     limits = (_sets(_flat({"limits": one.limits.model_dump()}) for one in side) for side in (a, b))
     versions = (_sets(one.versions for one in side) for side in (a, b))
     shares = ({"the nodes share": {", ".join(one.shares) or "nothing" for one in side}} for side in (a, b))

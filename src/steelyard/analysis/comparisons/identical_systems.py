@@ -199,7 +199,7 @@ def settings_unlike(records: Sequence[TrialRecord], floors: Floors) -> tuple[str
     kept = floors.found.floor
     if kept is None:
         return ()
-    different = {json.dumps(one.settings, sort_keys=True): one.settings for one in records}
+    different = {json.dumps(one.settings.root, sort_keys=True): one.settings for one in records}
     return unlike(kept, [circumstances(settings, ()) for settings in different.values()])
 
 

@@ -180,7 +180,7 @@ def aliases_of(study: Study, plugins: Plugins) -> tuple[str, ...]:
 
 def explanations(plan: Plan, plugins: Plugins) -> dict[str, Explanation]:
     """What each workload of a plan does that says it of itself, by name, in its first trial."""
-    first = {str(trial.settings["workload"]["name"]): trial.settings for trial in reversed(plan.trials)}
+    first = {trial.settings.workload.name: trial.settings for trial in reversed(plan.trials)}
     workloads = {name: make_workload(plugins, settings) for name, settings in reversed(first.items())}
     return {name: workload.explain() for name, workload in workloads.items() if isinstance(workload, Explains)}
 

@@ -61,10 +61,10 @@ def run(
     plain = plain or not console.is_terminal
     plugins = Plugins(study_path.parent)
     study, plan = preflight.read_and_expand(study_path, plugins, scale)
-    settings = [trial.settings for trial in plan.trials]
+    settings = [trial.settings.root for trial in plan.trials]
     # Under the lock of the store: nobody else adds trials to what is examined.
     with StoreWriter(store, study.study.name) as writer:
-        site_names = sorted({str(trial.settings["site"]["name"]) for trial in plan.trials})
+        site_names = sorted({trial.settings.site.name for trial in plan.trials})
         asyncio.run(reclaim(site_names, console=console))
         examined = preflight.examine(study_path, study, plan, plugins, store)
         preflight.refuse(examined.refusals)

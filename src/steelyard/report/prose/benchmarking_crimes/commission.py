@@ -17,7 +17,6 @@ from steelyard.format import count, listed, number
 from steelyard.judging.noise_floor import STUDY as NOISE_STUDY
 from steelyard.model import responses
 from steelyard.model.facts import MACHINE, of_machines, of_systems
-from steelyard.model.load import Load
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.report.data.presentation import Figure
@@ -154,8 +153,7 @@ def _closed_loop(study: Study, results: Results, records: Sequence[TrialRecord])
 
 
 def _is_open(study: Study, record: TrialRecord) -> bool:
-    settings = record.settings.get("load")
-    return (Load.model_validate(settings) if settings else study.load).is_open
+    return (record.settings.stated_load or study.load).is_open
 
 
 def _units(results: Results, figures: Mapping[str, Figure]) -> Crime:

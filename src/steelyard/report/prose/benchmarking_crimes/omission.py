@@ -65,9 +65,7 @@ def _one_workload(study: Study) -> Crime:
 
 
 def _simulated(study: Study, records: Sequence[TrialRecord]) -> Crime:
-    simulated = sum(
-        str(record.settings.get("system", {}).get("name", study.system.name)) == "simulated" for record in records
-    )
+    simulated = sum((record.settings.at("system.name") or study.system.name) == "simulated" for record in records)
     told = f"{simulated} of {count(len(records), 'trial')} measured the simulated cluster"
     mend = "Such figures are of the laboratory, and of no database."
     return Crime("A simulated system", simulated > 0, f"{told}.", mend)
