@@ -117,7 +117,7 @@ class ReasonKind(StrEnum):
         About("the agent says so", void=True),
     )  # fmt: skip
     STEAL = (
-        "foreign load or steal",
+        "background load or steal",
         About(
             "steal: mean of `machine_cpu_steal_fraction` on the worst node above `steal_fraction`. Foreign: (user + "
             "system − interrupts) × cores − nodes − generators − probes − conductor, over all cores of a machine, "

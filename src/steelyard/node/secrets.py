@@ -12,6 +12,7 @@ from typing import Any
 
 from steelyard.model.errors import StudyError
 from steelyard.model.secret import ENV, FILE, LEAST_CHARS, Concealer, is_reference, option_of, references
+from steelyard.model.trial_settings import TrialSettings
 
 LONGEST_CHARS = 65_536
 """A certificate with its key has a few thousand; more is the wrong file."""
@@ -60,12 +61,12 @@ def revealed(tree: Any, variables: Mapping[str, str] = os.environ, key: str = ""
 
 
 def problems(
-    settings: Iterable[Any], store: Path | None = None, variables: Mapping[str, str] = os.environ
+    settings: Iterable[TrialSettings], store: Path | None = None, variables: Mapping[str, str] = os.environ
 ) -> tuple[StudyError, ...]:
     """What is wrong with the references of complete settings: variables that are not set, files that cannot be read or
     lie in the store."""
     found: dict[str, StudyError] = {}
-    for key, reference in sorted({pair for one in settings for pair in references(one)}):
+    for key, reference in sorted({pair for one in settings for pair in references(one.root)}):
         try:
             look_up(reference, variables, key=key)
         except StudyError as error:
@@ -77,6 +78,6 @@ def problems(
     return tuple(found.values())
 
 
-def concealer(settings: Iterable[Any], variables: Mapping[str, str] = os.environ) -> Concealer:
+def concealer(settings: Iterable[TrialSettings], variables: Mapping[str, str] = os.environ) -> Concealer:
     """Takes every secret that settings refer to out of what is stored or shown. Raises StudyError if one is missing."""
-    return Concealer({look_up(reference, variables) for one in settings for _, reference in references(one)})
+    return Concealer({look_up(reference, variables) for one in settings for _, reference in references(one.root)})

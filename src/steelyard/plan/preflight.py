@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard import study as studies
+from steelyard.format import data_size
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
@@ -24,7 +25,6 @@ from steelyard.plan.requirements import impossible
 from steelyard.plugin import Plugins
 from steelyard.store import Store, layout
 
-BYTES_PER_MB = 1_000_000
 SECONDS_PER_HOUR = 3600
 
 
@@ -57,7 +57,7 @@ def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store:
     machine = read_machine(cache_folder())
     cost = estimate(plan, study, history, cores=machine.cores, plugins=plugins)
     found = [
-        *secrets.problems((trial.settings.root for trial in plan.trials), store),
+        *secrets.problems((trial.settings for trial in plan.trials), store),
         *_changed(stored, study, plan, history),
         *refusals(study, plan, machine, history, cost, plugins),
         *refused_by_agent(plan, plugins),
@@ -113,8 +113,7 @@ def _changed(stored: Store | None, study: Study, plan: Plan, history: Sequence[T
 def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyError]:
     if cost.disk_bytes > machine.disk_free_bytes:
         yield StudyError(
-            f"about {cost.disk_bytes / BYTES_PER_MB:,.0f} MB of disk are needed, "
-            f"{machine.disk_free_bytes / BYTES_PER_MB:,.0f} MB are free",
+            f"about {data_size(cost.disk_bytes)} of disk are needed, {data_size(machine.disk_free_bytes)} are free",
             "fewer records, or another folder",
             key="workload.records",
         )

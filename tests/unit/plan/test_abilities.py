@@ -29,6 +29,7 @@ def create(settings, cache_folder):
     return System()
 """
 SILENT_SITE = """
+from steelyard.model.value import Value
 class Settings(Value):
     pass
 class Site:

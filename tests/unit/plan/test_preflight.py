@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from steelyard.cli.commands.check import check
 from steelyard.cli.commands.run import run
@@ -17,6 +15,7 @@ from steelyard.model.errors import StudyError
 from steelyard.plan import Machine, preflight
 from steelyard.plugin import Plugins
 from steelyard.store import StoreWriter
+from tests.unit.cli.screen import printed
 from tests.unit.lab.test_resume import record
 from tests.unit.study.paper import HEAD, SYSTEM, WORKLOAD
 
@@ -43,7 +42,11 @@ KINDS: dict[str, tuple[str, Machine, str]] = {
         LARGE.model_copy(update={"memory_mb": 2000}),
         r"paper\.toml:21: 3 nodes need 2,048 MiB of memory",
     ),
-    "disk": (FACTORS, LARGE.model_copy(update={"disk_free_bytes": 10**6}), r"paper\.toml:16: about .* MB of disk are"),
+    "disk": (
+        FACTORS,
+        LARGE.model_copy(update={"disk_free_bytes": 10**6}),
+        r"paper\.toml:16: about .* [KMG]iB of disk are",
+    ),
     "hours": (
         f"[design]\ntime_budget_h = 0.001\n{FACTORS}",
         LARGE,
@@ -69,17 +72,16 @@ KINDS: dict[str, tuple[str, Machine, str]] = {
 }
 
 
-def checked(path: Path, store: Path, capsys: pytest.CaptureFixture[str]) -> list[Refusal]:
-    capsys.readouterr()
-    code = check(path, store=store, scale=1.0, as_json=True, console=Console(file=io.StringIO()))
-    errors = json.loads(capsys.readouterr().out)["errors"]
-    assert code == (2 if errors else 0)
+def checked(path: Path, store: Path) -> list[Refusal]:
+    checked = printed(lambda: check(path, store=store, scale=1.0, as_json=True))
+    errors = json.loads(checked.out)["errors"]
+    assert checked.code == (2 if errors else 0)
     return [(error["message"], error["hint"], error["line"]) for error in errors]
 
 
 def ran(path: Path, store: Path) -> list[Refusal]:
     with pytest.raises(StudyError) as caught:
-        run(path, store=store, scale=1.0, plain=True, as_json=False, console=Console(file=io.StringIO()))
+        printed(lambda: run(path, store=store, scale=1.0, plain=True, as_json=False))
     for error in caught.value.errors:
         assert error.message in caught.value.message, "none of several is passed over"
     return [(error.message, error.hint, error.line) for error in caught.value.errors]
@@ -98,31 +100,27 @@ def written(folder: Path, rest: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_check_and_run_refuse_the_same(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_and_run_refuse_the_same(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rest, machine, said = KINDS[kind]
     monkeypatch.setattr(preflight, "read_machine", lambda folder: machine)
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
     path = written(tmp_path, rest)
-    refused = checked(path, tmp_path / "store", capsys)
+    refused = checked(path, tmp_path / "store")
     assert any(re.search(said, message) for message, _, _ in refused), refused
     assert all(line > 0 for _, _, line in refused), "each has its line"
     assert ran(path, tmp_path / "store") == refused
 
 
-def test_several_are_refused_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_are_refused_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "read_machine", lambda folder: LARGE.model_copy(update={"disk_free_bytes": 1}))
     path = written(tmp_path, 'schedule = "trace"\ntrace = "nowhere.txt"\n[factors]\nnodes = [1, 12]\n')
-    refused = checked(path, tmp_path / "store", capsys)
+    refused = checked(path, tmp_path / "store")
     assert len(refused) == 3
     assert ran(path, tmp_path / "store") == refused
 
 
 def test_a_study_that_would_orphan_the_trials_of_its_store_is_refused_by_both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`check` once said that all was well, and `run` refused."""
     monkeypatch.setattr(preflight, "read_machine", lambda folder: LARGE)
@@ -134,9 +132,9 @@ def test_a_study_that_would_orphan_the_trials_of_its_store_is_refused_by_both(
         first = record(plan.trials[0])
         draft.intend(first)
         draft.seal(first)
-    assert checked(path, store, capsys) == []
+    assert checked(path, store) == []
     path.write_text(path.read_text().replace("operations = 1000", "operations = 999"))
-    ((message, hint, line),) = checked(path, store, capsys)
+    ((message, hint, line),) = checked(path, store)
     assert "paper.toml:5: this study file does not go on where the store is: 1 sealed trials" in message
     assert '"operations": 999' in hint
     assert line == 5
@@ -144,9 +142,7 @@ def test_a_study_that_would_orphan_the_trials_of_its_store_is_refused_by_both(
 
 
 @pytest.mark.agent
-def test_what_the_agent_refuses_is_refused_by_both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_agent_refuses_is_refused_by_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "read_machine", lambda folder: LARGE)
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
     (tmp_path / "w.toml").write_text(
@@ -157,7 +153,7 @@ def test_what_the_agent_refuses_is_refused_by_both(
     )
     path = tmp_path / "paper.toml"
     path.write_text(HEAD.replace(WORKLOAD, "w.toml").replace("records = 5000\n", ""))
-    refused = checked(path, tmp_path / "store", capsys)
+    refused = checked(path, tmp_path / "store")
     assert any(
         re.search(r"paper\.toml:15: workload w\.toml:\d+: .*allowed: -128 to 127", text) for text, _, _ in refused
     ), refused

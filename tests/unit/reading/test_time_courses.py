@@ -12,6 +12,7 @@ import pytest
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.statistics.trials import Point
 from steelyard.model.trial import TrialRecord
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.reading import time_courses
 from steelyard.reading.cpu_strips import CPU, cpu_strips
 from steelyard.report.basics.hover_text import HoverTexts
@@ -28,7 +29,7 @@ def record(**load: Any) -> TrialRecord:
     study = synthetic.study(workloads=("A",), trials=1, warm_up_trials=0)
     found = synthetic.records(study, faults=False)[0]
     settings = {**found.settings.root, "load": {**found.settings.root["load"], **load}}
-    return found.model_copy(update={"settings": settings})
+    return found.model_copy(update={"settings": TrialSettings.model_validate(settings)})
 
 
 def intervals(

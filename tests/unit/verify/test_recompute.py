@@ -12,6 +12,7 @@ from steelyard.lab.capacity import capacity_of
 from steelyard.model.load import Load
 from steelyard.model.study import Limits
 from steelyard.model.trial import TrialRecord
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
 from steelyard.store import layout
 from steelyard.verify import journal_and_plan, recompute
@@ -110,7 +111,12 @@ def test_a_foreign_engine_counts_for_itself(trial: tuple[TrialRecord, pl.DataFra
     counted = record.responses.operations + 2
     rate = counted / (record.responses.execution_time_ms or 1) * 1000
     more = record.responses.model_copy(update={"operations": counted, "throughput_per_s": rate})
-    assert found(record.model_copy(update={"settings": settings, "responses": more}), intervals) == []
+    assert (
+        found(
+            record.model_copy(update={"settings": TrialSettings.model_validate(settings), "responses": more}), intervals
+        )
+        == []
+    )
 
 
 def test_a_failed_trial_without_responses_is_not_recomputed(trial: tuple[TrialRecord, pl.DataFrame]) -> None:

@@ -235,7 +235,7 @@ def test_the_text_of_a_page_in_another_form_is_not_compared(store: Path) -> None
     path = store / "report.html"
     text = path.read_text().replace(f'<meta name="{FORM_NAME}" content="{FORM}">\n', "", 1)
     path.write_text(text.replace("of 3 trials from 3 starts", "of 30 trials from 30 starts", 1))
-    found = check(Store(store))
+    found = verification(Store(store))
     assert found.sound
     assert [one.what for one in found.findings if one.kind == "report"] == ["text of the page"]
     assert found.made["report"] > 1000, "the tables"

@@ -61,7 +61,7 @@ def run(
     plain = plain or not console.is_terminal
     plugins = Plugins(study_path.parent)
     study, plan = preflight.read_and_expand(study_path, plugins, scale)
-    settings = [trial.settings.root for trial in plan.trials]
+    settings = [trial.settings for trial in plan.trials]
     # Under the lock of the store: nobody else adds trials to what is examined.
     with StoreWriter(store, study.study.name) as writer:
         site_names = sorted({trial.settings.site.name for trial in plan.trials})

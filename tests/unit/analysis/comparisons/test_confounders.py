@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from steelyard.analysis.comparisons.confounders import apart, warnings
+from steelyard.model.trial_settings import TrialSettings
 from tests.unit.analysis.made import record
 
 SETTINGS = {"site": {"nodes": 1}, "system": {"name": "cassandra", "heap_mb": 256}, "workload": {"name": "a", "x": 1}}
@@ -10,7 +11,13 @@ SETTINGS = {"site": {"nodes": 1}, "system": {"name": "cassandra", "heap_mb": 256
 
 def one(settings=None, begun_s=1000.0, **versions):
     found = record(5.0, begun_s=begun_s)
-    return found.model_copy(update={"settings": settings or SETTINGS, "versions": versions, "ended_s": begun_s + 5})
+    return found.model_copy(
+        update={
+            "settings": TrialSettings.model_validate(settings or SETTINGS),
+            "versions": versions,
+            "ended_s": begun_s + 5,
+        }
+    )
 
 
 def test_equal_sides_do_not_differ():

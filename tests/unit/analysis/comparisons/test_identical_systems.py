@@ -19,6 +19,7 @@ from steelyard.analysis.tables import tables
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, mismatch, told, unlike
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import SAME_LABELS, Study
+from steelyard.model.trial_settings import TrialSettings
 from tests.unit.analysis.made import VOIDED, cell, frame, record, study
 
 TIME = "execution_time_ms"
@@ -251,7 +252,7 @@ def test_levels_within_a_start_are_held_against_what_trials_differ_only():
 
 
 def test_the_answer_and_the_caveats_say_what_was_judged_against():
-    records = [one.model_copy(update={"settings": SETTINGS}) for one in small_change()]
+    records = [one.model_copy(update={"settings": TrialSettings.model_validate(SETTINGS)}) for one in small_change()]
     asked = study(factors={"nodes": (1, 3), "workload": ("A",)}, design={"starts": 3, "trials": 2})
     result = analyse(records, asked, seed=1, floor=found(spread(0.05, 0.02)))
     assert any("undecided, within the noise of this machine" in one for one in result.answer)
