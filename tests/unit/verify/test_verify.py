@@ -11,7 +11,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from steelyard.cli.commands.check import check
 from steelyard.cli.commands.report import report
 from steelyard.cli.commands.verify import EXIT_DIFFERENCE, EXIT_SOUND, verify
 from steelyard.format import FORM, FORM_NAME
