@@ -50,7 +50,7 @@ class Asked:
     b: str | None
     fixed_a: tuple[str, ...] = ()
     fixed_b: tuple[str, ...] = ()
-    metric: str | None = None
+    response: str | None = None
     margin_percent: float | None = None
     figure: Path | None = None
     as_json: bool = False
@@ -72,7 +72,7 @@ def compare(asked: Asked, console: Console) -> int:
         asked = replace(asked, margin_percent=first.study.analysis.equivalence_margin_percent)
     second = first if asked.b is None else opened(asked.b)
     a, b = _sides(first, second, asked)
-    response = metric(asked.metric, first.study)
+    response = response_named(asked.response, first.study)
     found = pair(a, b)
     confidence = first.study.analysis.confidence
     floors = _floors(first, a, confidence), _floors(second, b, confidence)
@@ -196,7 +196,7 @@ def levels(texts: Sequence[str], factors: Any, option: str) -> dict[str, Level]:
     return found
 
 
-def metric(name: str | None, study: Study) -> str:
+def response_named(name: str | None, study: Study) -> str:
     """The response's name. Raises StudyError with all names."""
     if name is None:
         return study.analysis.response
@@ -205,7 +205,9 @@ def metric(name: str | None, study: Study) -> str:
         return full
     near = difflib.get_close_matches(name, [*RESPONSES, *SHORT], n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise StudyError(f"--metric {name}: no such response", f"{hint}there are: {', '.join(RESPONSES)}", key="--metric")
+    raise StudyError(
+        f"--response {name}: no such response", f"{hint}there are: {', '.join(RESPONSES)}", key="--response"
+    )
 
 
 def _apart(first: Opened, second: Opened, done: Sequence[Contrast]) -> tuple[Difference, ...]:

@@ -141,9 +141,9 @@ def _tables(asked: Asked) -> tuple[shipped.Table, ...]:
         names = ", ".join(dict.fromkeys(table.source.name for table in found))
         raise StudyError(f"{name}: one publication at a time", f"one of {names}", read=name)
     time_only = found[0].source.name == RICHARDSON
-    if asked.metric is not None and not (time_only and asked.metric in (RESPONSE, "time", "execution_time")):
+    if asked.response is not None and not (time_only and asked.response in (RESPONSE, "time", "execution_time")):
         what = "execution times only" if time_only else "numbers of its own, each of which is laid beside ours"
-        raise StudyError(f"--metric {asked.metric}", f"{found[0].source.name} published {what}", key="--metric")
+        raise StudyError(f"--response {asked.response}", f"{found[0].source.name} published {what}", key="--response")
     if asked.margin_percent is not None:
         raise StudyError("--margin is for two sides of trials", "what agrees is decided by the printed digits")
     return found

@@ -142,8 +142,9 @@ def compare(
         list[str] | None, typer.Option("--a", metavar="FACTOR=LEVEL", help="What side a is; with commas for several.")
     ] = None,
     fixed_b: Annotated[list[str] | None, typer.Option("--b", metavar="FACTOR=LEVEL", help="What side b is.")] = None,
-    metric: Annotated[
-        str | None, typer.Option("--metric", help="throughput, time, p99 or any response; else the study's.")
+    response: Annotated[
+        str | None,
+        typer.Option("--response", "--metric", help="throughput, time, p99 or any response; else the study's."),
     ] = None,
     margin: Annotated[
         float | None, typer.Option("--margin", min=0.01, max=100.0, help="Per cent that count as equivalent.")
@@ -161,7 +162,7 @@ def compare(
         b=b,
         fixed_a=tuple(fixed_a or ()),
         fixed_b=tuple(fixed_b or ()),
-        metric=metric,
+        response=response,
         margin_percent=margin,
         figure=figure,
         as_json=as_json,

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from steelyard.cli.compare import EXIT_DECIDED, EXIT_UNDECIDED, Asked, compare
+from steelyard.cli.main import app
 from steelyard.cli.terminal.comparison_table import effect
 from steelyard.cli.terminal.wide_table import CELLS, forest_line, forest_span
 from steelyard.model.errors import StudyError
@@ -46,7 +47,7 @@ def test_two_stores(stores: tuple[Path, Path]) -> None:
 
 
 def test_two_treatments(stores: tuple[Path, Path]) -> None:
-    code, text = told(Asked(str(stores[0]), None, ("nodes=1",), ("nodes=2",), metric="throughput"))
+    code, text = told(Asked(str(stores[0]), None, ("nodes=1",), ("nodes=2",), response="throughput"))
     assert code == EXIT_DECIDED
     assert "2 nodes against 1 node: faster by [" in text
     assert "site.nodes: 1 -> 2" in text
@@ -90,19 +91,19 @@ def test_a_figure(stores: tuple[Path, Path], tmp_path: Path, suffix: str) -> Non
         ({"b": None, "fixed_a": ("node=1",), "fixed_b": ("nodes=2",)}, "no such factor"),
         ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=7",)}, "no such level"),
         ({"b": None, "fixed_a": ("nodes",)}, "--a nodes"),
-        ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "metric": "speed"}, "no such response"),
+        ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "response": "speed"}, "no such response"),
         ({"b": "nothing-of-this-name"}, "no store, no shipped table and no study"),
         ({"b": None, "fixed_a": ("nodes=1,nodes=2",), "fixed_b": ("nodes=2",)}, "nodes is 1 already"),
-        ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "metric": "errors"}, "other than 0 on side a"),
+        ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "response": "errors"}, "other than 0 on side a"),
         ({"b": "speedup"}, "nothing of ours can be laid beside speedup"),
         ({"b": "all"}, "one publication at a time"),
-        ({"b": "srinadhuni2018", "metric": "p99"}, "--metric p99"),
+        ({"b": "srinadhuni2018", "response": "p99"}, "--response p99"),
         ({"b": "srinadhuni2018", "margin_percent": 5.0}, "--margin is for two sides"),
         ({"b": "ec2_latency", "fixed_b": ("replication_factor=4",)}, "nothing like it was published"),
         ({"b": "hajji2016", "figure": Path("x.svg")}, "no number of ours stands beside one that can be drawn"),
         ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "figure": Path("x.gif")}, "no picture"),
         ({"b": "richardson2017", "fixed_b": ("platform=pdp-11",)}, "nothing like it was published"),
-        ({"b": "richardson2017", "metric": "p99"}, "--metric p99"),
+        ({"b": "richardson2017", "response": "p99"}, "--response p99"),
     ],
 )
 def test_what_is_refused_and_how(stores: tuple[Path, Path], asked: dict, message: str) -> None:
@@ -110,6 +111,12 @@ def test_what_is_refused_and_how(stores: tuple[Path, Path], asked: dict, message
         told(Asked(a=str(stores[0]), **asked))
     assert message in caught.value.message
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("option", ["--response", "--metric"])
+def test_the_option_has_its_former_name_too(stores: tuple[Path, Path], option: str) -> None:
+    with pytest.raises(StudyError, match="--response speed: no such response"):
+        app(["compare", str(stores[0]), str(stores[1]), option, "speed"], standalone_mode=False)
 
 
 def test_beside_a_reference(stores: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,7 +193,7 @@ def test_own_treatments_that_cannot_be_told_apart(tmp_path: Path) -> None:
 def test_no_line_of_the_table_is_wider_than_the_terminal(stores: tuple[Path, Path], tmp_path: Path, width: int) -> None:
     copy = made.store(tmp_path)
     out = io.StringIO()
-    compare(Asked(str(stores[0]), str(copy), metric="throughput"), Console(file=out, width=width))
+    compare(Asked(str(stores[0]), str(copy), response="throughput"), Console(file=out, width=width))
     lines = out.getvalue().split("\n\n")[0].splitlines()[1:]
     assert max(map(len, lines)) <= width or width == 60
     assert any("undecided; " in line for line in lines)
