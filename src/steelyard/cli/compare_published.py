@@ -23,7 +23,7 @@ from steelyard.reference.comparison import Beside
 from steelyard.report.figures import forest
 
 EXIT_AGREES, EXIT_OTHERWISE = 0, 1
-METRICS = {"time": "execution_time_ms", "execution_time": "execution_time_ms"}
+SHORT_NAMES = {"time": "execution_time_ms", "execution_time": "execution_time_ms"}
 NOTHING_PUBLISHED = ("nothing was published",)
 MOST_REASONS = 6
 """Lines on the screen about numbers that have none of ours beside them."""
@@ -36,7 +36,7 @@ def beside(
     *,
     fixed_a: Sequence[str],
     fixed_b: Sequence[str],
-    metric: str | None,
+    response_name: str | None,
     margin_percent: float | None,
     figure_path: Path | None,
     as_json: bool,
@@ -45,7 +45,7 @@ def beside(
 
     Raises StudyError for an unknown reference, or where own treatments cannot be told apart.
     """
-    _refuse(tables_named(name), metric, margin_percent)
+    _refuse(tables_named(name), response_name, margin_percent)
     if figure_path is not None:
         forest.refuse_other(figure_path)
     comparison = compare_with_published(ours, name, a=fixed_a, b=fixed_b)
@@ -58,12 +58,12 @@ def beside(
     return EXIT_AGREES if comparison.agrees else EXIT_OTHERWISE
 
 
-def _refuse(tables: Sequence[shipped.Table], metric: str | None, margin_percent: float | None) -> None:
+def _refuse(tables: Sequence[shipped.Table], response_name: str | None, margin_percent: float | None) -> None:
     """Options that mean nothing beside published numbers. Raises StudyError."""
     response = tables[0].form.response if tables[0].form is not None else ""
-    if metric is not None and (not response or METRICS.get(metric, metric) != response):
+    if response_name is not None and (not response or SHORT_NAMES.get(response_name, response_name) != response):
         what = f"{label_of(response)}s only" if response else "numbers of its own, each of which is laid beside ours"
-        raise StudyError(f"--metric {metric}", f"{tables[0].source.name} published {what}", key="--metric")
+        raise StudyError(f"--response {response_name}", f"{tables[0].source.name} published {what}", key="--response")
     if margin_percent is not None:
         raise StudyError("--margin is for two sides of trials", "what agrees is decided by the printed digits")
 

@@ -16,6 +16,7 @@ from steelyard.lab.data_state import DataState
 from steelyard.lab.node_logs import in_a_thread, tails
 from steelyard.lab.plugin_factory import Known, Parts
 from steelyard.lab.probe_processes import Readings, watching
+from steelyard.leases.lease import Lease
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import NodeError, SiteError, SteelyardError, SystemFault
 from steelyard.model.facts import system_facts_name
@@ -25,7 +26,7 @@ from steelyard.model.trial import Capacity, Phase
 from steelyard.node.base import START, Node
 from steelyard.node.tasks import to_the_end, together
 from steelyard.progress.events import Waiting, Watcher
-from steelyard.site.base import Lease, Request, Site
+from steelyard.site.base import Request, Site
 from steelyard.system.base import System
 from steelyard.workload.base import Workload
 

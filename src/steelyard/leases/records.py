@@ -22,11 +22,11 @@ from typing import Literal
 from pydantic import ValidationError
 
 from steelyard.atomic_file import replace_file
+from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
 from steelyard.model.value import Value
 from steelyard.node.base import Node
 from steelyard.node.process import Server, start_ticks
-from steelyard.site.base import Lease
 
 MARKER = "STEELYARD_LEASE"
 """Environment variable that every process of a lease has; its value is the lease's id."""

@@ -147,7 +147,7 @@ def response_named(name: str | None, study: Study) -> str:
         return full
     near = difflib.get_close_matches(name, [*known, *SHORT], n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise StudyError(f"--metric {name}: no such response", f"{hint}there are: {', '.join(known)}", key="--metric")
+    raise StudyError(f"--response {name}: no such response", f"{hint}there are: {', '.join(known)}", key="--response")
 
 
 def _texts(chosen: Mapping[str, Level] | Sequence[str]) -> Sequence[str]:

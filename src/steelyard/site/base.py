@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from steelyard.model.value import Value
@@ -22,27 +21,6 @@ class Request:
     study: str
     database_nodes: int
     load_nodes: int = 1
-
-
-@dataclass(frozen=True)
-class Lease:
-    """Lent nodes. `id` marks everything that was created for it; `record` is the file that says so."""
-
-    id: str
-    site: str
-    nodes: tuple[Node, ...]
-    until: datetime
-    record: Path
-
-    @property
-    def databases(self) -> tuple[Node, ...]:
-        """Nodes of the system under test, in order."""
-        return tuple(node for node in self.nodes if node.role == "database")
-
-    @property
-    def loaders(self) -> tuple[Node, ...]:
-        """Nodes that drive load."""
-        return tuple(node for node in self.nodes if node.role == "load")
 
 
 class Site(Protocol):

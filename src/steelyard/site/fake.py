@@ -16,11 +16,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from steelyard.leases import records as lease_records
+from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
 from steelyard.model.facts import Role
 from steelyard.model.value import Value
 from steelyard.node.base import Node
-from steelyard.site.base import Lease, LeaseTimes, Request
+from steelyard.site.base import LeaseTimes, Request
 
 
 class Settings(Value):

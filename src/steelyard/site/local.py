@@ -20,13 +20,14 @@ from pydantic import Field, field_validator
 
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
+from steelyard.leases.lease import Lease
 from steelyard.model.errors import CommandFailed, EngineError, SiteError
 from steelyard.model.facts import Role
 from steelyard.model.value import Value
 from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
 from steelyard.site import _cgroup, _kernel, _network
-from steelyard.site.base import Lease, LeaseTimes, Request
+from steelyard.site.base import LeaseTimes, Request
 
 MOST_NODES = 250
 """Of each role: the last octet of an address."""

@@ -25,10 +25,11 @@ from typing import Any, ClassVar
 
 from steelyard import plugin
 from steelyard.leases import records as lease_records
+from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
 from steelyard.node.base import Node
 from steelyard.node.command import run, spawn
-from steelyard.site.base import Lease, Request, Site, Timed
+from steelyard.site.base import Request, Site, Timed
 
 COMMAND_TIMEOUT_S = 20.0
 VICTIM_TIMEOUT_S = 60.0

@@ -19,10 +19,11 @@ from steelyard.cli.commands import doctor as doctor_module
 from steelyard.cli.commands.clean import clean, reclaim
 from steelyard.cli.commands.doctor import doctor
 from steelyard.leases import records as lease_records
+from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
 from steelyard.node import agent
 from steelyard.site import fake
-from steelyard.site.base import Lease, Request
+from steelyard.site.base import Request
 from tests.unit.cli.screen import printed
 
 

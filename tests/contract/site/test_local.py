@@ -15,12 +15,13 @@ import pytest
 
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
+from steelyard.leases.lease import Lease
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import NodeError, SiteError
 from steelyard.node.base import Node
 from steelyard.node.command import run, spawn
 from steelyard.site import _cgroup, _network, local
-from steelyard.site.base import Lease, Request
+from steelyard.site.base import Request
 
 pytestmark = [pytest.mark.root, pytest.mark.agent]
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 import pytest
 
 from steelyard.leases import register as lease_register
+from steelyard.leases.lease import Lease
 from steelyard.site import _cgroup, _network
-from steelyard.site.base import Lease
 from steelyard.testing.site import SiteContract
 
 

@@ -12,12 +12,13 @@ from typing import Any
 from steelyard.judging.noise_floor import Circumstances, FoundFloor
 from steelyard.lab import cluster as cluster_module
 from steelyard.lab.plugin_factory import Known
+from steelyard.leases.lease import Lease
 from steelyard.model.data_model import Schema
 from steelyard.model.study import Study
 from steelyard.node.base import Node
 from steelyard.plan import expand
 from steelyard.plugin import Plugins
-from steelyard.site.base import Lease, Request
+from steelyard.site.base import Request
 from steelyard.system.base import Endpoint
 from steelyard.wire.record import Record, Summary
 from tests.unit.wire import made

@@ -17,10 +17,11 @@ from steelyard.cli.terminal.output import message_console, say
 from steelyard.format import count
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
+from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError, SteelyardError
 from steelyard.model.value import Value
 from steelyard.node.folders import STATE_VARIABLE, state_folder
-from steelyard.site.base import Lease, Site
+from steelyard.site.base import Site
 
 EXIT_DONE, EXIT_LABORATORY = 0, 3
 NO_RECORD = "no record says whose it is"

@@ -34,8 +34,9 @@ def compare(
         list[str] | None, typer.Option("--a", metavar="FACTOR=LEVEL", help="What side a is; with commas for several.")
     ] = None,
     fixed_b: Annotated[list[str] | None, typer.Option("--b", metavar="FACTOR=LEVEL", help="What side b is.")] = None,
-    metric_name: Annotated[
-        str | None, typer.Option("--metric", help="throughput, time, p99 or any response; else the study's.")
+    response_name: Annotated[
+        str | None,
+        typer.Option("--response", "--metric", help="throughput, time, p99 or any response; else the study's."),
     ] = None,
     margin_percent: Annotated[
         float | None, typer.Option("--margin", min=0.01, max=100.0, help="Per cent that count as equivalent.")
@@ -51,7 +52,7 @@ def compare(
         from steelyard.cli.compare_published import beside
 
         return beside(
-            opened(a), b, fixed_a=fixed_a or (), fixed_b=fixed_b or (), metric=metric_name,
+            opened(a), b, fixed_a=fixed_a or (), fixed_b=fixed_b or (), response_name=response_name,
             margin_percent=margin_percent, figure_path=figure, as_json=as_json,
         )  # fmt: skip
     if figure is not None:
@@ -62,7 +63,7 @@ def compare(
         first if b is None else opened(b),
         a=fixed_a or (),
         b=fixed_b or (),
-        response=metric_name,
+        response=response_name,
         margin_percent=margin_percent,
     )
     if as_json:

@@ -14,7 +14,7 @@ from rich.table import Table
 from steelyard.cli.progress_views import narrowing_words
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import data_console, say
-from steelyard.format import treatment_label
+from steelyard.format import number, treatment_label
 from steelyard.judging.stopping import decide, not_needed
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.resume import attempts_by_id, settled
@@ -102,7 +102,7 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console) 
         table.add_column("interval of the mean")
     table.add_column("not valid because")
     for cell in summary["cells"]:
-        median = "-" if cell["median_ms"] is None else f"{cell['median_ms'] / 1000:.3f} s"
+        median = "-" if cell["median_ms"] is None else f"{number(cell['median_ms'] / 1000, trim=False)} s"
         why = "; ".join(f"{count} x {reason}" for reason, count in cell["not_valid"].items())
         one = known.get(cell["cell"])
         fewer = f" (of {one.n} starts)" if one and one.n != cell["starts"] else ""

@@ -47,7 +47,7 @@ def test_two_stores(stores: tuple[Path, Path]) -> None:
 
 
 def test_two_treatments(stores: tuple[Path, Path]) -> None:
-    code, text = told(stores[0], fixed_a=["nodes=1"], fixed_b=["nodes=2"], metric_name="throughput")
+    code, text = told(stores[0], fixed_a=["nodes=1"], fixed_b=["nodes=2"], response_name="throughput")
     assert code == EXIT_DECIDED
     assert "2 nodes against 1 node: faster by [" in text
     assert "site.nodes: 1 -> 2" in text
@@ -92,22 +92,22 @@ def test_a_figure(stores: tuple[Path, Path], tmp_path: Path, suffix: str) -> Non
         ({"b": None, "fixed_a": ("node=1",), "fixed_b": ("nodes=2",)}, "no such factor"),
         ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=7",)}, "no such level"),
         ({"b": None, "fixed_a": ("nodes",)}, "--a nodes"),
-        ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "metric_name": "speed"}, "no such response"),
+        ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "response_name": "speed"}, "no such response"),
         ({"b": "nothing-of-this-name"}, "no store, no shipped table and no study"),
         ({"b": None, "fixed_a": ("nodes=1,nodes=2",), "fixed_b": ("nodes=2",)}, "nodes is 1 already"),
         (
-            {"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "metric_name": "errors"},
+            {"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "response_name": "errors"},
             "other than 0 on side a",
         ),
         ({"b": "speedup"}, "nothing of ours can be laid beside speedup"),
         ({"b": "all"}, "one publication at a time"),
-        ({"b": "srinadhuni2018", "metric_name": "p99"}, "--metric p99"),
+        ({"b": "srinadhuni2018", "response_name": "p99"}, "--response p99"),
         ({"b": "srinadhuni2018", "margin_percent": 5.0}, "--margin is for two sides"),
         ({"b": "ec2_latency", "fixed_b": ("replication_factor=4",)}, "nothing like it was published"),
         ({"b": "hajji2016", "figure": Path("x.svg")}, "no number of ours stands beside one that can be drawn"),
         ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "figure": Path("x.gif")}, "no picture"),
         ({"b": "richardson2017", "fixed_b": ("platform=pdp-11",)}, "nothing like it was published"),
-        ({"b": "richardson2017", "metric_name": "p99"}, "--metric p99"),
+        ({"b": "richardson2017", "response_name": "p99"}, "--response p99"),
     ],
 )
 def test_what_is_refused_and_how(stores: tuple[Path, Path], asked: dict, message: str) -> None:
@@ -189,7 +189,7 @@ def test_own_treatments_that_cannot_be_told_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_no_line_of_the_table_is_wider_than_the_terminal(stores: tuple[Path, Path], tmp_path: Path, width: int) -> None:
     copy = made.store(tmp_path)
-    _, text = told(stores[0], copy, metric_name="throughput", width=width)
+    _, text = told(stores[0], copy, response_name="throughput", width=width)
     lines = text.split("\n\n")[0].splitlines()[1:]
     assert max(map(len, lines)) <= width or width == 60
     assert any("undecided; " in line for line in lines)

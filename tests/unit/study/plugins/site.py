@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import Field
 
+from steelyard.leases.lease import Lease
 from steelyard.model.value import Value
-from steelyard.site.base import Lease, LeaseTimes, Request
+from steelyard.site.base import LeaseTimes, Request
 
 
 class Settings(Value):

@@ -1,0 +1,128 @@
+"""The glossary as a test: words that it does not use are in no name, and its places in the code are there.
+
+Counts are ratchets: lower them when you can, never raise them in passing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from steelyard.store import journal
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "steelyard"
+PAGE = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
+STILL_THERE = {"laid": 3, "pointed": 1}
+"""Names with a word that the glossary does not use: how many there are yet."""
+EMPTY_LOCALS = {"one": 73, "found": 381, "told": 72, "said": 63, "made": 58}
+"""Locals that say nothing of what they hold, and live longer than a comprehension: how many there are yet."""
+FORMER_WORDS = "former_words.py"
+"""The module that knows the words of earlier versions."""
+
+
+def rows() -> list[list[str]]:
+    """Lines of the table of terms, as cells."""
+    table = PAGE.partition("## Terms\n")[2].partition("\n## ")[0]
+    lines = [line for line in table.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+
+def not_used(*, nouns: bool) -> list[str]:
+    """Words that stand in no name; or those that are used, but not as a noun."""
+    last = [row[3] if len(row) > 3 else "" for row in rows()]
+    pattern = r"(\w+) \(as a noun\)" if nouns else r"`(\w+)`"
+    return sorted({word for cell in last for word in re.findall(pattern, cell)})
+
+
+def words(name: str) -> set[str]:
+    """The words of a name, in the singular: `HostNames` -> host, name."""
+    parts = re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+", name)
+    return {form for part in parts for form in (part.lower(), part.lower().removesuffix("s"))}
+
+
+def trees() -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.name != FORMER_WORDS:
+            yield path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def names(path: Path, tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Kind and name of everything that a module names, and of the module."""
+    for part in path.relative_to(PACKAGE).with_suffix("").parts[-2:]:
+        yield "module", part
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(name=name):
+                yield "class", name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield "function", name
+                arguments = node.args
+                for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+                    yield "argument", argument.arg
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield "field", name
+
+
+NAMES = [(path, kind, name) for path, tree in trees() for kind, name in names(path, tree)]
+
+
+def test_the_page_has_terms_and_words_that_are_not_used() -> None:
+    assert len(rows()) > 40
+    assert {"experiment", "latency", "host", "driver", "golden", "foreign"} <= set(not_used(nouns=False))
+    assert not_used(nouns=True) == ["run"]
+
+
+@pytest.mark.parametrize("word", not_used(nouns=False))
+def test_a_word_that_is_not_used_is_in_no_name(word: str) -> None:
+    found = sorted({(str(path.relative_to(PACKAGE)), kind, name) for path, kind, name in NAMES if word in words(name)})
+    assert len(found) <= STILL_THERE.get(word, 0), found
+
+
+@pytest.mark.parametrize("word", [*not_used(nouns=False), *not_used(nouns=True)])
+def test_a_word_that_is_not_used_is_in_no_event_or_class(word: str) -> None:
+    assert [name for name in journal.KINDS if word in name.split("-")] == []
+    classes = [name for _, kind, name in NAMES if kind == "class" and word in words(name)]
+    assert len(classes) <= STILL_THERE.get(word, 0), classes
+
+
+def test_every_place_of_the_page_is_there() -> None:
+    places = [place for row in rows() for place in re.findall(r"`([a-z_/]+(?:\.py(?::\w+)?|/))`", row[2])]
+    assert len(places) > 40
+    for place in places:
+        path, _, name = place.partition(":")
+        assert (PACKAGE / path).exists(), place
+        assert not name or re.search(rf"^(class|def) {name}\b", (PACKAGE / path).read_text(), re.MULTILINE), place
+
+
+def test_every_former_word_of_journals_is_on_the_page() -> None:
+    for former, today in journal.FORMER_NAMES.items():
+        assert f"`{former}`" in PAGE
+        assert f"`{today}`" in PAGE
+
+
+def bound(tree: ast.Module) -> Iterator[str]:
+    """Names that are bound by an assignment, a loop, `with`, `except`, `:=` or a pattern, outside of comprehensions."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.comprehension | ast.Lambda):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        if isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
+            yield node.name
+        pending += ast.iter_child_nodes(node)
+
+
+BOUND = Counter(name for _, tree in trees() for name in bound(tree))
+
+
+@pytest.mark.parametrize("name", EMPTY_LOCALS)
+def test_locals_are_called_what_they_hold(name: str) -> None:
+    assert BOUND[name] <= EMPTY_LOCALS[name]
