@@ -130,9 +130,9 @@ class _Numbers:
         # The pen escapes all text and attributes of a picture, so it is safe to set into the page as it is.
         return Markup(picture.in_page(self.texts, title=title, identity=identity))
 
-    def tables_of(self, found: Mapping[Section, Sequence[Table]], section: Section) -> list[tuple[int, Table]]:
+    def tables_of(self, by_section: Mapping[Section, Sequence[Table]], section: Section) -> list[tuple[int, Table]]:
         """The analysis' own tables of a section."""
-        return [self._next(table) for table in found.get(section, ())]
+        return [self._next(table) for table in by_section.get(section, ())]
 
     def table(self, table: Table | None) -> tuple[int, Table] | None:
         if table is None:
@@ -149,11 +149,11 @@ def _chosen(page_input: ReportInput, this: View, numbers: _Numbers) -> dict[str,
     """The trials over time that fit into the page, by treatment, and the names of those that do not."""
     room = TIMELINE_BYTES
     fitting: list[Timeline] = []
-    for one in page_input.timelines:
-        room -= timelines.bytes_of(one)
+    for timeline in page_input.timelines:
+        room -= timelines.bytes_of(timeline)
         if room > 0 or not fitting:
-            fitting.append(one)
-    made = [
+            fitting.append(timeline)
+    chosen = [
         Chosen(
             choice.treatment,
             tuple(
@@ -174,7 +174,7 @@ def _chosen(page_input: ReportInput, this: View, numbers: _Numbers) -> dict[str,
             f" {len(fitting):,} of {count(page_input.results.trials, 'attempt')} are drawn; the others are named "
             "below; the store has them all."
         )
-    return {"chosen": made, "chosen_note": note, "not_drawn": _not_drawn(page_input, fitting) if made else ()}
+    return {"chosen": chosen, "chosen_note": note, "not_drawn": _not_drawn(page_input, fitting) if chosen else ()}
 
 
 def _not_drawn(page_input: ReportInput, fitting: Sequence[Timeline]) -> tuple[NotDrawn, ...]:
@@ -195,12 +195,12 @@ def _not_drawn(page_input: ReportInput, fitting: Sequence[Timeline]) -> tuple[No
 def build(page_input: ReportInput) -> str:
     """The whole page as HTML."""
     this = view(page_input.results)
-    found = catalogue.of_results(page_input.results, page_input.records)
+    figures = catalogue.of_results(page_input.results, page_input.records)
     numbers = _Numbers()
     sections = analysed.grids(this)
-    context = {**_head(page_input), **_answers(page_input, this, found, sections, numbers)}
-    context |= _within(page_input, this, found, sections, numbers)
-    context |= _validity(page_input, this, found, sections, numbers)
+    context = {**_head(page_input), **_answers(page_input, this, figures, sections, numbers)}
+    context |= _within(page_input, this, figures, sections, numbers)
+    context |= _validity(page_input, this, figures, sections, numbers)
     context["definitions"] = _terms(numbers.own)
     context["sections"] = _sections(context)
     context["tips"] = numbers.texts.as_json()
@@ -242,24 +242,24 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
 
 
 def _answers(
-    page_input: ReportInput, this: View, found: Mapping[str, Figure], more: Tables, numbers: _Numbers
+    page_input: ReportInput, this: View, figures: Mapping[str, Figure], more: Tables, numbers: _Numbers
 ) -> dict[str, Any]:
     """Figures and tables of the answer, in the order of the page: main chart, size, interactions, spread, cells."""
     return {
-        "main_figure": numbers.figure(found.get("medians")),
+        "main_figure": numbers.figure(figures.get("medians")),
         "comparisons": numbers.table(generic.comparisons(this)),
-        "forest_figure": numbers.figure(found.get("forest")),
+        "forest_figure": numbers.figure(figures.get("forest")),
         "more_answer": numbers.tables_of(more, Section.ANSWER),
-        "regression_figure": numbers.figure(found.get("regression")),
+        "regression_figure": numbers.figure(figures.get("regression")),
         "regression_table": numbers.table(generic.regressions(this)),
-        "laws_figure": numbers.figure(found.get("laws")),
+        "laws_figure": numbers.figure(figures.get("laws")),
         "laws_table": numbers.table(generic.laws(this)),
         "more_size": numbers.tables_of(more, Section.SIZE),
-        "profiles_figure": numbers.figure(found.get("profiles")),
+        "profiles_figure": numbers.figure(figures.get("profiles")),
         "interaction_words": anova.interactions(page_input.results.of(AnovaTerm)),
         "more_interactions": numbers.tables_of(more, Section.INTERACTIONS),
-        "boxes_figure": numbers.figure(found.get("boxes")),
-        "deviations_figure": numbers.figure(found.get("deviations")),
+        "boxes_figure": numbers.figure(figures.get("boxes")),
+        "deviations_figure": numbers.figure(figures.get("deviations")),
         "more_spread": numbers.tables_of(more, Section.SPREAD),
         "cells_table": numbers.table(generic.cells(this)),
         "more_every_cell": numbers.tables_of(more, Section.EVERY_CELL),
@@ -267,11 +267,11 @@ def _answers(
 
 
 def _within(
-    page_input: ReportInput, this: View, found: Mapping[str, Figure], more: Tables, numbers: _Numbers
+    page_input: ReportInput, this: View, figures: Mapping[str, Figure], more: Tables, numbers: _Numbers
 ) -> dict[str, Any]:
     """Response times, trials over time, nodes, energy, in the order of the page."""
     context: dict[str, Any] = {
-        "percentiles_figure": numbers.figure(found.get("percentiles")),
+        "percentiles_figure": numbers.figure(figures.get("percentiles")),
         "curves_figure": numbers.figure(timelines.curves(this, page_input.curves)),
         "curves_table": numbers.table(time_courses.curves(page_input.curves)),
         "responses_table": numbers.table(generic.response_medians(this)),
@@ -285,21 +285,21 @@ def _within(
     drawn = (numbers.figure(node_traces.figure(trace, most=most)) for trace in shown)
     context["trace_figures"] = [numbered for numbered in drawn if numbered is not None]
     context["node_table"] = numbers.table(time_courses.nodes(shown))
-    context["energy_figure"] = numbers.figure(found.get("energy"))
+    context["energy_figure"] = numbers.figure(figures.get("energy"))
     context["more_energy"] = numbers.tables_of(more, Section.ENERGY)
     return context
 
 
 def _validity(
-    page_input: ReportInput, this: View, found: Mapping[str, Figure], more: Tables, numbers: _Numbers
+    page_input: ReportInput, this: View, figures: Mapping[str, Figure], more: Tables, numbers: _Numbers
 ) -> dict[str, Any]:
     """Order, crimes, exclusions, steady states, generator and every trial, in the order of the page."""
     results, records = page_input.results, page_input.records
-    suspicions = crimes(page_input.study, results, records, page_input.facts, found)
+    suspicions = crimes(page_input.study, results, records, page_input.facts, figures)
     return {
-        "order_figure": numbers.figure(found.get("order")),
+        "order_figure": numbers.figure(figures.get("order")),
         "exclusions_table": numbers.table(validity_grids.exclusions(records)),
-        "warm_up_figure": numbers.figure(found.get("warm-up")),
+        "warm_up_figure": numbers.figure(figures.get("warm-up")),
         "warm_up_table": numbers.table(generic.warm_ups(this)),
         "steady_table": numbers.table(time_courses.steady(this)),
         "generator_table": numbers.table(validity_grids.generator(records)),
@@ -333,21 +333,21 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _terms(tables: Sequence[Table]) -> dict[str, str]:
     """What the heads of these tables mean, and every response, by the words that people read."""
-    found = {response.label: response.definition for response in responses.every().values()}
+    meanings = {response.label: response.definition for response in responses.every().values()}
     for column in (column for table in tables for column in table.columns):
         if column.name and column.definition:
-            found.setdefault(column.name, column.definition)
-    return found
+            meanings.setdefault(column.name, column.definition)
+    return meanings
 
 
 def _any(context: Mapping[str, Any], *names: str) -> bool:
     return any(context[name] for name in names)
 
 
-def _in_order(found: Sequence[Trace], results: Results) -> list[Trace]:
+def _in_order(traces: Sequence[Trace], results: Results) -> list[Trace]:
     """Traces in the order of the table of cells."""
     places = {tuple(sorted(summary.treatment.items())): index for index, summary in enumerate(results.main(Summary))}
-    return sorted(found, key=lambda trace: places.get(tuple(sorted(trace.record.treatment.items())), len(places)))
+    return sorted(traces, key=lambda trace: places.get(tuple(sorted(trace.record.treatment.items())), len(places)))
 
 
 def raw(tables: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, Any]]:

@@ -29,9 +29,9 @@ def unpack(text: str) -> Any:
     try:
         deflated = base64.b64decode(text, validate=True)
         inflater = zlib.decompressobj()
-        found = inflater.decompress(deflated, MOST_BYTES)
+        inflated = inflater.decompress(deflated, MOST_BYTES)
     except zlib.error as error:
         raise ValueError(f"the tables of the page cannot be unpacked: {error}") from error
     if not inflater.eof:
         raise ValueError("the tables of the page are cut short, or too large")
-    return json.loads(found)
+    return json.loads(inflated)

@@ -98,9 +98,9 @@ def percent(fraction: float | None, places: int = 1) -> str:
     return NONE if fraction is None else f"{100 * fraction:+.{places}f} %".replace("-", MINUS)
 
 
-def count(amount: int, one: str, many: str = "") -> str:
+def count(amount: int, singular: str, plural: str = "") -> str:
     """`1 trial`, `48 trials`."""
-    return f"{amount:,} {one if amount == 1 else many or one + 's'}"
+    return f"{amount:,} {singular if amount == 1 else plural or singular + 's'}"
 
 
 def listed(words: list[str] | tuple[str, ...], last: str = "and") -> str:

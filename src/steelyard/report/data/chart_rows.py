@@ -28,8 +28,8 @@ def tip(*parts: str) -> str:
 
 def n_range(amounts: Iterable[int]) -> str:
     """`6`, or `4 to 6`."""
-    found = sorted(set(amounts))
-    return f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}" if found else "0"
+    distinct = sorted(set(amounts))
+    return f"{distinct[0]}" if len(distinct) == 1 else f"{distinct[0]} to {distinct[-1]}" if distinct else "0"
 
 
 def thinned(rows: Sequence[Row], most: int = MOST_POINTS) -> tuple[list[Row], int]:
@@ -57,10 +57,10 @@ def level_keys(names: Sequence[str]) -> tuple[Key, ...]:
 
 def trial_dots(this: View) -> list[Dot]:
     """Every used trial; `part` sets the trials of a cell side by side, by time."""
-    found = [point for point in this.results.of(Point) if point.used and not point.control]
+    points = [point for point in this.results.of(Point) if point.used and not point.control]
     sizes: dict[str, int] = {}
     places = []
-    for point in found:
+    for point in points:
         cell = str(sorted(point.treatment.items()))
         places.append((cell, sizes.get(cell, 0)))
         sizes[cell] = sizes.get(cell, 0) + 1
@@ -72,7 +72,7 @@ def trial_dots(this: View) -> list[Dot]:
             place / (sizes[cell] - 1) if sizes[cell] > 1 else 0.5,
             point_tip(this, point),
         )
-        for point, (cell, place) in zip(found, places, strict=True)
+        for point, (cell, place) in zip(points, places, strict=True)
     ]
 
 

@@ -68,7 +68,7 @@ def usage(trace: Trace) -> tuple[Usage, ...]:
         for resource in RESOURCES
         for index, (_, word) in enumerate(resource.metrics)
     }
-    found: dict[str, dict[tuple[str, str], list[float]]] = {}
+    by_node: dict[str, dict[tuple[str, str], list[float]]] = {}
     seen: set[tuple[str, str, str]] = set()
     for row in rows:
         key = (row["node"], row["panel"], row["series"])
@@ -76,13 +76,13 @@ def usage(trace: Trace) -> tuple[Usage, ...]:
             seen.add(key)
             continue
         metric = (row["panel"], words[row["panel"], row["series"]])
-        found.setdefault(row["node"], {}).setdefault(metric, []).append(row["y"])
-    nodes = sorted(found, key=lambda node: (drives_load(trace, node), natural_order(node)))
+        by_node.setdefault(row["node"], {}).setdefault(metric, []).append(row["y"])
+    nodes = sorted(by_node, key=lambda node: (drives_load(trace, node), natural_order(node)))
     return tuple(
         Usage(
             node,
             drives_load(trace, node),
-            {metric: (sum(values) / len(values), max(values)) for metric, values in found[node].items()},
+            {metric: (sum(values) / len(values), max(values)) for metric, values in by_node[node].items()},
         )
         for node in nodes
     )

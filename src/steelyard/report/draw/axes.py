@@ -67,7 +67,7 @@ def y_axis(axis: Axis, scale: Scale, left: float, right: float, lift: float = TI
             element("path", d=lines, stroke=GRID, data_part="grid") if lines else None,
             group(labels, data_part="label", text_anchor="end", fill=MUTED),
         ],
-        data_axis=_said("y", axis, scale, left, right),
+        data_axis=_zoom_attribute("y", axis, scale, left, right),
     )
     top = min(scale.first_px, scale.last_px)
     return [drawn, text(0, top - lift, axis.title, fill=MUTED)] if axis.title else [drawn]
@@ -90,7 +90,7 @@ def x_axis(axis: Axis, scale: Scale, foot: float) -> list[Element]:
                 element("path", d=ticks, stroke=MUTED, data_part="tick") if ticks else None,
                 group(labels, data_part="label", text_anchor="middle", fill=MUTED),
             ],
-            data_axis=_said("x", axis, scale, foot, foot + TICK_PX),
+            data_axis=_zoom_attribute("x", axis, scale, foot, foot + TICK_PX),
         ),
     ]
     if axis.title:
@@ -110,17 +110,17 @@ def foot_px(axis: Axis, scale: Scale) -> float:
 def lines_of_labels(axis: Axis, scale: Scale) -> list[int | None]:
     """On which line below the axis each label stands so that none overlaps another; None: it is left out."""
     ends = [-1e9] * (MOST_LINES if axis.staggered else 1)
-    found: list[int | None] = []
+    lines: list[int | None] = []
     for value, label in axis.ticks:
         half, at = text_px(label) / 2, scale.of(value)
         free = next((line for line, end in enumerate(ends) if at - half >= end), None)
-        found.append(free)
+        lines.append(free)
         if free is not None:
             ends[free] = at + half + BETWEEN_LABELS_PX
-    return found
+    return lines
 
 
-def _said(which: str, axis: Axis, scale: Scale, *across: float) -> str:
+def _zoom_attribute(which: str, axis: Axis, scale: Scale, *across: float) -> str:
     kind = "fixed" if axis.fixed else axis.domain.kind
     digits = 12 if kind == "clock" else DIGITS
     ends = [f"{end:.{digits}g}" for end in (axis.domain.low, axis.domain.high)]

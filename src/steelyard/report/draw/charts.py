@@ -213,11 +213,11 @@ def _of(rows: Iterable[Row], name: str) -> tuple[Row, ...]:
     return tuple(row for row in rows if row.series == name)
 
 
-def _law(area: PlotArea, one: Series) -> list[Element | None]:
-    ideal = [area.at(point.x, point.y) for point in one.ideal]
+def _law(area: PlotArea, series: Series) -> list[Element | None]:
+    ideal = [area.at(point.x, point.y) for point in series.ideal]
     return [
-        marks.band(_ends(area, one.curve), one.style.colour, BAND_OPACITY),
-        marks.line(ideal, one.style.colour, width=1.25, dash=IDEAL_DASH),
+        marks.band(_ends(area, series.curve), series.style.colour, BAND_OPACITY),
+        marks.line(ideal, series.style.colour, width=1.25, dash=IDEAL_DASH),
     ]
 
 
@@ -230,24 +230,26 @@ def _ends(area: PlotArea, curve: Iterable[FittedPoint]) -> list[tuple[float, flo
 
 
 def _points(
-    area: PlotArea, positions: Positions, one: Series, straight: bool, radius: float
+    area: PlotArea, positions: Positions, series: Series, straight: bool, radius: float
 ) -> list[Element | None]:  # fmt: skip
     def spot(row: CellPoint | Dot) -> tuple[float, float]:
-        return area.x.of(positions.of(row.level)) + one.aside, area.y.of(row.y)
+        return area.x.of(positions.of(row.level)) + series.aside, area.y.of(row.y)
 
-    colour = one.style.colour
-    line = [spot(row) for row in one.points] if straight else [area.at(row.x, row.y) for row in one.curve]
+    colour = series.style.colour
+    line = [spot(row) for row in series.points] if straight else [area.at(row.x, row.y) for row in series.curve]
     ends = [
         (spot(row)[0], area.y.of(row.low), area.y.of(row.high))
-        for row in one.points
+        for row in series.points
         if row.low is not None and row.high is not None
     ]
-    faint = [marks.symbol("circle", *spot(row), DOT_PX, tip=row.tip) for row in one.dots]
+    faint = [marks.symbol("circle", *spot(row), DOT_PX, tip=row.tip) for row in series.dots]
     return [
         marks.filled(faint, colour, DOT_OPACITY) if faint else None,
-        marks.line(line, colour, dash=one.style.dash),
+        marks.line(line, colour, dash=series.style.dash),
         marks.uprights(ends, colour, width=marks.LINE),
-        marks.filled((marks.symbol(one.style.shape, *spot(row), radius, tip=row.tip) for row in one.points), colour),
+        marks.filled(
+            (marks.symbol(series.style.shape, *spot(row), radius, tip=row.tip) for row in series.points), colour
+        ),
     ]
 
 
@@ -282,10 +284,10 @@ def apart(wanted: Sequence[float], gap: float, first: float, last: float) -> lis
             size += members
         clusters.append((start, size))
     places = [start + place * gap for start, size in clusters for place in range(size)]
-    found = [0.0] * len(wanted)
+    settled = [0.0] * len(wanted)
     for index, place in zip(order, places, strict=True):
-        found[index] = place
-    return found
+        settled[index] = place
+    return settled
 
 
 def regression_chart(

@@ -69,21 +69,21 @@ def line(
     places: Iterable[Place | None], colour: str, *, width: float = LINE, dash: str = "", opacity: float | None = None
 ) -> Element | None:
     """A line through places; None breaks it. A place that stands alone becomes a dash that is seen."""
-    found: list[str] = []
+    pieces: list[str] = []
     run: list[Place] = []
     for at in (*places, None):
         if at is not None:
             run.append(at)
             continue
         if len(run) == 1:
-            found.append(f"M{place(run[0][0] - LONE_PX)},{place(run[0][1])}h{place(2 * LONE_PX)}")
+            pieces.append(f"M{place(run[0][0] - LONE_PX)},{place(run[0][1])}h{place(2 * LONE_PX)}")
         elif run:
-            found.append("M" + "L".join(f"{place(x)},{place(y)}" for x, y in run))
+            pieces.append("M" + "L".join(f"{place(x)},{place(y)}" for x, y in run))
         run = []
-    if not found:
+    if not pieces:
         return None
     return element(
-        "path", d="".join(found), stroke=colour, stroke_width=width, stroke_dasharray=dash or None,
+        "path", d="".join(pieces), stroke=colour, stroke_width=width, stroke_dasharray=dash or None,
         stroke_opacity=opacity, stroke_linecap=None if dash else "round", stroke_linejoin="round",
     )  # fmt: skip
 
@@ -93,12 +93,12 @@ def steps(places: Sequence[Place], colour: str, *, width: float = 1.25, dash: st
     if not places:
         return None
     level = place(places[0][1])
-    found = [f"M{place(places[0][0])},{level}"]
+    pieces = [f"M{place(places[0][0])},{level}"]
     for x, y in places[1:]:
-        found.append("" if place(y) == level else f"V{place(y)}")
+        pieces.append("" if place(y) == level else f"V{place(y)}")
         level = place(y)
-        found.append(f"H{place(x)}")
-    return path("".join(found), colour, width=width, dash=dash)
+        pieces.append(f"H{place(x)}")
+    return path("".join(pieces), colour, width=width, dash=dash)
 
 
 def band(ends: Sequence[tuple[float, float, float]], colour: str, opacity: float) -> Element | None:

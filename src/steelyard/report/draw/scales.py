@@ -97,16 +97,16 @@ def from_zero(values: Iterable[float | None]) -> Domain:
 
 def around(values: Iterable[float | None], room: float = ROOM) -> Domain:
     """A domain that holds all values with some room and need not hold 0; the caption must say so."""
-    found = [value for value in values if value is not None] or [0.0, 1.0]
-    low, high = min(found), max(found)
+    known = [value for value in values if value is not None] or [0.0, 1.0]
+    low, high = min(known), max(known)
     beside = (high - low) * room or abs(high) * ROOM / 2 or 1.0
     return Domain(low - beside, high + beside)
 
 
 def logarithmic(values: Iterable[float | None], room: float) -> Domain:
     """A logarithmic domain that holds all values above 0, with the factor `room` at both ends."""
-    found = [value for value in values if value is not None and value > 0] or [1.0]
-    return Domain(min(found) / room, max(found) * room, "log")
+    positive = [value for value in values if value is not None and value > 0] or [1.0]
+    return Domain(min(positive) / room, max(positive) * room, "log")
 
 
 def round_step(span: float, most: int) -> float:

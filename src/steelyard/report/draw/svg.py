@@ -42,12 +42,12 @@ class Element:
 
 def element(tag: str, *children: Element | str, **attributes: str | float | None) -> Element:
     """An element; `_` in a name stands for `-`, numbers are written short, None leaves an attribute out."""
-    found = tuple(
+    pairs = tuple(
         (name.replace("_", "-"), value if isinstance(value, str) else short(value))
         for name, value in attributes.items()
         if value is not None
     )
-    return Element(tag, found, children)
+    return Element(tag, pairs, children)
 
 
 def group(children: Iterable[Element | None], **attributes: str | float | None) -> Element:
@@ -132,12 +132,12 @@ class Picture:
 
 def titled(picture: Picture, title: str, lines: Iterable[str], colours: tuple[str, str]) -> Picture:
     """A picture below its own title and some lines of text, for a file that stands alone; colours of both."""
-    said = tuple(lines)
-    above = TEXT_PX + 4 + 15 * len(said) + 12
+    rows = tuple(lines)
+    above = TEXT_PX + 4 + 15 * len(rows) + 12
     head = text(0, TEXT_PX, title, fill=colours[0], font_weight=600, font_size=f"{TEXT_PX + 1}px")
-    under = (text(0, TEXT_PX + 17 + 15 * index, line, fill=colours[1]) for index, line in enumerate(said))
+    under = (text(0, TEXT_PX + 17 + 15 * index, line, fill=colours[1]) for index, line in enumerate(rows))
     moved = group(picture.elements, transform=f"translate(0,{above})")
-    width = max(picture.width, *(text_px(line) for line in (title, *said)))
+    width = max(picture.width, *(text_px(line) for line in (title, *rows)))
     return Picture(width, picture.height + above, (head, *under, moved))
 
 

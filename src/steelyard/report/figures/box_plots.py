@@ -49,12 +49,12 @@ def boxes(this: View) -> Figure | None:
     panels, most = [], 1
     trials = trial_dots(this)
     for name in this.series:
-        found = [_drawn_box(this, box) for box in box_plots.boxes(this.results) if this.of(box.treatment) == name]
-        if not found:
+        drawn_boxes = [_drawn_box(this, box) for box in box_plots.boxes(this.results) if this.of(box.treatment) == name]
+        if not drawn_boxes:
             continue
         dots, step = thinned([dot for dot in trials if dot.series == name])
         most = max(most, step)
-        panels.append(Panel(name, _picture(found, dots, this.positions, this.y_title, this.colour(name))))
+        panels.append(Panel(name, _picture(drawn_boxes, dots, this.positions, this.y_title, this.colour(name))))
     if not panels:
         return None
     caption = (
@@ -73,26 +73,26 @@ def _drawn_box(this: View, box: Box) -> DrawnBox:
         value * this.scale.factor for value in (box.whisker_low, box.q1, box.median, box.q3, box.whisker_high, box.mean)
     )
     sd = this.scale.of(box.sd)
-    said = tip(
+    hover = tip(
         label(box.treatment),
         f"quartiles {number(q1)}, {number(median)}, {number(q3)} {this.scale.unit}",
         f"mean {number(mean)}, sd {number(sd, digits=3)}",
         f"n = {box.n}",
     )
     ends = None if sd is None else (max(mean - sd, 0.0), mean + sd)
-    return DrawnBox(str(this.level(box.treatment)), low, q1, median, q3, high, mean, ends, said)
+    return DrawnBox(str(this.level(box.treatment)), low, q1, median, q3, high, mean, ends, hover)
 
 
 def _picture(
-    found: Sequence[DrawnBox], dots: Sequence[Dot], positions: Positions, y_title: str, colour: str
+    drawn_boxes: Sequence[DrawnBox], dots: Sequence[Dot], positions: Positions, y_title: str, colour: str
 ) -> Picture:
     """Levels stand one apart, also where they are numbers, so that no box covers another."""
     order = Positions(positions.name, tuple(str(level) for level in positions.levels))
-    ends = [end for box in found for end in (box.low, box.high, *(box.sd or ()))]
+    ends = [end for box in drawn_boxes for end in (box.low, box.high, *(box.sd or ()))]
     y = measured(around([*ends, *(dot.y for dot in dots)]), y_title, 6)
 
     def draw(area: PlotArea) -> Layers:
-        drawn = [mark for box in found for mark in _box(area, order.of(box.level), box, colour)]
+        drawn = [mark for box in drawn_boxes for mark in _box(area, order.of(box.level), box, colour)]
         trials = (
             marks.symbol(
                 "circle", *area.at(order.of(str(dot.level)) + DOTS_FROM + DOTS_WIDE * dot.part, dot.y), DOT_PX,
@@ -163,8 +163,8 @@ def _deviation(this: View, summary: Summary) -> CellPoint | None:
     if summary.sd is None:
         return None
     shown = this.scale.estimate(summary.sd)
-    said = tip(
+    hover = tip(
         label(summary.treatment), f"standard deviation {with_interval(shown)} {this.scale.unit}", f"n = {summary.n}"
     )
     series = this.of(summary.treatment)
-    return CellPoint(this.level(summary.treatment), series, shown.value, shown.low, shown.high, summary.n, said)
+    return CellPoint(this.level(summary.treatment), series, shown.value, shown.low, shown.high, summary.n, hover)

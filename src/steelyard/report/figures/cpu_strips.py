@@ -57,13 +57,13 @@ def drawn(strips: Sequence[Strip], time: Scale, top: float, step_s: float) -> li
 
 def _runs(cores: Sequence[float | None], most: float) -> list[tuple[int, int, int]]:
     """Windows of one shade that follow each other, as first, one after the last, shade; idle ones are left out."""
-    found: list[tuple[int, int, int]] = []
+    runs: list[tuple[int, int, int]] = []
     for index, value in enumerate(cores):
         if value is None or most <= 0 or value < most / SHADES / 4:
             continue
         shade = min(SHADES - 1, int(SHADES * value / most))
-        if found and found[-1][1] == index and found[-1][2] == shade:
-            found[-1] = (found[-1][0], index + 1, shade)
+        if runs and runs[-1][1] == index and runs[-1][2] == shade:
+            runs[-1] = (runs[-1][0], index + 1, shade)
         else:
-            found.append((index, index + 1, shade))
-    return found
+            runs.append((index, index + 1, shade))
+    return runs

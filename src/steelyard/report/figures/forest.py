@@ -112,11 +112,11 @@ def _ratio(percent: float) -> float:
 def ticks(low: float, high: float, share: float = TICK_GAP) -> list[float]:
     """Round changes between two ratios, no change always among them, none closer to another than a share of it all."""
     gap = share * math.log(high / low)
-    found = [1.0]
+    chosen = [1.0]
     for ratio in (one for one in ROUND if low <= one <= high):
-        if all(abs(math.log(ratio / other)) >= gap for other in found):
-            found.append(ratio)
-    return sorted(found)
+        if all(abs(math.log(ratio / other)) >= gap for other in chosen):
+            chosen.append(ratio)
+    return sorted(chosen)
 
 
 def refuse_other(path: Path) -> None:

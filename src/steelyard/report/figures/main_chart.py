@@ -70,9 +70,9 @@ def _median_point(this: View, summary: Summary) -> CellPoint | None:
     if summary.median is None:
         return None
     shown = this.scale.estimate(summary.median)
-    said = tip(label(summary.treatment), f"median {with_interval(shown)} {this.scale.unit}", f"n = {summary.n}")
+    hover = tip(label(summary.treatment), f"median {with_interval(shown)} {this.scale.unit}", f"n = {summary.n}")
     series = this.of(summary.treatment)
-    return CellPoint(this.level(summary.treatment), series, shown.value, shown.low, shown.high, summary.n, said)
+    return CellPoint(this.level(summary.treatment), series, shown.value, shown.low, shown.high, summary.n, hover)
 
 
 def _panels(
@@ -115,24 +115,24 @@ def _panels(
 
 def _fitted(this: View) -> list[FittedPoint]:
     """The universal scalability law of each series where it was fitted to what the chart shows."""
-    found: list[FittedPoint] = []
+    points: list[FittedPoint] = []
     for law in this.results.of(LawFit):
         shown = law_scale(this, law)
         if law.law != "usl" or law.refusal or law.response != this.results.response or shown is None:
             continue
-        found += law_curve(law, *shown)
-    return found
+        points += law_curve(law, *shown)
+    return points
 
 
 def _ideals(this: View) -> list[FittedPoint]:
     """Throughput in proportion to the number of nodes, from each series' median at its smallest size."""
     if this.results.response != THROUGHPUT or this.axis not in NODES or len(this.positions.levels) < 2:
         return []
-    medians = [one for one in this.results.main(Summary) if one.median is not None]
-    highest = IDEAL_ROOM * max(one.median.high or one.median.value for one in medians if one.median is not None)
-    found: list[FittedPoint] = []
+    summaries = [one for one in this.results.main(Summary) if one.median is not None]
+    highest = IDEAL_ROOM * max(one.median.high or one.median.value for one in summaries if one.median is not None)
+    ends: list[FittedPoint] = []
     for series in this.series:
-        mine = [one for one in medians if this.of(one.treatment) == series]
+        mine = [one for one in summaries if this.of(one.treatment) == series]
         if not mine:
             continue
         first = min(mine, key=lambda one: float(this.level(one.treatment)))
@@ -140,5 +140,5 @@ def _ideals(this: View) -> list[FittedPoint]:
         per_node = (first.median.value if first.median else 0.0) / size
         last = min(max(this.positions.places), highest / per_node if per_node else 0.0)
         if last > size:
-            found += [FittedPoint(at, per_node * at * this.scale.factor, series=series) for at in (size, last)]
-    return found
+            ends += [FittedPoint(at, per_node * at * this.scale.factor, series=series) for at in (size, last)]
+    return ends

@@ -35,9 +35,9 @@ LINES: Final = (("first", SERIES[0], ""), ("second", SERIES[1], DASHES[1]))
 """Series, colour and dash."""
 
 
-def most_seconds(found: Sequence[Trace]) -> int:
+def most_seconds(traces: Sequence[Trace]) -> int:
     """Readings a line that keep the pictures of all these trials' nodes within `ALL_BYTES`."""
-    nodes = sum(min(MOST_NODES_DRAWN, trace.samples["node"].n_unique()) for trace in found)
+    nodes = sum(min(MOST_NODES_DRAWN, trace.samples["node"].n_unique()) for trace in traces)
     lines = nodes * sum(len(resource.metrics) for resource in RESOURCES)
     return max(FEWEST_SECONDS_DRAWN, min(MOST_SECONDS_DRAWN, ALL_BYTES // (lines * READING_BYTES or 1)))
 

@@ -82,14 +82,14 @@ def _attempt(this: View, record: TrialRecord, series: str, point: Point | None, 
     value = 100 * (point.value / middle - 1) if point and valid and middle else None
     shown = this.scale.of(point.value) if point else None
     why = "" if valid else listed([reason.kind.value for reason in record.verdict.reasons] or [record.verdict.outcome])
-    said = tip(
+    hover = tip(
         label(record.treatment),
         f"{number(shown)} {this.scale.unit}" if shown is not None else "",
         "" if state == "kept" else state,
         why,
         f"trial {record.id}" + (f", attempt {record.attempt}" if record.attempt > 1 else ""),
     )
-    return Attempt(record.begun_s, value, series, state, said)
+    return Attempt(record.begun_s, value, series, state, hover)
 
 
 def _spans(records: Sequence[TrialRecord]) -> list[tuple[float, float]]:

@@ -55,11 +55,11 @@ def regressions(this: View) -> Figure | None:
 def _line(this: View, fit: Fit, reach: Sequence[float]) -> list[FittedPoint]:
     """Both ends of a fitted line within the axis, which ends at 0."""
     slope, intercept = fit.slope.value, fit.intercept.value
-    found = []
+    ends = []
     for place in reach:
         inside = -intercept / slope if intercept + slope * place < 0 and slope else place
-        found.append(FittedPoint(inside, max(intercept + slope * inside, 0.0) * this.scale.factor))
-    return found
+        ends.append(FittedPoint(inside, max(intercept + slope * inside, 0.0) * this.scale.factor))
+    return ends
 
 
 def laws(this: View) -> Figure | None:

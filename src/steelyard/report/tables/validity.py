@@ -61,9 +61,9 @@ def plain(text: object, tone: str = "") -> Cell:
     return Cell(str(text), tone=tone)
 
 
-def crimes(found: Sequence[Crime]) -> Table:
+def crimes(checks: Sequence[Crime]) -> Table:
     """Each check of the report's suspicion of itself, with the number that tells."""
-    guilty = sum(crime.guilty for crime in found)
+    guilty = sum(crime.guilty for crime in checks)
     rows = tuple(
         (
             Cell(crime.name, tone="long"),
@@ -71,7 +71,7 @@ def crimes(found: Sequence[Crime]) -> Table:
             Cell(crime.evidence, tone="long"),
             Cell(crime.mend if crime.guilty else NONE, tone="long"),
         )
-        for crime in found
+        for crime in checks
     )
     columns = (
         Column("crime", term="crime", numeric=False),
@@ -79,7 +79,7 @@ def crimes(found: Sequence[Crime]) -> Table:
         Column("evidence", term="evidence of a crime", numeric=False),
         Column("mend", term="mend of a crime", numeric=False),
     )
-    caption = f"Benchmarking crimes, after Heiser's list: {guilty} of {len(found)} checks deserve a look."
+    caption = f"Benchmarking crimes, after Heiser's list: {guilty} of {len(checks)} checks deserve a look."
     return Table("crimes", caption, columns, rows)
 
 
