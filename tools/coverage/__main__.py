@@ -31,7 +31,7 @@ def run(places: Sequence[int], studies: int, seed: int, processes: int = 1) -> l
     """Draw and count the cases at these places of `every_case`; a line of progress a family on standard error."""
     begun, cases = time.monotonic(), every_case()
     work = partial(_counted, studies=studies, seed=seed)
-    found: list[Line] = []
+    lines: list[Line] = []
     with contextlib.ExitStack() as stack:
         each: Iterable[list[tuple[int, int, int]]] = map(work, places)
         if processes > 1:
@@ -40,12 +40,12 @@ def run(places: Sequence[int], studies: int, seed: int, processes: int = 1) -> l
             each = stack.enter_context(forked).map(work, places)
         for place, counts in zip(places, each, strict=True):
             case = cases[place]
-            if not found or found[-1].case.family != case.family:
+            if not lines or lines[-1].case.family != case.family:
                 print(f"{time.monotonic() - begun:6.0f} s  {case.family}", file=sys.stderr)
             methods = ((case.method, case.use), *case.beside)
-            found += [Line(case, *method, *one) for method, one in zip(methods, counts, strict=True)]
+            lines += [Line(case, *method, *one) for method, one in zip(methods, counts, strict=True)]
     print(f"{time.monotonic() - begun:6.0f} s  done", file=sys.stderr)
-    return found
+    return lines
 
 
 def _counted(place: int, *, studies: int, seed: int) -> list[tuple[int, int, int]]:

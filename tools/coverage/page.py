@@ -28,11 +28,11 @@ def words() -> dict[str, str]:
     """Family to its text; the head of the page under an empty name."""
     text = resources.files(__package__).joinpath(WORDS).read_text(encoding="utf-8")
     head, *sections = text.split("\n## ")
-    found = {"": head.strip()}
+    by_family = {"": head.strip()}
     for section in sections:
-        name, _, told = section.partition("\n")
-        found[name.strip()] = told.strip()
-    return found
+        name, _, body = section.partition("\n")
+        by_family[name.strip()] = body.strip()
+    return by_family
 
 
 def table(lines: Sequence[Line]) -> str:
@@ -52,8 +52,8 @@ def table(lines: Sequence[Line]) -> str:
 
 def _by_size(n: str) -> tuple[int, list[int]]:
     """`10` after `2`, `2, 5` after both, `8 sizes x 1` by its numbers."""
-    found = [int(one) for one in re.findall(r"\d+", n)]
-    return len(found), found
+    numbers = [int(one) for one in re.findall(r"\d+", n)]
+    return len(numbers), numbers
 
 
 def _cell(line: Line) -> str:
@@ -88,8 +88,8 @@ def page(lines: Sequence[Line], studies: int, seed: int) -> str:
         "## Where something of ours does not keep the promise\n\n" + _narrow(narrow),
     ]
     for family in dict.fromkeys(line.case.family for line in lines):
-        found = [line for line in lines if line.case.family == family]
-        parts.append(f"## {family}\n\n{about[family]}\n\n{_unit(found)}\n\n{table(found)}")
+        of_family = [line for line in lines if line.case.family == family]
+        parts.append(f"## {family}\n\n{about[family]}\n\n{_unit(of_family)}\n\n{table(of_family)}")
     return "\n\n".join(parts) + "\n"
 
 

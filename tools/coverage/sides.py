@@ -93,8 +93,8 @@ def percentile_bootstrap(a: Sequence[float], b: Sequence[float], rng: np.random.
     def ratio(x: Numbers, y: Numbers, axis: int = -1) -> Numbers:
         return np.asarray(y.mean(axis=axis) / x.mean(axis=axis))
 
-    found = stats.bootstrap((a, b), ratio, vectorized=True, n_resamples=1000, method="percentile", rng=rng)
-    ends = found.confidence_interval
+    bootstrap = stats.bootstrap((a, b), ratio, vectorized=True, n_resamples=1000, method="percentile", rng=rng)
+    ends = bootstrap.confidence_interval
     return Estimate(value=1.0, low=float(ends.low), high=float(ends.high), n=len(a), unit="", method="percentile")
 
 
@@ -198,8 +198,8 @@ def _over_trials(n: int) -> Draw:
 def _scipys(n_a: int, n_b: int) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         a, b = (np.log(HOUSE.means(rng, studies, n)) for n in (n_a, n_b))
-        found = np.asarray(stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue)
-        return (bool(p >= 1 - CONFIDENCE) for p in found)
+        p_values = np.asarray(stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue)
+        return (bool(p >= 1 - CONFIDENCE) for p in p_values)
 
     return draw
 
@@ -254,10 +254,14 @@ def _dominance(n_a: int, n_b: int, delta: float) -> Draw:
 
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         a, b = rng.normal(0, 1, (studies, n_a)).tolist(), rng.normal(gap, 1, (studies, n_b)).tolist()
-        for one in zip(a, b, strict=True):
+        for samples in zip(a, b, strict=True):
             # A truth that lies on an end by rounding (0 of equal halves) is inside.
-            found = effect_sizes.cliffs_delta(*one, CONFIDENCE, "start means")
-            ends = None if found is None or found.low is None or found.high is None else (found.low, found.high)
+            estimate = effect_sizes.cliffs_delta(*samples, CONFIDENCE, "start means")
+            ends = (
+                None
+                if estimate is None or estimate.low is None or estimate.high is None
+                else (estimate.low, estimate.high)
+            )
             yield None if ends is None else ends[0] - 1e-9 <= delta <= ends[1] + 1e-9
 
     return draw
@@ -296,5 +300,5 @@ def _tost_pairs(n: int, margin_percent: float) -> Draw:
 
 
 def _not_equivalent(a: Sequence[float], b: Sequence[float], paired: bool, margin_percent: float) -> bool:
-    found = level_pairs.LevelPair("start means", paired, tuple(a), tuple(b))
-    return level_pairs.equivalence(found, margin_percent, CONFIDENCE)[0] != "equivalent"
+    pair = level_pairs.LevelPair("start means", paired, tuple(a), tuple(b))
+    return level_pairs.equivalence(pair, margin_percent, CONFIDENCE)[0] != "equivalent"

@@ -65,8 +65,8 @@ def _mean_z(n: int) -> Draw:
 
 def _of_starts(plot: Plot, starts: int) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[tuple[Outcome, ...]]:
-        for one in plot.values(rng, studies, starts):
-            means, trials = one.mean(axis=1).tolist(), one.ravel().tolist()
+        for study in plot.values(rng, studies, starts):
+            means, trials = study.mean(axis=1).tolist(), study.ravel().tolist()
             over = ((means, "start means"), (trials, "trials"))
             yield tuple(held(estimates.mean(values, "ms", CONFIDENCE, name), MEAN_MS) for values, name in over)
 
@@ -77,8 +77,8 @@ def _of_this_start(plot: Plot) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         true_means = MEAN_MS * plot.starts(rng, studies, 1)
         drawn = plot.within(rng, true_means)[:, 0]
-        for one, truth in zip(drawn, true_means[:, 0], strict=True):
-            yield held(estimates.mean(one, "ms", CONFIDENCE, "trials"), float(truth))
+        for trials, truth in zip(drawn, true_means[:, 0], strict=True):
+            yield held(estimates.mean(trials, "ms", CONFIDENCE, "trials"), float(truth))
 
     return draw
 
@@ -156,7 +156,11 @@ def _components(plot: Plot, starts: int, logs: bool) -> Draw:
         labels = np.repeat(np.arange(starts), plot.trials).tolist()
         drawn = plot.values(rng, studies, starts).reshape(studies, -1)
         for values in (np.log(drawn) if logs else drawn).tolist():
-            found = variance_components.components(values, labels)
-            yield held(found.within_starts, within), held(found.between_starts, between), held(found.icc, share)
+            components = variance_components.components(values, labels)
+            yield (
+                held(components.within_starts, within),
+                held(components.between_starts, between),
+                held(components.icc, share),
+            )
 
     return draw

@@ -94,21 +94,21 @@ def count(case: Case, studies: int, seed: int) -> list[Line]:
     rng = np.random.default_rng([seed, zlib.crc32(case.key.encode())])
     methods = ((case.method, case.use), *case.beside)
     drawn, given, true = 0, [0] * len(methods), [0] * len(methods)
-    for found in case.draw(rng, wanted):
+    for outcomes in case.draw(rng, wanted):
         drawn += 1
-        for place, outcome in enumerate(found if isinstance(found, tuple) else (found,)):
+        for place, outcome in enumerate(outcomes if isinstance(outcomes, tuple) else (outcomes,)):
             given[place] += outcome is not None
             true[place] += bool(outcome)
     return [Line(case, *method, drawn, *counts) for method, *counts in zip(methods, given, true, strict=True)]
 
 
-def held(found: Estimate | None, truth: float) -> Outcome:
+def held(estimate: Estimate | None, truth: float) -> Outcome:
     """Whether an estimate's interval holds the truth; None without an interval. One end alone leaves the other open."""
-    if found is None or (found.low is None and found.high is None):
+    if estimate is None or (estimate.low is None and estimate.high is None):
         return None
-    return (found.low is None or found.low <= truth) and (found.high is None or truth <= found.high)
+    return (estimate.low is None or estimate.low <= truth) and (estimate.high is None or truth <= estimate.high)
 
 
-def each(found: Iterable[Estimate | None], truth: float) -> Iterator[Outcome]:
+def each(estimates: Iterable[Estimate | None], truth: float) -> Iterator[Outcome]:
     """The same of many estimates of one truth."""
-    return (held(one, truth) for one in found)
+    return (held(one, truth) for one in estimates)
