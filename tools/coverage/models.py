@@ -1,4 +1,4 @@
-"""What rests on several levels at once: lines, analysis of variance, all pairs, scalability laws, drift."""
+"""Coverage of statistics over several levels: lines, analysis of variance, all pairs, laws, drift."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ NOTHING = "three sizes by two workloads, nothing differs; starts 3%, trials 2%"
 
 
 def _crossed(rng: np.random.Generator, studies: int, starts: int) -> Iterator[TrialFrame]:
-    """Workloads share the starts of their size; a block shifts all of its starts."""
+    """Workloads of one size share its starts; a block shifts all of its starts."""
     block = 1 + 0.03 * rng.standard_normal((studies, 1, starts))
     shared = np.repeat(block * np.stack([PLOT.starts(rng, studies, starts) for _ in range(3)], axis=1), 2, axis=1)
     return _frames(PLOT.within(rng, MEAN_MS * shared), CROSSED)
@@ -141,7 +141,7 @@ def _variance() -> Iterator[Case]:
 
 
 def _clear(p: float | None) -> Outcome:
-    """Whether a test was not significant."""
+    """Whether a test is not significant; None without a p."""
     return None if p is None else p >= 1 - CONFIDENCE
 
 
@@ -177,7 +177,7 @@ def _families(starts: int) -> Draw:
 
 
 def _eta(starts: int, gap_percent: float) -> Draw:
-    """Noncentrality over itself + n: the population's share, as Steiger 2004 has it."""
+    """The true partial eta squared is noncentrality / (noncentrality + n), after Steiger (2004)."""
     levels = (1, 2, 4)
     shifts = gap_percent / 100 * MEAN_MS * np.asarray([-1.0, 0.0, 1.0])
     variance = (PLOT.start_cv**2 + PLOT.trial_cv**2 / PLOT.trials) * MEAN_MS**2

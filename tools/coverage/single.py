@@ -1,4 +1,4 @@
-"""Intervals of one treatment: means, medians, spreads."""
+"""Coverage of the intervals of one treatment: means, medians, spreads."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ def _two_modes(rng: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
 
 
 def _shapes() -> dict[str, tuple[float, Values]]:
-    """Name to (true median, what draws an array of values)."""
+    """Name to the true median and the function that draws an array of values."""
     sd = math.sqrt(math.log1p(0.3**2))
     return {
         "normal": (0.0, lambda rng, shape: rng.standard_normal(shape)),
         "lognormal, 30%": (1.0, lambda rng, shape: np.exp(sd * rng.standard_normal(shape))),
         "exponential": (math.log(2), lambda rng, shape: rng.exponential(size=shape)),
         "t with 3 degrees": (0.0, lambda rng, shape: rng.standard_t(3, shape)),
-        # 60% lie about 0: the median of all is what 5 of 6 of them lie below.
+        # 60% lie about 0; the median of all values is the quantile 5/6 of these.
         "two modes, 60:40": (float(special.ndtri(0.5 / 0.6)), _two_modes),
     }
 
@@ -146,7 +146,7 @@ WHICH = ("spread within starts", "spread between starts", "share of the starts")
 
 
 def _components(plot: Plot, starts: int, logs: bool) -> Draw:
-    """On logarithms the truth of lognormal effects is exact; for normal ones of a few per cent it is theirs."""
+    """The truth on logarithms is exact for lognormal effects, and close for normal effects of a few per cent."""
     between, within = (math.sqrt(math.log1p(cv**2)) if logs else cv * MEAN_MS for cv in (plot.start_cv, plot.trial_cv))
     if not logs:  # a start's factor makes its trials' spread larger or smaller
         within *= math.sqrt(1 + plot.start_cv**2)

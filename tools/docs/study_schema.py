@@ -1,4 +1,4 @@
-"""The JSON schema of a study file, for editors: the models, with the settings of every shipped plug-in put in."""
+"""JSON schema of a study file, for editors: the models with the settings of shipped plug-ins."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _default(section: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nested(leaf: dict[str, Any], name: str) -> dict[str, Any]:
-    """A dotted key in TOML is a table within a table: a leaf, or a table of the same."""
+    """A leaf, or a table of the same: a dotted key in TOML is a table within a table."""
     return {"anyOf": [leaf, {"type": "object", "additionalProperties": {"$ref": f"{REF}{name}"}}]}
 
 
@@ -73,7 +73,7 @@ def _plugin(seam: str, name: str, definitions: dict[str, Any]) -> dict[str, Any]
 
 
 def _by_path(model: type[BaseModel]) -> dict[str, Any]:
-    """A plug-in of the user's own: its settings are not known here."""
+    """Schema of a user's own plug-in, whose settings are not known here."""
     own = _own(model)
     own["name"] = {"type": "string", "pattern": r"(\.py$|\.toml$|/)", "description": PATH}
     return {"type": "object", "title": "a plug-in's path", "properties": own, "required": ["name"]}

@@ -1,4 +1,4 @@
-"""Tables and figures as files for a paper: CSV, Markdown and LaTeX; SVG, PNG and PDF."""
+"""Export of tables and figures for a paper: CSV, Markdown and LaTeX; SVG, PNG and PDF."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tables(frames: Mapping[str, pl.DataFrame], shown: Mapping[str, Table], folde
 
 
 def markdown(table: Table) -> str:
-    """A table in Markdown: the caption, then pipes; units stand in the heads."""
+    """A table in Markdown: the caption, then a pipe table with units in the heads."""
     heads = [f"{column.name} ({column.unit})" if column.unit else column.name for column in table.columns]
     lines = [
         f"**{_piped(table.caption)}**",
@@ -50,7 +50,7 @@ def _piped(text: str) -> str:
 
 
 def as_json(frames: Mapping[str, pl.DataFrame], about: Mapping[str, Mapping[str, str]]) -> str:
-    """All tables as one JSON object: name to columns, what each column means, and rows."""
+    """All tables as one JSON object: name to columns, their meanings, and rows."""
     return json.dumps(
         {name: {"about": dict(about.get(name, {})), **table} for name, table in raw(frames).items()},
         ensure_ascii=False, indent=1, allow_nan=False,

@@ -1,4 +1,4 @@
-"""The page: one self-contained HTML file from a study, its results and its records.
+"""HTML report: one self-contained page from a study, its results and its trial records.
 
 Everything the reader needs is inside: style, pictures, tables, data. No text from the store can become markup: the
 template escapes all of it, and the page's content security policy allows no script but its own.
@@ -53,13 +53,13 @@ TOO_SHORT: Final = "too short to have a course"
 NO_ROOM: Final = "left out for the page's size"
 CONTROL: Final = "control"
 OF_RESPONSE_TIME: Final = ("percentiles_figure", "curves_figure", "responses_table", "more_response_time")
-"""What the section of response times holds."""
+"""Context keys of the section on response times."""
 TIMELINE_BYTES: Final = 500_000
-"""What pictures of single trials may take of the page; the rest of a study of 1,000 trials takes five times as much."""
+"""Size limit of the pictures of single trials; the rest of a page with 1,000 trials takes five times as much."""
 
 
 Tables = Mapping[Section, list[Table]]
-"""Section to its tables."""
+"""Tables by section."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,12 @@ class Shown:
     wide: Markup
     narrow: Markup | None
     values: str = ""
-    """JSON of what is said under the pointer."""
+    """JSON of the hover texts."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The drawn trials of one treatment, and what each is called in the list."""
+    """The drawn trials of one treatment, each with its name in the list."""
 
     treatment: str
     trials: tuple[tuple[str, Numbered], ...]
@@ -83,7 +83,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class NotDrawn:
-    """Attempts of one treatment that have no course on the page, and why."""
+    """Attempts of one treatment that have no time course on the page, and the reason."""
 
     treatment: str
     why: str
@@ -100,14 +100,14 @@ class Numbered:
 
 
 class _Numbers:
-    """Numbers figures and tables in the order in which the page shows them."""
+    """Counter that numbers figures and tables in page order."""
 
     def __init__(self) -> None:
         self.figures = 0
         self.tables = 0
         self.texts = HoverTexts()
         self.own: list[Table] = []
-        """Tables in forms of the page's own: their heads are explained at its end."""
+        """Tables that the page lays out itself; the end of the page explains their heads."""
 
     def figure(self, figure: Figure | None) -> Numbered | None:
         if figure is None:
@@ -127,11 +127,11 @@ class _Numbers:
     def _drawn(self, picture: Picture, figure: Figure, panel: Panel, identity: str) -> Markup:
         parts = (figure.title, panel.title, "The numbers are in the tables of this section")
         title = ". ".join(part for part in parts if part)
-        # The pen escapes all text and attributes of a picture, so it is safe to set into the page as it is.
+        # `in_page` escapes all text and attributes of a picture, so the markup is safe.
         return Markup(picture.in_page(self.texts, title=title, identity=identity))
 
     def tables_of(self, by_section: Mapping[Section, Sequence[Table]], section: Section) -> list[tuple[int, Table]]:
-        """The analysis' own tables of a section."""
+        """The numbered tables of the analysis in a section."""
         return [self._next(table) for table in by_section.get(section, ())]
 
     def table(self, table: Table | None) -> tuple[int, Table] | None:
@@ -146,7 +146,7 @@ class _Numbers:
 
 
 def _chosen(page_input: ReportInput, this: View, numbers: _Numbers) -> dict[str, Any]:
-    """The trials over time that fit into the page, by treatment, and the names of those that do not."""
+    """Time courses that fit into the page, by treatment, and the names of the trials that do not."""
     room = TIMELINE_BYTES
     fitting: list[Timeline] = []
     for timeline in page_input.timelines:
@@ -178,7 +178,7 @@ def _chosen(page_input: ReportInput, this: View, numbers: _Numbers) -> dict[str,
 
 
 def _not_drawn(page_input: ReportInput, fitting: Sequence[Timeline]) -> tuple[NotDrawn, ...]:
-    """Attempts without a course, by treatment and reason, in order of time."""
+    """Attempts without a time course, by treatment and reason, in order of time."""
     drawn = {(one.record.id, one.record.attempt) for one in fitting}
     short = set(page_input.too_short)
     groups: dict[tuple[str, str], list[str]] = {}
@@ -208,7 +208,7 @@ def build(page_input: ReportInput) -> str:
 
 
 def _head(page_input: ReportInput) -> dict[str, Any]:
-    """What needs no numbering: texts, style, script and data."""
+    """Context without numbered items: texts, style, script and data."""
     (validity,) = page_input.results.of(Validity)
     node_facts = method_and_facts.grouped(page_input.facts, system=False)
     script, style = _source("zoom.js") + _source("page.js"), _style()
@@ -332,7 +332,7 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _terms(tables: Sequence[Table]) -> dict[str, str]:
-    """What the heads of these tables mean, and every response, by the words that people read."""
+    """Definitions by label: the heads of these tables and every response."""
     meanings = {response.label: response.definition for response in responses.every().values()}
     for column in (column for table in tables for column in table.columns):
         if column.name and column.definition:

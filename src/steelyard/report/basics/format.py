@@ -1,4 +1,4 @@
-"""Numbers as people read them: as many digits as they deserve, a real minus sign, commas at the thousands."""
+"""Number formatting: significant digits from the interval's width, a minus sign, thousands separators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from steelyard.model.estimate import Estimate
 
 NONE: Final = "–"
-"""What stands where there is no number."""
+"""Placeholder for a missing number."""
 
 MINUS: Final = "−"
 DIGITS: Final = 4
@@ -21,7 +21,7 @@ SECONDS_FROM_MS: Final = 10_000.0
 
 @dataclass(frozen=True)
 class Scale:
-    """What values are multiplied with before they are shown, and the unit that they then have."""
+    """The factor from a value to the shown value, and the unit of the shown value."""
 
     factor: float
     unit: str
@@ -43,14 +43,14 @@ class Scale:
 
 
 def scale_for(unit: str, greatest: float) -> Scale:
-    """Seconds instead of milliseconds where the numbers are large; everything else as it is."""
+    """Seconds instead of milliseconds if the numbers are large; other units stay."""
     if unit == "ms" and greatest >= SECONDS_FROM_MS:
         return Scale(0.001, "s")
     return Scale(1.0, unit)
 
 
 def number(value: float | None, *, spread: float | None = None, digits: int = DIGITS, trim: bool = False) -> str:
-    """A number; with `spread` (half-width of its interval, or standard deviation) it keeps two digits of that.
+    """A number as text; with `spread` (half-width of the interval, or standard deviation) to two digits of the spread.
 
     `trim` drops zeros at the end, for a number that stands alone.
     """
@@ -70,7 +70,7 @@ def number(value: float | None, *, spread: float | None = None, digits: int = DI
 
 
 def interval(estimate: Estimate | None) -> str:
-    """`[low, high]`, or nothing where n supports none."""
+    """`[low, high]`, or an empty text without an interval."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return ""
     spread = (estimate.high - estimate.low) / 2

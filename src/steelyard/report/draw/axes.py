@@ -1,7 +1,7 @@
-"""Axes: what stands at the left and at the foot of a plot, and the attributes from which the page's zoom draws it anew.
+"""Axes of a plot: ticks, labels and titles, and the attributes that the page's zoom reads.
 
-An axis says in `data-axis`: x or y, its kind, the values at both ends, the pixels of both ends, and from where to where
-its ticks or grid lines reach across. The kind `fixed` has labels of its own (levels, percentiles), which only move.
+The attribute `data-axis` holds: x or y, the kind, the values at both ends, the pixels of both ends, and the extent of
+ticks or grid lines across. The kind `fixed` has labels of its own (levels, percentiles), which the zoom only moves.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ DIGITS: Final = 7
 
 @dataclass(frozen=True)
 class Axis:
-    """A domain with the ticks that are drawn and what is written at them."""
+    """A domain with its title, and its ticks with their labels."""
 
     domain: Domain
     title: str
     ticks: tuple[tuple[float, str], ...]
     fixed: bool = False
-    """Whether labels stand for levels and not for values: looking closer then moves them and makes no new ones."""
+    """Whether labels stand for levels and not for values: the zoom then moves them and adds none."""
     staggered: bool = False
-    """Whether labels that have no room beside each other stand on several lines; else some are left out."""
+    """Whether labels that would overlap go to further lines; otherwise some are left out."""
 
     @property
     def label_px(self) -> float:
@@ -108,7 +108,7 @@ def foot_px(axis: Axis, scale: Scale) -> float:
 
 
 def lines_of_labels(axis: Axis, scale: Scale) -> list[int | None]:
-    """On which line below the axis each label stands so that none overlaps another; None: it is left out."""
+    """Line below the axis for each label, so that no labels overlap; None: the label is left out."""
     ends = [-1e9] * (MOST_LINES if axis.staggered else 1)
     lines: list[int | None] = []
     for value, label in axis.ticks:

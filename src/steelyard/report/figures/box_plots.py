@@ -1,4 +1,4 @@
-"""How far trials lie apart: box plots with their points, and the standard deviation over size."""
+"""Box plots of trials with their points, and the standard deviation over the levels of the axis."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from steelyard.report.draw.scales import around, from_zero
 from steelyard.report.draw.svg import Element, Picture, element, group, place
 
 BOX_AT, HALF_BOX, MEAN_AT, DOTS_FROM, DOTS_WIDE = -0.16, 0.13, 0.04, 0.14, 0.2
-"""Places within a level, whose neighbours are 1 away."""
+"""Horizontal places within a level; levels are 1 apart."""
 MEDIAN_PX: Final = 2.75
 MEAN_PX: Final = 3.2
 HEIGHT_PX: Final = 220
@@ -30,7 +30,7 @@ HEIGHT_PX: Final = 220
 
 @dataclass(frozen=True)
 class DrawnBox:
-    """A box in the unit that is shown; `low` and `high` are the ends of the whiskers."""
+    """A box in the shown unit; `low` and `high` are the ends of the whiskers."""
 
     level: str
     low: float
@@ -40,12 +40,12 @@ class DrawnBox:
     high: float
     mean: float
     sd: tuple[float, float] | None
-    """The ends of one standard deviation to each side of the mean; None where n is 1."""
+    """Mean minus and plus one standard deviation; None if n is 1."""
     tip: str
 
 
 def boxes(this: View) -> Figure | None:
-    """Box plots with their raw points."""
+    """Box plots with their raw points, one panel per series; None without trials."""
     panels, most = [], 1
     trials = trial_dots(this)
     for name in this.series:
@@ -86,7 +86,7 @@ def _drawn_box(this: View, box: Box) -> DrawnBox:
 def _picture(
     drawn_boxes: Sequence[DrawnBox], dots: Sequence[Dot], positions: Positions, y_title: str, colour: str
 ) -> Picture:
-    """Levels stand one apart, also where they are numbers, so that no box covers another."""
+    """Levels are 1 apart even if they are numbers, so that no box covers another."""
     order = Positions(positions.name, tuple(str(level) for level in positions.levels))
     ends = [end for box in drawn_boxes for end in (box.low, box.high, *(box.sd or ()))]
     y = measured(around([*ends, *(dot.y for dot in dots)]), y_title, 6)
@@ -128,7 +128,7 @@ def _box(area: PlotArea, at: float, box: DrawnBox, colour: str) -> list[Element 
 
 
 def deviations(this: View) -> Figure | None:
-    """The standard deviation over trials, over the levels of the axis; None where no cell has two trials."""
+    """Standard deviation of the trials over the levels of the axis; None if no cell has two trials."""
     points = [point for summary in this.results.main(Summary) if (point := _deviation(this, summary)) is not None]
     if not points:
         return None

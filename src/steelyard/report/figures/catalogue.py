@@ -1,4 +1,4 @@
-"""Which figures a page has, by name, in the order in which they are made."""
+"""Catalogue of the page's figures, by name, in the order in which they are drawn."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_COMPARISONS: Final = 40
 
 
 def forests(this: View) -> Figure | None:
-    """Every comparison, one below the other, beside the line of no change."""
+    """Forest plot of every comparison; None without comparisons."""
     comparisons = this.results.of(Comparison)[:MOST_COMPARISONS]
     if not comparisons:
         return None
@@ -60,7 +60,7 @@ def _forest_row(comparison: Comparison) -> ForestRow:
 
 
 def of_results(results: Results, records: Sequence[TrialRecord]) -> dict[str, Figure]:
-    """Every figure that these results support, by name, but for the nodes' time lines (see `traces`)."""
+    """Every figure that these results support, by name, except the time series of nodes (see `node_traces`)."""
     this = view(results)
     makers: tuple[Callable[[View], Figure | None], ...] = (
         medians, forests, regressions, laws, profiles, boxes, deviations, over_trials, percentiles,

@@ -1,4 +1,4 @@
-"""Profiles: how the change over one factor depends on the level of another. Parallel lines are no interaction."""
+"""Interaction plots: cell means over one factor, one line per level of another; parallel lines mean none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_PANELS: Final = 12
 
 
 def profiles(this: View) -> Figure | None:
-    """Cell means over each factor, a line for each level of another; None where fewer than two factors vary."""
+    """Cell means over each factor, one line per level of another; None if fewer than two factors vary."""
     varying = [name for name, levels in this.results.factors.items() if len(levels) > 1]
     drawable = [
         (over, lines)
@@ -54,7 +54,7 @@ def profiles(this: View) -> Figure | None:
 
 
 def _rests(this: View, varying: list[str], over: str, lines: str) -> list[dict[str, Level]]:
-    """Levels of the factors that neither run along the axis nor make lines: one panel each."""
+    """Combinations of levels of the remaining factors; each gets its own panel."""
     others = [name for name in varying if name not in (over, lines)]
     return [
         dict(zip(others, levels, strict=True)) for levels in product(*(this.results.factors[name] for name in others))
@@ -62,7 +62,7 @@ def _rests(this: View, varying: list[str], over: str, lines: str) -> list[dict[s
 
 
 class _Profile:
-    """One panel."""
+    """One interaction panel: the factor on the axis, the factor of the lines, and fixed levels of the rest."""
 
     def __init__(self, this: View, over: str, lines: str, rest: dict[str, Level]) -> None:
         self.this, self.over, self.lines, self.rest = this, over, lines, rest

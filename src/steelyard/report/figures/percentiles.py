@@ -1,4 +1,4 @@
-"""Response-time percentiles over the levels of one factor, on a logarithmic axis that all panels share."""
+"""Response-time percentiles over the levels of a factor; all panels share one logarithmic axis."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from steelyard.report.draw.scales import logarithmic
 
 PERCENTILES: Final = ("p50", "p95", "p99")
 ROOM: Final = 1.4
-"""Factor between the outermost values and the ends of the axis."""
+"""Factor from the outermost values to the ends of the axis."""
 
 
 def percentiles(this: View) -> Figure | None:
-    """Response-time percentiles over the axis, one panel a series."""
+    """Response-time percentiles over the axis, one panel per series."""
     wanted = {f"response_ms_{name}": name for name in PERCENTILES}
     summaries: list[tuple[str, Summary]] = [
         (wanted[summary.response], summary)

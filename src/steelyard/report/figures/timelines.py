@@ -1,4 +1,4 @@
-"""Pictures of what happened within a trial (rates, percentiles, a heat map), and percentile curves of treatments."""
+"""Time series within a trial (rates, percentiles, heat map), and percentile curves of treatments."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COLOURS: Final = {
     "achieved": SERIES[6], "offered": SERIES[4], "p50": SERIES[0], "p90": SERIES[2], "p99": SERIES[1],
     "p99.9": SERIES[3], "heat": SERIES[5],
 }  # fmt: skip
-"""One colour each, so that the page can show and hide by colour."""
+"""Each quantity has its own colour, by which the page shows and hides it."""
 LINES: Final = {"p50": "", "p90": "2 2", "p99": "6 3", "p99.9": "8 3 2 3", "offered": "6 3", "achieved": ""}
 CURVE_HEIGHT_PX: Final = 200
 MOST_CURVE_PANELS: Final = 12
@@ -50,12 +50,12 @@ NINES: Final = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 @dataclass(frozen=True)
 class Choice:
-    """The trials of one treatment from which the reader chooses; the first is its median trial."""
+    """The trials of one treatment that a reader can choose; the first is the median trial."""
 
     treatment: str
     figures: tuple[Figure, ...]
     names: tuple[str, ...]
-    """What each is called in the list."""
+    """Name of each in the list."""
 
 
 def choices(this: View, timelines: Sequence[Timeline]) -> tuple[Choice, ...]:
@@ -82,7 +82,7 @@ def _name(this: View, timeline: Timeline) -> str:
 
 
 def figure(timeline: Timeline) -> Figure:
-    """Rate, percentiles and heat map of one trial, under each other on one time axis."""
+    """Rate, percentiles and heat map of one trial, stacked on one time axis."""
     shown = [name for name in QUANTILES if any(name in window.percentiles_ms for window in timeline.windows)]
     missing = [name for name in QUANTILES if name not in shown]
     offered = any(window.offered_per_s is not None for window in timeline.windows)
@@ -128,12 +128,12 @@ def figure(timeline: Timeline) -> Figure:
 
 
 def bytes_of(timeline: Timeline) -> int:
-    """About how much a trial's pictures take in the page, before they are drawn: both widths and the values."""
+    """Estimated size of a trial's pictures in the page: both widths and the values."""
     return 9_000 + 130 * len(timeline.windows) + 2 * 14 * len(timeline.heat) + 2 * 500 * len(timeline.strips)
 
 
 def time_axis_json(timeline: Timeline, shown: Sequence[str]) -> str:
-    """Where the time axis lies, for what the page says under the pointer; the numbers are those of the course."""
+    """JSON of the time axis' place in the picture, for hover texts; their numbers are those of the course."""
     axis = {
         "names": list(shown),
         "step": timeline.step_s,
@@ -150,7 +150,7 @@ def _heads(shown: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _course_row(window: Window, shown: Sequence[str]) -> tuple[str, ...]:
-    """A window's numbers: plain digits, so that the page's script reads them too."""
+    """A window's numbers as plain digits, so that the page's script can parse them."""
     offered = NONE if window.offered_per_s is None else f"{window.offered_per_s:.1f}".removesuffix(".0")
     times = (window.percentiles_ms.get(name) for name in shown)
     return (
@@ -183,7 +183,7 @@ def _picture(timeline: Timeline, shown: Sequence[str], width: int) -> Picture:
 
 
 def _plots(timeline: Timeline, shown: Sequence[str]) -> list[tuple[Axis, Callable[[PlotArea], list[Element | None]]]]:
-    """The three plots from above: axis and what draws its marks."""
+    """The three plots from top to bottom: y axis and the function that draws its marks."""
     highest = max(max(window.achieved_per_s, window.offered_per_s or 0.0) for window in timeline.windows) or 1.0
     times = _times(timeline)
     return [
@@ -194,7 +194,7 @@ def _plots(timeline: Timeline, shown: Sequence[str]) -> list[tuple[Axis, Callabl
 
 
 def _shaded(timeline: Timeline) -> list[tuple[Span, str]]:
-    """What is shaded behind a trial's course, with its colour: warm-up, every other phase, events that lasted."""
+    """Shaded spans behind a trial's time series, with colours: warm-up, every other phase, events with a duration."""
     if timeline.spans and timeline.spans[0].name == WARM:
         phases = [span for index, span in enumerate(timeline.spans) if index % 2 == 0]
     else:
@@ -215,7 +215,7 @@ def _events(timeline: Timeline, area: PlotArea) -> list[Element | None]:
 
 
 def _phase_names(timeline: Timeline, time: Scale, top: float) -> list[Element | None]:
-    """The names of phases and of what lasted, where there is room above their beginning."""
+    """Names of phases and of events with a duration, where there is room above their beginning."""
     named = [*(timeline.spans if len(timeline.spans) > 1 else ()), *timeline.bands]
     names: list[Element | None] = []
     free = 0.0
@@ -248,7 +248,7 @@ def _rates(timeline: Timeline, area: PlotArea) -> list[Element | None]:
 
 
 def _times(timeline: Timeline) -> Domain:
-    """The range of the logarithmic axes, in ms: what the heat map needs, so that both are the same."""
+    """Range of both logarithmic axes in ms: that of the heat map."""
     bands = [band for _, band, _ in timeline.heat] or [0]
     return Domain(10.0 ** (min(bands) / BANDS_A_DECADE), 10.0 ** ((max(bands) + 1) / BANDS_A_DECADE), "log")
 
@@ -268,7 +268,7 @@ def _percentiles(timeline: Timeline, shown: Sequence[str], area: PlotArea) -> li
 
 
 def _heat(timeline: Timeline, area: PlotArea) -> list[Element | None]:
-    """Cells of equal shade as one path; cells of one shade under each other as one stroke."""
+    """Cells of equal shade become one path; adjacent cells of a window become one stroke."""
     most = max((amount for _, _, amount in timeline.heat), default=1)
     runs: dict[tuple[int, float], list[list[int]]] = {}
     for window, band, amount in timeline.heat:
@@ -296,7 +296,7 @@ def _heat(timeline: Timeline, area: PlotArea) -> list[Element | None]:
 
 
 def curves(this: View, percentile_curves: Sequence[Curve]) -> Figure | None:
-    """Response and service time over the percentile, one line a treatment, one panel a series."""
+    """Response and service time over the percentile, one line per treatment, one panel per series."""
     names = [name for name in this.series if any(this.of(curve.treatment) == name for curve in percentile_curves)]
     if not names:
         return None
@@ -350,7 +350,7 @@ def _curves(mine: Sequence[Curve], indices: Sequence[int], times: Domain, last: 
 
 
 def all_figures(this: View, timelines: Sequence[Timeline], lines: Sequence[Curve]) -> Mapping[str, Figure]:
-    """Figures for files: the median trial of each treatment, and the curves."""
+    """Figures for files: the median trial of each treatment, and the percentile curves."""
     figures: dict[str, Figure] = {one.name: one for one in (figure(each) for each in timelines if each.middle)}
     drawn = curves(this, lines)
     return {**figures, drawn.name: drawn} if drawn else figures

@@ -1,4 +1,4 @@
-"""The method in prose and the facts as rows: sentences that a paper's methods section can take over."""
+"""Methods section in prose, and machine facts as rows, ready for a paper."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SHARED_WORDS: Final = {
 
 @dataclass(frozen=True)
 class Fact:
-    """One fact, and the nodes for which it holds (empty: all of them, or the machine)."""
+    """One fact and the nodes that it holds for (empty: all nodes, or the machine)."""
 
     name: str
     value: str
@@ -39,7 +39,7 @@ class Fact:
 
 
 def method(study: Study, plan: Plan | None, records: Sequence[TrialRecord], results: Results) -> tuple[str, ...]:
-    """Paragraphs: system and data, load, design and order, what was left out, analysis, when and with what."""
+    """Paragraphs: system and data, load, design and order, exclusions, analysis, dates and versions."""
     return tuple(
         paragraph
         for paragraph in (
@@ -82,7 +82,7 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
 
 
 def shared(records: Sequence[TrialRecord]) -> str:
-    """What the nodes have in common, in words."""
+    """Resources that the nodes share, in words."""
     known = list(SHARED_WORDS)
     shares = {share for record in records for share in record.shares}
     ordered = sorted(shares, key=lambda share: (known.index(share) if share in known else len(known), share))
@@ -126,7 +126,7 @@ def _load(study: Study) -> str:
 
 
 def _how(load: Load, offered: Offered) -> str:
-    """How operations of one phase come to be due."""
+    """Schedule of the operations of one phase, in words."""
     threads = load.threads_of(offered)
     operations = count(threads, "operation")
     if offered.schedule == "closed":
@@ -212,7 +212,7 @@ def _design(study: Study, plan: Plan | None, results: Results) -> str:
 
 
 def _until(results: Results) -> str:
-    """The stopping rule, where the study ended and why, and what its intervals cover."""
+    """The stopping rule, where and why the study ended, and the coverage of its intervals."""
     stopping = results.stopping
     if stopping is None:
         return ""
@@ -290,7 +290,7 @@ def _version(name: str, version: str) -> str:
 
 
 def asked(study: Study) -> tuple[Fact, ...]:
-    """The settings that the study sets away from the defaults, by dotted name; factors are no settings."""
+    """Settings that differ from the defaults, by dotted name, without the factors."""
     short = {"nodes": "site.nodes", "workload": "workload.name"}
     varied = {short.get(name, name) for name in study.factors}
     changed = study.model_dump(mode="json", exclude_defaults=True)
@@ -314,7 +314,7 @@ def _flat(prefix: str, tree: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def grouped(facts: Mapping[str, Mapping[str, str]], *, system: bool) -> tuple[Fact, ...]:
-    """Facts of nodes (`system`: of the system under test on them), each once, with its nodes where they differ."""
+    """Facts of nodes (`system`: of the system under test on them), each value once, with its nodes if they differ."""
     chosen = of_systems(facts) if system else of_machines(facts)
     wanted = {name: node_facts for name, node_facts in chosen.items() if name != MACHINE}
     values: dict[str, dict[str, list[str]]] = {}

@@ -1,4 +1,4 @@
-"""The methods paragraph for a paper: the page's method in prose, with hardware, settings and seeds."""
+"""Methods section for a paper as plain text: the method with hardware, settings and seeds."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ HARDWARE: Final = {
     "cpu_model": "processor", "cores": "cores", "memory_mb": "memory (MB)", "kernel": "kernel",
     "virtualisation": "virtualisation", "java": "Java", "disk": "disk", "architecture": "architecture",
 }  # fmt: skip
-"""Facts that a reader of a paper asks for, and what they are called there."""
+"""Facts that readers of a paper need, with their names in the text."""
 LINE: Final = 100
 
 
 def paragraph(page_input: ReportInput) -> str:
-    """The whole text: paragraphs of lines of at most 100 characters, ready for a methods section."""
+    """The whole text: paragraphs with lines of at most 100 characters, ready for a methods section."""
     paragraphs = [
         *method_and_facts.method(page_input.study, page_input.plan, page_input.records, page_input.results),
         _hardware(page_input.facts),

@@ -1,4 +1,4 @@
-"""The tables of the page: results as cells, each column with its unit and its definition."""
+"""Generic tables of the page: results as cells, each column with its unit and definition."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from steelyard.report.data.presentation import View
 FORMS: Final = ("start means", "trials, as published")
 WARM_UP: Final = "warm-up"
 WITH_INTERVAL: Final = ("response_ms_p50", "response_ms_p95", "response_ms_p99")
-"""Those that a figure draws with intervals, which the table then has too."""
+"""Responses that a figure draws with intervals, so that the table shows intervals too."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,17 @@ class Column:
     term: str = ""
     numeric: bool = True
     about: str = ""
-    """The definition itself, where a row of the analysis or a response has it."""
+    """The definition itself, if a row type or a response has one."""
 
     @property
     def definition(self) -> str:
-        """What the numbers of the column are."""
+        """Definition of the column's numbers."""
         return self.about or OF_THE_PAGE.get(self.term or self.name, "")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is shown, and the raw value by which it sorts and which the download has."""
+    """The shown text, and the raw value for sorting and downloads."""
 
     text: str
     raw: str = ""
@@ -66,7 +66,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     title: str = ""
-    """What a fold over the table is called; empty: the first sentence of its caption."""
+    """Title of the fold over the table; empty: the first sentence of its caption."""
 
     @property
     def called(self) -> str:
@@ -104,12 +104,12 @@ def _factor_columns(results: Results) -> list[Column]:
 
 
 def _letters(exclusions: Sequence[Exclusion]) -> dict[str, str]:
-    """A letter for each reason, so that a cell can say `1a 2b`."""
+    """One letter per reason, for cells such as `1a 2b`."""
     return {one.reason: chr(ord("a") + index % 26) for index, one in enumerate(exclusions)}
 
 
 def comparisons(this: View) -> Table | None:
-    """Each level against its baseline: the change, its interval, the verdict."""
+    """Each level against its baseline: change, interval, verdict."""
     compared = this.results.of(Comparison)
     if not compared:
         return None
@@ -258,12 +258,12 @@ def cells(this: View) -> Table:
 
 
 def _without_interval(estimate: Estimate | None) -> Estimate | None:
-    """The bare number: an interval over trials of one start must not stand beside those over starts."""
+    """The estimate without its interval, which is over trials of one start, unlike those over starts."""
     return None if estimate is None else estimate.model_copy(update={"low": None, "high": None})
 
 
 def response_medians(this: View) -> Table | None:
-    """Medians of every other response, one row a treatment."""
+    """Medians of every other response, one row per treatment; None without other responses."""
     summaries = this.results.others(Summary)
     present = {one.response for one in summaries}
     shown = [one for one in responses.every().values() if one.on_page and one.name in present]
@@ -342,7 +342,7 @@ def warm_ups(this: View) -> Table | None:
 
 
 def laws(this: View) -> Table | None:
-    """Fitted scalability laws, or why none was fitted."""
+    """Fitted scalability laws; None if none is fitted."""
     fitted = [law for law in this.results.of(LawFit) if not law.refusal]
     if not fitted:
         return None
@@ -372,7 +372,7 @@ def laws(this: View) -> Table | None:
 
 
 def trials(this: View, records: Sequence[TrialRecord]) -> Table:
-    """Every attempt: where it stands in the order, what it gave, whether it counts."""
+    """Every attempt: its place in the order, its responses, and whether it counts."""
     points = {(point.trial_id, point.attempt): point for point in this.results.of(Point)}
     unit = this.scale.unit
     columns = (

@@ -1,7 +1,7 @@
-"""Tables for a paper in LaTeX with booktabs: what fits a page, each number with its interval in one cell.
+"""LaTeX tables with booktabs, cut to the page width; each estimate and its interval in one cell.
 
-Columns that do not fit beside each other go into further blocks of the same table, each with the columns that name its
-rows; many rows become a longtable. Nothing but the packages booktabs and longtable is needed.
+Columns that exceed the line width go into further blocks of the same table, each with the columns that name its rows.
+A table with many rows becomes a longtable. The packages booktabs and longtable are needed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from steelyard.report.tables.generic import Column, Table
 
 LINE_LETTERS: Final = 84
-"""Letters of a footnote-sized line of an article (345 pt); a block of columns takes no more."""
+"""Letters in a footnote-sized line of an article (345 pt); the most that a block of columns takes."""
 GAP_LETTERS: Final = 3
 LONG_LETTERS: Final = 34
 """A column of longer texts is set as a paragraph of this width."""
@@ -29,11 +29,11 @@ _SPECIAL: Final = {
     "\u00a0": "~", "\u202f": r"\,",
 }  # fmt: skip
 _MOST_LATIN: Final = "\u00ff"
-"""Letters up to here are in every LaTeX font; the others lose their marks, or become a question mark."""
+"""Letters up to this one are in every LaTeX font; others lose their diacritics or become a question mark."""
 
 
 def escaped(text: str) -> str:
-    """Text that LaTeX sets as it stands."""
+    """Text with LaTeX's special characters escaped."""
     return "".join(_letter(letter) for letter in " ".join(text.split()))
 
 
@@ -73,7 +73,7 @@ def _width(grid: Table, place: int) -> int:
 
 
 def _blocks(grid: Table) -> list[list[int]]:
-    """Columns that stand beside each other: the first texts name the rows and begin every block."""
+    """Indices of columns by block; every block begins with the columns that name the rows."""
     widths = [_width(grid, place) for place in range(len(grid.columns))]
     names: list[int] = []
     for place, column in enumerate(grid.columns):
@@ -106,7 +106,7 @@ def _heads(columns: Sequence[Column]) -> list[str]:
 
 
 def _rows(grid: Table, places: Sequence[int]) -> list[str]:
-    # A row that begins with a bracket would be read as an option of the line's end before it.
+    # LaTeX would read a bracket at the start of a row as an option of the preceding line break.
     return ["    {}" + " & ".join(escaped(row[place].text) for place in places) + r" \\" for row in grid.rows]
 
 

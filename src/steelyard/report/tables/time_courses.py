@@ -1,4 +1,4 @@
-"""Tables of what happened within trials: parts, steady states, percentile curves and nodes, as numbers."""
+"""Tables of time courses: equal parts, steady states, percentile curves and node usage."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATES = ("steady", "warm-up", "drifting", "none")
 
 
 def parts(this: View) -> Table | None:
-    """Mean value analysis: a row for each treatment, response and number of parts."""
+    """Mean value analysis: one row per treatment, response and number of parts."""
     part_means = this.results.of(PartMean)
     if not part_means:
         return None
@@ -59,7 +59,7 @@ def parts(this: View) -> Table | None:
 
 
 def steady(this: View) -> Table | None:
-    """How many used trials were steady within themselves, by treatment."""
+    """Number of used trials with and without a steady state, by treatment."""
     groups: dict[str, list[Steady]] = {}
     for trial in this.results.of(Steady):
         groups.setdefault(label(trial.treatment), []).append(trial)

@@ -1,4 +1,4 @@
-"""Tables of validity: voided attempts, what was checked of the load generator, the report's suspicion of itself."""
+"""Tables of validity: voided attempts, load-generator checks and benchmarking crimes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CEILING = "ceiling"
 
 
 def generator(records: Sequence[TrialRecord]) -> Table | None:
-    """Each check of the generator: what was found over all attempts, and the limit."""
+    """Each check of the load generator: the finding over all attempts, and the limit."""
     if not records:
         return None
     limits = records[-1].limits
@@ -57,12 +57,12 @@ def generator(records: Sequence[TrialRecord]) -> Table | None:
 
 
 def plain(text: object, tone: str = "") -> Cell:
-    """A cell that sorts by what it shows."""
+    """A cell that sorts by its text."""
     return Cell(str(text), tone=tone)
 
 
 def crimes(checks: Sequence[Crime]) -> Table:
-    """Each check of the report's suspicion of itself, with the number that tells."""
+    """Each check for a benchmarking crime, with its evidence."""
     guilty = sum(crime.guilty for crime in checks)
     rows = tuple(
         (

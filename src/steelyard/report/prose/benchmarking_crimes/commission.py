@@ -1,6 +1,6 @@
-"""The report's suspicion of itself: benchmarking crimes after Gernot Heiser's list, each with the number that tells.
+"""Benchmarking crimes of commission, after Gernot Heiser's list; each check states its evidence.
 
-Every check is always shown, so that a clean sheet is seen to be one. Source: Heiser, "Systems Benchmarking Crimes".
+Every check is always shown, also if it finds nothing. Source: Heiser, "Systems Benchmarking Crimes".
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from steelyard.report.prose.benchmarking_crimes.crime import some
 from steelyard.report.prose.benchmarking_crimes.omission import missing
 
 HARDWARE: Final = ("cpu_model", "cores", "memory_mb", "architecture", "kernel", "virtualisation", "disk", "java")
-"""Facts of nodes that should be the same everywhere."""
+"""Facts that should be the same on all nodes."""
 FEWEST_FOR_INTERVAL: Final = 6
 
 
@@ -132,7 +132,7 @@ def _truncated_axes(figures: Mapping[str, Figure]) -> Crime:
 
 
 def _axis_starts(picture: Picture) -> list[float]:
-    """Where linear y axes begin that begin above 0."""
+    """Lower ends of the linear y axes that do not begin at 0."""
     return [axis.low for axis in picture.y_domains if axis.kind == "linear" and axis.low > 0]
 
 

@@ -1,8 +1,7 @@
-"""More of the report's suspicion of itself: what is not there, or not told apart, or measured of the wrong thing.
+"""Benchmarking crimes of omission: results or evidence that are missing, confounded or simulated.
 
-Crimes of Gernot Heiser's list that are of omission (a subset, micro-benchmarks only, simulated systems, no
-significance, no evaluation platform, the cost of throughput), and those of a laboratory: the generator, the order,
-aliases.
+From Gernot Heiser's list: a subset of results, micro-benchmarks only, simulated systems, no significance, no evaluation
+platform, the cost of throughput. The laboratory adds: the load generator, shared hardware, the order, aliased effects.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ PLATFORM: Final = ("cpu_model", "cores", "memory_mb", "kernel")
 """Facts without which nobody can repeat a measurement."""
 CEILING_UNKNOWN: Final = "the generator's ceiling is unknown"
 LEAST_CLEAR: Final = 3
-"""Factors of an interaction that is small as a rule."""
+"""Interactions of this many factors or more are usually small, so aliases with them do no harm."""
 
 
 def missing(
