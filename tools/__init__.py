@@ -1,1 +1,1 @@
-"""Programs of this repository, for who works on it; none is in the packages that users install."""
+"""Developer tools of this repository; they are not in the packages that users install."""

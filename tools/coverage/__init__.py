@@ -1,5 +1,5 @@
-"""Does a 95% interval hold what it says? Planted truths, drawn many times, through the functions of the report.
+"""Coverage simulation: how often the report's 95% intervals hold a planted truth.
 
-`python -m tools.coverage --write docs/explanation/coverage.md` draws them and writes the page. Nothing of
-the analysis is written a second time here: each study calls the function that makes the report's number.
+`python -m tools.coverage --write docs/explanation/coverage.md` simulates the studies and writes the page. The analysis
+is not reimplemented here: each simulated study calls the function that computes the report's number.
 """

@@ -1,4 +1,4 @@
-"""`python -m tools.coverage`: draw planted truths, count, and write the page and its figures."""
+"""`python -m tools.coverage`: simulate studies with planted truths, write the coverage page and its figures."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ SEED = 20261121
 
 @functools.cache
 def every_case() -> tuple[Case, ...]:
-    """All cells of the report, in its order."""
+    """All cells of the coverage report, in its order."""
     return (*single.cases(), *sides.cases(), *models.cases())
 
 
 def run(places: Sequence[int], studies: int, seed: int, processes: int = 1) -> list[Line]:
-    """Draw and count the cases at these places of `every_case`; a line of progress a family on standard error."""
+    """Draw and count the cases at these places of `every_case`; prints progress per family on standard error."""
     begun, cases = time.monotonic(), every_case()
     work = partial(_counted, studies=studies, seed=seed)
-    found: list[Line] = []
+    lines: list[Line] = []
     with contextlib.ExitStack() as stack:
         each: Iterable[list[tuple[int, int, int]]] = map(work, places)
         if processes > 1:
-            # A case holds functions, which do not travel; a forked process has them already.
+            # A case holds functions, which cannot be pickled; a forked process has them already.
             forked = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork"))
             each = stack.enter_context(forked).map(work, places)
         for place, counts in zip(places, each, strict=True):
             case = cases[place]
-            if not found or found[-1].case.family != case.family:
+            if not lines or lines[-1].case.family != case.family:
                 print(f"{time.monotonic() - begun:6.0f} s  {case.family}", file=sys.stderr)
             methods = ((case.method, case.use), *case.beside)
-            found += [Line(case, *method, *one) for method, one in zip(methods, counts, strict=True)]
+            lines += [Line(case, *method, *one) for method, one in zip(methods, counts, strict=True)]
     print(f"{time.monotonic() - begun:6.0f} s  done", file=sys.stderr)
-    return found
+    return lines
 
 
 def _counted(place: int, *, studies: int, seed: int) -> list[tuple[int, int, int]]:
@@ -53,7 +53,7 @@ def _counted(place: int, *, studies: int, seed: int) -> list[tuple[int, int, int
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns 0, or 1 where an interval of ours is too narrow."""
+    """Returns 0, or 1 if one of our own intervals is too narrow."""
     parser = argparse.ArgumentParser(prog="python -m tools.coverage", description=__doc__)
     parser.add_argument("--write", metavar="FILE", type=Path, help="write the page (and its figures) instead of tables")
     parser.add_argument("--figures", metavar="DIR", type=Path, help="where figures go; default: ../figures from FILE")

@@ -1,4 +1,4 @@
-"""What rests on several levels at once: lines, analysis of variance, all pairs, scalability laws, drift."""
+"""Coverage of statistics over several levels: lines, analysis of variance, all pairs, laws, drift."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def _lines() -> Iterator[Case]:
 
 def _slope(starts: int, form: str, plot: Plot) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
-        for made in _frames(_sized(rng, studies, starts, plot, SLOPE), OVER_SIZES):
-            (found,) = regressions(made, RESPONSE, "nodes", CONFIDENCE)
-            fit = found.honest if form == "honest" else found.published
+        for frame in _frames(_sized(rng, studies, starts, plot, SLOPE), OVER_SIZES):
+            (regression,) = regressions(frame, RESPONSE, "nodes", CONFIDENCE)
+            fit = regression.honest if form == "honest" else regression.published
             yield None if fit is None else held(fit.slope, SLOPE)
 
     return draw
@@ -91,9 +91,9 @@ def _two_sizes(rng: np.random.Generator, studies: int, starts: int) -> Iterator[
 
 def _indicator(starts: int, over: str) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
-        for made in _two_sizes(rng, studies, starts):
-            found = next(one for one in effect_lines(made, RESPONSE, CONFIDENCE) if one.over == over)
-            yield held(found.slope, 0.0)
+        for frame in _two_sizes(rng, studies, starts):
+            line = next(one for one in effect_lines(frame, RESPONSE, CONFIDENCE) if one.over == over)
+            yield held(line.slope, 0.0)
 
     return draw
 
@@ -101,7 +101,7 @@ def _indicator(starts: int, over: str) -> Draw:
 def _differential(starts: int) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         return (
-            held(differentials(made, RESPONSE, CONFIDENCE)[0].mean, 0.0) for made in _two_sizes(rng, studies, starts)
+            held(differentials(frame, RESPONSE, CONFIDENCE)[0].mean, 0.0) for frame in _two_sizes(rng, studies, starts)
         )
 
     return draw
@@ -112,7 +112,7 @@ NOTHING = "three sizes by two workloads, nothing differs; starts 3%, trials 2%"
 
 
 def _crossed(rng: np.random.Generator, studies: int, starts: int) -> Iterator[TrialFrame]:
-    """Workloads share the starts of their size; a block shifts all of its starts."""
+    """Workloads of one size share its starts; a block shifts all of its starts."""
     block = 1 + 0.03 * rng.standard_normal((studies, 1, starts))
     shared = np.repeat(block * np.stack([PLOT.starts(rng, studies, starts) for _ in range(3)], axis=1), 2, axis=1)
     return _frames(PLOT.within(rng, MEAN_MS * shared), CROSSED)
@@ -141,7 +141,7 @@ def _variance() -> Iterator[Case]:
 
 
 def _clear(p: float | None) -> Outcome:
-    """Whether a test was not significant."""
+    """Whether a test is not significant; None without a p."""
     return None if p is None else p >= 1 - CONFIDENCE
 
 
@@ -151,11 +151,11 @@ def _least(values: Iterable[float | None]) -> float | None:
 
 def _terms(starts: int) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[tuple[Outcome, ...]]:
-        for made in _crossed(rng, studies, starts):
-            found = anova(made, RESPONSE)
-            honest = {one.term: one.p for one in found if one.form == "honest"}
-            published = next(one.p for one in found if (one.form, one.term) == ("published", "nodes"))
-            family = _least(one.p_holm for one in found if one.form == "honest")
+        for frame in _crossed(rng, studies, starts):
+            terms = anova(frame, RESPONSE)
+            honest = {one.term: one.p for one in terms if one.form == "honest"}
+            published = next(one.p for one in terms if (one.form, one.term) == ("published", "nodes"))
+            family = _least(one.p_holm for one in terms if one.form == "honest")
             tests = (honest["nodes"], honest["workload"], honest["nodes x workload"], family, published)
             yield tuple(_clear(p) for p in tests)
 
@@ -164,9 +164,9 @@ def _terms(starts: int) -> Draw:
 
 def _families(starts: int) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[tuple[Outcome, ...]]:
-        for made in _frames(_sized(rng, studies, starts), OVER_SIZES):
-            pairs, against = post_hoc(made, RESPONSE), comparisons(made, RESPONSE)
-            at_once = next(one for one in one_ways(made, RESPONSE) if one.over == "start means")
+        for frame in _frames(_sized(rng, studies, starts), OVER_SIZES):
+            pairs, against = post_hoc(frame, RESPONSE), comparisons(frame, RESPONSE)
+            at_once = next(one for one in one_ways(frame, RESPONSE) if one.over == "start means")
             tests = (
                 _least(one.p_holm for one in pairs), _least(one.rank_p_holm for one in pairs),
                 _least(one.p_holm for one in against), at_once.p, at_once.rank_p,
@@ -177,7 +177,7 @@ def _families(starts: int) -> Draw:
 
 
 def _eta(starts: int, gap_percent: float) -> Draw:
-    """Noncentrality over itself + n: the population's share, as Steiger 2004 has it."""
+    """The true partial eta squared is noncentrality / (noncentrality + n), after Steiger (2004)."""
     levels = (1, 2, 4)
     shifts = gap_percent / 100 * MEAN_MS * np.asarray([-1.0, 0.0, 1.0])
     variance = (PLOT.start_cv**2 + PLOT.trial_cv**2 / PLOT.trials) * MEAN_MS**2
@@ -185,10 +185,10 @@ def _eta(starts: int, gap_percent: float) -> Draw:
 
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         drawn = np.stack([PLOT.values(rng, studies, starts) for _ in levels], axis=1) + shifts[None, :, None, None]
-        for made in _frames(drawn, tuple((size, "A") for size in levels)):
-            found = next(one for one in anova(made, RESPONSE) if (one.form, one.term) == ("honest", "nodes"))
-            truth = shift / (shift + (found.df or 0) + (found.error_df or 0) + 1)
-            yield held(found.eta_squared, truth)
+        for frame in _frames(drawn, tuple((size, "A") for size in levels)):
+            term = next(one for one in anova(frame, RESPONSE) if (one.form, one.term) == ("honest", "nodes"))
+            truth = shift / (shift + (term.df or 0) + (term.error_df or 0) + 1)
+            yield held(term.eta_squared, truth)
 
     return draw
 
@@ -207,11 +207,11 @@ def _law(sizes: tuple[int, ...], starts: int) -> Draw:
 
     def draw(rng: np.random.Generator, studies: int) -> Iterable[tuple[Outcome, ...]]:
         noise = np.exp(0.03 * rng.standard_normal((studies, starts, len(sizes))))
-        for one in exact * noise:
-            points = [(float(size), float(value)) for row in one for size, value in zip(sizes, row, strict=True)]
-            found = fit_law(points, "usl", "saturated", confidence=CONFIDENCE, rng=rng)
-            given = [held(found.parameters[name], truth) for name, truth in PARAMETERS]
-            yield (*given, held(found.peak_nodes, PEAK))
+        for study in exact * noise:
+            points = [(float(size), float(value)) for row in study for size, value in zip(sizes, row, strict=True)]
+            law = fit_law(points, "usl", "saturated", confidence=CONFIDENCE, rng=rng)
+            given = [held(law.parameters[name], truth) for name, truth in PARAMETERS]
+            yield (*given, held(law.peak_nodes, PEAK))
 
     return draw
 
@@ -228,9 +228,11 @@ def _slope_of_time(starts: int, which: str) -> Draw:
 
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         values = np.stack([plot.values(rng, studies, starts) for _ in range(2)], axis=1)
-        for made in _frames(values, OVER_SIZES[:2]):
-            stretched = TrialFrame(made.data.with_columns(begun_s=made.data["begun_s"] * 5), made.factors, made.hard, 0)
-            found = drift(stretched, RESPONSE, CONFIDENCE)
-            yield held(found.per_hour_percent if which == "hour" else found.per_position_percent, 0.0)
+        for frame in _frames(values, OVER_SIZES[:2]):
+            stretched = TrialFrame(
+                frame.data.with_columns(begun_s=frame.data["begun_s"] * 5), frame.factors, frame.hard, 0
+            )
+            slopes = drift(stretched, RESPONSE, CONFIDENCE)
+            yield held(slopes.per_hour_percent if which == "hour" else slopes.per_position_percent, 0.0)
 
     return draw

@@ -1,4 +1,4 @@
-"""The page of the coverage report: what was counted, in tables, two figures, and words that the counts fill in."""
+"""Coverage page: tables of counts, two figures, and text that the counts fill in."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ STARTS_SHOWN = ("2", "3", "5", "10", "20")
 USES: Mapping[str, str] = {"ours": "", "replication": "replication", "not used": "not used"}
 
 WORDS = "words.md"
-"""What is said of each family, beside this module: the head of the page, then one section a family."""
+"""File beside this module: the head of the page, then one section per family."""
 
 
 def words() -> dict[str, str]:
     """Family to its text; the head of the page under an empty name."""
     text = resources.files(__package__).joinpath(WORDS).read_text(encoding="utf-8")
     head, *sections = text.split("\n## ")
-    found = {"": head.strip()}
+    by_family = {"": head.strip()}
     for section in sections:
-        name, _, told = section.partition("\n")
-        found[name.strip()] = told.strip()
-    return found
+        name, _, body = section.partition("\n")
+        by_family[name.strip()] = body.strip()
+    return by_family
 
 
 def table(lines: Sequence[Line]) -> str:
-    """One family: a row a method and truth, a column a number of units."""
+    """Table of one family: one row per method and truth, one column per number of units."""
     numbers = sorted({line.case.n for line in lines}, key=_by_size)
     rows: dict[tuple[str, str], dict[str, Line]] = {}
     for line in lines:
@@ -51,13 +51,13 @@ def table(lines: Sequence[Line]) -> str:
 
 
 def _by_size(n: str) -> tuple[int, list[int]]:
-    """`10` after `2`, `2, 5` after both, `8 sizes x 1` by its numbers."""
-    found = [int(one) for one in re.findall(r"\d+", n)]
-    return len(found), found
+    """Sort key: `10` after `2`, `2, 5` after both, `8 sizes x 1` by its numbers."""
+    numbers = [int(one) for one in re.findall(r"\d+", n)]
+    return len(numbers), numbers
 
 
 def _cell(line: Line) -> str:
-    """`95.1 ± 0.3`, in bold with its name where it is not within the promise."""
+    """`95.1 ± 0.3`; in bold with its verdict if it does not hold."""
     if line.rate is None:
         return "no ends"
     shown = f"{100 * line.rate:.1f} ± {100 * line.error:.1f}"
@@ -88,8 +88,8 @@ def page(lines: Sequence[Line], studies: int, seed: int) -> str:
         "## Where something of ours does not keep the promise\n\n" + _narrow(narrow),
     ]
     for family in dict.fromkeys(line.case.family for line in lines):
-        found = [line for line in lines if line.case.family == family]
-        parts.append(f"## {family}\n\n{about[family]}\n\n{_unit(found)}\n\n{table(found)}")
+        of_family = [line for line in lines if line.case.family == family]
+        parts.append(f"## {family}\n\n{about[family]}\n\n{_unit(of_family)}\n\n{table(of_family)}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -123,7 +123,7 @@ def figures(lines: Sequence[Line]) -> tuple[str, str]:
 
 
 def _picture(lines: Sequence[Line], title: str, range_percent: tuple[float, float], good: tuple[float, float]) -> str:
-    """At most four lines over starts a level, the promise as a band, names at the right; bars: two errors each way."""
+    """At most four lines over starts per level; a band shows the promise, bars show two standard errors each way."""
     places = tuple((float(place), starts) for place, starts in enumerate(STARTS_SHOWN))
     x = Axis(Domain(-0.3, len(STARTS_SHOWN) - 0.8), "starts a level", places, fixed=True)
     methods = {method: [line for line in lines if line.method == method] for method in (one.method for one in lines)}

@@ -1,4 +1,4 @@
-"""Planted truths: studies whose mean, spread between starts and spread between trials are known, drawn many at once."""
+"""Planted truths: simulated studies of known mean, spread between starts and spread between trials."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESPONSE = "execution_time_ms"
 
 @dataclass(frozen=True)
 class Plot:
-    """A split plot: what starts differ, and what trials of a start differ, as coefficients of variation."""
+    """A split plot: variation between starts and between trials of a start, as coefficients of variation."""
 
     kind: Kind = "normal"
     start_cv: float = 0.03
@@ -33,11 +33,11 @@ class Plot:
         return _around_one(rng, (studies, starts), self.kind, self.start_cv)
 
     def values(self, rng: np.random.Generator, studies: int, starts: int, mean: float = MEAN_MS) -> Numbers:
-        """One number a trial, shape (studies, starts, trials); its expectation is `mean`."""
+        """One number per trial, shape (studies, starts, trials), with expectation `mean`."""
         return self.within(rng, mean * self.starts(rng, studies, starts))
 
     def within(self, rng: np.random.Generator, true_means: Numbers) -> Numbers:
-        """Trials of starts with these true means, one axis more."""
+        """Trials of starts with these true means; the result has one more axis, the trials."""
         shape = (*true_means.shape, self.trials)
         return np.asarray(true_means[..., None] * _around_one(rng, shape, self.kind, self.trial_cv))
 
@@ -48,7 +48,7 @@ class Plot:
     def pairs(
         self, rng: np.random.Generator, studies: int, starts: int, ratio: float, interaction_cv: float = 0.01
     ) -> tuple[Numbers, Numbers]:
-        """Start means of two levels that are tried within the same starts; a start changes the ratio by a little."""
+        """Start means of two levels within the same starts; the ratio varies over starts by `interaction_cv`."""
         shared = MEAN_MS * self.starts(rng, studies, starts)
         changed = ratio * shared * _around_one(rng, shared.shape, self.kind, interaction_cv)
         return tuple(np.asarray(self.within(rng, one).mean(axis=-1)) for one in (shared, changed))  # type: ignore[return-value]
@@ -60,7 +60,7 @@ class Plot:
 
 
 def _around_one(rng: np.random.Generator, shape: tuple[int, ...], kind: Kind, cv: float) -> Numbers:
-    """Values with expectation 1 and this coefficient of variation."""
+    """Values with expectation 1 and coefficient of variation `cv`."""
     if kind == "normal":
         return 1 + cv * rng.standard_normal(shape)
     sd = math.sqrt(math.log1p(cv**2))

@@ -1,4 +1,4 @@
-"""Two levels against each other: ratios, differences, medians, spreads, effect sizes, equivalence."""
+"""Coverage of comparisons of two levels: ratios, differences, medians, effect sizes, equivalence."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def two(plot: Plot, n_a: int, n_b: int, ratio: float, method: Pair, truth: float
 
 
 def shared(plot: Plot, n: int, ratio: float, method: Pair, truth: float) -> Draw:
-    """Start means of two levels that are tried within the same starts."""
+    """Start means of two levels within the same starts."""
 
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         a, b = plot.pairs(rng, studies, n, ratio)
@@ -77,7 +77,7 @@ def _geometric_paired(a: Sequence[float], b: Sequence[float], _: np.random.Gener
 
 
 def _of(function: Callable[..., Estimate | None], *between: Any, paired: bool | None = None, after: str = "") -> Pair:
-    """A function of `effect_sizes` as a method: its arguments between the samples and `over`."""
+    """A function of `effect_sizes` as a `Pair`; `between` are its arguments between the samples and the confidence."""
     more = {} if paired is None else {"paired": paired}
 
     def method(a: Sequence[float], b: Sequence[float], rng: np.random.Generator) -> Estimate | None:
@@ -88,13 +88,13 @@ def _of(function: Callable[..., Estimate | None], *between: Any, paired: bool | 
 
 
 def percentile_bootstrap(a: Sequence[float], b: Sequence[float], rng: np.random.Generator) -> Estimate:
-    """scipy's percentile bootstrap of the ratio of means: what stood here before."""
+    """scipy's percentile bootstrap of the ratio of means, which the analysis used before."""
 
     def ratio(x: Numbers, y: Numbers, axis: int = -1) -> Numbers:
         return np.asarray(y.mean(axis=axis) / x.mean(axis=axis))
 
-    found = stats.bootstrap((a, b), ratio, vectorized=True, n_resamples=1000, method="percentile", rng=rng)
-    ends = found.confidence_interval
+    bootstrap = stats.bootstrap((a, b), ratio, vectorized=True, n_resamples=1000, method="percentile", rng=rng)
+    ends = bootstrap.confidence_interval
     return Estimate(value=1.0, low=float(ends.low), high=float(ends.high), n=len(a), unit="", method="percentile")
 
 
@@ -140,7 +140,7 @@ def _ratios() -> Iterator[Case]:
 
 
 def _same() -> Iterator[Case]:
-    """The same system twice: p of the verdict's own interval, over starts, and what other forms would say."""
+    """The same system twice: the error rate of the verdict's own test over starts, and of other tests."""
     logs = "Welch on logarithms of start means: the verdict"
     for plot in PLOTS:
         for n_a, n_b in (*((n, n) for n in EQUAL), *UNEQUAL):
@@ -181,7 +181,7 @@ def _same() -> Iterator[Case]:
 
 
 def _geometric_ratio(plot: Plot, wider: float) -> float:
-    """Of geometric means of start means: those of three lognormal trials are not quite lognormal, so it is drawn."""
+    """Ratio of the geometric means of start means, by simulation: means of lognormal trials are not lognormal."""
     rng, other = np.random.default_rng(1), Plot(plot.kind, plot.start_cv * wider, plot.trial_cv * wider, plot.trials)
     logs = [float(np.log(one.means(rng, 50_000, 1)).mean()) for one in (plot, other)]
     return math.exp(logs[1] - logs[0])
@@ -198,8 +198,8 @@ def _over_trials(n: int) -> Draw:
 def _scipys(n_a: int, n_b: int) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         a, b = (np.log(HOUSE.means(rng, studies, n)) for n in (n_a, n_b))
-        found = np.asarray(stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue)
-        return (bool(p >= 1 - CONFIDENCE) for p in found)
+        p_values = np.asarray(stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue)
+        return (bool(p >= 1 - CONFIDENCE) for p in p_values)
 
     return draw
 
@@ -254,17 +254,21 @@ def _dominance(n_a: int, n_b: int, delta: float) -> Draw:
 
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         a, b = rng.normal(0, 1, (studies, n_a)).tolist(), rng.normal(gap, 1, (studies, n_b)).tolist()
-        for one in zip(a, b, strict=True):
-            # A truth that lies on an end by rounding (0 of equal halves) is inside.
-            found = effect_sizes.cliffs_delta(*one, CONFIDENCE, "start means")
-            ends = None if found is None or found.low is None or found.high is None else (found.low, found.high)
+        for samples in zip(a, b, strict=True):
+            # A truth that lies on an end but for rounding (0 with equal halves) counts as inside.
+            estimate = effect_sizes.cliffs_delta(*samples, CONFIDENCE, "start means")
+            ends = (
+                None
+                if estimate is None or estimate.low is None or estimate.high is None
+                else (estimate.low, estimate.high)
+            )
             yield None if ends is None else ends[0] - 1e-9 <= delta <= ends[1] + 1e-9
 
     return draw
 
 
 def _equivalence() -> Iterator[Case]:
-    """The true ratio is the margin itself: `equivalent` is wrong, and may be said in 5%."""
+    """The true ratio equals the margin, so that the verdict `equivalent` is wrong; 5% are allowed."""
     margin_percent = 5.0
     for n_a, n_b in (*((n, n) for n in EQUAL), (2, 5), (5, 10)):
         about = f"true change {margin_percent:g}%, the margin; {HOUSE.words}"
@@ -296,5 +300,5 @@ def _tost_pairs(n: int, margin_percent: float) -> Draw:
 
 
 def _not_equivalent(a: Sequence[float], b: Sequence[float], paired: bool, margin_percent: float) -> bool:
-    found = level_pairs.LevelPair("start means", paired, tuple(a), tuple(b))
-    return level_pairs.equivalence(found, margin_percent, CONFIDENCE)[0] != "equivalent"
+    pair = level_pairs.LevelPair("start means", paired, tuple(a), tuple(b))
+    return level_pairs.equivalence(pair, margin_percent, CONFIDENCE)[0] != "equivalent"

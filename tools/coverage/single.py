@@ -1,4 +1,4 @@
-"""Intervals of one treatment: means, medians, spreads."""
+"""Coverage of the intervals of one treatment: means, medians, spreads."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def _mean_z(n: int) -> Draw:
 
 def _of_starts(plot: Plot, starts: int) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[tuple[Outcome, ...]]:
-        for one in plot.values(rng, studies, starts):
-            means, trials = one.mean(axis=1).tolist(), one.ravel().tolist()
+        for study in plot.values(rng, studies, starts):
+            means, trials = study.mean(axis=1).tolist(), study.ravel().tolist()
             over = ((means, "start means"), (trials, "trials"))
             yield tuple(held(estimates.mean(values, "ms", CONFIDENCE, name), MEAN_MS) for values, name in over)
 
@@ -77,8 +77,8 @@ def _of_this_start(plot: Plot) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         true_means = MEAN_MS * plot.starts(rng, studies, 1)
         drawn = plot.within(rng, true_means)[:, 0]
-        for one, truth in zip(drawn, true_means[:, 0], strict=True):
-            yield held(estimates.mean(one, "ms", CONFIDENCE, "trials"), float(truth))
+        for trials, truth in zip(drawn, true_means[:, 0], strict=True):
+            yield held(estimates.mean(trials, "ms", CONFIDENCE, "trials"), float(truth))
 
     return draw
 
@@ -91,14 +91,14 @@ def _two_modes(rng: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
 
 
 def _shapes() -> dict[str, tuple[float, Values]]:
-    """Name to (true median, what draws an array of values)."""
+    """Name to the true median and the function that draws an array of values."""
     sd = math.sqrt(math.log1p(0.3**2))
     return {
         "normal": (0.0, lambda rng, shape: rng.standard_normal(shape)),
         "lognormal, 30%": (1.0, lambda rng, shape: np.exp(sd * rng.standard_normal(shape))),
         "exponential": (math.log(2), lambda rng, shape: rng.exponential(size=shape)),
         "t with 3 degrees": (0.0, lambda rng, shape: rng.standard_t(3, shape)),
-        # 60% lie about 0: the median of all is what 5 of 6 of them lie below.
+        # 60% lie about 0; the median of all values is the quantile 5/6 of these.
         "two modes, 60:40": (float(special.ndtri(0.5 / 0.6)), _two_modes),
     }
 
@@ -146,7 +146,7 @@ WHICH = ("spread within starts", "spread between starts", "share of the starts")
 
 
 def _components(plot: Plot, starts: int, logs: bool) -> Draw:
-    """On logarithms the truth of lognormal effects is exact; for normal ones of a few per cent it is theirs."""
+    """The truth on logarithms is exact for lognormal effects, and close for normal effects of a few per cent."""
     between, within = (math.sqrt(math.log1p(cv**2)) if logs else cv * MEAN_MS for cv in (plot.start_cv, plot.trial_cv))
     if not logs:  # a start's factor makes its trials' spread larger or smaller
         within *= math.sqrt(1 + plot.start_cv**2)
@@ -156,7 +156,11 @@ def _components(plot: Plot, starts: int, logs: bool) -> Draw:
         labels = np.repeat(np.arange(starts), plot.trials).tolist()
         drawn = plot.values(rng, studies, starts).reshape(studies, -1)
         for values in (np.log(drawn) if logs else drawn).tolist():
-            found = variance_components.components(values, labels)
-            yield held(found.within_starts, within), held(found.between_starts, between), held(found.icc, share)
+            components = variance_components.components(values, labels)
+            yield (
+                held(components.within_starts, within),
+                held(components.between_starts, between),
+                held(components.icc, share),
+            )
 
     return draw

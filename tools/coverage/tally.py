@@ -1,4 +1,4 @@
-"""Counting how often an interval held its truth, with the error of the count, and what to call it."""
+"""Coverage tally: how often an interval held the truth, its Monte-Carlo error and a verdict."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import numpy as np
 from steelyard.model.estimate import Estimate
 
 Outcome = bool | None
-"""Whether the interval held the truth (a test was not significant); None where none was given."""
+"""Whether the interval held the truth, or the test was not significant; None if there was no interval or test."""
 Draw = Callable[[np.random.Generator, int], Iterable[Outcome | tuple[Outcome, ...]]]
 Promise = Literal["covers", "errs"]
 Use = Literal["ours", "replication", "not used"]
 
 CONFIDENCE = 0.95
 TOLERANCE = 0.01
-"""95% +- 1."""
+"""Coverage from 94% to 96% counts as 95%."""
 CERTAIN = 2.0
-"""Monte-Carlo errors beyond the tolerance from which a cell is called narrow or wide."""
+"""A cell is called narrow or wide if it is this many Monte-Carlo errors beyond the tolerance."""
 FEWEST_STUDIES = 50
 
 
@@ -36,23 +36,23 @@ class Case:
     n: str
     draw: Draw
     promise: Promise = "covers"
-    """covers: an interval holds the truth in 95%; errs: a test is significant where nothing is in at most 5%."""
+    """covers: an interval holds the truth in 95%; errs: a test without an effect is significant in at most 5%."""
     use: Use = "ours"
-    """replication: as a paper printed it, and marked so; not used: what was looked at and left."""
+    """replication: as a paper printed it, and marked so; not used: considered and rejected."""
     share: float = 1.0
-    """Of the studies asked for: dear methods are drawn less often."""
+    """Share of the requested studies that is drawn: expensive methods are drawn less often."""
     beside: tuple[tuple[str, Use], ...] = ()
     """Further methods on the same draws, each with its use; `draw` then yields one outcome for each."""
 
     @property
     def key(self) -> str:
-        """What the case's random numbers are seeded with: another case more changes no figure."""
+        """Seed of the case's random numbers: an added case changes no figure of the others."""
         return "|".join((self.family, self.method, self.truth, self.n))
 
 
 @dataclass(frozen=True)
 class Line:
-    """What was counted."""
+    """Counts of one method in one case."""
 
     case: Case
     method: str
@@ -63,7 +63,7 @@ class Line:
 
     @property
     def rate(self) -> float | None:
-        """Share that held the truth (covers), or was significant (errs); None where nothing was given."""
+        """Share that held the truth (covers) or was significant (errs); None if no study gave an outcome."""
         if not self.given:
             return None
         return self.held / self.given if self.case.promise == "covers" else 1 - self.held / self.given
@@ -76,7 +76,7 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """holds, narrow, wide; no interval."""
+        """holds; narrow or wide (an interval); errs too often or cautious (a test); none given."""
         if self.rate is None:
             return "none given"
         covered = self.rate if self.case.promise == "covers" else 1 - self.rate
@@ -89,26 +89,26 @@ class Line:
 
 
 def count(case: Case, studies: int, seed: int) -> list[Line]:
-    """Draw a case and count, one line a method."""
+    """Draw the studies of a case and count; one line per method."""
     wanted = max(FEWEST_STUDIES, round(studies * case.share))
     rng = np.random.default_rng([seed, zlib.crc32(case.key.encode())])
     methods = ((case.method, case.use), *case.beside)
     drawn, given, true = 0, [0] * len(methods), [0] * len(methods)
-    for found in case.draw(rng, wanted):
+    for outcomes in case.draw(rng, wanted):
         drawn += 1
-        for place, outcome in enumerate(found if isinstance(found, tuple) else (found,)):
+        for place, outcome in enumerate(outcomes if isinstance(outcomes, tuple) else (outcomes,)):
             given[place] += outcome is not None
             true[place] += bool(outcome)
     return [Line(case, *method, drawn, *counts) for method, *counts in zip(methods, given, true, strict=True)]
 
 
-def held(found: Estimate | None, truth: float) -> Outcome:
-    """Whether an estimate's interval holds the truth; None without an interval. One end alone leaves the other open."""
-    if found is None or (found.low is None and found.high is None):
+def held(estimate: Estimate | None, truth: float) -> Outcome:
+    """Whether an estimate's interval holds the truth; None without an interval. A missing end is infinite."""
+    if estimate is None or (estimate.low is None and estimate.high is None):
         return None
-    return (found.low is None or found.low <= truth) and (found.high is None or truth <= found.high)
+    return (estimate.low is None or estimate.low <= truth) and (estimate.high is None or truth <= estimate.high)
 
 
-def each(found: Iterable[Estimate | None], truth: float) -> Iterator[Outcome]:
-    """The same of many estimates of one truth."""
-    return (held(one, truth) for one in found)
+def each(estimates: Iterable[Estimate | None], truth: float) -> Iterator[Outcome]:
+    """`held` for each of many estimates of one truth."""
+    return (held(one, truth) for one in estimates)

@@ -1,1 +1,1 @@
-"""Files of the repository that are made from the models: `python -m tools.docs` checks them, `--write` makes them."""
+"""Generated documentation: `python -m tools.docs` checks the files, `--write` writes them."""

@@ -1,4 +1,4 @@
-"""`python -m tools.docs`: are the generated files of the repository up to date? `--write` makes them so."""
+"""`python -m tools.docs`: check that the generated files are up to date; `--write` updates them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "docs/reference/workload-file.md": workload_file.text,
     "docs/reference/numbers.md": numbers.page,
 }
-"""Path below the repository's root, and what makes its text."""
+"""Path below the repository's root to the function that generates its text."""
 
 
 def out_of_date(root: Path) -> list[str]:
-    """The generated files that are not what the models say now."""
+    """The generated files whose text differs from what the models give now."""
 
     def differs(path: Path, text: str) -> bool:
         return not path.is_file() or path.read_text(encoding="utf-8") != text
@@ -29,7 +29,7 @@ def out_of_date(root: Path) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
-    """Returns 0, or 1 where a file is not up to date and is not to be written."""
+    """Returns 0, or 1 if a file is out of date and `--write` is not given."""
     parser = argparse.ArgumentParser(prog="python -m tools.docs", description=__doc__)
     parser.add_argument("--write", action="store_true", help="write what is not up to date instead of naming it")
     write = parser.parse_args(arguments).write

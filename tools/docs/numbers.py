@@ -1,7 +1,6 @@
-"""The made parts of `docs/reference/numbers.md`: the reasons of a verdict, every response, every table with its
-columns.
+"""Generated parts of `docs/reference/numbers.md`: verdict reasons, responses, and tables with their columns.
 
-They stand between two comments each; the rest of the page, which explains the methods, is written by hand.
+Each part stands between two comments. The rest of the page explains the methods and is written by hand.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def responses() -> Iterator[str]:
 
 
 def tables() -> Iterator[str]:
-    """Every table in the order of the report, a row for each column."""
+    """Every table in the order of the report, one row per column."""
     for statistic in statistics.every():
         yield from _table(statistic)
 
@@ -78,7 +77,7 @@ PARTS: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
 
 
 def text(page: str) -> str:
-    """The page with its made parts as they should be. Raises ValueError if the comments around one are missing."""
+    """The page with its generated parts up to date. Raises ValueError if the comments around one are missing."""
     for name, lines in PARTS.items():
         begin, end = BEGIN.format(name=name), END.format(name=name)
         before, opened, rest = page.partition(begin)
@@ -91,5 +90,5 @@ def text(page: str) -> str:
 
 
 def page() -> str:
-    """The page of the repository with its made parts as they should be."""
+    """The repository's page with its generated parts brought up to date."""
     return text(PAGE.read_text(encoding="utf-8"))

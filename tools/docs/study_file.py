@@ -1,4 +1,4 @@
-"""The reference page of the study file, made from the models and from the settings of every shipped plug-in."""
+"""Reference page of the study file, generated from the models and the settings of shipped plug-ins."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "limits": Limits,
 }
 LISTS = ("load.phases",)
-"""Tables of which there may be several."""
+"""Tables that may occur several times."""
 PURPOSE = {
     "study": "What is asked.",
     "site": "Where the nodes come from. Beside these keys: the settings of the site that is named.",
@@ -190,7 +190,7 @@ def _varies(table: str, key: str, name: str) -> str:
 
 
 def rows(fields: Mapping[str, Any], changes: Mapping[str, str] | None) -> Iterator[str]:
-    """A table of fields as `properties` gives them. `changes`: field to what it varies over, for a column of that."""
+    """A table of fields as `properties` gives them. `changes` maps a field to what it varies over; it adds a column."""
     extra = " varies over |" if changes is not None else ""
     yield f"| key | type | default |{extra} meaning |"
     yield "| --- | --- | --- |" + (" --- |" if changes is not None else "") + " --- |"
@@ -228,7 +228,7 @@ KINDS = {
 
 
 def _kind(field: Mapping[str, Any]) -> str:
-    """Type and limits of a field in words."""
+    """Type and limits of a field, in words."""
     if "enum" in field:
         return " or ".join(f"`{choice}`" if choice != "" else '`""`' for choice in field["enum"])
     if "const" in field:

@@ -1,4 +1,4 @@
-"""The JSON schema of a study file, for editors: the models, with the settings of every shipped plug-in put in."""
+"""JSON schema of a study file, for editors: the models with the settings of shipped plug-ins."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ LEVEL: dict[str, Any] = {"type": ["string", "integer", "number", "boolean"]}
 
 def schema() -> dict[str, Any]:
     """The schema as JSON data."""
-    found = Study.model_json_schema(mode="validation", ref_template=REF + "{model}")
-    found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    found["title"] = "Steelyard study"
-    definitions = found["$defs"]
+    document = Study.model_json_schema(mode="validation", ref_template=REF + "{model}")
+    document["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    document["title"] = "Steelyard study"
+    definitions = document["$defs"]
     for seam in SEAMS:
         names = plugin.names(seam)
         for name in names:
             definitions[f"{seam}:{name}"] = _plugin(seam, name, definitions)
         choices = [{"$ref": f"{REF}{seam}:{name}"} for name in names] + [_by_path(SECTIONS[seam])]
-        found["properties"][seam] = {"anyOf": choices} | _default(found["properties"][seam])
+        document["properties"][seam] = {"anyOf": choices} | _default(document["properties"][seam])
     for unused in ("Choice", "SiteChoice"):
         definitions.pop(unused, None)
     definitions["Levels"] = _nested({"type": "array", "items": LEVEL, "minItems": 1}, "Levels")
     definitions["Treatment"] = _nested(LEVEL, "Treatment")
     table = {"type": "object", "additionalProperties": {"$ref": f"{REF}Levels"}}
-    found["properties"]["factors"] |= table
+    document["properties"]["factors"] |= table
     design = definitions["Design"]["properties"]
     treatment = {"type": "object", "additionalProperties": {"$ref": f"{REF}Treatment"}}
     design["treatments"]["items"] = treatment
     design["base"] |= treatment
     design["control"] = {key: item for key, item in design["control"].items() if key not in ("anyOf", "default")}
     design["control"] |= treatment
-    return found
+    return document
 
 
 def _default(section: dict[str, Any]) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def _default(section: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nested(leaf: dict[str, Any], name: str) -> dict[str, Any]:
-    """A dotted key in TOML is a table within a table: a leaf, or a table of the same."""
+    """A leaf, or a table of the same: a dotted key in TOML is a table within a table."""
     return {"anyOf": [leaf, {"type": "object", "additionalProperties": {"$ref": f"{REF}{name}"}}]}
 
 
@@ -73,7 +73,7 @@ def _plugin(seam: str, name: str, definitions: dict[str, Any]) -> dict[str, Any]
 
 
 def _by_path(model: type[BaseModel]) -> dict[str, Any]:
-    """A plug-in of the user's own: its settings are not known here."""
+    """Schema of a user's own plug-in, whose settings are not known here."""
     own = _own(model)
     own["name"] = {"type": "string", "pattern": r"(\.py$|\.toml$|/)", "description": PATH}
     return {"type": "object", "title": "a plug-in's path", "properties": own, "required": ["name"]}

@@ -1,4 +1,4 @@
-"""The reference page of workload files, made from their models."""
+"""Reference page of workload files, generated from their models."""
 
 # ruff: noqa: E501 - a row of a Markdown table cannot be broken
 

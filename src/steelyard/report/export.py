@@ -1,4 +1,4 @@
-"""Tables and figures as files for a paper: CSV, Markdown and LaTeX; SVG, PNG and PDF."""
+"""Export of tables and figures for a paper: CSV, Markdown and LaTeX; SVG, PNG and PDF."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from steelyard.report.tables import latex
 from steelyard.report.tables.generic import Table
 
 
-def tables(found: Mapping[str, pl.DataFrame], shown: Mapping[str, Table], folder: Path) -> tuple[Path, ...]:
+def tables(frames: Mapping[str, pl.DataFrame], shown: Mapping[str, Table], folder: Path) -> tuple[Path, ...]:
     """Write each table as CSV (full precision, every column) and, where `shown` has it, as Markdown and LaTeX
     (booktabs; an estimate and its interval in one cell). Gives the files' paths."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, frame in found.items():
+    for name, frame in frames.items():
         texts = {"csv": frame.write_csv()}
         if name in shown:
             texts |= {"md": markdown(shown[name]), "tex": latex.table(shown[name], name)}
@@ -32,16 +32,16 @@ def tables(found: Mapping[str, pl.DataFrame], shown: Mapping[str, Table], folder
     return tuple(written)
 
 
-def markdown(found: Table) -> str:
-    """A table in Markdown: the caption, then pipes; units stand in the heads."""
-    heads = [f"{column.name} ({column.unit})" if column.unit else column.name for column in found.columns]
+def markdown(table: Table) -> str:
+    """A table in Markdown: the caption, then a pipe table with units in the heads."""
+    heads = [f"{column.name} ({column.unit})" if column.unit else column.name for column in table.columns]
     lines = [
-        f"**{_piped(found.caption)}**",
+        f"**{_piped(table.caption)}**",
         "",
         "| " + " | ".join(_piped(head) for head in heads) + " |",
-        "| " + " | ".join("---:" if column.numeric else "---" for column in found.columns) + " |",
+        "| " + " | ".join("---:" if column.numeric else "---" for column in table.columns) + " |",
     ]
-    lines += ["| " + " | ".join(_piped(cell.text) for cell in row) + " |" for row in found.rows]
+    lines += ["| " + " | ".join(_piped(cell.text) for cell in row) + " |" for row in table.rows]
     return "\n".join(lines) + "\n"
 
 
@@ -49,20 +49,20 @@ def _piped(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def as_json(found: Mapping[str, pl.DataFrame], about: Mapping[str, Mapping[str, str]]) -> str:
-    """All tables as one JSON object: name to columns, what each column means, and rows."""
+def as_json(frames: Mapping[str, pl.DataFrame], about: Mapping[str, Mapping[str, str]]) -> str:
+    """All tables as one JSON object: name to columns, their meanings, and rows."""
     return json.dumps(
-        {name: {"about": dict(about.get(name, {})), **table} for name, table in raw(found).items()},
+        {name: {"about": dict(about.get(name, {})), **table} for name, table in raw(frames).items()},
         ensure_ascii=False, indent=1, allow_nan=False,
     )  # fmt: skip
 
 
-def figures(found: Mapping[str, Figure], folder: Path) -> tuple[Path, ...]:
+def figures(by_name: Mapping[str, Figure], folder: Path) -> tuple[Path, ...]:
     """Write each panel as SVG, PNG and PDF, in the light theme's colours on white, and captions. Gives the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     captions = []
-    for name, figure in found.items():
+    for name, figure in by_name.items():
         for index, panel in enumerate(figure.panels, start=1):
             stem = name if len(figure.panels) == 1 else f"{name}-{index}"
             for suffix in SUFFIXES:

@@ -1,4 +1,4 @@
-"""The page: one self-contained HTML file from a study, its results and its records.
+"""HTML report: one self-contained page from a study, its results and its trial records.
 
 Everything the reader needs is inside: style, pictures, tables, data. No text from the store can become markup: the
 template escapes all of it, and the page's content security policy allows no script but its own.
@@ -53,13 +53,13 @@ TOO_SHORT: Final = "too short to have a course"
 NO_ROOM: Final = "left out for the page's size"
 CONTROL: Final = "control"
 OF_RESPONSE_TIME: Final = ("percentiles_figure", "curves_figure", "responses_table", "more_response_time")
-"""What the section of response times holds."""
+"""Context keys of the section on response times."""
 TIMELINE_BYTES: Final = 500_000
-"""What pictures of single trials may take of the page; the rest of a study of 1,000 trials takes five times as much."""
+"""Size limit of the pictures of single trials; the rest of a page with 1,000 trials takes five times as much."""
 
 
 Tables = Mapping[Section, list[Table]]
-"""Section to its tables."""
+"""Tables by section."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,12 @@ class Shown:
     wide: Markup
     narrow: Markup | None
     values: str = ""
-    """JSON of what is said under the pointer."""
+    """JSON of the hover texts."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The drawn trials of one treatment, and what each is called in the list."""
+    """The drawn trials of one treatment, each with its name in the list."""
 
     treatment: str
     trials: tuple[tuple[str, Numbered], ...]
@@ -83,7 +83,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class NotDrawn:
-    """Attempts of one treatment that have no course on the page, and why."""
+    """Attempts of one treatment that have no time course on the page, and the reason."""
 
     treatment: str
     why: str
@@ -100,14 +100,14 @@ class Numbered:
 
 
 class _Numbers:
-    """Numbers figures and tables in the order in which the page shows them."""
+    """Counter that numbers figures and tables in page order."""
 
     def __init__(self) -> None:
         self.figures = 0
         self.tables = 0
         self.texts = HoverTexts()
         self.own: list[Table] = []
-        """Tables in forms of the page's own: their heads are explained at its end."""
+        """Tables that the page lays out itself; the end of the page explains their heads."""
 
     def figure(self, figure: Figure | None) -> Numbered | None:
         if figure is None:
@@ -127,12 +127,12 @@ class _Numbers:
     def _drawn(self, picture: Picture, figure: Figure, panel: Panel, identity: str) -> Markup:
         parts = (figure.title, panel.title, "The numbers are in the tables of this section")
         title = ". ".join(part for part in parts if part)
-        # The pen escapes all text and attributes of a picture, so it is safe to set into the page as it is.
+        # `in_page` escapes all text and attributes of a picture, so the markup is safe.
         return Markup(picture.in_page(self.texts, title=title, identity=identity))
 
-    def tables_of(self, found: Mapping[Section, Sequence[Table]], section: Section) -> list[tuple[int, Table]]:
-        """The analysis' own tables of a section."""
-        return [self._next(table) for table in found.get(section, ())]
+    def tables_of(self, by_section: Mapping[Section, Sequence[Table]], section: Section) -> list[tuple[int, Table]]:
+        """The numbered tables of the analysis in a section."""
+        return [self._next(table) for table in by_section.get(section, ())]
 
     def table(self, table: Table | None) -> tuple[int, Table] | None:
         if table is None:
@@ -146,14 +146,14 @@ class _Numbers:
 
 
 def _chosen(page_input: ReportInput, this: View, numbers: _Numbers) -> dict[str, Any]:
-    """The trials over time that fit into the page, by treatment, and the names of those that do not."""
+    """Time courses that fit into the page, by treatment, and the names of the trials that do not."""
     room = TIMELINE_BYTES
     fitting: list[Timeline] = []
-    for one in page_input.timelines:
-        room -= timelines.bytes_of(one)
+    for timeline in page_input.timelines:
+        room -= timelines.bytes_of(timeline)
         if room > 0 or not fitting:
-            fitting.append(one)
-    made = [
+            fitting.append(timeline)
+    chosen = [
         Chosen(
             choice.treatment,
             tuple(
@@ -174,11 +174,11 @@ def _chosen(page_input: ReportInput, this: View, numbers: _Numbers) -> dict[str,
             f" {len(fitting):,} of {count(page_input.results.trials, 'attempt')} are drawn; the others are named "
             "below; the store has them all."
         )
-    return {"chosen": made, "chosen_note": note, "not_drawn": _not_drawn(page_input, fitting) if made else ()}
+    return {"chosen": chosen, "chosen_note": note, "not_drawn": _not_drawn(page_input, fitting) if chosen else ()}
 
 
 def _not_drawn(page_input: ReportInput, fitting: Sequence[Timeline]) -> tuple[NotDrawn, ...]:
-    """Attempts without a course, by treatment and reason, in order of time."""
+    """Attempts without a time course, by treatment and reason, in order of time."""
     drawn = {(one.record.id, one.record.attempt) for one in fitting}
     short = set(page_input.too_short)
     groups: dict[tuple[str, str], list[str]] = {}
@@ -195,12 +195,12 @@ def _not_drawn(page_input: ReportInput, fitting: Sequence[Timeline]) -> tuple[No
 def build(page_input: ReportInput) -> str:
     """The whole page as HTML."""
     this = view(page_input.results)
-    found = catalogue.of_results(page_input.results, page_input.records)
+    figures = catalogue.of_results(page_input.results, page_input.records)
     numbers = _Numbers()
     sections = analysed.grids(this)
-    context = {**_head(page_input), **_answers(page_input, this, found, sections, numbers)}
-    context |= _within(page_input, this, found, sections, numbers)
-    context |= _validity(page_input, this, found, sections, numbers)
+    context = {**_head(page_input), **_answers(page_input, this, figures, sections, numbers)}
+    context |= _within(page_input, this, figures, sections, numbers)
+    context |= _validity(page_input, this, figures, sections, numbers)
     context["definitions"] = _terms(numbers.own)
     context["sections"] = _sections(context)
     context["tips"] = numbers.texts.as_json()
@@ -208,7 +208,7 @@ def build(page_input: ReportInput) -> str:
 
 
 def _head(page_input: ReportInput) -> dict[str, Any]:
-    """What needs no numbering: texts, style, script and data."""
+    """Context without numbered items: texts, style, script and data."""
     (validity,) = page_input.results.of(Validity)
     node_facts = method_and_facts.grouped(page_input.facts, system=False)
     script, style = _source("format.js") + _source("zoom.js") + _source("page.js"), _style()
@@ -244,24 +244,24 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
 
 
 def _answers(
-    page_input: ReportInput, this: View, found: Mapping[str, Figure], more: Tables, numbers: _Numbers
+    page_input: ReportInput, this: View, figures: Mapping[str, Figure], more: Tables, numbers: _Numbers
 ) -> dict[str, Any]:
     """Figures and tables of the answer, in the order of the page: main chart, size, interactions, spread, cells."""
     return {
-        "main_figure": numbers.figure(found.get("medians")),
+        "main_figure": numbers.figure(figures.get("medians")),
         "comparisons": numbers.table(generic.comparisons(this)),
-        "forest_figure": numbers.figure(found.get("forest")),
+        "forest_figure": numbers.figure(figures.get("forest")),
         "more_answer": numbers.tables_of(more, Section.ANSWER),
-        "regression_figure": numbers.figure(found.get("regression")),
+        "regression_figure": numbers.figure(figures.get("regression")),
         "regression_table": numbers.table(generic.regressions(this)),
-        "laws_figure": numbers.figure(found.get("laws")),
+        "laws_figure": numbers.figure(figures.get("laws")),
         "laws_table": numbers.table(generic.laws(this)),
         "more_size": numbers.tables_of(more, Section.SIZE),
-        "profiles_figure": numbers.figure(found.get("profiles")),
+        "profiles_figure": numbers.figure(figures.get("profiles")),
         "interaction_words": anova.interactions(page_input.results.of(AnovaTerm)),
         "more_interactions": numbers.tables_of(more, Section.INTERACTIONS),
-        "boxes_figure": numbers.figure(found.get("boxes")),
-        "deviations_figure": numbers.figure(found.get("deviations")),
+        "boxes_figure": numbers.figure(figures.get("boxes")),
+        "deviations_figure": numbers.figure(figures.get("deviations")),
         "more_spread": numbers.tables_of(more, Section.SPREAD),
         "cells_table": numbers.table(generic.cells(this)),
         "more_every_cell": numbers.tables_of(more, Section.EVERY_CELL),
@@ -269,11 +269,11 @@ def _answers(
 
 
 def _within(
-    page_input: ReportInput, this: View, found: Mapping[str, Figure], more: Tables, numbers: _Numbers
+    page_input: ReportInput, this: View, figures: Mapping[str, Figure], more: Tables, numbers: _Numbers
 ) -> dict[str, Any]:
     """Response times, trials over time, nodes, energy, in the order of the page."""
     context: dict[str, Any] = {
-        "percentiles_figure": numbers.figure(found.get("percentiles")),
+        "percentiles_figure": numbers.figure(figures.get("percentiles")),
         "curves_figure": numbers.figure(timelines.curves(this, page_input.curves)),
         "curves_table": numbers.table(time_courses.curves(page_input.curves)),
         "responses_table": numbers.table(generic.response_medians(this)),
@@ -287,21 +287,21 @@ def _within(
     drawn = (numbers.figure(node_traces.figure(trace, most=most)) for trace in shown)
     context["trace_figures"] = [numbered for numbered in drawn if numbered is not None]
     context["node_table"] = numbers.table(time_courses.nodes(shown))
-    context["energy_figure"] = numbers.figure(found.get("energy"))
+    context["energy_figure"] = numbers.figure(figures.get("energy"))
     context["more_energy"] = numbers.tables_of(more, Section.ENERGY)
     return context
 
 
 def _validity(
-    page_input: ReportInput, this: View, found: Mapping[str, Figure], more: Tables, numbers: _Numbers
+    page_input: ReportInput, this: View, figures: Mapping[str, Figure], more: Tables, numbers: _Numbers
 ) -> dict[str, Any]:
     """Order, crimes, exclusions, steady states, generator and every trial, in the order of the page."""
     results, records = page_input.results, page_input.records
-    suspicions = crimes(page_input.study, results, records, page_input.facts, found)
+    suspicions = crimes(page_input.study, results, records, page_input.facts, figures)
     return {
-        "order_figure": numbers.figure(found.get("order")),
+        "order_figure": numbers.figure(figures.get("order")),
         "exclusions_table": numbers.table(validity_grids.exclusions(records)),
-        "warm_up_figure": numbers.figure(found.get("warm-up")),
+        "warm_up_figure": numbers.figure(figures.get("warm-up")),
         "warm_up_table": numbers.table(generic.warm_ups(this)),
         "steady_table": numbers.table(time_courses.steady(this)),
         "generator_table": numbers.table(validity_grids.generator(records)),
@@ -334,22 +334,22 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _terms(tables: Sequence[Table]) -> dict[str, str]:
-    """What the heads of these tables mean, and every response, by the words that people read."""
-    found = {response.label: response.definition for response in responses.every().values()}
+    """Definitions by label: the heads of these tables and every response."""
+    meanings = {response.label: response.definition for response in responses.every().values()}
     for column in (column for table in tables for column in table.columns):
         if column.name and column.definition:
-            found.setdefault(column.name, column.definition)
-    return found
+            meanings.setdefault(column.name, column.definition)
+    return meanings
 
 
 def _any(context: Mapping[str, Any], *names: str) -> bool:
     return any(context[name] for name in names)
 
 
-def _in_order(found: Sequence[Trace], results: Results) -> list[Trace]:
+def _in_order(traces: Sequence[Trace], results: Results) -> list[Trace]:
     """Traces in the order of the table of cells."""
     places = {tuple(sorted(summary.treatment.items())): index for index, summary in enumerate(results.main(Summary))}
-    return sorted(found, key=lambda trace: places.get(tuple(sorted(trace.record.treatment.items())), len(places)))
+    return sorted(traces, key=lambda trace: places.get(tuple(sorted(trace.record.treatment.items())), len(places)))
 
 
 def raw(tables: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, Any]]:

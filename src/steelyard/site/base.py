@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
+from steelyard.leases.lease import Lease
 from steelyard.model.value import Value
 from steelyard.node.base import Node
 

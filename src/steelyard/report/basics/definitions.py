@@ -1,7 +1,7 @@
-"""What the heads of the page's own tables mean, where no column of the analysis says it already.
+"""Glossary of the page's own table heads, for columns that no statistic defines.
 
-Columns that a statistic has are defined by its rows, responses by their modules. `docs/reference/numbers.md` has the
-same terms at length.
+The row types of statistics define their columns, and response modules define responses. `docs/reference/numbers.md`
+explains the same terms at length.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What is said under the pointer, each text once: the same trial is a dot in five pictures, each drawn for two widths.
+"""Hover texts of a page: each text is stored once and marks refer to it by number.
 
-Only the page's script reads these texts, so they may stand apart from the marks.
+A trial is a dot in five pictures, each drawn for two widths, so its text would be repeated ten times. Only the page's
+script reads these texts, so they can be stored apart from the marks.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from markupsafe import Markup
 
 
 class HoverTexts:
-    """The texts of one page, gathered while its pictures are written; a mark carries the number of its text."""
+    """The hover texts of one page, collected while its pictures are written; a mark holds the number of its text."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}

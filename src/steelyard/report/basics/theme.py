@@ -1,7 +1,7 @@
-"""The look of every picture, said once: colours that the colour-blind can tell apart, markers and dashes beside them.
+"""Theme of the figures: a palette for colour-blind readers, markers and dash patterns.
 
-The colours named by who draws are those of the light theme. In the page each is a CSS variable (see `draw.svg`), so one
-picture serves both themes, while a picture saved as a file needs no style sheet.
+Drawing code names the colours of the light theme. In the page each is a CSS variable (see `draw.svg`), so that one
+picture serves both themes; a picture saved as a file needs no style sheet.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SERIES_DARK: Final = ("#4aaee8", "#f5873f", "#34c79b", "#e093c3", "#efbc4a", "#9
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "triangle-down", "triangle-right", "cross")
 DASHES: Final = ("", "6 3", "2 2", "8 3 2 3", "4 2", "10 3", "1 3")
 MAX_LINES: Final = len(SERIES)
-"""With more lines than this a chart becomes small multiples."""
+"""A chart with more lines than this becomes small multiples."""
 
 VARIABLES: Final = {
     INK: "--ink",
@@ -35,6 +35,6 @@ VARIABLES: Final = {
     BAND: "--band",
     **{colour: f"--s{index}" for index, colour in enumerate(SERIES, start=1)},
 }
-"""Light colour to the page's variable."""
+"""Colour of the light theme to the page's CSS variable."""
 
 FONT: Final = "Helvetica Neue, Arial, Liberation Sans, sans-serif"

@@ -1,4 +1,4 @@
-"""Rows that several figures draw: trials as dots, curves of laws, words for captions and keys."""
+"""Rows that several figures draw: trials as dots, fitted curves, words for captions and keys."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ from steelyard.report.draw.charts import Dot, FittedPoint, style
 Row = TypeVar("Row")
 
 MOST_POINTS: Final = 400
-"""Marks of one kind in one picture; above it every k-th is drawn and the caption says so."""
+"""Most marks of one kind in one picture; of more, every k-th is drawn and the caption says so."""
 
 
 def tip(*parts: str) -> str:
-    """What is said of a mark under the pointer."""
+    """Hover text of a mark."""
     return " · ".join(part for part in parts if part)
 
 
 def n_range(amounts: Iterable[int]) -> str:
     """`6`, or `4 to 6`."""
-    found = sorted(set(amounts))
-    return f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}" if found else "0"
+    distinct = sorted(set(amounts))
+    return f"{distinct[0]}" if len(distinct) == 1 else f"{distinct[0]} to {distinct[-1]}" if distinct else "0"
 
 
 def thinned(rows: Sequence[Row], most: int = MOST_POINTS) -> tuple[list[Row], int]:
-    """At most `most` rows, evenly spaced, and k where every k-th was kept."""
+    """At most `most` rows, evenly spaced, and k: every k-th row is kept."""
     step = -(-len(rows) // most) if rows else 1
     return list(rows[::step]), step
 
 
 def thinning(step: int) -> str:
-    """What a caption says where every k-th dot is drawn."""
+    """Sentence of the caption if only every k-th dot is drawn."""
     return f" Every {step}th dot is drawn." if step > 1 else ""
 
 
 def series_keys(this: View) -> tuple[Key, ...]:
-    """One entry a series; none where there is one series, or too many for one picture."""
+    """One key entry per series; none for a single series or too many for one picture."""
     if not 1 < len(this.series) <= MAX_LINES:
         return ()
     return level_keys(this.series)
 
 
 def level_keys(names: Sequence[str]) -> tuple[Key, ...]:
-    """One entry a name, with its colour, marker and dash."""
+    """One key entry per name, with its colour, marker and dash."""
     return tuple(Key(name, *style(index)) for index, name in enumerate(names))
 
 
 def trial_dots(this: View) -> list[Dot]:
-    """Every used trial; `part` sets the trials of a cell side by side, by time."""
-    found = [point for point in this.results.of(Point) if point.used and not point.control]
+    """Every used trial as a dot; `part` places the trials of a cell side by side, by time."""
+    points = [point for point in this.results.of(Point) if point.used and not point.control]
     sizes: dict[str, int] = {}
     places = []
-    for point in found:
+    for point in points:
         cell = str(sorted(point.treatment.items()))
         places.append((cell, sizes.get(cell, 0)))
         sizes[cell] = sizes.get(cell, 0) + 1
@@ -72,12 +72,12 @@ def trial_dots(this: View) -> list[Dot]:
             place / (sizes[cell] - 1) if sizes[cell] > 1 else 0.5,
             point_tip(this, point),
         )
-        for point, (cell, place) in zip(found, places, strict=True)
+        for point, (cell, place) in zip(points, places, strict=True)
     ]
 
 
 def point_tip(this: View, point: Point) -> str:
-    """What is said of a trial under the pointer."""
+    """Hover text of a trial."""
     return tip(
         label(point.treatment),
         f"{number(this.scale.of(point.value))} {this.scale.unit}",
@@ -87,9 +87,10 @@ def point_tip(this: View, point: Point) -> str:
 
 
 def law_scale(this: View, law: LawFit) -> tuple[float, Scale] | None:
-    """What turns a law's curve into its response: the operations of a trial where the curve is of one operation's time.
+    """Factor from a law's curve to its response, and the response's scale.
 
-    None where trials differ in operations, so that the curve has no place among them.
+    The factor is the operations of a trial where the curve is the time of one operation. None if trials differ in
+    operations, as there is no common factor.
     """
     scale = this.scale if law.response == this.results.response else Scale(1.0, unit_of(law.response))
     if law.load == "saturated":

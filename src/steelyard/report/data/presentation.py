@@ -1,4 +1,4 @@
-"""How a page shows its results: the axis, the unit, the series and their styles, the same in every figure and table."""
+"""Presentation of results: x axis, unit, series and styles, the same in every figure and table."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Panel:
     picture: Picture
     narrow: Picture | None = None
     values: str = ""
-    """JSON of where the time axis of the picture lies; the numbers said under the pointer are the figure's course."""
+    """JSON of the time axis' place in the picture; hover texts take their numbers from the figure's course."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """The numbers of a picture over time: what is read under the pointer, as rows for print and screen readers."""
+    """The numbers of a time series, as rows: for hover texts, print and screen readers."""
 
     heads: tuple[tuple[str, str], ...]
     """Name and unit of each column."""
@@ -59,16 +59,16 @@ class Figure:
     keys: tuple[Key, ...] = ()
     key_title: str = ""
     dense: bool = False
-    """Whether three panels stand side by side, not two."""
+    """Whether three panels stand side by side instead of two."""
     course: Course | None = None
     zoom: str = ""
-    """`xy` or `x`: the axes along which the page's zoom looks closer, in all panels together; `each`: along both, panel
-    by panel, as their axes differ; empty: none."""
+    """`xy` or `x`: the axes that the page's zoom scales, in all panels together; `each`: both axes, panel by panel, as
+    axes differ; empty: no zoom."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What every figure needs to know: the results, the axis they run over, how their response is shown."""
+    """Input of every figure: the results, the factor on the x axis, and the scale of the response."""
 
     results: Results
     axis: str
@@ -79,7 +79,7 @@ class View:
 
     @property
     def positions(self) -> Positions:
-        """Places of the axis' levels."""
+        """Positions of the levels on the axis."""
         levels = self.results.factors.get(self.axis, ("all trials",))
         name = "number of nodes" if self.axis == "nodes" else self.axis or "study"
         return Positions(name, tuple(levels))
@@ -102,7 +102,7 @@ class View:
         return label({name: level for name, level in treatment.items() if name != self.axis})
 
     def colour(self, series: str) -> str:
-        """Colour of a series: its own, or one for all where there are too many."""
+        """Colour of a series: its own, or one for all if there are too many series."""
         return SERIES[self.series.index(series) % len(SERIES)] if len(self.series) <= MAX_LINES else SERIES[0]
 
 

@@ -1,4 +1,4 @@
-"""Readings of the nodes: CPU, memory, disk and network of one trial of each treatment."""
+"""Resource usage of nodes: CPU, memory, disk and network of one trial per treatment."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from steelyard.reading.node_traces import Trace
 
 MEGABYTE: Final = 1e6
 READING_S: Final = 1.0
-"""What one reading of a probe covers."""
+"""Time that one reading of a probe covers."""
 
 
 @dataclass(frozen=True)
 class Resource:
-    """One low panel: the metrics that it draws, each with the word in the key, and their divisor."""
+    """One panel: its metrics, each with its word in the key, and the divisor to the shown unit."""
 
     panel: str
     title: str
@@ -46,7 +46,7 @@ RESOURCES: Final = (
         MEGABYTE,
     ),
 )
-"""What is drawn of each node. A metric that a probe did not read is left out."""
+"""The panels of each node. A metric that a probe did not read is left out."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +55,20 @@ class Usage:
 
     node: str
     loads: bool
-    """Whether it drives load."""
+    """Whether it is a load node."""
     means: Mapping[tuple[str, str], tuple[float, float]]
     """(Panel, word of the metric) to mean and greatest reading."""
 
 
 def usage(trace: Trace) -> tuple[Usage, ...]:
-    """What the pictures of a trial's nodes show, as numbers; by node."""
+    """Usage of each node of a trial: the numbers behind the pictures."""
     rows, _ = readings(trace)
     words = {
         (resource.panel, ("first", "second")[index]): word
         for resource in RESOURCES
         for index, (_, word) in enumerate(resource.metrics)
     }
-    found: dict[str, dict[tuple[str, str], list[float]]] = {}
+    by_node: dict[str, dict[tuple[str, str], list[float]]] = {}
     seen: set[tuple[str, str, str]] = set()
     for row in rows:
         key = (row["node"], row["panel"], row["series"])
@@ -76,30 +76,30 @@ def usage(trace: Trace) -> tuple[Usage, ...]:
             seen.add(key)
             continue
         metric = (row["panel"], words[row["panel"], row["series"]])
-        found.setdefault(row["node"], {}).setdefault(metric, []).append(row["y"])
-    nodes = sorted(found, key=lambda node: (drives_load(trace, node), natural_order(node)))
+        by_node.setdefault(row["node"], {}).setdefault(metric, []).append(row["y"])
+    nodes = sorted(by_node, key=lambda node: (drives_load(trace, node), natural_order(node)))
     return tuple(
         Usage(
             node,
             drives_load(trace, node),
-            {metric: (sum(values) / len(values), max(values)) for metric, values in found[node].items()},
+            {metric: (sum(values) / len(values), max(values)) for metric, values in by_node[node].items()},
         )
         for node in nodes
     )
 
 
 def drives_load(trace: Trace, node: str) -> bool:
-    """Whether a node is none of the system under test."""
+    """Whether a node is outside the system under test, so that it drives the load."""
     return bool(trace.databases) and node not in trace.databases
 
 
 def readings(trace: Trace) -> tuple[list[dict[str, Any]], float]:
-    """Rows of what is drawn (node, panel, series, x, y), and the length of the measured phase in seconds."""
+    """Rows to draw (node, panel, series, x, y), and the length of the measured phase in seconds."""
     span = trace.record.measured_span
     if span is None or trace.samples.is_empty():
         return [], 0.0
     begun_s, ended_s = span
-    # A reading speaks for the second before it, so the one just after the phase is the last of the phase.
+    # A reading covers the second before it, so the one just after the phase belongs to the phase.
     inside = (pl.col("t_s") >= begun_s) & (pl.col("t_s") <= ended_s + READING_S)
     frame = trace.samples.filter(inside).sort("node", "t_s")
     of_metric = {
@@ -121,6 +121,6 @@ def readings(trace: Trace) -> tuple[list[dict[str, Any]], float]:
 
 
 def natural_order(name: str) -> tuple[str, int]:
-    """A key of sorting that puts n10 after n9."""
+    """Sort key that puts n10 after n9."""
     digits = "".join(character for character in name if character.isdigit())
     return name.rstrip("0123456789"), int(digits) if digits else 0

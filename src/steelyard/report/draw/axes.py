@@ -1,7 +1,7 @@
-"""Axes: what stands at the left and at the foot of a plot, and the attributes from which the page's zoom draws it anew.
+"""Axes of a plot: ticks, labels and titles, and the attributes that the page's zoom reads.
 
-An axis says in `data-axis`: x or y, its kind, the values at both ends, the pixels of both ends, and from where to where
-its ticks or grid lines reach across. The kind `fixed` has labels of its own (levels, percentiles), which only move.
+The attribute `data-axis` holds: x or y, the kind, the values at both ends, the pixels of both ends, and the extent of
+ticks or grid lines across. The kind `fixed` has labels of its own (levels, percentiles), which the zoom only moves.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ DIGITS: Final = 7
 
 @dataclass(frozen=True)
 class Axis:
-    """A domain with the ticks that are drawn and what is written at them."""
+    """A domain with its title, and its ticks with their labels."""
 
     domain: Domain
     title: str
     ticks: tuple[tuple[float, str], ...]
     fixed: bool = False
-    """Whether labels stand for levels and not for values: looking closer then moves them and makes no new ones."""
+    """Whether labels stand for levels and not for values: the zoom then moves them and adds none."""
     staggered: bool = False
-    """Whether labels that have no room beside each other stand on several lines; else some are left out."""
+    """Whether labels that would overlap go to further lines; otherwise some are left out."""
 
     @property
     def label_px(self) -> float:
@@ -67,7 +67,7 @@ def y_axis(axis: Axis, scale: Scale, left: float, right: float, lift: float = TI
             element("path", d=lines, stroke=GRID, data_part="grid") if lines else None,
             group(labels, data_part="label", text_anchor="end", fill=MUTED),
         ],
-        data_axis=_said("y", axis, scale, left, right),
+        data_axis=_zoom_attribute("y", axis, scale, left, right),
     )
     top = min(scale.first_px, scale.last_px)
     return [drawn, text(0, top - lift, axis.title, fill=MUTED)] if axis.title else [drawn]
@@ -90,7 +90,7 @@ def x_axis(axis: Axis, scale: Scale, foot: float) -> list[Element]:
                 element("path", d=ticks, stroke=MUTED, data_part="tick") if ticks else None,
                 group(labels, data_part="label", text_anchor="middle", fill=MUTED),
             ],
-            data_axis=_said("x", axis, scale, foot, foot + TICK_PX),
+            data_axis=_zoom_attribute("x", axis, scale, foot, foot + TICK_PX),
         ),
     ]
     if axis.title:
@@ -108,19 +108,19 @@ def foot_px(axis: Axis, scale: Scale) -> float:
 
 
 def lines_of_labels(axis: Axis, scale: Scale) -> list[int | None]:
-    """On which line below the axis each label stands so that none overlaps another; None: it is left out."""
+    """Line below the axis for each label, so that no labels overlap; None: the label is left out."""
     ends = [-1e9] * (MOST_LINES if axis.staggered else 1)
-    found: list[int | None] = []
+    lines: list[int | None] = []
     for value, label in axis.ticks:
         half, at = text_px(label) / 2, scale.of(value)
         free = next((line for line, end in enumerate(ends) if at - half >= end), None)
-        found.append(free)
+        lines.append(free)
         if free is not None:
             ends[free] = at + half + BETWEEN_LABELS_PX
-    return found
+    return lines
 
 
-def _said(which: str, axis: Axis, scale: Scale, *across: float) -> str:
+def _zoom_attribute(which: str, axis: Axis, scale: Scale, *across: float) -> str:
     kind = "fixed" if axis.fixed else axis.domain.kind
     digits = 12 if kind == "clock" else DIGITS
     ends = [f"{end:.{digits}g}" for end in (axis.domain.low, axis.domain.high)]

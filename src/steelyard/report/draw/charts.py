@@ -1,6 +1,6 @@
-"""Charts over the levels of a factor: numbers that the analysis has computed, placed on axes. Nothing is estimated.
+"""Line and dot charts over the levels of a factor. The analysis computes the numbers; nothing is estimated here.
 
-Colour, marker and dash tell series apart, so that one of them may be lost to an eye or a printer.
+Colour, marker and dash all distinguish series, so that colour-blind readers and grey prints need not rely on one.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ LABEL_GAP_PX: Final = 13.0
 LABEL_SINK_PX: Final = 3.5
 LABEL_BESIDE_PX: Final = 9.0
 LABEL_SHARE: Final = 0.38
-"""Of a picture's width that the names at the ends of lines may take."""
+"""Largest share of a picture's width for the names at the ends of lines."""
 BOLD: Final = 1.08
 """How much wider bold text is."""
 NUDGE_PX: Final = 6.0
 MARGIN: Final = 0.12
 LEAST_ROOM: Final = 0.03
-"""Of the whole axis, beside the outer levels, however near to each other some levels are."""
+"""Least margin beside the outer levels, as a share of the axis."""
 WIDE_MARGIN: Final = 0.3
 POINT_PX, SMALL_POINT_PX, DOT_PX = 4.3, 3.5, 2.4
 DOT_OPACITY: Final = 0.45
@@ -38,7 +38,7 @@ IDEAL_DASH: Final = "1 3"
 
 @dataclass(frozen=True)
 class Positions:
-    """Where the levels of the factor on the x axis lie: numbers at their value, words one apart."""
+    """Positions of a factor's levels on the x axis: numbers at their value, words 1 apart."""
 
     name: str
     levels: tuple[Any, ...]
@@ -82,7 +82,7 @@ class Style(NamedTuple):
 
 
 def key_picture(colour: str, shape: str, dash: str | None) -> Picture:
-    """What stands before a word of a figure's key: a piece of the line (`dash` is not None), the marker, or both."""
+    """Symbol of an entry of a figure's key: a piece of the line (`dash` is not None), the marker, or both."""
     stroke = None if dash is None else marks.line([(0, 5), (KEY_WIDTH_PX, 5)], colour, width=2, dash=dash)
     symbol = marks.filled([marks.symbol(shape, KEY_WIDTH_PX / 2, 5, POINT_PX)], colour) if shape else None
     return Picture(KEY_WIDTH_PX, 10, tuple(mark for mark in (stroke, symbol) if mark is not None))
@@ -100,13 +100,13 @@ class Styles:
 
 
 def style(index: int) -> Style:
-    """The style of the series at a place; with more series than styles they begin anew."""
+    """The style of the series at an index; styles repeat if there are more series."""
     return Style(SERIES[index % len(SERIES)], SHAPES[index % len(SHAPES)], DASHES[index % len(DASHES)])
 
 
 @dataclass(frozen=True)
 class CellPoint:
-    """A number of a cell with its interval; None where n supports none."""
+    """An estimate of a cell with its interval; `low` and `high` are None if n is too small."""
 
     level: Any
     series: str
@@ -119,7 +119,7 @@ class CellPoint:
 
 @dataclass(frozen=True)
 class Dot:
-    """One trial. `part` is its place beside the others of its cell, 0 to 1."""
+    """One trial. `part` is its horizontal place among the trials of its cell, 0 to 1."""
 
     level: Any
     series: str
@@ -130,7 +130,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class FittedPoint:
-    """A place of a fitted curve with its band."""
+    """A point of a fitted curve with its band."""
 
     x: float
     y: float
@@ -144,7 +144,7 @@ Row = TypeVar("Row", CellPoint, Dot, FittedPoint)
 
 @dataclass(frozen=True)
 class Series:
-    """What is drawn of one series: points with their intervals and, if there are any, trials, a law and the ideal."""
+    """Data of one series: points with their intervals and, optionally, trials, a fitted law and the ideal."""
 
     name: str
     style: Style
@@ -154,7 +154,7 @@ class Series:
     curve: tuple[FittedPoint, ...]
     ideal: tuple[FittedPoint, ...]
     aside: float
-    """Pixels from the place of a level to that of the series' point."""
+    """Horizontal offset in pixels of the series' points from their level."""
 
 
 def levels_chart(
@@ -174,11 +174,10 @@ def levels_chart(
     curves: Sequence[FittedPoint] = (),
     ideals: Sequence[FittedPoint] = (),
 ) -> Picture:
-    """One line a series over the levels of one factor, each point with its interval and each line with its name.
+    """One line per series over the levels of a factor, with the interval of each point and the name of each line.
 
-    Dots are drawn faint. Points of different series at one level are set beside each other so that no interval hides
-    another. Levels that are words are not joined by lines, unless `joined`, to show which belong together. Curves (a
-    fitted law) take the place of the straight lines; ideals are dotted.
+    Dots are faint. Points of different series at one level are offset, so that no interval hides another. Lines join
+    levels that are words only if `joined`. Curves (a fitted law) replace the straight lines; ideals are dotted.
     """
     names = [name for name in styles.names if any(point.series == name for point in points)]
     series = [
@@ -213,11 +212,11 @@ def _of(rows: Iterable[Row], name: str) -> tuple[Row, ...]:
     return tuple(row for row in rows if row.series == name)
 
 
-def _law(area: PlotArea, one: Series) -> list[Element | None]:
-    ideal = [area.at(point.x, point.y) for point in one.ideal]
+def _law(area: PlotArea, series: Series) -> list[Element | None]:
+    ideal = [area.at(point.x, point.y) for point in series.ideal]
     return [
-        marks.band(_ends(area, one.curve), one.style.colour, BAND_OPACITY),
-        marks.line(ideal, one.style.colour, width=1.25, dash=IDEAL_DASH),
+        marks.band(_ends(area, series.curve), series.style.colour, BAND_OPACITY),
+        marks.line(ideal, series.style.colour, width=1.25, dash=IDEAL_DASH),
     ]
 
 
@@ -230,24 +229,26 @@ def _ends(area: PlotArea, curve: Iterable[FittedPoint]) -> list[tuple[float, flo
 
 
 def _points(
-    area: PlotArea, positions: Positions, one: Series, straight: bool, radius: float
+    area: PlotArea, positions: Positions, series: Series, straight: bool, radius: float
 ) -> list[Element | None]:  # fmt: skip
     def spot(row: CellPoint | Dot) -> tuple[float, float]:
-        return area.x.of(positions.of(row.level)) + one.aside, area.y.of(row.y)
+        return area.x.of(positions.of(row.level)) + series.aside, area.y.of(row.y)
 
-    colour = one.style.colour
-    line = [spot(row) for row in one.points] if straight else [area.at(row.x, row.y) for row in one.curve]
+    colour = series.style.colour
+    line = [spot(row) for row in series.points] if straight else [area.at(row.x, row.y) for row in series.curve]
     ends = [
         (spot(row)[0], area.y.of(row.low), area.y.of(row.high))
-        for row in one.points
+        for row in series.points
         if row.low is not None and row.high is not None
     ]
-    faint = [marks.symbol("circle", *spot(row), DOT_PX, tip=row.tip) for row in one.dots]
+    faint = [marks.symbol("circle", *spot(row), DOT_PX, tip=row.tip) for row in series.dots]
     return [
         marks.filled(faint, colour, DOT_OPACITY) if faint else None,
-        marks.line(line, colour, dash=one.style.dash),
+        marks.line(line, colour, dash=series.style.dash),
         marks.uprights(ends, colour, width=marks.LINE),
-        marks.filled((marks.symbol(one.style.shape, *spot(row), radius, tip=row.tip) for row in one.points), colour),
+        marks.filled(
+            (marks.symbol(series.style.shape, *spot(row), radius, tip=row.tip) for row in series.points), colour
+        ),
     ]
 
 
@@ -267,8 +268,8 @@ def _end_labels(
 
 
 def apart(wanted: Sequence[float], gap: float, first: float, last: float) -> list[float]:
-    """Places at least `gap` apart and, if there is room, between `first` and `last`; each as near to where it is
-    wanted as the others let it, in their order."""
+    """Places at least `gap` apart and, if there is room, between `first` and `last`, in the order of `wanted` and as
+    near to it as possible."""
     order = sorted(range(len(wanted)), key=wanted.__getitem__)
     clusters: list[tuple[float, int]] = []
     for index in order:
@@ -282,10 +283,10 @@ def apart(wanted: Sequence[float], gap: float, first: float, last: float) -> lis
             size += members
         clusters.append((start, size))
     places = [start + place * gap for start, size in clusters for place in range(size)]
-    found = [0.0] * len(wanted)
+    settled = [0.0] * len(wanted)
     for index, place in zip(order, places, strict=True):
-        found[index] = place
-    return found
+        settled[index] = place
+    return settled
 
 
 def regression_chart(
@@ -312,5 +313,5 @@ def regression_chart(
 
 
 def ends_of(points: Iterable[CellPoint | FittedPoint]) -> list[float | None]:
-    """What an axis must hold: the values and both ends of their intervals."""
+    """Values that an axis must include: the points and both ends of their intervals."""
     return [end for one in points for end in (one.y, one.low, one.high)]

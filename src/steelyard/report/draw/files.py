@@ -1,4 +1,4 @@
-"""Pictures as files: SVG is our own writing; PNG and PDF are made of it by vl-convert, which nothing else uses."""
+"""Picture files: SVG is written here, PNG and PDF come from it through vl-convert."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PNG_SCALE: Final = 3.0
 
 
 def write(picture: Picture, path: Path) -> None:
-    """Write a picture in the format that the path's suffix says, one of `SUFFIXES`."""
+    """Write a picture in the format of the path's suffix, one of `SUFFIXES`."""
     drawing = picture.in_file()
     path.parent.mkdir(parents=True, exist_ok=True)
     match path.suffix.lower():

@@ -1,7 +1,7 @@
-"""Marks: points, lines, bands and bars at places in pixels.
+"""Marks of a plot: points, lines, bands and bars at pixel coordinates.
 
-The page's zoom moves what has a size of its own (`circle`, `text`, and `path` with `transform`) and stretches every
-other path and rectangle, but not its stroke, unless the stroke is itself a measure (`data-grows`).
+The page's zoom moves marks of fixed size (`circle`, `text`, and `path` with `transform`) and stretches every other path
+and rectangle. It leaves stroke widths, unless the width is a quantity (`data-grows`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OUTLINES: Final = {
         (-0.4, 0.4), (-1.1, 0.4), (-1.1, -0.4), (-0.4, -0.4),
     ),
 }  # fmt: skip
-"""Corners of each marker whose radius is 1; the circle has none."""
+"""Corners of each marker at radius 1; the circle has none."""
 
 
 def symbol(shape: str, x: float, y: float, radius: float, *, tip: str | None = None) -> Element:
@@ -68,37 +68,37 @@ def path(d: str, colour: str, *, width: float = LINE, dash: str = "", opacity: f
 def line(
     places: Iterable[Place | None], colour: str, *, width: float = LINE, dash: str = "", opacity: float | None = None
 ) -> Element | None:
-    """A line through places; None breaks it. A place that stands alone becomes a dash that is seen."""
-    found: list[str] = []
+    """A line through places; None breaks it. A lone place becomes a short dash, so that it is visible."""
+    pieces: list[str] = []
     run: list[Place] = []
     for at in (*places, None):
         if at is not None:
             run.append(at)
             continue
         if len(run) == 1:
-            found.append(f"M{place(run[0][0] - LONE_PX)},{place(run[0][1])}h{place(2 * LONE_PX)}")
+            pieces.append(f"M{place(run[0][0] - LONE_PX)},{place(run[0][1])}h{place(2 * LONE_PX)}")
         elif run:
-            found.append("M" + "L".join(f"{place(x)},{place(y)}" for x, y in run))
+            pieces.append("M" + "L".join(f"{place(x)},{place(y)}" for x, y in run))
         run = []
-    if not found:
+    if not pieces:
         return None
     return element(
-        "path", d="".join(found), stroke=colour, stroke_width=width, stroke_dasharray=dash or None,
+        "path", d="".join(pieces), stroke=colour, stroke_width=width, stroke_dasharray=dash or None,
         stroke_opacity=opacity, stroke_linecap=None if dash else "round", stroke_linejoin="round",
     )  # fmt: skip
 
 
 def steps(places: Sequence[Place], colour: str, *, width: float = 1.25, dash: str = "") -> Element | None:
-    """A line that holds each value back to the place before it, as readings of the second before do."""
+    """A step line: each value holds back to the previous place, as a reading covers the second before it."""
     if not places:
         return None
     level = place(places[0][1])
-    found = [f"M{place(places[0][0])},{level}"]
+    pieces = [f"M{place(places[0][0])},{level}"]
     for x, y in places[1:]:
-        found.append("" if place(y) == level else f"V{place(y)}")
+        pieces.append("" if place(y) == level else f"V{place(y)}")
         level = place(y)
-        found.append(f"H{place(x)}")
-    return path("".join(found), colour, width=width, dash=dash)
+        pieces.append(f"H{place(x)}")
+    return path("".join(pieces), colour, width=width, dash=dash)
 
 
 def band(ends: Sequence[tuple[float, float, float]], colour: str, opacity: float) -> Element | None:
@@ -116,7 +116,7 @@ def uprights(ends: Iterable[tuple[float, float, float]], colour: str, *, width: 
 
 
 def shaded(pieces: Sequence[str], colour: str, *, width: float, opacity: float) -> Element | None:
-    """Strokes whose width is a measure, each a piece of path: how the cells of a heat map become one path."""
+    """Pieces of path as one path whose stroke width is a quantity: the cells of a heat map."""
     if not pieces:
         return None
     return element("path", d="".join(pieces), stroke=colour, stroke_width=width, opacity=opacity, data_grows="")

@@ -1,4 +1,4 @@
-"""A plot: a rectangle with two scales, its axes around it and its marks within it; and a picture of one plot."""
+"""Plot area: a rectangle with two scales, axes around it and marks within it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WIDE_PX: Final = 740
 NARROW_PX: Final = 330
 """A phone's page."""
 PANEL_PX: Final = 350
-"""Two stand side by side, and one fits a phone."""
+"""Two panels fit side by side, and one fits a phone."""
 PANEL_HEIGHT_PX: Final = 180
 TOP_PX: Final = 28
 """Above a plot, for the title of its y axis."""
@@ -25,7 +25,7 @@ HALF_LINE_PX: Final = 6
 
 @dataclass(frozen=True)
 class PlotArea:
-    """A plot's place in the picture, and its scales."""
+    """The rectangle of a plot in the picture, with its scales."""
 
     left: float
     top: float
@@ -45,18 +45,18 @@ class PlotArea:
 
 
 def placed(x: Axis, y: Axis, left: float, top: float, right: float, bottom: float) -> PlotArea:
-    """A plot with its axes' scales; heights count downwards, so that the low end of y is at the bottom."""
+    """A plot area with the scales of its axes; pixels count downwards, so that the low end of y is at the bottom."""
     return PlotArea(left, top, right, bottom, Scale(x.domain, left, right), Scale(y.domain, bottom, top))
 
 
 def left_px(axes: Iterable[Axis]) -> int:
-    """Room that the numbers of y axes need at the left."""
+    """Room for the labels of y axes at the left."""
     return math.ceil(max(axis.label_px for axis in axes)) + BESIDE_PX
 
 
 @dataclass(frozen=True)
 class Layers:
-    """What is drawn in a plot: behind its grid, before it, and words that may stand beside the plot."""
+    """Layers of a plot: marks in front of the grid, marks behind it, and words that may stand beside the plot."""
 
     marks: Sequence[Element | None]
     behind: Sequence[Element | None] = ()

@@ -1,6 +1,6 @@
-"""Scales of axes: from a quantity to a place in the picture, and the round numbers that are written beside it.
+"""Axis scales: the mapping from values to pixels, and round tick values.
 
-The page's zoom draws axes anew by the same rules (`templates/zoom.js`).
+The page's zoom redraws axes by the same rules (`templates/zoom.js`).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from steelyard.format import MINUS, number
 
 Step = Callable[[float, int], float]
 Kind = Literal["linear", "log", "clock"]
-"""`clock` is linear in seconds since the epoch, its labels are times of day in UTC."""
+"""`clock` is linear in seconds since the epoch; its labels are times of day in UTC."""
 
 MANTISSAS: Final = (1.0, 2.0, 5.0)
 MOST_LOG_TICKS: Final = 8
 FEWEST_LOG_TICKS: Final = 3
 FEWEST_STEPS: Final = 4
-"""So many steps asked for give two ticks at least, wherever the axis begins."""
+"""This many requested steps give at least two ticks, wherever the axis begins."""
 CLOCK_STEPS_S: Final = (
     1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 14400.0, 43200.0,
     86400.0, 172800.0, 604800.0,
@@ -32,21 +32,21 @@ HEADROOM: Final = 1.06
 ROOM: Final = 0.08
 NICE_STEPS: Final = 10
 NEARLY: Final = 0.8
-"""A step that is so much smaller than asked for is taken: better a tick more than half as many."""
+"""A step of this share of the requested one is accepted: one more tick is better than half as many."""
 ROUNDING: Final = 1e-9
-"""In steps of an axis: a tick so near to an end is on it."""
+"""In steps of the axis: a tick this near to an end counts as inside."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """What an axis shows: from where to where, and in which kind of scale. `log` needs both ends above 0."""
+    """Range of an axis and the kind of its scale. `log` needs both ends above 0."""
 
     low: float
     high: float
     kind: Kind = "linear"
 
     def share(self, value: float) -> float:
-        """How far along the axis a value lies, from 0 to 1; values beyond an end are set to the end."""
+        """Position of a value along the axis, from 0 to 1; values beyond an end are set to the end."""
         inside = min(max(value, self.low), self.high)
         if self.kind == "log":
             return math.log(inside / self.low) / (math.log(self.high / self.low) or 1.0)
@@ -60,7 +60,7 @@ class Domain:
         return _even_ticks(self.low, self.high, clock_step_s if self.kind == "clock" else round_step, most)
 
     def labels(self, ticks: Sequence[float]) -> tuple[str, ...]:
-        """What is written beside ticks."""
+        """Labels of ticks."""
         if self.kind == "clock":
             form = _clock_form(ticks, self.high - self.low)
             return tuple(f"{datetime.fromtimestamp(tick, UTC):{form}}" for tick in ticks)
@@ -78,14 +78,14 @@ class Domain:
 
 @dataclass(frozen=True)
 class Scale:
-    """A domain at its place in the picture; `first_px` belongs to its low end."""
+    """Mapping of a domain to pixels; `first_px` belongs to its low end."""
 
     domain: Domain
     first_px: float
     last_px: float
 
     def of(self, value: float) -> float:
-        """Place of a value, in pixels; values beyond an end are set to the end."""
+        """Pixel of a value; values beyond an end are set to the end."""
         return self.first_px + self.domain.share(value) * (self.last_px - self.first_px)
 
 
@@ -96,22 +96,22 @@ def from_zero(values: Iterable[float | None]) -> Domain:
 
 
 def around(values: Iterable[float | None], room: float = ROOM) -> Domain:
-    """A domain that holds all values with some room and need not hold 0; the caption must say so."""
-    found = [value for value in values if value is not None] or [0.0, 1.0]
-    low, high = min(found), max(found)
+    """A domain that holds all values with some room. It may leave out 0; the caption must say so."""
+    known = [value for value in values if value is not None] or [0.0, 1.0]
+    low, high = min(known), max(known)
     beside = (high - low) * room or abs(high) * ROOM / 2 or 1.0
     return Domain(low - beside, high + beside)
 
 
 def logarithmic(values: Iterable[float | None], room: float) -> Domain:
     """A logarithmic domain that holds all values above 0, with the factor `room` at both ends."""
-    found = [value for value in values if value is not None and value > 0] or [1.0]
-    return Domain(min(found) / room, max(found) * room, "log")
+    positive = [value for value in values if value is not None and value > 0] or [1.0]
+    return Domain(min(positive) / room, max(positive) * room, "log")
 
 
 def round_step(span: float, most: int) -> float:
-    """The smallest of 1, 2, 5 times a power of ten of which about `most` (a quarter more at most) fit into a span; less
-    where not even one would fit beside 0, as an axis with one number has no scale."""
+    """The smallest step of 1, 2 or 5 times a power of ten of which about `most` (at most a quarter more) fit into a
+    span. It is smaller if no step would fit, because an axis with a single tick shows no scale."""
     rough = span / most or 1.0
     power = 10.0 ** math.floor(math.log10(rough))
     steps = [mantissa * power for mantissa in (*MANTISSAS, 10.0)]
@@ -145,7 +145,7 @@ def _log_ticks(low: float, high: float, most: int) -> tuple[float, ...]:
 
 
 def _clock_form(ticks: Sequence[float], span_s: float) -> str:
-    """Seconds where ticks are not on the minute, the day where a day is passed."""
+    """Time format: seconds if ticks are not on the minute, the date if the span is a day or more."""
     if span_s >= DAY_S:
         return "%d %b %H:%M" if any(tick % DAY_S for tick in ticks) else "%d %b"
     return "%H:%M:%S" if any(tick % 60 for tick in ticks) else "%H:%M"

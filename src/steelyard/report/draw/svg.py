@@ -1,7 +1,7 @@
-"""SVG elements as values, and a picture of them written for the page or for a file.
+"""SVG elements as values, and their serialisation for the page or for a file.
 
-Whoever draws names the light theme's colours. The page's writing puts variables in their place, so that one picture
-serves both themes; a file needs no style sheet.
+Drawing code names the light theme's colours. Serialisation for the page replaces them by CSS variables, so that one
+picture serves both themes; a file needs no style sheet.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from steelyard.report.basics.theme import FONT, VARIABLES
 from steelyard.report.draw.scales import Domain
 
 Attribute = Callable[[str, str], str]
-"""Name and value of an attribute to its text, with a space before it."""
+"""Function from an attribute's name and value to its text, with a leading space."""
 
 TEXT_PX: Final = 11
 MARGIN_PX: Final = 8
-"""White around a picture in a file; the page brings its own."""
+"""White margin around a picture in a file; the page has its own."""
 PAPER_WHITE: Final = "white"
 TIP: Final = "data-tip"
 _COLOURED: Final = ("fill", "stroke")
@@ -28,12 +28,12 @@ _FOR_THE_PAGE: Final = "data-"
 """Attributes that only the page's script reads."""
 _WIDTHS: Final = (("iljI.,:;'|!", 0.25), ("frt()[]- /", 0.32), ("mwMW%@→", 0.86), ("ABCDEFGHKNOPQRSUVXYZ_", 0.69))
 _WIDTH: Final = 0.56
-"""Of a letter in shares of the size of text: those of Helvetica, in four classes and all others."""
+"""Width of other letters, in shares of the text size. Widths are those of Helvetica, in four classes and the rest."""
 
 
 @dataclass(frozen=True)
 class Element:
-    """One element of SVG: its tag, its attributes as text, and what is within it."""
+    """One SVG element: tag, attributes as text, children."""
 
     tag: str
     attributes: tuple[tuple[str, str], ...]
@@ -41,17 +41,17 @@ class Element:
 
 
 def element(tag: str, *children: Element | str, **attributes: str | float | None) -> Element:
-    """An element; `_` in a name stands for `-`, numbers are written short, None leaves an attribute out."""
-    found = tuple(
+    """An element; `_` in a name stands for `-`, numbers are rounded, and None leaves an attribute out."""
+    pairs = tuple(
         (name.replace("_", "-"), value if isinstance(value, str) else short(value))
         for name, value in attributes.items()
         if value is not None
     )
-    return Element(tag, found, children)
+    return Element(tag, pairs, children)
 
 
 def group(children: Iterable[Element | None], **attributes: str | float | None) -> Element:
-    """Elements that share attributes; None among them is left out."""
+    """A group of elements that share attributes; None is left out."""
     return element("g", *(child for child in children if child is not None), **attributes)
 
 
@@ -63,7 +63,7 @@ def text(
 
 
 def short(value: float) -> str:
-    """A number of an attribute, to two decimals."""
+    """A number as an attribute's text, to two decimals."""
     return f"{round(value, 2):.6g}"
 
 
@@ -74,12 +74,12 @@ def place(value: float) -> str:
 
 
 def text_px(words: str, size: float = TEXT_PX) -> float:
-    """About how wide a text is."""
+    """Approximate width of a text in pixels."""
     return size * sum(next((width for letters, width in _WIDTHS if one in letters), _WIDTH) for one in words)
 
 
 def fitted(words: str, room_px: float, size: float = TEXT_PX) -> str:
-    """A text cut to a width, with three dots where something is cut off."""
+    """A text cut to a width, with an ellipsis if it is cut."""
     if text_px(words, size) <= room_px:
         return words
     while words and text_px(words + "…", size) > room_px:
@@ -95,12 +95,12 @@ class Picture:
     height: float
     elements: tuple[Element, ...]
     y_domains: tuple[Domain, ...] = ()
-    """What its y axes show, so that others can ask where they begin."""
+    """Domains of the y axes; a check reads where they begin."""
 
     def in_page(self, texts: HoverTexts, *, title: str, identity: str) -> str:
-        """The picture as a part of the page: colours are variables, words under the pointer are numbers of `texts`.
+        """The picture as a part of the page: colours are CSS variables, hover texts are numbers of `texts`.
 
-        `title` is what a screen reader says; `identity` is an id that is unique in the page.
+        `title` is for screen readers; `identity` is an id that is unique in the page.
         """
         named = element("title", title, id=identity)
         root = element(
@@ -111,7 +111,7 @@ class Picture:
         return _written(root, _for_page(texts))
 
     def beside_words(self) -> str:
-        """The picture as a small part of a line of text, which says what it shows."""
+        """The picture inline in a line of text, hidden from screen readers because the text says what it shows."""
         root = element(
             "svg", *self.elements, width=self.width, height=self.height,
             viewBox=f"0 0 {short(self.width)} {short(self.height)}", aria_hidden="true",
@@ -119,7 +119,7 @@ class Picture:
         return _written(root, _for_page(HoverTexts()))
 
     def in_file(self) -> str:
-        """The picture as a file of its own, on white, in the light theme's colours."""
+        """The picture as a standalone file, on white, in the light theme's colours."""
         width, height = (size + 2 * MARGIN_PX for size in (self.width, self.height))
         box = f"{-MARGIN_PX} {-MARGIN_PX} {short(width)} {short(height)}"
         ground = element("rect", x=-MARGIN_PX, y=-MARGIN_PX, width="100%", height="100%", fill=PAPER_WHITE)
@@ -131,13 +131,13 @@ class Picture:
 
 
 def titled(picture: Picture, title: str, lines: Iterable[str], colours: tuple[str, str]) -> Picture:
-    """A picture below its own title and some lines of text, for a file that stands alone; colours of both."""
-    said = tuple(lines)
-    above = TEXT_PX + 4 + 15 * len(said) + 12
+    """A picture below a title and lines of text, for a standalone file; `colours` are those of title and lines."""
+    rows = tuple(lines)
+    above = TEXT_PX + 4 + 15 * len(rows) + 12
     head = text(0, TEXT_PX, title, fill=colours[0], font_weight=600, font_size=f"{TEXT_PX + 1}px")
-    under = (text(0, TEXT_PX + 17 + 15 * index, line, fill=colours[1]) for index, line in enumerate(said))
+    under = (text(0, TEXT_PX + 17 + 15 * index, line, fill=colours[1]) for index, line in enumerate(rows))
     moved = group(picture.elements, transform=f"translate(0,{above})")
-    width = max(picture.width, *(text_px(line) for line in (title, *said)))
+    width = max(picture.width, *(text_px(line) for line in (title, *rows)))
     return Picture(width, picture.height + above, (head, *under, moved))
 
 

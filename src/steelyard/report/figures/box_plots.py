@@ -1,4 +1,4 @@
-"""How far trials lie apart: box plots with their points, and the standard deviation over size."""
+"""Box plots of trials with their points, and the standard deviation over the levels of the axis."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from steelyard.report.draw.scales import around, from_zero
 from steelyard.report.draw.svg import Element, Picture, element, group, place
 
 BOX_AT, HALF_BOX, MEAN_AT, DOTS_FROM, DOTS_WIDE = -0.16, 0.13, 0.04, 0.14, 0.2
-"""Places within a level, whose neighbours are 1 away."""
+"""Horizontal places within a level; levels are 1 apart."""
 MEDIAN_PX: Final = 2.75
 MEAN_PX: Final = 3.2
 HEIGHT_PX: Final = 220
@@ -30,7 +30,7 @@ HEIGHT_PX: Final = 220
 
 @dataclass(frozen=True)
 class DrawnBox:
-    """A box in the unit that is shown; `low` and `high` are the ends of the whiskers."""
+    """A box in the shown unit; `low` and `high` are the ends of the whiskers."""
 
     level: str
     low: float
@@ -40,21 +40,21 @@ class DrawnBox:
     high: float
     mean: float
     sd: tuple[float, float] | None
-    """The ends of one standard deviation to each side of the mean; None where n is 1."""
+    """Mean minus and plus one standard deviation; None if n is 1."""
     tip: str
 
 
 def boxes(this: View) -> Figure | None:
-    """Box plots with their raw points."""
+    """Box plots with their raw points, one panel per series; None without trials."""
     panels, most = [], 1
     trials = trial_dots(this)
     for name in this.series:
-        found = [_drawn_box(this, box) for box in box_plots.boxes(this.results) if this.of(box.treatment) == name]
-        if not found:
+        drawn_boxes = [_drawn_box(this, box) for box in box_plots.boxes(this.results) if this.of(box.treatment) == name]
+        if not drawn_boxes:
             continue
         dots, step = thinned([dot for dot in trials if dot.series == name])
         most = max(most, step)
-        panels.append(Panel(name, _picture(found, dots, this.positions, this.y_title, this.colour(name))))
+        panels.append(Panel(name, _picture(drawn_boxes, dots, this.positions, this.y_title, this.colour(name))))
     if not panels:
         return None
     caption = (
@@ -73,26 +73,26 @@ def _drawn_box(this: View, box: Box) -> DrawnBox:
         value * this.scale.factor for value in (box.whisker_low, box.q1, box.median, box.q3, box.whisker_high, box.mean)
     )
     sd = this.scale.of(box.sd)
-    said = tip(
+    hover = tip(
         label(box.treatment),
         f"quartiles {number(q1)}, {number(median)}, {number(q3)} {this.scale.unit}",
         f"mean {number(mean)}, sd {number(sd, digits=3)}",
         f"n = {box.n}",
     )
     ends = None if sd is None else (max(mean - sd, 0.0), mean + sd)
-    return DrawnBox(str(this.level(box.treatment)), low, q1, median, q3, high, mean, ends, said)
+    return DrawnBox(str(this.level(box.treatment)), low, q1, median, q3, high, mean, ends, hover)
 
 
 def _picture(
-    found: Sequence[DrawnBox], dots: Sequence[Dot], positions: Positions, y_title: str, colour: str
+    drawn_boxes: Sequence[DrawnBox], dots: Sequence[Dot], positions: Positions, y_title: str, colour: str
 ) -> Picture:
-    """Levels stand one apart, also where they are numbers, so that no box covers another."""
+    """Levels are 1 apart even if they are numbers, so that no box covers another."""
     order = Positions(positions.name, tuple(str(level) for level in positions.levels))
-    ends = [end for box in found for end in (box.low, box.high, *(box.sd or ()))]
+    ends = [end for box in drawn_boxes for end in (box.low, box.high, *(box.sd or ()))]
     y = measured(around([*ends, *(dot.y for dot in dots)]), y_title, 6)
 
     def draw(area: PlotArea) -> Layers:
-        drawn = [mark for box in found for mark in _box(area, order.of(box.level), box, colour)]
+        drawn = [mark for box in drawn_boxes for mark in _box(area, order.of(box.level), box, colour)]
         trials = (
             marks.symbol(
                 "circle", *area.at(order.of(str(dot.level)) + DOTS_FROM + DOTS_WIDE * dot.part, dot.y), DOT_PX,
@@ -128,7 +128,7 @@ def _box(area: PlotArea, at: float, box: DrawnBox, colour: str) -> list[Element 
 
 
 def deviations(this: View) -> Figure | None:
-    """The standard deviation over trials, over the levels of the axis; None where no cell has two trials."""
+    """Standard deviation of the trials over the levels of the axis; None if no cell has two trials."""
     points = [point for summary in this.results.main(Summary) if (point := _deviation(this, summary)) is not None]
     if not points:
         return None
@@ -163,8 +163,8 @@ def _deviation(this: View, summary: Summary) -> CellPoint | None:
     if summary.sd is None:
         return None
     shown = this.scale.estimate(summary.sd)
-    said = tip(
+    hover = tip(
         label(summary.treatment), f"standard deviation {with_interval(shown)} {this.scale.unit}", f"n = {summary.n}"
     )
     series = this.of(summary.treatment)
-    return CellPoint(this.level(summary.treatment), series, shown.value, shown.low, shown.high, summary.n, said)
+    return CellPoint(this.level(summary.treatment), series, shown.value, shown.low, shown.high, summary.n, hover)

@@ -1,4 +1,4 @@
-"""Which figures a page has, by name, in the order in which they are made."""
+"""Catalogue of the page's figures, by name, in the order in which they are drawn."""
 
 from __future__ import annotations
 
@@ -28,42 +28,43 @@ MOST_COMPARISONS: Final = 40
 
 
 def forests(this: View) -> Figure | None:
-    """Every comparison, one below the other, beside the line of no change."""
-    found = this.results.of(Comparison)[:MOST_COMPARISONS]
-    if not found:
+    """Forest plot of every comparison; None without comparisons."""
+    comparisons = this.results.of(Comparison)[:MOST_COMPARISONS]
+    if not comparisons:
         return None
-    rows = [_forest_row(one) for one in found]
+    rows = [_forest_row(one) for one in comparisons]
     margin = next((one.margin_percent for one in this.results.of(Effect) if one.margin_percent), None)
     ends = None if margin is None else (-margin, margin)
     wide, narrow = forest.picture(rows, ends, width=WIDE_PX), forest.picture(rows, ends, width=NARROW_PX, narrow=True)
     caption = (
         f"Change of {this.results.response_label} between levels, all else equal, with its "
-        f"{100 * this.results.confidence:g}% interval, n = {n_range(one.starts_level for one in found)} starts and "
-        f"{n_range(one.n_level for one in found)} trials a level. Dashed: no change. Hollow: nothing is decided. "
+        f"{100 * this.results.confidence:g}% interval, "
+        f"n = {n_range(one.starts_level for one in comparisons)} starts and "
+        f"{n_range(one.n_level for one in comparisons)} trials a level. Dashed: no change. Hollow: nothing is decided. "
         "The axis is of logarithms, so that twice and half are as far from no change."
     )
     if margin is not None:
         caption += f" Shaded: the study's margin of equivalence, {margin:g}%."
-    if len(this.results.of(Comparison)) > len(found):
-        caption += f" The first {len(found)} of {len(this.results.of(Comparison))} comparisons are drawn."
+    if len(this.results.of(Comparison)) > len(comparisons):
+        caption += f" The first {len(comparisons)} of {len(this.results.of(Comparison))} comparisons are drawn."
     return Figure("forest", "Every comparison", caption, (Panel("", wide, narrow),))
 
 
-def _forest_row(one: Comparison) -> ForestRow:
-    change = one.change_percent
-    what = f"{one.factor} {one.baseline} → {one.level}"
+def _forest_row(comparison: Comparison) -> ForestRow:
+    change = comparison.change_percent
+    what = f"{comparison.factor} {comparison.baseline} → {comparison.level}"
     return ForestRow(
-        f"{label(one.others)}: {what}" if one.others else what, change.value, change.low, change.high, one.verdict,
-        one.verdict not in UNDECIDED,
+        f"{label(comparison.others)}: {what}" if comparison.others else what, change.value, change.low, change.high,
+        comparison.verdict, comparison.verdict not in UNDECIDED,
     )  # fmt: skip
 
 
 def of_results(results: Results, records: Sequence[TrialRecord]) -> dict[str, Figure]:
-    """Every figure that these results support, by name, but for the nodes' time lines (see `traces`)."""
+    """Every figure that these results support, by name, except the time series of nodes (see `node_traces`)."""
     this = view(results)
     makers: tuple[Callable[[View], Figure | None], ...] = (
         medians, forests, regressions, laws, profiles, boxes, deviations, over_trials, percentiles,
     )  # fmt: skip
-    found = [maker(this) for maker in makers]
-    found.append(order(this, records))
-    return {figure.name: figure for figure in found if figure is not None}
+    figures = [maker(this) for maker in makers]
+    figures.append(order(this, records))
+    return {figure.name: figure for figure in figures if figure is not None}

@@ -1,4 +1,4 @@
-"""A strip a node under a trial's course: which node was busy when, without a panel for each."""
+"""CPU strips: one row per node below a trial's time series, darker where the node was busier."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ NAME_LETTERS: Final = 7
 
 
 def height(strips: Sequence[Strip]) -> float:
-    """Pixels that the strips take, their title included; 0 where there is none."""
+    """Height of the strips with their title, in pixels; 0 without strips."""
     shown = min(len(strips), MOST_STRIPS)
     return TITLE_PX + shown * (STRIP_PX + GAP_PX) if shown else 0.0
 
 
 def drawn(strips: Sequence[Strip], time: Scale, top: float, step_s: float) -> list[Element]:
-    """The strips, one below the other: darker where the node used more of what the busiest used at its busiest."""
+    """The strips, one below the other; shade is CPU use relative to the highest reading of any node."""
     shown = strips[:MOST_STRIPS]
     most = max((cores for strip in shown for cores in strip.cores if cores is not None), default=0.0)
     if not shown:
@@ -56,14 +56,14 @@ def drawn(strips: Sequence[Strip], time: Scale, top: float, step_s: float) -> li
 
 
 def _runs(cores: Sequence[float | None], most: float) -> list[tuple[int, int, int]]:
-    """Windows of one shade that follow each other, as first, one after the last, shade; idle ones are left out."""
-    found: list[tuple[int, int, int]] = []
+    """Runs of windows of one shade: first index, index after the last, shade. Idle windows are left out."""
+    runs: list[tuple[int, int, int]] = []
     for index, value in enumerate(cores):
         if value is None or most <= 0 or value < most / SHADES / 4:
             continue
         shade = min(SHADES - 1, int(SHADES * value / most))
-        if found and found[-1][1] == index and found[-1][2] == shade:
-            found[-1] = (found[-1][0], index + 1, shade)
+        if runs and runs[-1][1] == index and runs[-1][2] == shade:
+            runs[-1] = (runs[-1][0], index + 1, shade)
         else:
-            found.append((index, index + 1, shade))
-    return found
+            runs.append((index, index + 1, shade))
+    return runs

@@ -1,4 +1,4 @@
-"""Changes with their intervals, one below the other, beside the line of no change: the picture of a comparison."""
+"""Forest plot: relative changes with their intervals, one per row, beside the line of no change."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from steelyard.report.draw.svg import Element, Picture, fitted, place, text, tex
 ROW_PX: Final = 26
 NARROW_ROW_PX: Final = 38
 LABEL_SHARE: Final = 0.5
-"""Of the picture's width that labels may take."""
+"""Largest share of the picture's width for labels."""
 BESIDE_PX: Final = 10
-"""Between the axis and the words at both sides of it."""
+"""Gap between the axis and the words at both sides."""
 LINE_PX, SINK_PX, EDGE_PX, POINT_PX = 13.0, 3.5, 4.0, 4.0
 AXIS_TITLE: Final = "change, with its interval (axis of logarithms)"
 DECIDED_COLOUR: Final = SERIES[0]
 LEAST_RATIO: Final = 1e-4
-"""Ratios below are drawn there."""
+"""Smaller ratios are drawn at this value."""
 ROOM: Final = 1.03
 TICK_GAP: Final = 0.11
 TICK_PX: Final = 48
 ROUND: Final = (
     2.0, 0.5, 10.0, 0.1, 100.0, 0.01, 5.0, 0.2, 1000.0, 0.001, 1.2, 0.8, 1.1, 0.9, 1.05, 0.95, 1.02, 0.98, 1.01, 0.99,
 )  # fmt: skip
-"""Ratios that are marked on the axis, the first ones first."""
+"""Candidate ticks of the axis, most wanted first."""
 
 
 @dataclass(frozen=True)
 class ForestRow:
-    """One change in per cent; `low` and `high` are None where there is no interval."""
+    """One change in per cent; `low` and `high` are None without an interval."""
 
     label: str
     value: float
@@ -53,8 +53,8 @@ class ForestRow:
 def picture(
     rows: Sequence[ForestRow], margin: tuple[float, float] | None, *, width: float = WIDE_PX, narrow: bool = False
 ) -> Picture:
-    """A point and its interval a row, hollow where nothing is decided, with its verdict beside it. Nothing is estimated
-    here. `margin` in per cent is shaded; `narrow` breaks labels at their colon."""
+    """One row per change: a point with its interval, hollow if undecided, and its verdict. Nothing is estimated here.
+    `margin` in per cent is shaded; `narrow` breaks labels at their colon."""
     drawn = [_ratio(end) for row in rows for end in (row.value, row.low, row.high) if end is not None]
     drawn += [1.0, *map(_ratio, margin or ())]
     domain = Domain(min(drawn) / ROOM, max(drawn) * ROOM, "log")
@@ -78,7 +78,7 @@ def picture(
 
 
 def _row(row: ForestRow, lines: Sequence[str], y: float, scale: Scale) -> list[Element | None]:
-    """Label at the left, verdict in a column of its own at the right, where no interval can cover it."""
+    """Label at the left; verdict in its own column at the right, so that no interval covers it."""
     colour = DECIDED_COLOUR if row.decided else MUTED
     low, at, high = (scale.of(_ratio(row.value if end is None else end)) for end in (row.low, row.value, row.high))
     ends = "" if row.low is None or row.high is None else f" [{number(row.low)}, {number(row.high)}]"
@@ -100,27 +100,27 @@ def _lines(words: str, room_px: float, narrow: bool) -> list[str]:
 
 
 def as_percent(ratio: float) -> str:
-    """A ratio as the change that it is."""
+    """A ratio as a change in per cent."""
     return "0%" if ratio == 1 else f"{100 * (ratio - 1):+.3g}%".replace("-", MINUS)
 
 
 def _ratio(percent: float) -> float:
-    """Where a change lies on an axis on which twice and half are as far from none."""
+    """A change in per cent as a ratio, for the logarithmic axis."""
     return max(1 + percent / 100, LEAST_RATIO)
 
 
 def ticks(low: float, high: float, share: float = TICK_GAP) -> list[float]:
-    """Round changes between two ratios, no change always among them, none closer to another than a share of it all."""
+    """Round ratios between two ends, always with 1 (no change), at least a share of the axis apart."""
     gap = share * math.log(high / low)
-    found = [1.0]
+    chosen = [1.0]
     for ratio in (one for one in ROUND if low <= one <= high):
-        if all(abs(math.log(ratio / other)) >= gap for other in found):
-            found.append(ratio)
-    return sorted(found)
+        if all(abs(math.log(ratio / other)) >= gap for other in chosen):
+            chosen.append(ratio)
+    return sorted(chosen)
 
 
 def refuse_other(path: Path) -> None:
-    """Raises StudyError for another suffix than svg, png, pdf."""
+    """Raises StudyError if the suffix is not svg, png or pdf."""
     if path.suffix.lower() not in SUFFIXES:
         raise StudyError(
             f"--figure {path}: no picture of this kind", "name it .svg, .png or .pdf",
@@ -129,7 +129,7 @@ def refuse_other(path: Path) -> None:
 
 
 def write(rows: Sequence[ForestRow], margin: tuple[float, float] | None, title: str, caption: str, path: Path) -> None:
-    """Write the picture with its title and caption as its suffix says. Raises StudyError for another suffix than those
-    of `SUFFIXES`."""
+    """Write the picture with its title and caption in the format of the suffix. Raises StudyError if it is not one of
+    `SUFFIXES`."""
     refuse_other(path)
     files.write(titled(picture(rows, margin), title, caption.split("\n"), (INK, MUTED)), path)

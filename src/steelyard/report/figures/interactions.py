@@ -1,4 +1,4 @@
-"""Profiles: how the change over one factor depends on the level of another. Parallel lines are no interaction."""
+"""Interaction plots: cell means over one factor, one line per level of another; parallel lines mean none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_PANELS: Final = 12
 
 
 def profiles(this: View) -> Figure | None:
-    """Cell means over each factor, a line for each level of another; None where fewer than two factors vary."""
+    """Cell means over each factor, one line per level of another; None if fewer than two factors vary."""
     varying = [name for name, levels in this.results.factors.items() if len(levels) > 1]
     drawable = [
         (over, lines)
@@ -28,15 +28,15 @@ def profiles(this: View) -> Figure | None:
         for over, lines in (pair, pair[::-1])
         if len(this.results.factors[lines]) <= MAX_LINES
     ]
-    found = [
+    shown = [
         _Profile(this, over, lines, rest) for over, lines in drawable for rest in _rests(this, varying, over, lines)
     ]
-    found = [one for one in found if one.points]
-    if not found:
+    shown = [one for one in shown if one.points]
+    if not shown:
         return None
-    every = [point for one in found for point in one.points]
-    starts = all(one.of_starts for one in found)
-    panels = tuple(one.panel() for one in found[:MOST_PANELS])
+    every = [point for one in shown for point in one.points]
+    starts = all(one.of_starts for one in shown)
+    panels = tuple(one.panel() for one in shown[:MOST_PANELS])
     bare = all(point.low is None for point in every)
     caption = (
         f"Mean {this.results.response_label} over one factor, a line for each level of another: lines that are not "
@@ -46,15 +46,15 @@ def profiles(this: View) -> Figure | None:
         f"{'' if bare else f'; vertical lines are {100 * this.results.confidence:g}% t intervals'}. "
         "All axes start at 0."
     )
-    if len(found) > MOST_PANELS:
-        caption += f" The first {MOST_PANELS} of {len(found)} panels are drawn; the table of every cell has all."
-    lines = {one.lines for one in found[:MOST_PANELS]}
+    if len(shown) > MOST_PANELS:
+        caption += f" The first {MOST_PANELS} of {len(shown)} panels are drawn; the table of every cell has all."
+    lines = {one.lines for one in shown[:MOST_PANELS]}
     keys = level_keys([str(level) for level in this.results.factors[lines.pop()]]) if len(lines) == 1 else ()
     return Figure("profiles", "Interactions", caption, panels, keys, zoom="each")
 
 
 def _rests(this: View, varying: list[str], over: str, lines: str) -> list[dict[str, Level]]:
-    """Levels of the factors that neither run along the axis nor make lines: one panel each."""
+    """Combinations of levels of the remaining factors; each gets its own panel."""
     others = [name for name in varying if name not in (over, lines)]
     return [
         dict(zip(others, levels, strict=True)) for levels in product(*(this.results.factors[name] for name in others))
@@ -62,7 +62,7 @@ def _rests(this: View, varying: list[str], over: str, lines: str) -> list[dict[s
 
 
 class _Profile:
-    """One panel."""
+    """One interaction panel: the factor on the axis, the factor of the lines, and fixed levels of the rest."""
 
     def __init__(self, this: View, over: str, lines: str, rest: dict[str, Level]) -> None:
         self.this, self.over, self.lines, self.rest = this, over, lines, rest
@@ -82,7 +82,7 @@ class _Profile:
         if mean is None:
             return None
         shown = self.this.scale.estimate(mean)
-        said = f"mean {with_interval(shown)} {self.this.scale.unit}"
+        mean_text = f"mean {with_interval(shown)} {self.this.scale.unit}"
         return CellPoint(
             summary.treatment[self.over],
             str(summary.treatment[self.lines]),
@@ -90,7 +90,7 @@ class _Profile:
             None if shown.low is None else max(shown.low, 0.0),
             shown.high,
             summary.n,
-            tip(label(summary.treatment), said, f"n = {summary.n}"),
+            tip(label(summary.treatment), mean_text, f"n = {summary.n}"),
         )
 
     def panel(self) -> Panel:

@@ -1,4 +1,4 @@
-"""The main chart: medians with their intervals, the law that was fitted to them with its band, and the ideal."""
+"""Main chart: medians with their intervals, the fitted scalability law with its band, and ideal scaling."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ THROUGHPUT: Final = "throughput_per_s"
 LAW: Final = "the universal scalability law"
 WIDE_HEIGHT_PX, NARROW_HEIGHT_PX = 340, 280
 IDEAL_ROOM: Final = 1.25
-"""How far above the measured values the ideal is drawn: farther, and it would press them to the floor."""
+"""The ideal is drawn up to this multiple of the highest median; farther, it would flatten the measured values."""
 
 
 def medians(this: View) -> Figure | None:
-    """The main chart."""
+    """The main chart; None without a median."""
     points = [point for summary in this.results.main(Summary) if (point := _median_point(this, summary)) is not None]
     if not points:
         return None
@@ -70,9 +70,9 @@ def _median_point(this: View, summary: Summary) -> CellPoint | None:
     if summary.median is None:
         return None
     shown = this.scale.estimate(summary.median)
-    said = tip(label(summary.treatment), f"median {with_interval(shown)} {this.scale.unit}", f"n = {summary.n}")
+    hover = tip(label(summary.treatment), f"median {with_interval(shown)} {this.scale.unit}", f"n = {summary.n}")
     series = this.of(summary.treatment)
-    return CellPoint(this.level(summary.treatment), series, shown.value, shown.low, shown.high, summary.n, said)
+    return CellPoint(this.level(summary.treatment), series, shown.value, shown.low, shown.high, summary.n, hover)
 
 
 def _panels(
@@ -82,11 +82,11 @@ def _panels(
     curves: Sequence[FittedPoint],
     ideals: Sequence[FittedPoint],
 ) -> tuple[Panel, ...]:
-    """One picture, or with too many lines one a series."""
+    """One picture, or one per series if there are too many lines."""
     title = f"median {this.y_title}"
 
     def domain(series: Sequence[str]) -> Domain:
-        # A band may reach far beyond what was measured: it is cut where the axis ends.
+        # A band may reach far beyond the measured values, so it is cut at the end of the axis.
         seen = [end for point in points if point.series in series for end in (point.y, point.high)]
         lines = [row.y for rows in (trials, curves, ideals) for row in rows if row.series in series]
         return from_zero([*seen, *lines])
@@ -114,25 +114,25 @@ def _panels(
 
 
 def _fitted(this: View) -> list[FittedPoint]:
-    """The universal scalability law of each series where it was fitted to what the chart shows."""
-    found: list[FittedPoint] = []
+    """Curves of the universal scalability law that are fitted to the chart's response."""
+    points: list[FittedPoint] = []
     for law in this.results.of(LawFit):
         shown = law_scale(this, law)
         if law.law != "usl" or law.refusal or law.response != this.results.response or shown is None:
             continue
-        found += law_curve(law, *shown)
-    return found
+        points += law_curve(law, *shown)
+    return points
 
 
 def _ideals(this: View) -> list[FittedPoint]:
-    """Throughput in proportion to the number of nodes, from each series' median at its smallest size."""
+    """Ideal scaling: throughput proportional to the nodes, from each series' median at its smallest size."""
     if this.results.response != THROUGHPUT or this.axis not in NODES or len(this.positions.levels) < 2:
         return []
-    medians = [one for one in this.results.main(Summary) if one.median is not None]
-    highest = IDEAL_ROOM * max(one.median.high or one.median.value for one in medians if one.median is not None)
-    found: list[FittedPoint] = []
+    summaries = [one for one in this.results.main(Summary) if one.median is not None]
+    highest = IDEAL_ROOM * max(one.median.high or one.median.value for one in summaries if one.median is not None)
+    ends: list[FittedPoint] = []
     for series in this.series:
-        mine = [one for one in medians if this.of(one.treatment) == series]
+        mine = [one for one in summaries if this.of(one.treatment) == series]
         if not mine:
             continue
         first = min(mine, key=lambda one: float(this.level(one.treatment)))
@@ -140,5 +140,5 @@ def _ideals(this: View) -> list[FittedPoint]:
         per_node = (first.median.value if first.median else 0.0) / size
         last = min(max(this.positions.places), highest / per_node if per_node else 0.0)
         if last > size:
-            found += [FittedPoint(at, per_node * at * this.scale.factor, series=series) for at in (size, last)]
-    return found
+            ends += [FittedPoint(at, per_node * at * this.scale.factor, series=series) for at in (size, last)]
+    return ends

@@ -1,4 +1,4 @@
-"""Time lines of the nodes: CPU, memory, disk and network of one trial of each treatment, a panel a node."""
+"""Time series of nodes: CPU, memory, disk and network of one trial per treatment, one panel per node."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from steelyard.report.draw.scales import HEADROOM, Domain, Scale
 from steelyard.report.draw.svg import Element, Picture
 
 MOST_SECONDS_DRAWN: Final = 180
-"""Readings a line; above it every k-th second is drawn and the caption says so."""
+"""Most readings per line; of more, every k-th second is drawn and the caption says so."""
 FEWEST_SECONDS_DRAWN: Final = 20
 ALL_BYTES: Final = 350_000
-"""What the pictures of nodes may take of a page; with many nodes fewer seconds are drawn."""
+"""Size limit of all node pictures of a page; with many nodes, fewer seconds are drawn."""
 READING_BYTES: Final = 11
 MOST_NODES_DRAWN: Final = 12
 WIDTH_PX: Final = 232
@@ -35,15 +35,15 @@ LINES: Final = (("first", SERIES[0], ""), ("second", SERIES[1], DASHES[1]))
 """Series, colour and dash."""
 
 
-def most_seconds(found: Sequence[Trace]) -> int:
-    """Readings a line that keep the pictures of all these trials' nodes within `ALL_BYTES`."""
-    nodes = sum(min(MOST_NODES_DRAWN, trace.samples["node"].n_unique()) for trace in found)
+def most_seconds(traces: Sequence[Trace]) -> int:
+    """Readings per line that keep the pictures of all nodes of these trials within `ALL_BYTES`."""
+    nodes = sum(min(MOST_NODES_DRAWN, trace.samples["node"].n_unique()) for trace in traces)
     lines = nodes * sum(len(resource.metrics) for resource in RESOURCES)
     return max(FEWEST_SECONDS_DRAWN, min(MOST_SECONDS_DRAWN, ALL_BYTES // (lines * READING_BYTES or 1)))
 
 
 def figure(trace: Trace, *, most: int = MOST_SECONDS_DRAWN) -> Figure | None:
-    """CPU, memory, disk and network of each node in one trial, one panel a node; None without samples. Of more than
+    """CPU, memory, disk and network of each node in one trial, one panel per node; None without samples. Of more than
     `most` seconds every k-th is drawn."""
     rows, seconds = readings(trace)
     if not rows:
@@ -85,7 +85,7 @@ def figure(trace: Trace, *, most: int = MOST_SECONDS_DRAWN) -> Figure | None:
 def _picture(
     rows: Sequence[Mapping[str, Any]], resources: Sequence[Resource], tops: Mapping[str, float], seconds: float
 ) -> Picture:
-    """What one node did: one low panel a resource, one under another, on one time axis."""
+    """Usage of one node: one plot per resource, stacked on one time axis."""
     time = measured(Domain(0.0, seconds), "seconds of the measured phase", 4)
     axes = [measured(Domain(0.0, tops[resource.panel] * HEADROOM), resource.title, 2) for resource in resources]
     left, right = left_px(axes), WIDTH_PX - RIGHT_PX

@@ -1,4 +1,4 @@
-"""The order plot: every attempt, as its difference from its treatment's median, against the time of day: drift."""
+"""Run-order plot: the difference of each attempt from its treatment's median over time, to show drift."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POINT_PX: Final = 3.3
 CROSS_PX: Final = 1.75
 TICK_GAP_PX: Final = 95
 SIDE_SHARE: Final = 0.015
-"""Of the time axis, left free at both ends so that no marker is cut."""
+"""Share of the time axis that is left free at both ends, so that no marker is cut."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class Attempt:
 
     begun_s: float
     percent: float | None
-    """From its treatment's median; None where it has no value or nothing to compare it with."""
+    """Difference from its treatment's median; None without a value or a median."""
     series: str
     state: State
     tip: str
 
 
 def order(this: View, records: Sequence[TrialRecord]) -> Figure | None:
-    """The order plot: every attempt against the time of day, as its difference from its treatment's median."""
+    """The run-order plot; None without attempts."""
     if not records:
         return None
     several = len(this.series) <= MAX_LINES
@@ -82,18 +82,18 @@ def _attempt(this: View, record: TrialRecord, series: str, point: Point | None, 
     value = 100 * (point.value / middle - 1) if point and valid and middle else None
     shown = this.scale.of(point.value) if point else None
     why = "" if valid else listed([reason.kind.value for reason in record.verdict.reasons] or [record.verdict.outcome])
-    said = tip(
+    hover = tip(
         label(record.treatment),
         f"{number(shown)} {this.scale.unit}" if shown is not None else "",
         "" if state == "kept" else state,
         why,
         f"trial {record.id}" + (f", attempt {record.attempt}" if record.attempt > 1 else ""),
     )
-    return Attempt(record.begun_s, value, series, state, said)
+    return Attempt(record.begun_s, value, series, state, hover)
 
 
 def _spans(records: Sequence[TrialRecord]) -> list[tuple[float, float]]:
-    """From the first to the last trial of each start, in seconds since the epoch."""
+    """Begin of the first and end of the last trial of each start, in seconds since the epoch."""
     ends: dict[str, list[float]] = {}
     for record in records:
         left = record.ended_s or record.begun_s
@@ -110,7 +110,7 @@ def _picture(
     width: float,
     height: float,
 ) -> Picture:
-    """Attempts without a value stand as crosses on the floor; every other start is shaded."""
+    """Attempts without a value are crosses at the bottom; every other start is shaded."""
     first = min(*(attempt.begun_s for attempt in attempts), spans[0][0])
     last = max(*(attempt.begun_s for attempt in attempts), *(end for _, end in spans))
     beside = (last - first or 1.0) * SIDE_SHARE

@@ -1,4 +1,4 @@
-"""Response-time percentiles over the levels of one factor, on a logarithmic axis that all panels share."""
+"""Response-time percentiles over the levels of a factor; all panels share one logarithmic axis."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from steelyard.report.draw.scales import logarithmic
 
 PERCENTILES: Final = ("p50", "p95", "p99")
 ROOM: Final = 1.4
-"""Factor between the outermost values and the ends of the axis."""
+"""Factor from the outermost values to the ends of the axis."""
 
 
 def percentiles(this: View) -> Figure | None:
-    """Response-time percentiles over the axis, one panel a series."""
+    """Response-time percentiles over the axis, one panel per series."""
     wanted = {f"response_ms_{name}": name for name in PERCENTILES}
-    found: list[tuple[str, Summary]] = [
+    summaries: list[tuple[str, Summary]] = [
         (wanted[summary.response], summary)
         for summary in (*this.results.others(Summary), *this.results.main(Summary))
         if summary.response in wanted and summary.n and summary.median is not None
     ]
-    if not found:
+    if not summaries:
         return None
-    points = {name: _points(this, found, name) for name in this.series}
+    points = {name: _points(this, summaries, name) for name in this.series}
     shown = [point for series in points.values() for point in series]
     if not shown:
         return None
@@ -53,7 +53,7 @@ def percentiles(this: View) -> Figure | None:
     return Figure("percentiles", "Response time", caption, panels, level_keys(PERCENTILES), zoom="xy")
 
 
-def _points(this: View, found: Sequence[tuple[str, Summary]], series: str) -> list[CellPoint]:
+def _points(this: View, summaries: Sequence[tuple[str, Summary]], series: str) -> list[CellPoint]:
     return [
         CellPoint(
             this.level(summary.treatment),
@@ -64,6 +64,6 @@ def _points(this: View, found: Sequence[tuple[str, Summary]], series: str) -> li
             summary.n,
             tip(label(summary.treatment), f"{name} {with_interval(estimate)} ms", f"n = {summary.n} trials"),
         )
-        for name, summary in found
+        for name, summary in summaries
         if this.of(summary.treatment) == series and (estimate := summary.median) is not None and estimate.value > 0
     ]

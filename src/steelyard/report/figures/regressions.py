@@ -1,4 +1,4 @@
-"""Trials over a numeric factor with what was fitted to them: a straight line, or a scalability law with its band."""
+"""Regression plots: trials over a numeric factor with a least-squares line or a scalability law."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from steelyard.report.draw.scales import from_zero
 
 
 def regressions(this: View) -> Figure | None:
-    """Trials over the numeric factor, with the least-squares line."""
+    """Trials over the numeric factor with the least-squares line; None without a fit."""
     panels: list[Panel] = []
     amounts: list[int] = []
     honest, most = 0, 1
@@ -53,17 +53,17 @@ def regressions(this: View) -> Figure | None:
 
 
 def _line(this: View, fit: Fit, reach: Sequence[float]) -> list[FittedPoint]:
-    """Both ends of a fitted line within the axis, which ends at 0."""
+    """Both ends of a fitted line, cut at 0 where the axis ends."""
     slope, intercept = fit.slope.value, fit.intercept.value
-    found = []
+    ends = []
     for place in reach:
         inside = -intercept / slope if intercept + slope * place < 0 and slope else place
-        found.append(FittedPoint(inside, max(intercept + slope * inside, 0.0) * this.scale.factor))
-    return found
+        ends.append(FittedPoint(inside, max(intercept + slope * inside, 0.0) * this.scale.factor))
+    return ends
 
 
 def laws(this: View) -> Figure | None:
-    """Fitted scalability laws with the band of each; none where too few sizes were measured."""
+    """Fitted scalability laws with their bands; None if too few sizes are measured."""
     panels = []
     title = ""
     for law in this.results.of(LawFit):

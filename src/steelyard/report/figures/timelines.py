@@ -1,4 +1,4 @@
-"""Pictures of what happened within a trial (rates, percentiles, a heat map), and percentile curves of treatments."""
+"""Time series within a trial (rates, percentiles, heat map), and percentile curves of treatments."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COLOURS: Final = {
     "achieved": SERIES[6], "offered": SERIES[4], "p50": SERIES[0], "p90": SERIES[2], "p99": SERIES[1],
     "p99.9": SERIES[3], "heat": SERIES[5],
 }  # fmt: skip
-"""One colour each, so that the page can show and hide by colour."""
+"""Each quantity has its own colour, by which the page shows and hides it."""
 LINES: Final = {"p50": "", "p90": "2 2", "p99": "6 3", "p99.9": "8 3 2 3", "offered": "6 3", "achieved": ""}
 CURVE_HEIGHT_PX: Final = 200
 MOST_CURVE_PANELS: Final = 12
@@ -50,45 +50,48 @@ NINES: Final = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 @dataclass(frozen=True)
 class Choice:
-    """The trials of one treatment from which the reader chooses; the first is its median trial."""
+    """The trials of one treatment that a reader can choose; the first is the median trial."""
 
     treatment: str
     figures: tuple[Figure, ...]
     names: tuple[str, ...]
-    """What each is called in the list."""
+    """Name of each in the list."""
 
 
-def choices(this: View, found: Sequence[Timeline]) -> tuple[Choice, ...]:
+def choices(this: View, timelines: Sequence[Timeline]) -> tuple[Choice, ...]:
     """Figures by treatment, in the order of the table of cells."""
     groups: dict[str, list[Timeline]] = {}
     places = {label(summary.treatment): index for index, summary in enumerate(this.results.main(Summary))}
-    for one in found:
-        groups.setdefault(label(one.record.treatment), []).append(one)
+    for timeline in timelines:
+        groups.setdefault(label(timeline.record.treatment), []).append(timeline)
     ordered = sorted(groups.items(), key=lambda item: places.get(item[0], len(places)))
     return tuple(
-        Choice(name, tuple(figure(one) for one in group), tuple(_name(this, one) for one in group))
+        Choice(name, tuple(figure(timeline) for timeline in group), tuple(_name(this, timeline) for timeline in group))
         for name, group in ordered
     )
 
 
-def _name(this: View, one: Timeline) -> str:
-    value = f"{number(this.scale.of(one.value), trim=True)} {this.scale.unit}" if one.value is not None else ""
-    attempt = f", attempt {one.record.attempt}" if one.record.attempt > 1 else ""
-    state = "the median trial" if one.middle else "" if one.value is not None else "not used"
+def _name(this: View, timeline: Timeline) -> str:
+    value = (
+        f"{number(this.scale.of(timeline.value), trim=True)} {this.scale.unit}" if timeline.value is not None else ""
+    )
+    attempt = f", attempt {timeline.record.attempt}" if timeline.record.attempt > 1 else ""
+    state = "the median trial" if timeline.middle else "" if timeline.value is not None else "not used"
     marks = ", ".join(mark for mark in (value, state) if mark)
-    return f"trial {one.record.id}{attempt}" + (f" ({marks})" if marks else "")
+    return f"trial {timeline.record.id}{attempt}" + (f" ({marks})" if marks else "")
 
 
-def figure(one: Timeline) -> Figure:
-    """Rate, percentiles and heat map of one trial, under each other on one time axis."""
-    shown = [name for name in QUANTILES if any(name in window.percentiles_ms for window in one.windows)]
+def figure(timeline: Timeline) -> Figure:
+    """Rate, percentiles and heat map of one trial, stacked on one time axis."""
+    shown = [name for name in QUANTILES if any(name in window.percentiles_ms for window in timeline.windows)]
     missing = [name for name in QUANTILES if name not in shown]
-    offered = any(window.offered_per_s is not None for window in one.windows)
-    operations = sum(window.operations for window in one.windows)
-    which = "the median trial of its treatment by the main response; " if one.middle else ""
-    which = which if one.value is not None else "no number of the page rests on it; "
+    offered = any(window.offered_per_s is not None for window in timeline.windows)
+    operations = sum(window.operations for window in timeline.windows)
+    which = "the median trial of its treatment by the main response; " if timeline.middle else ""
+    which = which if timeline.value is not None else "no number of the page rests on it; "
     caption = (
-        f"Trial {one.record.id}: {which}windows of {one.step_s:g} s, n = {count(operations, 'answered operation')}. "
+        f"Trial {timeline.record.id}: {which}windows of {timeline.step_s:g} s, "
+        f"n = {count(operations, 'answered operation')}. "
         "From above: operations a second (the axis starts at 0); percentiles of response time, from added histograms "
         "(logarithmic); the same times as a heat map, darker where a window has more operations."
     )
@@ -99,35 +102,46 @@ def figure(one: Timeline) -> Figure:
             f" No {listed(missing, 'or')}: fewer than {BEYOND} operations of a window lie beyond "
             f"{'it' if len(missing) == 1 else 'them'}."
         )
-    failed = sum(window.failed for window in one.windows)
+    failed = sum(window.failed for window in timeline.windows)
     if failed:
         caption += f" Not answered or refused: {count(failed, 'operation')}; red marks are windows with such."
-    if one.strips:
+    if timeline.strips:
         caption += " At the foot a strip for each node: darker where its CPU was busier."
-    if len(one.spans) > 1 or one.events or one.bands:
-        told = [f"{span.name} {span.from_s:.0f} to {span.to_s:.0f} s" for span in (*one.spans, *one.bands)]
-        told += [f"{name} at {at_s:.1f} s" for at_s, name in one.events]
-        caption += f" Phases and events: {'; '.join(told)}."
+    if len(timeline.spans) > 1 or timeline.events or timeline.bands:
+        phases = [f"{span.name} {span.from_s:.0f} to {span.to_s:.0f} s" for span in (*timeline.spans, *timeline.bands)]
+        phases += [f"{name} at {at_s:.1f} s" for at_s, name in timeline.events]
+        caption += f" Phases and events: {'; '.join(phases)}."
     keys = [Key("achieved rate", COLOURS["achieved"], dash=LINES["achieved"])]
     if offered:
         keys.append(Key("offered rate", COLOURS["offered"], dash=LINES["offered"]))
     keys += [Key(name, COLOURS[name], dash=LINES[name]) for name in shown]
     keys.append(Key("heat map", COLOURS["heat"], "square"))
-    name = f"time-{one.record.id}-{one.record.attempt}"
-    panel = Panel("", _picture(one, shown, WIDE_PX), _picture(one, shown, NARROW_PX), values=spoken_values(one, shown))
-    course = Course(_heads(shown), tuple(_spoken(window, shown) for window in one.windows))
-    return Figure(name, label(one.record.treatment), caption, (panel,), tuple(keys), course=course, zoom="x")
+    name = f"time-{timeline.record.id}-{timeline.record.attempt}"
+    panel = Panel(
+        "",
+        _picture(timeline, shown, WIDE_PX),
+        _picture(timeline, shown, NARROW_PX),
+        values=time_axis_json(timeline, shown),
+    )
+    course = Course(_heads(shown), tuple(_course_row(window, shown) for window in timeline.windows))
+    return Figure(name, label(timeline.record.treatment), caption, (panel,), tuple(keys), course=course, zoom="x")
 
 
-def bytes_of(one: Timeline) -> int:
-    """About how much a trial's pictures take in the page, before they are drawn: both widths and the values."""
-    return 9_000 + 130 * len(one.windows) + 2 * 14 * len(one.heat) + 2 * 500 * len(one.strips)
+def bytes_of(timeline: Timeline) -> int:
+    """Estimated size of a trial's pictures in the page: both widths and the values."""
+    return 9_000 + 130 * len(timeline.windows) + 2 * 14 * len(timeline.heat) + 2 * 500 * len(timeline.strips)
 
 
-def spoken_values(one: Timeline, shown: Sequence[str]) -> str:
-    """Where the time axis lies, for what the page says under the pointer; the numbers are those of the course."""
-    found = {"names": list(shown), "step": one.step_s, "seconds": one.seconds, "left": LEFT_PX, "right": RIGHT_PX}
-    return json.dumps(found, separators=(",", ":"))
+def time_axis_json(timeline: Timeline, shown: Sequence[str]) -> str:
+    """JSON of the time axis' place in the picture, for hover texts; their numbers are those of the course."""
+    axis = {
+        "names": list(shown),
+        "step": timeline.step_s,
+        "seconds": timeline.seconds,
+        "left": LEFT_PX,
+        "right": RIGHT_PX,
+    }
+    return json.dumps(axis, separators=(",", ":"))
 
 
 def _heads(shown: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -135,8 +149,8 @@ def _heads(shown: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return (*rates, *((name, "ms") for name in shown))
 
 
-def _spoken(window: Window, shown: Sequence[str]) -> tuple[str, ...]:
-    """A window's numbers: plain digits, so that the page's script reads them too."""
+def _course_row(window: Window, shown: Sequence[str]) -> tuple[str, ...]:
+    """A window's numbers as plain digits, so that the page's script can parse them."""
     offered = NONE if window.offered_per_s is None else f"{window.offered_per_s:.1f}".removesuffix(".0")
     times = (window.percentiles_ms.get(name) for name in shown)
     return (
@@ -148,82 +162,84 @@ def _spoken(window: Window, shown: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _picture(one: Timeline, shown: Sequence[str], width: int) -> Picture:
+def _picture(timeline: Timeline, shown: Sequence[str], width: int) -> Picture:
     tops = [TOP_PX, TOP_PX + RATE_PX + GAP_PX, TOP_PX + RATE_PX + TIMES_PX + 2 * GAP_PX]
     bottoms = [tops[0] + RATE_PX, tops[1] + TIMES_PX, tops[2] + TIMES_PX]
-    foot = bottoms[2] + cpu_strips.height(one.strips)
-    time = measured(Domain(0.0, one.seconds), TIME_TITLE, 8 if width == WIDE_PX else 5)
+    foot = bottoms[2] + cpu_strips.height(timeline.strips)
+    time = measured(Domain(0.0, timeline.seconds), TIME_TITLE, 8 if width == WIDE_PX else 5)
     seconds = Scale(time.domain, LEFT_PX, width - RIGHT_PX)
     names = PlotArea(LEFT_PX, 0, seconds.last_px, tops[0], seconds, seconds)
-    elements = [names.marks(_phase_names(one, seconds, tops[0]))]
-    for top, bottom, (y, marks_of) in zip(tops, bottoms, _plots(one, shown), strict=True):
+    elements = [names.marks(_phase_names(timeline, seconds, tops[0]))]
+    for top, bottom, (y, marks_of) in zip(tops, bottoms, _plots(timeline, shown), strict=True):
         area = placed(time, y, LEFT_PX, top, seconds.last_px, bottom)
         elements += [
-            area.marks(_behind(one, area)),
+            area.marks(_behind(timeline, area)),
             *y_axis(y, area.y, area.left, area.right),
-            area.marks([*marks_of(area), *_events(one, area)]),
+            area.marks([*marks_of(area), *_events(timeline, area)]),
         ]
-    elements += cpu_strips.drawn(one.strips, seconds, bottoms[2], one.step_s)
+    elements += cpu_strips.drawn(timeline.strips, seconds, bottoms[2], timeline.step_s)
     elements += x_axis(time, seconds, foot)
     return Picture(width, foot + FOOT_PX, tuple(elements))
 
 
-def _plots(one: Timeline, shown: Sequence[str]) -> list[tuple[Axis, Callable[[PlotArea], list[Element | None]]]]:
-    """The three plots from above: axis and what draws its marks."""
-    highest = max(max(window.achieved_per_s, window.offered_per_s or 0.0) for window in one.windows) or 1.0
-    times = _times(one)
+def _plots(timeline: Timeline, shown: Sequence[str]) -> list[tuple[Axis, Callable[[PlotArea], list[Element | None]]]]:
+    """The three plots from top to bottom: y axis and the function that draws its marks."""
+    highest = max(max(window.achieved_per_s, window.offered_per_s or 0.0) for window in timeline.windows) or 1.0
+    times = _times(timeline)
     return [
-        (measured(Domain(0.0, highest * HEADROOM), "operations/s", 3), partial(_rates, one)),
-        (measured(times, "response time, ms", 4), partial(_percentiles, one, shown)),
-        (measured(times, "response time, ms (heat map: operations)", 4), partial(_heat, one)),
+        (measured(Domain(0.0, highest * HEADROOM), "operations/s", 3), partial(_rates, timeline)),
+        (measured(times, "response time, ms", 4), partial(_percentiles, timeline, shown)),
+        (measured(times, "response time, ms (heat map: operations)", 4), partial(_heat, timeline)),
     ]
 
 
-def _shaded(one: Timeline) -> list[tuple[Span, str]]:
-    """What is shaded behind a trial's course, with its colour: warm-up, every other phase, events that lasted."""
-    if one.spans and one.spans[0].name == WARM:
-        phases = [span for index, span in enumerate(one.spans) if index % 2 == 0]
+def _shaded(timeline: Timeline) -> list[tuple[Span, str]]:
+    """Shaded spans behind a trial's time series, with colours: warm-up, every other phase, events with a duration."""
+    if timeline.spans and timeline.spans[0].name == WARM:
+        phases = [span for index, span in enumerate(timeline.spans) if index % 2 == 0]
     else:
-        phases = [span for index, span in enumerate(one.spans) if len(one.spans) > 1 and index % 2]
-    return [*((span, BAND) for span in phases), *((span, GRID) for span in one.bands)]
+        phases = [span for index, span in enumerate(timeline.spans) if len(timeline.spans) > 1 and index % 2]
+    return [*((span, BAND) for span in phases), *((span, GRID) for span in timeline.bands)]
 
 
-def _behind(one: Timeline, area: PlotArea) -> list[Element | None]:
+def _behind(timeline: Timeline, area: PlotArea) -> list[Element | None]:
     return [
         marks.rectangle(area.x.of(span.from_s), area.top, area.x.of(span.to_s), area.bottom, colour)
-        for span, colour in _shaded(one)
+        for span, colour in _shaded(timeline)
     ]
 
 
-def _events(one: Timeline, area: PlotArea) -> list[Element | None]:
-    places = (area.x.of(at_s) for at_s, _ in one.events)
+def _events(timeline: Timeline, area: PlotArea) -> list[Element | None]:
+    places = (area.x.of(at_s) for at_s, _ in timeline.events)
     return [marks.line([(x, area.top), (x, area.bottom)], INK, width=1, dash="3 3") for x in places]
 
 
-def _phase_names(one: Timeline, time: Scale, top: float) -> list[Element | None]:
-    """The names of phases and of what lasted, where there is room above their beginning."""
-    named = [*(one.spans if len(one.spans) > 1 else ()), *one.bands]
-    found: list[Element | None] = []
+def _phase_names(timeline: Timeline, time: Scale, top: float) -> list[Element | None]:
+    """Names of phases and of events with a duration, where there is room above their beginning."""
+    named = [*(timeline.spans if len(timeline.spans) > 1 else ()), *timeline.bands]
+    names: list[Element | None] = []
     free = 0.0
     for span in sorted(named, key=lambda span: span.from_s):
         left = time.of(span.from_s) + 2
         if left >= free and time.of(span.to_s) - left > 20:
-            found.append(text(left, top - 22, span.name, fill=INK))
+            names.append(text(left, top - 22, span.name, fill=INK))
             free = left + text_px(span.name) + 8
-    return found
+    return names
 
 
 def _middle(window: Window) -> float:
     return window.at_s + window.seconds / 2
 
 
-def _rates(one: Timeline, area: PlotArea) -> list[Element | None]:
+def _rates(timeline: Timeline, area: PlotArea) -> list[Element | None]:
     offered = [
         None if window.offered_per_s is None else area.at(_middle(window), window.offered_per_s)
-        for window in one.windows
+        for window in timeline.windows
     ]
-    achieved = [area.at(_middle(window), window.achieved_per_s) for window in one.windows]
-    failed = [(area.x.of(_middle(window)), area.bottom, area.bottom - 5) for window in one.windows if window.failed]
+    achieved = [area.at(_middle(window), window.achieved_per_s) for window in timeline.windows]
+    failed = [
+        (area.x.of(_middle(window)), area.bottom, area.bottom - 5) for window in timeline.windows if window.failed
+    ]
     return [
         marks.line(offered, COLOURS["offered"], dash=LINES["offered"]),
         marks.line(achieved, COLOURS["achieved"]),
@@ -231,18 +247,18 @@ def _rates(one: Timeline, area: PlotArea) -> list[Element | None]:
     ]
 
 
-def _times(one: Timeline) -> Domain:
-    """The range of the logarithmic axes, in ms: what the heat map needs, so that both are the same."""
-    bands = [band for _, band, _ in one.heat] or [0]
+def _times(timeline: Timeline) -> Domain:
+    """Range of both logarithmic axes in ms: that of the heat map."""
+    bands = [band for _, band, _ in timeline.heat] or [0]
     return Domain(10.0 ** (min(bands) / BANDS_A_DECADE), 10.0 ** ((max(bands) + 1) / BANDS_A_DECADE), "log")
 
 
-def _percentiles(one: Timeline, shown: Sequence[str], area: PlotArea) -> list[Element | None]:
+def _percentiles(timeline: Timeline, shown: Sequence[str], area: PlotArea) -> list[Element | None]:
     return [
         marks.line(
             [
                 area.at(_middle(window), window.percentiles_ms[name]) if name in window.percentiles_ms else None
-                for window in one.windows
+                for window in timeline.windows
             ],
             COLOURS[name],
             dash=LINES[name],
@@ -251,15 +267,15 @@ def _percentiles(one: Timeline, shown: Sequence[str], area: PlotArea) -> list[El
     ]
 
 
-def _heat(one: Timeline, area: PlotArea) -> list[Element | None]:
-    """Cells of equal shade as one path; cells of one shade under each other as one stroke."""
-    most = max((amount for _, _, amount in one.heat), default=1)
+def _heat(timeline: Timeline, area: PlotArea) -> list[Element | None]:
+    """Cells of equal shade become one path; adjacent cells of a window become one stroke."""
+    most = max((amount for _, _, amount in timeline.heat), default=1)
     runs: dict[tuple[int, float], list[list[int]]] = {}
-    for window, band, amount in one.heat:
-        if window >= len(one.windows):
+    for window, band, amount in timeline.heat:
+        if window >= len(timeline.windows):
             continue
         shade = min(SHADES - 1, int(SHADES * math.log(amount + 1) / math.log(most + 1)))
-        mine = runs.setdefault((shade, one.windows[window].seconds), [])
+        mine = runs.setdefault((shade, timeline.windows[window].seconds), [])
         if mine and mine[-1][0] == window and mine[-1][2] == band:
             mine[-1][2] = band + 1
         else:
@@ -267,33 +283,33 @@ def _heat(one: Timeline, area: PlotArea) -> list[Element | None]:
     low, high = area.y.domain.low, area.y.domain.high
     first = round(math.log10(low) * BANDS_A_DECADE)
     height = (area.bottom - area.top) / max(1, round(math.log10(high / low) * BANDS_A_DECADE))
-    found: list[Element | None] = []
+    strokes: list[Element | None] = []
     for (shade, seconds), cells in sorted(runs.items()):
         pieces = [
-            f"M{place(area.x.of(_middle(one.windows[window])))},{place(area.bottom - (band - first) * height)}"
+            f"M{place(area.x.of(_middle(timeline.windows[window])))},{place(area.bottom - (band - first) * height)}"
             f"v{place(-(until - band) * height)}"
             for window, band, until in cells
         ]
-        width = (area.right - area.left) * seconds / one.seconds
-        found.append(marks.shaded(pieces, COLOURS["heat"], width=width, opacity=(shade + 1) / SHADES))
-    return found
+        width = (area.right - area.left) * seconds / timeline.seconds
+        strokes.append(marks.shaded(pieces, COLOURS["heat"], width=width, opacity=(shade + 1) / SHADES))
+    return strokes
 
 
-def curves(this: View, found: Sequence[Curve]) -> Figure | None:
-    """Response and service time over the percentile, one line a treatment, one panel a series."""
-    names = [name for name in this.series if any(this.of(one.treatment) == name for one in found)]
+def curves(this: View, percentile_curves: Sequence[Curve]) -> Figure | None:
+    """Response and service time over the percentile, one line per treatment, one panel per series."""
+    names = [name for name in this.series if any(this.of(curve.treatment) == name for curve in percentile_curves)]
     if not names:
         return None
-    times = [ms for one in found for _, ms in one.points if ms > 0] or [1.0]
-    last = max(one.points[-1][0] for one in found)
+    times = [ms for curve in percentile_curves for _, ms in curve.points if ms > 0] or [1.0]
+    last = max(curve.points[-1][0] for curve in percentile_curves)
     levels = [str(level) for level in this.positions.levels]
     panels = []
     for name in names[:MOST_CURVE_PANELS]:
-        mine = [one for one in found if this.of(one.treatment) == name]
-        indices = [levels.index(str(this.level(one.treatment))) for one in mine]
+        mine = [curve for curve in percentile_curves if this.of(curve.treatment) == name]
+        indices = [levels.index(str(this.level(curve.treatment))) for curve in mine]
         drawn = _curves(mine, indices, logarithmic(times, 1.1), last)
         panels.append(Panel(name if len(names) > 1 else "", drawn))
-    n, trials = [one.operations for one in found], [one.trials for one in found]
+    n, trials = [curve.operations for curve in percentile_curves], [curve.trials for curve in percentile_curves]
     caption = (
         "Response time (full lines, marked by treatment) and service time (thin dotted lines) over the percentile, one "
         f"line a treatment, from the histograms of all its used trials added up: {min(trials)} to {max(trials)} "
@@ -320,9 +336,9 @@ def _curves(mine: Sequence[Curve], indices: Sequence[int], times: Domain, last: 
 
     def draw(area: PlotArea) -> Layers:
         lines = []
-        for one, index in zip(mine, indices, strict=True):
-            service, look = one.measure == "service", style(index)
-            at = [area.at(nines(share), ms) for share, ms in one.points]
+        for curve, index in zip(mine, indices, strict=True):
+            service, look = curve.measure == "service", style(index)
+            at = [area.at(nines(share), ms) for share, ms in curve.points]
             lines.append(
                 marks.line(at, look.colour, width=1, dash=SERVICE_DASH)
                 if service
@@ -333,8 +349,8 @@ def _curves(mine: Sequence[Curve], indices: Sequence[int], times: Domain, last: 
     return plot(x, measured(times, "ms", 4), draw, width=PANEL_PX, height=CURVE_HEIGHT_PX)
 
 
-def all_figures(this: View, found: Sequence[Timeline], lines: Sequence[Curve]) -> Mapping[str, Figure]:
-    """Figures for files: the median trial of each treatment, and the curves."""
-    made: dict[str, Figure] = {one.name: one for one in (figure(each) for each in found if each.middle)}
+def all_figures(this: View, timelines: Sequence[Timeline], lines: Sequence[Curve]) -> Mapping[str, Figure]:
+    """Figures for files: the median trial of each treatment, and the percentile curves."""
+    figures: dict[str, Figure] = {one.name: one for one in (figure(each) for each in timelines if each.middle)}
     drawn = curves(this, lines)
-    return {**made, drawn.name: drawn} if drawn else made
+    return {**figures, drawn.name: drawn} if drawn else figures

@@ -1,4 +1,4 @@
-"""The warm-up figure: a response over the trial's number within its start, and where the warm-up is cut off."""
+"""Warm-up plot: the response over the trial's number in its start, with fixed and detected cuts."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Numbered:
     y: float
     level: str
     start: str
-    """The line to which it belongs: one start of one treatment."""
+    """Identity of its line: one start of one treatment."""
     kept: bool
     tip: str
 
 
 def over_trials(this: View) -> Figure | None:
-    """The warm-up figure: the response over the trial's number within its start."""
+    """The warm-up figure; None if no start has two trials of a treatment."""
     levels = tuple(str(level) for level in this.positions.levels)
     panels, longest, most, total = [], 0, 1, 0
     for name in this.series:
@@ -81,8 +81,8 @@ def _valued(this: View, point: Point) -> Numbered:
 
 
 def _picture(trials: Sequence[Numbered], fixed: int, detected: Sequence[int], styles: Styles, y_title: str) -> Picture:
-    """Filled where kept, hollow where dropped as warm-up. The shaded band ends after the fixed number of trials, a
-    dashed rule stands after each detected one."""
+    """Filled if kept, hollow if dropped as warm-up. The shaded band ends after the fixed number of trials; a dashed
+    line stands at each detected cut."""
     last = max(trial.number for trial in trials)
     step = -(-last // MOST_NUMBERS)
     numbers = tuple((float(number), str(number)) for number in range(step, last + 1, step))

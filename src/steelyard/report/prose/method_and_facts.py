@@ -1,4 +1,4 @@
-"""The method in prose and the facts as rows: sentences that a paper's methods section can take over."""
+"""Methods section in prose, and machine facts as rows, ready for a paper."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SHARED_WORDS: Final = {
 
 @dataclass(frozen=True)
 class Fact:
-    """One fact, and the nodes for which it holds (empty: all of them, or the machine)."""
+    """One fact and the nodes that it holds for (empty: all nodes, or the machine)."""
 
     name: str
     value: str
@@ -39,7 +39,7 @@ class Fact:
 
 
 def method(study: Study, plan: Plan | None, records: Sequence[TrialRecord], results: Results) -> tuple[str, ...]:
-    """Paragraphs: system and data, load, design and order, what was left out, analysis, when and with what."""
+    """Paragraphs: system and data, load, design and order, exclusions, analysis, dates and versions."""
     return tuple(
         paragraph
         for paragraph in (
@@ -82,10 +82,10 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
 
 
 def shared(records: Sequence[TrialRecord]) -> str:
-    """What the nodes have in common, in words."""
+    """Resources that the nodes share, in words."""
     known = list(SHARED_WORDS)
-    found = {share for record in records for share in record.shares}
-    ordered = sorted(found, key=lambda share: (known.index(share) if share in known else len(known), share))
+    shares = {share for record in records for share in record.shares}
+    ordered = sorted(shares, key=lambda share: (known.index(share) if share in known else len(known), share))
     return listed([SHARED_WORDS.get(share, share) for share in ordered])
 
 
@@ -103,14 +103,18 @@ def _load(study: Study) -> str:
         or "the whole trace"
     )
     if load.phases:
-        told = (f"“{phase.name}” for {duration(phase.duration_s)}: {_how(load, phase)}" for phase in load.phases)
-        how = f"{len(load.phases)} phases without a pause: {'; '.join(told)}"
+        phases = (f"“{phase.name}” for {duration(phase.duration_s)}: {_how(load, phase)}" for phase in load.phases)
+        how = f"{len(load.phases)} phases without a pause: {'; '.join(phases)}"
     else:
         how = _how(load, load)
     workloads = study.factors.get("workload") or study.factors.get("workload.name") or (study.workload.name,)
     kind_word = "workload" if len(workloads) == 1 else "workloads"
     settings = {name: value for name, value in study.workload.settings.items() if name != "name"}
-    data = f" ({', '.join(f'{_spoken(name)} {_value(value)}' for name, value in settings.items())})" if settings else ""
+    data = (
+        f" ({', '.join(f'{_with_spaces(name)} {_value(value)}' for name, value in settings.items())})"
+        if settings
+        else ""
+    )
     warm = f" after {duration(load.warm_up_s)} of the same load that is not counted" if load.warm_up_s else ""
     return (
         f"One trial is {amount} of {kind_word} {listed([str(level) for level in workloads])}{data}, driven by the "
@@ -122,7 +126,7 @@ def _load(study: Study) -> str:
 
 
 def _how(load: Load, offered: Offered) -> str:
-    """How operations of one phase come to be due."""
+    """Schedule of the operations of one phase, in words."""
     threads = load.threads_of(offered)
     operations = count(threads, "operation")
     if offered.schedule == "closed":
@@ -157,7 +161,7 @@ def _how(load: Load, offered: Offered) -> str:
     return f"an open loop ({kind}{arrivals}, at most {operations} in flight)"
 
 
-def _spoken(name: str) -> str:
+def _with_spaces(name: str) -> str:
     return name.replace("_", " ")
 
 
@@ -208,16 +212,16 @@ def _design(study: Study, plan: Plan | None, results: Results) -> str:
 
 
 def _until(results: Results) -> str:
-    """The stopping rule, where the study ended and why, and what its intervals cover."""
-    found = results.stopping
-    if found is None:
+    """The stopping rule, where and why the study ended, and the coverage of its intervals."""
+    stopping = results.stopping
+    if stopping is None:
         return ""
-    rule = found.rule
+    rule = stopping.rule
     label = label_of(rule.response)
     hours = f", {rule.hours:g} hours at most" if rule.hours else ""
     text = (
-        f" After each whole block, from {rule.least_starts} to {found.cap} starts{hours}, the study was to end once "
-        f"{found.target} ({label}, Student's t over start means). It {found.sentence}."
+        f" After each whole block, from {rule.least_starts} to {stopping.cap} starts{hours}, the study was to end once "
+        f"{stopping.target} ({label}, Student's t over start means). It {stopping.sentence}."
     )
     if rule.confidence == SIMULATED_CONFIDENCE:
         text += (
@@ -286,7 +290,7 @@ def _version(name: str, version: str) -> str:
 
 
 def asked(study: Study) -> tuple[Fact, ...]:
-    """The settings that the study sets away from the defaults, by dotted name; factors are no settings."""
+    """Settings that differ from the defaults, by dotted name, without the factors."""
     short = {"nodes": "site.nodes", "workload": "workload.name"}
     varied = {short.get(name, name) for name in study.factors}
     changed = study.model_dump(mode="json", exclude_defaults=True)
@@ -296,26 +300,26 @@ def asked(study: Study) -> tuple[Fact, ...]:
 
 
 def _flat(prefix: str, tree: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    settings: list[tuple[str, str]] = []
     for name, value in tree.items():
         dotted = f"{prefix}.{name}" if prefix else name
         if isinstance(value, Mapping):
-            found += _flat(dotted, value)
-        elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
-            for index, one in enumerate(value, start=1):
-                found += _flat(f"{dotted}[{index}]", one)
+            settings += _flat(dotted, value)
+        elif isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+            for index, item in enumerate(value, start=1):
+                settings += _flat(f"{dotted}[{index}]", item)
         else:
-            found.append((dotted, ", ".join(map(str, value)) if isinstance(value, list) else str(value)))
-    return found
+            settings.append((dotted, ", ".join(map(str, value)) if isinstance(value, list) else str(value)))
+    return settings
 
 
 def grouped(facts: Mapping[str, Mapping[str, str]], *, system: bool) -> tuple[Fact, ...]:
-    """Facts of nodes (`system`: of the system under test on them), each once, with its nodes where they differ."""
+    """Facts of nodes (`system`: of the system under test on them), each value once, with its nodes if they differ."""
     chosen = of_systems(facts) if system else of_machines(facts)
-    wanted = {name: found for name, found in chosen.items() if name != MACHINE}
+    wanted = {name: node_facts for name, node_facts in chosen.items() if name != MACHINE}
     values: dict[str, dict[str, list[str]]] = {}
-    for node, found in wanted.items():
-        for name, value in found.items():
+    for node, node_facts in wanted.items():
+        for name, value in node_facts.items():
             values.setdefault(name, {}).setdefault(str(value), []).append(node)
     rows = []
     for name in sorted(values):

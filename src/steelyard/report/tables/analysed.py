@@ -1,6 +1,6 @@
-"""Tables of the page that follow the statistics: what a column is and how it is read is said there, once.
+"""Tables of statistics: the statistic's row type defines each column and how to read it.
 
-So a statistic that is added is shown, and no column can mean one thing in the files and another on the page.
+A new statistic therefore appears on the page by itself, and a column means the same in files and on the page.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from steelyard.report.tables.generic import Cell, Column, Table
 
 LEVELS: Final = ("factor", "baseline", "level")
 MOST_ROWS: Final = 400
-"""Rows of a table on the page; the files and the downloads have all."""
+"""Most rows of a table on the page; files and downloads have all."""
 MOST_TRIALS: Final = 60
-"""The same of a table with a row for each trial."""
+"""Most rows of a table with one row per trial."""
 OF_TRIALS: Final = "trial_id"
 NO_VALUES: Final = (None, "")
 LONG: Final = 40
-"""A text with more letters is set as one that wraps."""
+"""A text with more letters wraps."""
 
 
 def grids(this: View) -> dict[Section, list[Table]]:
-    """Section to its tables, in their order; empty tables are left out, and those that have a form of their own."""
+    """Tables by section, in order, without empty tables and those that the page lays out itself."""
     captions = titles(this.results)
     by_section: dict[Section, list[Table]] = {}
     for name, source in sources(this.results).items():
@@ -41,7 +41,7 @@ def grids(this: View) -> dict[Section, list[Table]]:
 
 
 def every(results: Results) -> dict[str, Table]:
-    """Every table that has a row, whole, as it goes into a paper."""
+    """Every table that is not empty, with all rows, for a paper."""
     captions, this = titles(results), view(results)
     return {
         name: _table(this, source, captions[name], most=len(source.rows))
@@ -79,7 +79,7 @@ def _table(this: View, source: Source, title: str, *, most: int | None = None) -
 def _kept(
     columns: Sequence[TableColumn], values: Mapping[str, Sequence[Any]], contrast: bool
 ) -> tuple[list[TableColumn], list[str]]:
-    """The columns that are shown, and what the caption says instead of a text that is the same in every row."""
+    """The shown columns, and notes for the caption: texts that are the same in every row."""
     kept: list[TableColumn] = []
     notes: list[str] = []
     for column in columns:

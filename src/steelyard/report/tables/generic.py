@@ -1,4 +1,4 @@
-"""The tables of the page: results as cells, each column with its unit and its definition."""
+"""Generic tables of the page: results as cells, each column with its unit and definition."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from steelyard.report.data.presentation import View
 FORMS: Final = ("start means", "trials, as published")
 WARM_UP: Final = "warm-up"
 WITH_INTERVAL: Final = ("response_ms_p50", "response_ms_p95", "response_ms_p99")
-"""Those that a figure draws with intervals, which the table then has too."""
+"""Responses that a figure draws with intervals, so that the table shows intervals too."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,17 @@ class Column:
     term: str = ""
     numeric: bool = True
     about: str = ""
-    """The definition itself, where a row of the analysis or a response has it."""
+    """The definition itself, if a row type or a response has one."""
 
     @property
     def definition(self) -> str:
-        """What the numbers of the column are."""
+        """Definition of the column's numbers."""
         return self.about or OF_THE_PAGE.get(self.term or self.name, "")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is shown, and the raw value by which it sorts and which the download has."""
+    """The shown text, and the raw value for sorting and downloads."""
 
     text: str
     raw: str = ""
@@ -66,7 +66,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     title: str = ""
-    """What a fold over the table is called; empty: the first sentence of its caption."""
+    """Title of the fold over the table; empty: the first sentence of its caption."""
 
     @property
     def called(self) -> str:
@@ -104,16 +104,16 @@ def _factor_columns(results: Results) -> list[Column]:
 
 
 def _letters(exclusions: Sequence[Exclusion]) -> dict[str, str]:
-    """A letter for each reason, so that a cell can say `1a 2b`."""
+    """One letter per reason, for cells such as `1a 2b`."""
     return {one.reason: chr(ord("a") + index % 26) for index, one in enumerate(exclusions)}
 
 
 def comparisons(this: View) -> Table | None:
-    """Each level against its baseline: the change, its interval, the verdict."""
-    found = this.results.of(Comparison)
-    if not found:
+    """Each level against its baseline: change, interval, verdict."""
+    compared = this.results.of(Comparison)
+    if not compared:
         return None
-    floors = any(one.floor_percent is not None for one in found)
+    floors = any(comparison.floor_percent is not None for comparison in compared)
     columns = (
         Column("", numeric=False),
         Column("compared", numeric=False, term="comparison"),
@@ -127,23 +127,28 @@ def comparisons(this: View) -> Table | None:
         Column("verdict", numeric=False, about=meaning(Comparison, "verdict")),
     )
     rows = []
-    for one in found:
+    for comparison in compared:
         spread = None
-        if one.change_percent.low is not None and one.change_percent.high is not None:
-            spread = (one.change_percent.high - one.change_percent.low) / 2
-        sign = "+" if one.change_percent.value > 0 else ""
+        if comparison.change_percent.low is not None and comparison.change_percent.high is not None:
+            spread = (comparison.change_percent.high - comparison.change_percent.low) / 2
+        sign = "+" if comparison.change_percent.value > 0 else ""
         rows.append(
             (
-                _plain(label(one.others)),
-                _plain(f"{one.factor} {one.baseline} → {one.level}"),
-                Cell(sign + number(one.change_percent.value, spread=spread, digits=3), repr(one.change_percent.value)),
-                _plain(interval(one.change_percent) or NONE),
-                _plain(f"{one.n_baseline} → {one.n_level}"),
-                _plain(f"{one.starts_baseline} → {one.starts_level}"),
-                *((_floor(one),) if floors else ()),
-                Cell(p_value(one.p_holm), "" if one.p_holm is None else repr(one.p_holm)),
-                _plain(NONE if one.more_starts is None else one.more_starts),
-                _plain(one.verdict, "strong" if one.verdict not in ("undecided", "descriptive") else "quiet"),
+                _plain(label(comparison.others)),
+                _plain(f"{comparison.factor} {comparison.baseline} → {comparison.level}"),
+                Cell(
+                    sign + number(comparison.change_percent.value, spread=spread, digits=3),
+                    repr(comparison.change_percent.value),
+                ),
+                _plain(interval(comparison.change_percent) or NONE),
+                _plain(f"{comparison.n_baseline} → {comparison.n_level}"),
+                _plain(f"{comparison.starts_baseline} → {comparison.starts_level}"),
+                *((_floor(comparison),) if floors else ()),
+                Cell(p_value(comparison.p_holm), "" if comparison.p_holm is None else repr(comparison.p_holm)),
+                _plain(NONE if comparison.more_starts is None else comparison.more_starts),
+                _plain(
+                    comparison.verdict, "strong" if comparison.verdict not in ("undecided", "descriptive") else "quiet"
+                ),
             )
         )
     return Table(
@@ -151,15 +156,15 @@ def comparisons(this: View) -> Table | None:
     )
 
 
-def _floor(one: Comparison) -> Cell:
-    floor = one.floor_percent
+def _floor(comparison: Comparison) -> Cell:
+    floor = comparison.floor_percent
     return Cell(NONE) if floor is None else Cell(number(floor.value, digits=2), repr(floor.value))
 
 
 def regressions(this: View) -> Table | None:
     """Slope, intercept, r, p and standard error: the published form beside the start-level form."""
-    found = this.results.of(Regression)
-    if not found:
+    fitted = this.results.of(Regression)
+    if not fitted:
         return None
     unit = this.scale.unit
     columns = (
@@ -173,18 +178,18 @@ def regressions(this: View) -> Table | None:
         Column("p", about=meaning(Fit, "p")),
     )
     rows: list[tuple[Cell, ...]] = []
-    for one in found:
-        for form, fit in zip(FORMS, (one.honest, one.published), strict=True):
+    for regression in fitted:
+        for form, fit in zip(FORMS, (regression.honest, regression.published), strict=True):
             if fit is not None:
-                name = _plain(label(one.others), "" if form == FORMS[0] else "quiet")
+                name = _plain(label(regression.others), "" if form == FORMS[0] else "quiet")
                 rows.append((name, _plain(form), *_fit(this, fit)))
             elif form == FORMS[0]:
-                rows.append((_plain(label(one.others)), _plain(form), *[_plain(NONE)] * 6))
+                rows.append((_plain(label(regression.others)), _plain(form), *[_plain(NONE)] * 6))
     caption = (
         f"Linear regression of {this.results.response_label} on {this.positions.name}. "
         f"Brackets: {100 * this.results.confidence:g}% intervals."
     )
-    notes = sorted({one.note for one in found if one.note})
+    notes = sorted({regression.note for regression in fitted if regression.note})
     return Table("regression-table", " ".join([caption, *notes]), columns, tuple(rows))
 
 
@@ -217,25 +222,25 @@ def cells(this: View) -> Table:
         Column("max", unit, about=meaning(Summary, "max")),
     )
     letters = _letters(this.results.of(Exclusion))
-    several = any(one.mean_of_starts is not None for one in this.results.main(Summary))
+    several = any(summary.mean_of_starts is not None for summary in this.results.main(Summary))
     rows = []
-    for one in this.results.main(Summary):
-        sd = this.scale.of(one.sd.value if one.sd else None)
-        mean = one.mean if not several else one.mean_of_starts or _without_interval(one.mean)
+    for summary in this.results.main(Summary):
+        sd = this.scale.of(summary.sd.value if summary.sd else None)
+        mean = summary.mean if not several else summary.mean_of_starts or _without_interval(summary.mean)
         values, upper = (
             [_estimate(this.scale.estimate(value) if value else None, spread=sd) for value in pair]
-            for pair in ((one.min, one.q1), (one.q3, one.max))
+            for pair in ((summary.min, summary.q1), (summary.q3, summary.max))
         )
         rows.append(
             (
-                *_levels(this.results, one.treatment),
-                _plain(one.n, "" if one.n else "alert"),
-                _plain(one.starts),
-                _plain(" ".join(f"{why.trials}{letters[why.reason]}" for why in one.exclusions) or NONE),
+                *_levels(this.results, summary.treatment),
+                _plain(summary.n, "" if summary.n else "alert"),
+                _plain(summary.starts),
+                _plain(" ".join(f"{why.trials}{letters[why.reason]}" for why in summary.exclusions) or NONE),
                 _estimate(this.scale.estimate(mean) if mean else None, spread=sd),
-                _estimate(this.scale.estimate(one.sd) if one.sd else None),
+                _estimate(this.scale.estimate(summary.sd) if summary.sd else None),
                 *values,
-                _estimate(this.scale.estimate(one.median) if one.median else None, spread=sd),
+                _estimate(this.scale.estimate(summary.median) if summary.median else None, spread=sd),
                 *upper,
             )
         )
@@ -253,30 +258,30 @@ def cells(this: View) -> Table:
 
 
 def _without_interval(estimate: Estimate | None) -> Estimate | None:
-    """The bare number: an interval over trials of one start must not stand beside those over starts."""
+    """The estimate without its interval, which is over trials of one start, unlike those over starts."""
     return None if estimate is None else estimate.model_copy(update={"low": None, "high": None})
 
 
 def response_medians(this: View) -> Table | None:
-    """Medians of every other response, one row a treatment."""
-    found = this.results.others(Summary)
-    present = {one.response for one in found}
+    """Medians of every other response, one row per treatment; None without other responses."""
+    summaries = this.results.others(Summary)
+    present = {one.response for one in summaries}
     shown = [one for one in responses.every().values() if one.on_page and one.name in present]
     names = [one.name for one in shown]
     if not names:
         return None
-    units = {one.response: one.unit for one in found}
+    units = {one.response: one.unit for one in summaries}
     columns = (
         *_factor_columns(this.results),
         *(Column(one.called, _short(units[one.name]), about=one.definition) for one in shown),
     )
-    by_cell = {(tuple(one.treatment.items()), one.response): one for one in found}
+    by_cell = {(tuple(one.treatment.items()), one.response): one for one in summaries}
     rows = []
     for summary in this.results.main(Summary):
         row = list(_levels(this.results, summary.treatment))
         for name in names:
-            one = by_cell.get((tuple(summary.treatment.items()), name))
-            middle = one.median if one else None
+            medians = by_cell.get((tuple(summary.treatment.items()), name))
+            middle = medians.median if medians else None
             if middle is not None and name in WITH_INTERVAL:
                 row.append(_estimate(middle))
                 continue
@@ -298,8 +303,8 @@ def _short(unit: str) -> str:
 
 def warm_ups(this: View) -> Table | None:
     """The fixed cut beside the detected one, for each treatment and start."""
-    found = this.results.of(WarmUp)
-    if not found:
+    starts = this.results.of(WarmUp)
+    if not starts:
         return None
     unit = this.scale.unit
     columns = (
@@ -314,20 +319,20 @@ def warm_ups(this: View) -> Table | None:
         Column("after detected cut", unit, about=meaning(Summary, "mean")),
     )
     rows = []
-    for one in found:
+    for warm_up in starts:
         means = [
             _number(this.scale.of(mean.value)) if mean is not None else _plain(NONE)
-            for mean in (one.mean_all, one.mean_fixed, one.mean_detected)
+            for mean in (warm_up.mean_all, warm_up.mean_fixed, warm_up.mean_detected)
         ]
-        cut = NONE if one.detected_cut is None else one.detected_cut
+        cut = NONE if warm_up.detected_cut is None else warm_up.detected_cut
         rows.append(
             (
-                *_levels(this.results, one.treatment),
-                _plain(one.start),
-                _plain(one.n),
-                _plain(one.fixed_cut),
+                *_levels(this.results, warm_up.treatment),
+                _plain(warm_up.start),
+                _plain(warm_up.n),
+                _plain(warm_up.fixed_cut),
                 _plain(cut),
-                _plain(one.verdict),
+                _plain(warm_up.verdict),
                 *means,
             )
         )
@@ -337,11 +342,11 @@ def warm_ups(this: View) -> Table | None:
 
 
 def laws(this: View) -> Table | None:
-    """Fitted scalability laws, or why none was fitted."""
-    fitted = [one for one in this.results.of(LawFit) if not one.refusal]
+    """Fitted scalability laws; None if none is fitted."""
+    fitted = [law for law in this.results.of(LawFit) if not law.refusal]
     if not fitted:
         return None
-    names = list(dict.fromkeys(name for one in fitted for name in one.parameters))
+    names = list(dict.fromkeys(name for law in fitted for name in law.parameters))
     columns = (
         Column("", numeric=False),
         Column("law", numeric=False, about=meaning(LawFit, "law")),
@@ -353,21 +358,21 @@ def laws(this: View) -> Table | None:
     )
     rows = tuple(
         (
-            _plain(label(one.others)),
-            _plain(one.law),
-            _plain(one.sizes),
-            _plain(one.n),
-            *(_estimate(one.parameters.get(name)) for name in names),
-            _number(one.aicc),
-            _estimate(one.peak_nodes),
+            _plain(label(law.others)),
+            _plain(law.law),
+            _plain(law.sizes),
+            _plain(law.n),
+            *(_estimate(law.parameters.get(name)) for name in names),
+            _number(law.aicc),
+            _estimate(law.peak_nodes),
         )
-        for one in fitted
+        for law in fitted
     )
     return Table("laws", "Scalability laws fitted over cluster size.", columns, rows)
 
 
 def trials(this: View, records: Sequence[TrialRecord]) -> Table:
-    """Every attempt: where it stands in the order, what it gave, whether it counts."""
+    """Every attempt: its place in the order, its responses, and whether it counts."""
     points = {(point.trial_id, point.attempt): point for point in this.results.of(Point)}
     unit = this.scale.unit
     columns = (
@@ -389,8 +394,8 @@ def trials(this: View, records: Sequence[TrialRecord]) -> Table:
     rows = []
     for place, record in enumerate(records, start=1):
         point = points.get((record.id, record.attempt))
-        found = record.responses
-        main = found.of(this.results.response)
+        values = record.responses
+        main = values.of(this.results.response)
         rows.append(
             (
                 _plain(place),
@@ -406,12 +411,12 @@ def trials(this: View, records: Sequence[TrialRecord]) -> Table:
                     _plain(number(value))
                     for value in (
                         this.scale.of(main),
-                        found.throughput_per_s,
-                        found.response_ms_p50,
-                        found.response_ms_p99,
+                        values.throughput_per_s,
+                        values.response_ms_p50,
+                        values.response_ms_p99,
                     )
                 ),
-                _plain(found.errors),
+                _plain(values.errors),
                 _state(record, point),
             )
         )

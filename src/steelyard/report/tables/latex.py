@@ -1,7 +1,7 @@
-"""Tables for a paper in LaTeX with booktabs: what fits a page, each number with its interval in one cell.
+"""LaTeX tables with booktabs, cut to the page width; each estimate and its interval in one cell.
 
-Columns that do not fit beside each other go into further blocks of the same table, each with the columns that name its
-rows; many rows become a longtable. Nothing but the packages booktabs and longtable is needed.
+Columns that exceed the line width go into further blocks of the same table, each with the columns that name its rows.
+A table with many rows becomes a longtable. The packages booktabs and longtable are needed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from steelyard.report.tables.generic import Column, Table
 
 LINE_LETTERS: Final = 84
-"""Letters of a footnote-sized line of an article (345 pt); a block of columns takes no more."""
+"""Letters in a footnote-sized line of an article (345 pt); the most that a block of columns takes."""
 GAP_LETTERS: Final = 3
 LONG_LETTERS: Final = 34
 """A column of longer texts is set as a paragraph of this width."""
@@ -29,73 +29,73 @@ _SPECIAL: Final = {
     "\u00a0": "~", "\u202f": r"\,",
 }  # fmt: skip
 _MOST_LATIN: Final = "\u00ff"
-"""Letters up to here are in every LaTeX font; the others lose their marks, or become a question mark."""
+"""Letters up to this one are in every LaTeX font; others lose their diacritics or become a question mark."""
 
 
 def escaped(text: str) -> str:
-    """Text that LaTeX sets as it stands."""
-    return "".join(_letter(one) for one in " ".join(text.split()))
+    """Text with LaTeX's special characters escaped."""
+    return "".join(_letter(letter) for letter in " ".join(text.split()))
 
 
-def _letter(one: str) -> str:
-    if one in _SPECIAL:
-        return _SPECIAL[one]
-    if one <= _MOST_LATIN and one.isprintable():
-        return one
-    plain = "".join(part for part in unicodedata.normalize("NFKD", one) if part.isascii() and part.isprintable())
+def _letter(letter: str) -> str:
+    if letter in _SPECIAL:
+        return _SPECIAL[letter]
+    if letter <= _MOST_LATIN and letter.isprintable():
+        return letter
+    plain = "".join(part for part in unicodedata.normalize("NFKD", letter) if part.isascii() and part.isprintable())
     return "".join(_SPECIAL.get(part, part) for part in plain) or "?"
 
 
-def table(found: Table, name: str) -> str:
+def table(grid: Table, name: str) -> str:
     """The table as a float, or as a longtable where it is longer than a page; `name` becomes its label."""
-    blocks = _blocks(found)
-    long = len(found.rows) > MOST_ROWS_FLOATING
+    blocks = _blocks(grid)
+    long = len(grid.rows) > MOST_ROWS_FLOATING
     lines = [NEEDS]
     label = f"tab:{name.replace('_', '-')}"
     if not long:
-        lines += ["\\begin{table}", "  \\centering\\footnotesize", f"  \\caption{{{escaped(found.caption)}}}"]
+        lines += ["\\begin{table}", "  \\centering\\footnotesize", f"  \\caption{{{escaped(grid.caption)}}}"]
         lines.append(f"  \\label{{{label}}}")
     for index, places in enumerate(blocks):
         if long:
             part = f" (columns, part {index + 1} of {len(blocks)})" if len(blocks) > 1 else ""
-            lines += _long(found, places, escaped(found.caption) + part, f"{label}-{index + 1}" if index else label)
+            lines += _long(grid, places, escaped(grid.caption) + part, f"{label}-{index + 1}" if index else label)
         else:
             lines += ["  \\par\\medskip"] if index else []
-            lines += _block(found, places)
+            lines += _block(grid, places)
     return "\n".join([*lines, *([] if long else ["\\end{table}"])]) + "\n"
 
 
-def _width(found: Table, place: int) -> int:
-    column = found.columns[place]
-    longest = max((len(row[place].text) for row in found.rows), default=0)
+def _width(grid: Table, place: int) -> int:
+    column = grid.columns[place]
+    longest = max((len(row[place].text) for row in grid.rows), default=0)
     head = max(len(column.name), len(column.unit))
     return max(min(longest, LONG_LETTERS), head) + GAP_LETTERS
 
 
-def _blocks(found: Table) -> list[list[int]]:
-    """Columns that stand beside each other: the first texts name the rows and begin every block."""
-    widths = [_width(found, place) for place in range(len(found.columns))]
+def _blocks(grid: Table) -> list[list[int]]:
+    """Indices of columns by block; every block begins with the columns that name the rows."""
+    widths = [_width(grid, place) for place in range(len(grid.columns))]
     names: list[int] = []
-    for place, column in enumerate(found.columns):
+    for place, column in enumerate(grid.columns):
         level = place == 0 or column.term in ("factor", "comparison") or (not column.numeric and place == len(names))
         if not level or place != len(names) or sum(widths[one] for one in (*names, place)) > LINE_LETTERS // 2:
             break
         names.append(place)
     blocks: list[list[int]] = [list(names)]
-    for place in range(len(names), len(found.columns)):
+    for place in range(len(names), len(grid.columns)):
         if len(blocks[-1]) > len(names) and sum(widths[one] for one in (*blocks[-1], place)) > LINE_LETTERS:
             blocks.append(list(names))
         blocks[-1].append(place)
     return blocks
 
 
-def _alignment(found: Table, places: Sequence[int]) -> str:
-    def one(place: int) -> str:
-        if max((len(row[place].text) for row in found.rows), default=0) > LONG_LETTERS:
+def _alignment(grid: Table, places: Sequence[int]) -> str:
+    def column_format(place: int) -> str:
+        if max((len(row[place].text) for row in grid.rows), default=0) > LONG_LETTERS:
             return f"p{{{LONG_LETTERS * 0.45:.1f}em}}"
-        return "r" if found.columns[place].numeric else "l"
+        return "r" if grid.columns[place].numeric else "l"
 
-    return "".join(one(place) for place in places)
+    return "".join(column_format(place) for place in places)
 
 
 def _heads(columns: Sequence[Column]) -> list[str]:
@@ -105,32 +105,32 @@ def _heads(columns: Sequence[Column]) -> list[str]:
     return ["    \\toprule", *lines, "    \\midrule"]
 
 
-def _rows(found: Table, places: Sequence[int]) -> list[str]:
-    # A row that begins with a bracket would be read as an option of the line's end before it.
-    return ["    {}" + " & ".join(escaped(row[place].text) for place in places) + r" \\" for row in found.rows]
+def _rows(grid: Table, places: Sequence[int]) -> list[str]:
+    # LaTeX would read a bracket at the start of a row as an option of the preceding line break.
+    return ["    {}" + " & ".join(escaped(row[place].text) for place in places) + r" \\" for row in grid.rows]
 
 
-def _block(found: Table, places: Sequence[int]) -> list[str]:
+def _block(grid: Table, places: Sequence[int]) -> list[str]:
     return [
-        f"  \\begin{{tabular}}{{{_alignment(found, places)}}}",
-        *_heads([found.columns[place] for place in places]),
-        *_rows(found, places),
+        f"  \\begin{{tabular}}{{{_alignment(grid, places)}}}",
+        *_heads([grid.columns[place] for place in places]),
+        *_rows(grid, places),
         "    \\bottomrule",
         "  \\end{tabular}",
     ]
 
 
-def _long(found: Table, places: Sequence[int], caption: str, label: str) -> list[str]:
-    heads = _heads([found.columns[place] for place in places])
+def _long(grid: Table, places: Sequence[int], caption: str, label: str) -> list[str]:
+    heads = _heads([grid.columns[place] for place in places])
     return [
         "{\\footnotesize",
-        f"  \\begin{{longtable}}{{{_alignment(found, places)}}}",
+        f"  \\begin{{longtable}}{{{_alignment(grid, places)}}}",
         f"    \\caption{{{caption}}}\\label{{{label}}} \\\\",
         *heads,
         "    \\endfirsthead",
         *heads,
         "    \\endhead",
-        *_rows(found, places),
+        *_rows(grid, places),
         "    \\bottomrule",
         "  \\end{longtable}",
         "}",

@@ -1,4 +1,4 @@
-"""Tables of what happened within trials: parts, steady states, percentile curves and nodes, as numbers."""
+"""Tables of time courses: equal parts, steady states, percentile curves and node usage."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ STATES = ("steady", "warm-up", "drifting", "none")
 
 
 def parts(this: View) -> Table | None:
-    """Mean value analysis: a row for each treatment, response and number of parts."""
-    found = this.results.of(PartMean)
-    if not found:
+    """Mean value analysis: one row per treatment, response and number of parts."""
+    part_means = this.results.of(PartMean)
+    if not part_means:
         return None
     groups: dict[tuple[str, str, int], list[PartMean]] = {}
-    for one in found:
-        groups.setdefault((label(one.treatment), one.response, one.parts), []).append(one)
-    most = max(one.parts for one in found)
+    for part_mean in part_means:
+        groups.setdefault((label(part_mean.treatment), part_mean.response, part_mean.parts), []).append(part_mean)
+    most = max(part_mean.parts for part_mean in part_means)
     columns = (
         Column("treatment", numeric=False, term="factor"),
         Column("response", numeric=False, term="response of parts"),
@@ -40,7 +40,7 @@ def parts(this: View) -> Table | None:
     )
     rows = []
     for (treatment, response, _), group in groups.items():
-        by_part = {one.part: one.mean for one in group}
+        by_part = {part_mean.part: part_mean.mean for part_mean in group}
         means = [by_part.get(part) for part in range(1, most + 1)]
         rows.append(
             (
@@ -59,10 +59,10 @@ def parts(this: View) -> Table | None:
 
 
 def steady(this: View) -> Table | None:
-    """How many used trials were steady within themselves, by treatment."""
+    """Number of used trials with and without a steady state, by treatment."""
     groups: dict[str, list[Steady]] = {}
-    for one in this.results.of(Steady):
-        groups.setdefault(label(one.treatment), []).append(one)
+    for trial in this.results.of(Steady):
+        groups.setdefault(label(trial.treatment), []).append(trial)
     if not groups:
         return None
     columns = (
@@ -74,29 +74,29 @@ def steady(this: View) -> Table | None:
     )
     rows = []
     for treatment, group in groups.items():
-        cuts = [one.detected_cut for one in group if one.detected_cut is not None]
+        cuts = [trial.detected_cut for trial in group if trial.detected_cut is not None]
         rows.append(
             (
                 Cell(treatment),
                 Cell(str(len(group))),
-                *(Cell(str(sum(one.verdict == state for one in group))) for state in STATES),
+                *(Cell(str(sum(trial.verdict == state for trial in group))) for state in STATES),
                 Cell(number(float(median(cuts)), trim=True) if cuts else NONE),
                 Cell(str(max(cuts)) if cuts else NONE),
             )
         )
-    told = sorted({one.detail for one in this.results.of(Steady) if one.verdict == "none"})
+    reasons = sorted({trial.detail for trial in this.results.of(Steady) if trial.verdict == "none"})
     caption = (
         "Steady state within each used trial, by MSER-5 over the seconds of its mean response time: how many trials "
         "were steady from their first second, had a beginning to drop, drifted, or showed no steady state."
     )
-    if told:
-        caption += f" None: {told[0]}{'' if len(told) == 1 else ', and the like'}."
+    if reasons:
+        caption += f" None: {reasons[0]}{'' if len(reasons) == 1 else ', and the like'}."
     return Table("steady", caption, columns, tuple(rows), "Steady state within the trials")
 
 
-def curves(found: Sequence[Curve]) -> Table | None:
+def curves(percentile_curves: Sequence[Curve]) -> Table | None:
     """The percentile curves at round percentiles."""
-    shown = [name for name in MARKS if any(name in one.marks for one in found)]
+    shown = [name for name in MARKS if any(name in curve.marks for curve in percentile_curves)]
     if not shown:
         return None
     columns = (
@@ -108,13 +108,13 @@ def curves(found: Sequence[Curve]) -> Table | None:
     )
     rows = tuple(
         (
-            Cell(label(dict(one.treatment))),
-            Cell(f"{one.measure} time"),
-            Cell(str(one.trials)),
-            Cell(f"{one.operations:,}", str(one.operations)),
-            *(Cell(number(one.marks.get(name), digits=3), _raw(one.marks.get(name))) for name in shown),
+            Cell(label(dict(curve.treatment))),
+            Cell(f"{curve.measure} time"),
+            Cell(str(curve.trials)),
+            Cell(f"{curve.operations:,}", str(curve.operations)),
+            *(Cell(number(curve.marks.get(name), digits=3), _raw(curve.marks.get(name))) for name in shown),
         )
-        for one in found
+        for curve in percentile_curves
     )
     caption = (
         "The percentile curves at round percentiles, from the histograms of all used trials of a treatment added up. A "
@@ -127,12 +127,12 @@ def _raw(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
-def nodes(found: Sequence[Trace]) -> Table | None:
+def nodes(traces: Sequence[Trace]) -> Table | None:
     """CPU, memory, disk and network of every node of the drawn trials: the mean, and the greatest reading."""
-    metrics = [(one.panel, one.title, word) for one in RESOURCES for _, word in one.metrics]
-    used = [(label(trace.record.treatment), trace.record.id, one) for trace in found for one in usage(trace)]
+    metrics = [(resource.panel, resource.title, word) for resource in RESOURCES for _, word in resource.metrics]
+    used = [(label(trace.record.treatment), trace.record.id, node) for trace in traces for node in usage(trace)]
     shown = [
-        (panel, title, word) for panel, title, word in metrics if any((panel, word) in one.means for *_, one in used)
+        (panel, title, word) for panel, title, word in metrics if any((panel, word) in node.means for *_, node in used)
     ]
     if not used:
         return None
@@ -146,18 +146,18 @@ def nodes(found: Sequence[Trace]) -> Table | None:
         ),
     )
     rows = []
-    for treatment, trial, one in used:
-        cells = [one.means.get((panel, word)) for panel, _, word in shown]
+    for treatment, trial, node in used:
+        cells = [node.means.get((panel, word)) for panel, _, word in shown]
         rows.append(
             (
                 Cell(treatment),
                 Cell(trial),
-                Cell(f"{one.node} (load)" if one.loads else one.node),
+                Cell(f"{node.node} (load)" if node.loads else node.node),
                 *(
                     Cell(NONE)
-                    if two is None
-                    else Cell(f"{number(two[0], digits=3)} ({number(two[1], digits=3)})", repr(two[0]))
-                    for two in cells
+                    if reading is None
+                    else Cell(f"{number(reading[0], digits=3)} ({number(reading[1], digits=3)})", repr(reading[0]))
+                    for reading in cells
                 ),
             )
         )

@@ -1,4 +1,4 @@
-"""Tables of validity: voided attempts, what was checked of the load generator, the report's suspicion of itself."""
+"""Tables of validity: voided attempts, load-generator checks and benchmarking crimes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CEILING = "ceiling"
 
 
 def generator(records: Sequence[TrialRecord]) -> Table | None:
-    """Each check of the generator: what was found over all attempts, and the limit."""
+    """Each check of the load generator: the finding over all attempts, and the limit."""
     if not records:
         return None
     limits = records[-1].limits
@@ -57,13 +57,13 @@ def generator(records: Sequence[TrialRecord]) -> Table | None:
 
 
 def plain(text: object, tone: str = "") -> Cell:
-    """A cell that sorts by what it shows."""
+    """A cell that sorts by its text."""
     return Cell(str(text), tone=tone)
 
 
-def crimes(found: Sequence[Crime]) -> Table:
-    """Each check of the report's suspicion of itself, with the number that tells."""
-    guilty = sum(crime.guilty for crime in found)
+def crimes(checks: Sequence[Crime]) -> Table:
+    """Each check for a benchmarking crime, with its evidence."""
+    guilty = sum(crime.guilty for crime in checks)
     rows = tuple(
         (
             Cell(crime.name, tone="long"),
@@ -71,7 +71,7 @@ def crimes(found: Sequence[Crime]) -> Table:
             Cell(crime.evidence, tone="long"),
             Cell(crime.mend if crime.guilty else NONE, tone="long"),
         )
-        for crime in found
+        for crime in checks
     )
     columns = (
         Column("crime", term="crime", numeric=False),
@@ -79,7 +79,7 @@ def crimes(found: Sequence[Crime]) -> Table:
         Column("evidence", term="evidence of a crime", numeric=False),
         Column("mend", term="mend of a crime", numeric=False),
     )
-    caption = f"Benchmarking crimes, after Heiser's list: {guilty} of {len(found)} checks deserve a look."
+    caption = f"Benchmarking crimes, after Heiser's list: {guilty} of {len(checks)} checks deserve a look."
     return Table("crimes", caption, columns, rows)
 
 

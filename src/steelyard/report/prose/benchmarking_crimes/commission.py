@@ -1,6 +1,6 @@
-"""The report's suspicion of itself: benchmarking crimes after Gernot Heiser's list, each with the number that tells.
+"""Benchmarking crimes of commission, after Gernot Heiser's list; each check states its evidence.
 
-Every check is always shown, so that a clean sheet is seen to be one. Source: Heiser, "Systems Benchmarking Crimes".
+Every check is always shown, also if it finds nothing. Source: Heiser, "Systems Benchmarking Crimes".
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from steelyard.report.prose.benchmarking_crimes.crime import some
 from steelyard.report.prose.benchmarking_crimes.omission import missing
 
 HARDWARE: Final = ("cpu_model", "cores", "memory_mb", "architecture", "kernel", "virtualisation", "disk", "java")
-"""Facts of nodes that should be the same everywhere."""
+"""Facts that should be the same on all nodes."""
 FEWEST_FOR_INTERVAL: Final = 6
 
 
@@ -38,7 +38,7 @@ def crimes(
     figures: Mapping[str, Figure],
 ) -> tuple[Crime, ...]:
     """Every check with its finding, the guilty ones first."""
-    found = (
+    checks = (
         _baseline(results),
         _single_trials(results),
         _mean_of_percentiles(results),
@@ -50,7 +50,7 @@ def crimes(
         _noise_floor(results),
         *missing(study, results, records, facts),
     )
-    return tuple(sorted(found, key=lambda crime: not crime.guilty))
+    return tuple(sorted(checks, key=lambda crime: not crime.guilty))
 
 
 def _baseline(results: Results) -> Crime:
@@ -114,9 +114,9 @@ def _mixed_hardware(records: Sequence[TrialRecord], facts: Mapping[str, Mapping[
         for name, version in record.versions.items():
             versions.setdefault(name, set()).add(version)
     differing += [f"version of {name}: {some(sorted(found))}" for name, found in versions.items() if len(found) > 1]
-    told = "; ".join(differing) if differing else f"0 differences between {count(len(nodes), 'node')}"
+    evidence = "; ".join(differing) if differing else f"0 differences between {count(len(nodes), 'node')}"
     mend = "Compare only within one kind of hardware and one version, or make it a factor."
-    return Crime("Mixed hardware or versions", bool(differing), told + ".", mend)
+    return Crime("Mixed hardware or versions", bool(differing), evidence + ".", mend)
 
 
 def _truncated_axes(figures: Mapping[str, Figure]) -> Crime:
@@ -125,29 +125,29 @@ def _truncated_axes(figures: Mapping[str, Figure]) -> Crime:
         lows = [low for panel in figure.panels for low in _axis_starts(panel.picture)]
         if lows:
             cut.append(f"figure “{figure.title}”: {count(len(lows), 'axis', 'axes')}, from {number(min(lows))}")
-    told = some(cut) if cut else f"0 axes of {count(len(figures), 'figure')} begin above 0"
+    evidence = some(cut) if cut else f"0 axes of {count(len(figures), 'figure')} begin above 0"
     mend = "These figures show spread and say so in their captions; read sizes of effects from the main chart."
-    return Crime("Truncated axes", bool(cut), told + ".", mend)
+    return Crime("Truncated axes", bool(cut), evidence + ".", mend)
 
 
 def _axis_starts(picture: Picture) -> list[float]:
-    """Where linear y axes begin that begin above 0."""
+    """Lower ends of the linear y axes that do not begin at 0."""
     return [axis.low for axis in picture.y_domains if axis.kind == "linear" and axis.low > 0]
 
 
 def _closed_loop(study: Study, results: Results, records: Sequence[TrialRecord]) -> Crime:
     name = "Response times of a closed loop compared"
     closed = [record for record in records if not _is_open(study, record)]
-    told = f"{len(closed)} of {count(len(records), 'trial')} ran in a closed loop"
+    evidence = f"{len(closed)} of {count(len(records), 'trial')} ran in a closed loop"
     main = responses.of(results.response).from_due
     shown = main or any(responses.of(one.response).from_due for one in results.others(Summary))
     if not closed or not shown:
-        return Crime(name, False, told + ("." if closed else ": every response time counts from when it was due."))
+        return Crime(name, False, evidence + ("." if closed else ": every response time counts from when it was due."))
     which = f", and the main response is {results.response_label}" if main else ""
     return Crime(
         name,
         True,
-        f"{told}{which}: a slow system is sent less, so that its response times flatter it.",
+        f"{evidence}{which}: a slow system is sent less, so that its response times flatter it.",
         'Compare response times at an offered rate: load.schedule = "constant" or "poisson".',
     )
 
@@ -159,26 +159,30 @@ def _is_open(study: Study, record: TrialRecord) -> bool:
 def _units(results: Results, figures: Mapping[str, Figure]) -> Crime:
     bare = sorted({one.response for one in (*results.main(Summary), *results.others(Summary)) if not one.unit})
     without_n = [figure.title for figure in figures.values() if "n = " not in figure.caption]
-    told = f"{len(bare)} responses without a unit" + (f" ({some(bare)})" if bare else "")
-    told += f"; {len(without_n)} captions without n" + (f" ({some(without_n)})" if without_n else "")
-    return Crime("No units, no n", bool(bare) or bool(without_n), told + ".", "Name the unit where it is made.")
+    evidence = f"{len(bare)} responses without a unit" + (f" ({some(bare)})" if bare else "")
+    evidence += f"; {len(without_n)} captions without n" + (f" ({some(without_n)})" if without_n else "")
+    return Crime("No units, no n", bool(bare) or bool(without_n), evidence + ".", "Name the unit where it is made.")
 
 
 def _left_out(results: Results) -> Crime:
     lost = sum(one.excluded for one in results.main(Summary))
     share = lost / results.trials if results.trials else 0.0
-    told = f"{lost} of {count(results.trials, 'attempt')} ({100 * share:.1f}%) left out, each listed with its reason"
+    evidence = (
+        f"{lost} of {count(results.trials, 'attempt')} ({100 * share:.1f}%) left out, each listed with its reason"
+    )
     silent = lost - sum(exclusion.trials for one in results.main(Summary) for exclusion in one.exclusions)
     if silent > 0:
-        return Crime("Results left out in silence", True, f"{told}; {silent} have none.", "Look into these attempts.")
-    return Crime("Results left out in silence", False, told + ".")
+        return Crime(
+            "Results left out in silence", True, f"{evidence}; {silent} have none.", "Look into these attempts."
+        )
+    return Crime("Results left out in silence", False, evidence + ".")
 
 
 def _noise_floor(results: Results) -> Crime:
     floor = results.of(Validity)[0].floor
     within = sum(one.within_noise for one in results.of(Comparison))
     if floor.source == "none":
-        told = f"{count(floor.control_trials, 'control trial')}. {floor.sentence}"
-        return Crime("No measure of noise", True, told, f"Set design.control, or run {NOISE_STUDY} here.")
+        evidence = f"{count(floor.control_trials, 'control trial')}. {floor.sentence}"
+        return Crime("No measure of noise", True, evidence, f"Set design.control, or run {NOISE_STUDY} here.")
     inside = f" {count(within, 'comparison')} of {len(results.of(Comparison))} lies within it." if within else ""
     return Crime("No measure of noise", False, floor.sentence + inside)

@@ -1,4 +1,4 @@
-"""One check of the report's suspicion of itself, and the words that all of them use."""
+"""Result of one check for a benchmarking crime, and the wording that all checks share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_NAMED: Final = 4
 
 @dataclass(frozen=True)
 class Crime:
-    """One check: whether the study is guilty of it, the numbers that say so, and what would mend it."""
+    """One check: whether the study is guilty, the evidence in numbers, and the remedy."""
 
     name: str
     guilty: bool
@@ -20,6 +20,6 @@ class Crime:
 
 
 def some(names: Sequence[str]) -> str:
-    """The first few of them, and how many more there are."""
+    """The first few names, and the number of the others."""
     more = len(names) - MOST_NAMED
     return "; ".join(names[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")

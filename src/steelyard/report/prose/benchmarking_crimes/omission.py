@@ -1,8 +1,7 @@
-"""More of the report's suspicion of itself: what is not there, or not told apart, or measured of the wrong thing.
+"""Benchmarking crimes of omission: results or evidence that are missing, confounded or simulated.
 
-Crimes of Gernot Heiser's list that are of omission (a subset, micro-benchmarks only, simulated systems, no
-significance, no evaluation platform, the cost of throughput), and those of a laboratory: the generator, the order,
-aliases.
+From Gernot Heiser's list: a subset of results, micro-benchmarks only, simulated systems, no significance, no evaluation
+platform, the cost of throughput. The laboratory adds: the load generator, shared hardware, the order, aliased effects.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ PLATFORM: Final = ("cpu_model", "cores", "memory_mb", "kernel")
 """Facts without which nobody can repeat a measurement."""
 CEILING_UNKNOWN: Final = "the generator's ceiling is unknown"
 LEAST_CLEAR: Final = 3
-"""Factors of an interaction that is small as a rule."""
+"""Interactions of this many factors or more are usually small, so aliases with them do no harm."""
 
 
 def missing(
@@ -52,42 +51,47 @@ def missing(
 
 def _subset(results: Results) -> Crime:
     gone = [label(one.treatment) for one in results.main(Summary) if not one.n]
-    told = f"{len(gone)} of {count(len(results.main(Summary)), 'treatment')} without a used trial"
-    told += f" ({some(gone)})" if gone else ""
-    return Crime("A subset of what was planned", bool(gone), f"{told}.", "Say why these cells failed: it is a result.")
+    evidence = f"{len(gone)} of {count(len(results.main(Summary)), 'treatment')} without a used trial"
+    evidence += f" ({some(gone)})" if gone else ""
+    return Crime(
+        "A subset of what was planned", bool(gone), f"{evidence}.", "Say why these cells failed: it is a result."
+    )
 
 
 def _one_workload(study: Study) -> Crime:
     names = study.factors.get("workload") or study.factors.get("workload.name") or (study.workload.name,)
-    told = f"{count(len(names), 'workload')}: {some([str(name) for name in names])}"
+    evidence = f"{count(len(names), 'workload')}: {some([str(name) for name in names])}"
     mend = "Say nothing of other uses, or make the workload a factor."
-    return Crime("One workload only", len(names) == 1, f"{told}.", mend)
+    return Crime("One workload only", len(names) == 1, f"{evidence}.", mend)
 
 
 def _simulated(study: Study, records: Sequence[TrialRecord]) -> Crime:
     simulated = sum((record.settings.at("system.name") or study.system.name) == "simulated" for record in records)
-    told = f"{simulated} of {count(len(records), 'trial')} measured the simulated cluster"
+    evidence = f"{simulated} of {count(len(records), 'trial')} measured the simulated cluster"
     mend = "Such figures are of the laboratory, and of no database."
-    return Crime("A simulated system", simulated > 0, f"{told}.", mend)
+    return Crime("A simulated system", simulated > 0, f"{evidence}.", mend)
 
 
 def _no_variance(results: Results) -> Crime:
     bare = [one.sentence.partition(":")[0] for one in results.of(Comparison) if one.ratio.low is None]
     spread = [label(one.treatment) for one in results.main(Summary) if one.n and one.sd is None]
-    told = f"{len(bare)} of {count(len(results.of(Comparison)), 'comparison')} without an interval"
-    told += f" ({some(bare)})" if bare else ""
-    told += f"; {len(spread)} of {count(len(results.main(Summary)), 'cell')} without a standard deviation"
+    evidence = f"{len(bare)} of {count(len(results.of(Comparison)), 'comparison')} without an interval"
+    evidence += f" ({some(bare)})" if bare else ""
+    evidence += f"; {len(spread)} of {count(len(results.main(Summary)), 'cell')} without a standard deviation"
     return Crime(
-        "No significance", bool(bare) or bool(spread), f"{told}.", "Raise design.starts: an interval needs two of each."
+        "No significance",
+        bool(bare) or bool(spread),
+        f"{evidence}.",
+        "Raise design.starts: an interval needs two of each.",
     )
 
 
 def _platform(facts: Mapping[str, Mapping[str, str]]) -> Crime:
     nodes = of_machines(facts)
     lacking = [f"{name} of {node}" for node, found in sorted(nodes.items()) for name in PLATFORM if not found.get(name)]
-    told = f"{count(len(nodes), 'node')} with facts, {len(lacking)} of the facts {listed(list(PLATFORM))} missing"
-    told += f" ({some(lacking)})" if lacking else ""
-    return Crime("No platform told", not nodes or bool(lacking), f"{told}.", "Let the site say what its nodes are.")
+    evidence = f"{count(len(nodes), 'node')} with facts, {len(lacking)} of the facts {listed(list(PLATFORM))} missing"
+    evidence += f" ({some(lacking)})" if lacking else ""
+    return Crime("No platform told", not nodes or bool(lacking), f"{evidence}.", "Let the site say what its nodes are.")
 
 
 def _relative(results: Results) -> Crime:
@@ -98,19 +102,19 @@ def _relative(results: Results) -> Crime:
         if any({**one.others, one.factor: level} not in shown for level in (one.baseline, one.level))
     ]
     compared = count(len(results.of(Comparison)), "comparison")
-    told = f"{len(bare)} of {compared} without the absolute values of both sides"
-    return Crime("Relative numbers only", bool(bare), f"{told}{f' ({some(bare)})' if bare else ''}.", "Show both.")
+    evidence = f"{len(bare)} of {compared} without the absolute values of both sides"
+    return Crime("Relative numbers only", bool(bare), f"{evidence}{f' ({some(bare)})' if bare else ''}.", "Show both.")
 
 
 def _cost_of_throughput(study: Study, results: Results) -> Crime:
     name = "Throughput without what it takes"
     if results.response != "throughput_per_s":
         return Crime(name, False, f"The main response is {results.response_label}, not throughput.")
-    told = f"{count(len(study.probes), 'probe')} ({listed(list(study.probes)) or 'none'})"
+    evidence = f"{count(len(study.probes), 'probe')} ({listed(list(study.probes)) or 'none'})"
     priced = sum(one.cost_basis != "none" or one.energy_basis != "none" for one in results.of(Merit))
-    told += f"; {priced} of {count(len(results.main(Summary)), 'cell')} with cost or energy"
+    evidence += f"; {priced} of {count(len(results.main(Summary)), 'cell')} with cost or energy"
     mend = 'Name the probe "os" in `probes`: the same throughput may take more of the processor.'
-    return Crime(name, "os" not in study.probes, f"{told}.", mend)
+    return Crime(name, "os" not in study.probes, f"{evidence}.", mend)
 
 
 def _generator(records: Sequence[TrialRecord]) -> Crime:
@@ -119,21 +123,21 @@ def _generator(records: Sequence[TrialRecord]) -> Crime:
         record.verdict.outcome == "valid" and any(note.startswith(CEILING_UNKNOWN) for note in record.verdict.notes)
         for record in records
     )
-    told = (
+    evidence = (
         f"{bound} of {count(len(records), 'trial')} left out because the load generator was the limit, none of them "
         f"blamed on the system; of {unknown} valid ones its ceiling is unknown"
     )
     return Crime(
-        "The generator may be the limit", unknown > 0, f"{told}.", "Run `steelyard calibrate` on this machine."
+        "The generator may be the limit", unknown > 0, f"{evidence}.", "Run `steelyard calibrate` on this machine."
     )
 
 
 def _shared(results: Results) -> Crime:
     shared = "cpu" in results.shares and results.size_factor in NODES
     sizes = len(results.factors.get(results.size_factor or "", ()))
-    told = f"{count(sizes, 'cluster size')} on nodes that share {listed(list(results.shares)) or 'nothing'}"
+    evidence = f"{count(sizes, 'cluster size')} on nodes that share {listed(list(results.shares)) or 'nothing'}"
     mend = "Say nothing of scaling out: another node brought no hardware."
-    return Crime("Scaling on shared hardware", shared, f"{told}.", mend)
+    return Crime("Scaling on shared hardware", shared, f"{evidence}.", mend)
 
 
 def _order(study: Study) -> Crime:
@@ -144,21 +148,21 @@ def _order(study: Study) -> Crime:
 
 
 def _aliases(results: Results) -> Crime:
-    told = [
+    confounded = [
         f"{one.factor} with {one.aliases}"
         for one in results.of(MainEffect)
         if any(len(part.split(" x ")) < LEAST_CLEAR for part in one.aliases.split(" or ") if part)
     ]
     effects = count(len(results.of(MainEffect)), "effect")
-    evidence = f"{len(told)} of {effects} of a fraction may be interactions of two factors"
-    evidence += f" ({some(told)})" if told else ""
+    evidence = f"{len(confounded)} of {effects} of a fraction may be interactions of two factors"
+    evidence += f" ({some(confounded)})" if confounded else ""
     mend = "A fraction of resolution 4 tells them apart, or a factorial over the factors that matter."
-    return Crime("Effects that are confounded", bool(told), f"{evidence}.", mend)
+    return Crime("Effects that are confounded", bool(confounded), f"{evidence}.", mend)
 
 
 def _percentiles(results: Results) -> Crime:
     bare = sum(one.percentile is None for one in results.of(TrialPercentile))
     every = count(len(results.of(TrialPercentile)), "percentile")
-    told = f"{bare} of {every} of single trials rest on too few operations"
+    evidence = f"{bare} of {every} of single trials rest on too few operations"
     mend = "They are left out; longer trials have them (1,000 operations for a p99)."
-    return Crime("Percentiles of few operations", bare > 0, f"{told}.", mend)
+    return Crime("Percentiles of few operations", bare > 0, f"{evidence}.", mend)
