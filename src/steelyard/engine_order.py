@@ -36,11 +36,11 @@ def offered_rate_per_s(load: Load) -> float | None:
     if load.rate_per_s is not None:
         return load.rate_per_s
     due, seconds = 0.0, 0.0
-    for one in load.offered:
-        length_s = one.duration_s if isinstance(one, LoadPhase) else load.duration_s
-        if one.schedule == "closed":
+    for part in load.offered:
+        length_s = part.duration_s if isinstance(part, LoadPhase) else load.duration_s
+        if part.schedule == "closed":
             continue
-        count = None if length_s is None else one.operations_within(length_s)
+        count = None if length_s is None else part.operations_within(length_s)
         if count is None or length_s is None:
             return None
         due, seconds = due + count, seconds + length_s
@@ -121,20 +121,20 @@ def measure(
 
 def connections(load: Load, endpoint: Endpoint) -> dict[str, Any]:
     """How connections are made, as far as it is not the agent's default."""
-    made: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if load.connections_per_node != 1:
-        made["connections_per_node"] = load.connections_per_node
+        fields["connections_per_node"] = load.connections_per_node
     if load.compression != "none":
-        made["compression"] = load.compression
+        fields["compression"] = load.compression
     if load.tls:
-        made["tls"] = {
+        fields["tls"] = {
             "ca": load.tls_ca or endpoint.tls_ca,
             "certificate": load.tls_certificate,
             "key": load.tls_key,
             "verify": load.tls_verify,
             "name": load.tls_name,
         }
-    return made
+    return fields
 
 
 def capacity(load: Load, endpoint: Endpoint, schema: Schema, workload: Workload, seed: int) -> dict[str, Any]:

@@ -91,8 +91,8 @@ def find(seam: str, name: str) -> ModuleType:
 def _named(seam: str, name: str) -> ModuleType:
     if is_path(name):
         return _checked(seam, name, _from_path(seam, Path(name)))
-    if found := tuple(importlib.metadata.entry_points(group=f"steelyard.{seam}", name=name)):
-        return _checked(seam, name, found[0].load())
+    if entries := tuple(importlib.metadata.entry_points(group=f"steelyard.{seam}", name=name)):
+        return _checked(seam, name, entries[0].load())
     known = names(seam)
     if name in known:
         return _checked(seam, name, importlib.import_module(f"steelyard.{seam}.{name.replace('-', '_')}"))
@@ -107,13 +107,13 @@ def _named(seam: str, name: str) -> ModuleType:
     )
 
 
-def _checked(seam: str, name: str, found: object) -> ModuleType:
+def _checked(seam: str, name: str, module: object) -> ModuleType:
     """The plug-in, if it is a module that defines what the seam asks for."""
     wanted = ("create", "Settings") if seam in WITH_SETTINGS else ("create",)
-    lacking = [item for item in wanted if not hasattr(found, item)]
-    if isinstance(found, ModuleType) and not lacking:
-        return found
-    what = f"it does not define {' and '.join(lacking)}" if isinstance(found, ModuleType) else "it is not a module"
+    lacking = [item for item in wanted if not hasattr(module, item)]
+    if isinstance(module, ModuleType) and not lacking:
+        return module
+    what = f"it does not define {' and '.join(lacking)}" if isinstance(module, ModuleType) else "it is not a module"
     raise StudyError(
         f"{name!r} is no {seam} plug-in: {what}", f"see steelyard/{seam}/base.py", key=f"{seam}.name", read=name
     )

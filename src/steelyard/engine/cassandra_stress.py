@@ -59,11 +59,11 @@ class CassandraStress:
     ) -> None:
         """Carry out an order. Raises EngineError for what the tool cannot do, or when it fails or takes too long."""
         lines = [line(order, index, len(nodes)) for index in range(len(nodes))]
-        found = await tool.find(cache_folder())
+        program = await tool.find(cache_folder())
         pairs = zip(lines, nodes, strict=True)
         try:
             async with asyncio.timeout(timeout_s) as limit:
-                await together(_drive_one(found, order, own, node, on_record) for own, node in pairs)
+                await together(_drive_one(program, order, own, node, on_record) for own, node in pairs)
         except TimeoutError as error:
             if not limit.expired():
                 raise
@@ -72,16 +72,16 @@ class CassandraStress:
 
 
 async def _drive_one(
-    found: tool.Tool, order: Mapping[str, Any], own: Line, node: Node, on_record: Callable[[str, Record], None]
+    program: tool.Tool, order: Mapping[str, Any], own: Line, node: Node, on_record: Callable[[str, Record], None]
 ) -> None:
     phase = "populate" if order["action"] == "populate" else "measure"
     output = Output(own.names, order["contacts"], phase, float(order.get("warm_up_s") or 0.0))
-    said = f"{CassandraStress.name} {CassandraStress.version}"
-    on_record(node.name, Hello(format=FORMAT, agent=said, optimised=True, t_s=time.time()))
+    version = f"{CassandraStress.name} {CassandraStress.version}"
+    on_record(node.name, Hello(format=FORMAT, agent=version, optimised=True, t_s=time.time()))
     errors = node.folder / STDERR
     # Messages of failed operations are counted: none of an earlier order.
     errors.unlink(missing_ok=True)
-    process = await spawn(node, found.argv(own.words), stdout=asyncio.subprocess.PIPE, stderr=errors)
+    process = await spawn(node, program.argv(own.words), stdout=asyncio.subprocess.PIPE, stderr=errors)
     cpu = _Cpu(process.pid)
     try:
         assert process.stdout is not None

@@ -122,12 +122,12 @@ def read(path: Path) -> Record | None:
 
 def records(state: Path, site: str) -> list[tuple[Path, Record]]:
     """Every record of a site's leases in a state folder, oldest first."""
-    found = []
+    pairs = []
     for path in sorted((state / "leases").glob("*.json")):
         record = read(path)
         if record is not None and record.site == site:
-            found.append((path, record))
-    return sorted(found, key=lambda pair: pair[1].created)
+            pairs.append((path, record))
+    return sorted(pairs, key=lambda pair: pair[1].created)
 
 
 @contextlib.contextmanager
@@ -203,23 +203,23 @@ def utc_now() -> datetime:
 
 def processes(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path] = ()) -> set[int]:
     """Every living process of a lease but this one: marked by its environment, in its cgroups, or in its networks."""
-    found = {pid for folder in cgroups for pid in _cgroup_members(folder)}
+    pids = {pid for folder in cgroups for pid in _cgroup_members(folder)}
     files = {key for path in networks if (key := _file_identity(path)) is not None}
     for entry in os.listdir("/proc"):
-        if entry.isdigit() and (pid := int(entry)) not in found and _belongs(pid, identity, files):
-            found.add(pid)
-    return {pid for pid in found if pid != os.getpid() and start_ticks(pid) is not None}
+        if entry.isdigit() and (pid := int(entry)) not in pids and _belongs(pid, identity, files):
+            pids.add(pid)
+    return {pid for pid in pids if pid != os.getpid() and start_ticks(pid) is not None}
 
 
 def strays(site: str) -> list[Lease]:
     """Leases whose record is gone although a process of theirs lives: it was being started when its conductor was
     killed, and got its mark only after the lease had been taken back."""
-    found: dict[str, Path] = {}
+    record_by_lease: dict[str, Path] = {}
     for entry in os.listdir("/proc"):
         variables = dict(line.partition("=")[::2] for line in _environment_of(entry)) if entry.isdigit() else {}
         if variables.get(RECORD_MARKER) and ID_PATTERN.fullmatch(variables.get(MARKER, "")):
-            found[variables[MARKER]] = Path(variables[RECORD_MARKER])
-    gone = {identity: record for identity, record in found.items() if not record.exists()}
+            record_by_lease[variables[MARKER]] = Path(variables[RECORD_MARKER])
+    gone = {identity: record for identity, record in record_by_lease.items() if not record.exists()}
     return [Lease(identity, site, (), utc_now(), record) for identity, record in sorted(gone.items())]
 
 
@@ -269,11 +269,11 @@ def _environment_of(pid: str) -> list[str]:
 
 def _cgroup_members(folder: Path) -> set[int]:
     """Processes in a cgroup and in the cgroups below it. 0 stands for one of another process-id namespace."""
-    found: set[int] = set()
+    pids: set[int] = set()
     for place, _, _ in os.walk(folder):
         with contextlib.suppress(OSError):
-            found.update(int(line) for line in Path(place, "cgroup.procs").read_text(encoding="ascii").split())
-    return found - {0}
+            pids.update(int(line) for line in Path(place, "cgroup.procs").read_text(encoding="ascii").split())
+    return pids - {0}
 
 
 def _file_identity(path: Path) -> tuple[int, int] | None:

@@ -44,24 +44,24 @@ def leave(identity: str) -> None:
 
 def known() -> dict[str, Path]:
     """Every lease that is entered, and where its record should be."""
-    found = {}
+    record_by_lease = {}
     for path in sorted(FOLDER.glob("*")):
         if lease_records.ID_PATTERN.fullmatch(path.name):
             try:
-                found[path.name] = Path(path.read_text(encoding="utf-8").strip())
+                record_by_lease[path.name] = Path(path.read_text(encoding="utf-8").strip())
             except FileNotFoundError:
                 continue
-    return found
+    return record_by_lease
 
 
 def abandoned_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
     """Abandoned leases of other state folders: id -> that folder. Theirs to clean, ours to mention."""
-    found = {}
+    state_by_lease = {}
     for identity, path in known().items():
         other = path.parent.parent
         if other == state.absolute():
             continue
         record = lease_records.read(path)
         if record is not None and lease_records.abandoned(record, now):
-            found[identity] = other
-    return found
+            state_by_lease[identity] = other
+    return state_by_lease

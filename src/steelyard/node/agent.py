@@ -18,10 +18,10 @@ def candidates() -> tuple[Path, ...]:
     """Where the agent may be, in the order in which it is looked for."""
     places = [Path(sysconfig.get_path("scripts")), Path(sys.executable).parent, Path.home() / ".local" / "bin"]
     override = os.environ.get(OVERRIDE)
-    found = shutil.which(PROGRAM)
+    path = shutil.which(PROGRAM)
     listed = [Path(override)] if override else []
     listed += [place / PROGRAM for place in places]
-    listed += [Path(found)] if found else []
+    listed += [Path(path)] if path else []
     return tuple(dict.fromkeys(listed))
 
 

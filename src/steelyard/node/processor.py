@@ -51,8 +51,8 @@ def most_resident_bytes(pid: int) -> int:
         text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return 0
-    found = next((line for line in text.splitlines() if line.startswith("VmHWM:")), "VmHWM: 0")
-    return int(found.split()[1]) * 1024
+    high_water = next((line for line in text.splitlines() if line.startswith("VmHWM:")), "VmHWM: 0")
+    return int(high_water.split()[1]) * 1024
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Program:
 
 def census() -> dict[tuple[int, int], Program]:
     """Every process that can be seen, by id and start time in ticks."""
-    found = {}
+    programs = {}
     ticks = os.sysconf("SC_CLK_TCK")
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -78,8 +78,8 @@ def census() -> dict[tuple[int, int], Program]:
         head, _, tail = text.rpartition(")")
         fields = tail.split()
         used_s = (int(fields[11]) + int(fields[12])) / ticks
-        found[int(entry), int(fields[19])] = Program(head.partition("(")[2], used_s)
-    return found
+        programs[int(entry), int(fields[19])] = Program(head.partition("(")[2], used_s)
+    return programs
 
 
 def busiest(

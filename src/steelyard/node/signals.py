@@ -30,19 +30,19 @@ def interruptible() -> Iterator[None]:
     """While inside, a signal that asks to end cancels the task that entered, so that everything is undone; then it ends
     as KeyboardInterrupt."""
     task = asyncio.current_task()
-    told = asyncio.Event()
+    signalled = asyncio.Event()
 
     def cancel() -> None:
         # Once is enough: a second one must not cut the clean-up short.
-        if not told.is_set() and task is not None:
-            told.set()
+        if not signalled.is_set() and task is not None:
+            signalled.set()
             task.cancel()
 
     with heard(dict.fromkeys(ENDING, cancel)):
         try:
             yield
         except asyncio.CancelledError:
-            if told.is_set():
+            if signalled.is_set():
                 raise KeyboardInterrupt from None
             raise
 
@@ -53,8 +53,8 @@ def as_keyboard_interrupt() -> Iterator[None]:
     changes nothing."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        for one in ENDING:
-            signal.signal(one, signal.SIG_IGN)
+        for ending in ENDING:
+            signal.signal(ending, signal.SIG_IGN)
         raise KeyboardInterrupt
 
     # Under nohup the end of the terminal is none of the program's.
@@ -64,5 +64,5 @@ def as_keyboard_interrupt() -> Iterator[None]:
         yield
     finally:
         if all(signal.getsignal(one) is end for one in wanted):
-            for one, handler in before.items():
-                signal.signal(one, handler)
+            for ending, handler in before.items():
+                signal.signal(ending, handler)

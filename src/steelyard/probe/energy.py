@@ -76,19 +76,19 @@ class EnergyProbe:
             grown += most if grown < 0 else 0
             watts[metric] = watts.get(metric, 0.0) + grown / UJ_PER_J / seconds
             counters += 1
-        found = [Sample(after[0], node, COUNTERS, float(counters))]
-        return [*found, *(Sample(after[0], node, metric, value) for metric, value in watts.items())]
+        samples = [Sample(after[0], node, COUNTERS, float(counters))]
+        return [*samples, *(Sample(after[0], node, metric, value) for metric, value in watts.items())]
 
 
 def _reading(text: str) -> tuple[float, Mapping[str, tuple[int, int]]]:
     """Time, and zone to (energy, range), both in microjoules."""
     time_s, *zones = text.split()
-    found = {}
+    counters_by_zone = {}
     for word in zones:
         zone, _, counts = word.partition("=")
         energy, _, most = counts.partition("/")
-        found[zone] = (int(energy), int(most))
-    return float(time_s), found
+        counters_by_zone[zone] = (int(energy), int(most))
+    return float(time_s), counters_by_zone
 
 
 def create() -> EnergyProbe:

@@ -86,8 +86,8 @@ async def _contact(started: asyncio.subprocess.Process, errors: Path) -> str:
 
 
 def _silent(errors: Path) -> EngineError:
-    said = errors.read_text(encoding="utf-8", errors="replace").strip()[-500:]
-    message = f"{GOODS}, did not come up within {LISTEN_TIMEOUT_S:g} s{': ' + said if said else ''}"
+    text = errors.read_text(encoding="utf-8", errors="replace").strip()[-500:]
+    message = f"{GOODS}, did not come up within {LISTEN_TIMEOUT_S:g} s{': ' + text if text else ''}"
     return EngineError(message, "`steelyard doctor` says whether the agent is of this version")
 
 
@@ -181,9 +181,9 @@ async def drive(
             case Done(phase=phase) if phase == MEASURE:
                 dones.append(record)
 
-    def started(one: asyncio.subprocess.Process) -> None:
+    def started(agent_process: asyncio.subprocess.Process) -> None:
         nonlocal pid
-        pid = one.pid
+        pid = agent_process.pid
 
     with tempfile.TemporaryDirectory(prefix="steelyard-load-") as folder:
         node = Node("load", "load", ADDRESS, (), Path(folder))

@@ -34,11 +34,11 @@ class Step:
 
     name: str
     seconds: float
-    found: Ceiling | Slip | None = None
+    result: Ceiling | Slip | None = None
 
 
 async def calibrate(seconds: float, tell: Callable[[Step], None]) -> Calibration:
-    """Measure for about `seconds`; `tell` hears of every step when it begins (`found` None) and ends. Raises
+    """Measure for about `seconds`; `tell` hears of every step when it begins (`result` None) and ends. Raises
     EngineError."""
     before, own = processor.machine_time(), os.times()
     drives: list[Driven] = []

@@ -168,12 +168,12 @@ async def prove(asked: Asked, tell: Callable[[Line], None]) -> Proof:
         due = order(null.contact, READS, constant, duration_s=asked.seconds)
         forgetful = order(slow.contact, READS, closed, duration_s=asked.seconds)
         timeout_s = asked.seconds + asked.stall_s + GRACE_S
-        for one in (due, forgetful):
-            one["timeout_ms"] = int((asked.stall_s + GRACE_S) * 1000)
-        found = await together(
+        for load_order in (due, forgetful):
+            load_order["timeout_ms"] = int((asked.stall_s + GRACE_S) * 1000)
+        driven = await together(
             (_some(drive(due, timeout_s, listen)), _some(drive(forgetful, timeout_s)), stand_still())
         )
-    opened, other = found[0], found[1]
+    opened, other = driven[0], driven[1]
     assert opened is not None
     assert other is not None
     return _proof(asked, course, opened, other)
@@ -190,12 +190,12 @@ async def _stall(servers: Sequence[BenchServer], asked: Asked, course: _Course) 
     await asyncio.sleep(max(0.0, at_s - time.time()))
     try:
         course.stopped_s, before = time.time(), time.monotonic()
-        for one in servers:
-            one.stop()
+        for server in servers:
+            server.stop()
         await asyncio.sleep(asked.stall_s)
     finally:
-        for one in servers:
-            one.go_on()
+        for server in servers:
+            server.go_on()
         course.woken_s, course.stall_s = time.time(), time.monotonic() - before
 
 

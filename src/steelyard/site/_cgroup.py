@@ -220,14 +220,14 @@ def in_force(groups: Sequence[Path]) -> dict[str, str]:
 
 def present(hierarchies: Hierarchies, identity: str | None = None) -> dict[str, list[Path]]:
     """Groups of ours by lease, deepest first, of one lease or of all."""
-    found: dict[str, list[Path]] = {}
+    by_lease: dict[str, list[Path]] = {}
     for base in hierarchies.bases:
         names = [identity] if identity else [entry.name for entry in base.iterdir()] if base.is_dir() else []
         for name in names:
             # Bottom up: a group can only be removed after those below it. A name that is no folder yields nothing.
             if groups := [Path(place) for place, _, _ in os.walk(base / name, topdown=False)]:
-                found.setdefault(name, []).extend(groups)
-    return found
+                by_lease.setdefault(name, []).extend(groups)
+    return by_lease
 
 
 async def remove(hierarchies: Hierarchies, identity: str) -> None:

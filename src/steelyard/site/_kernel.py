@@ -36,8 +36,8 @@ def read(path: Path) -> str:
 
 def chosen(text: str) -> str:
     """The word in brackets of `always [madvise] never`; a text without brackets as it is."""
-    found = CHOSEN.search(text)
-    return found.group(1) if found else text
+    match = CHOSEN.search(text)
+    return match.group(1) if match else text
 
 
 def facts(proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> dict[str, str]:
@@ -45,10 +45,10 @@ def facts(proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> dict[str, str
 
     The kernel's command line is not among them: it may carry what is nobody's business.
     """
-    found = {f"sysctl {name}": read(proc / "sys" / name.replace(".", "/")) for name in SYSCTLS}
+    values = {f"sysctl {name}": read(proc / "sys" / name.replace(".", "/")) for name in SYSCTLS}
     pages = sys / "kernel" / "mm" / "transparent_hugepage"
     processors = sys / "devices" / "system" / "cpu"
-    found |= {
+    values |= {
         "transparent_hugepage": chosen(read(pages / "enabled")),
         "transparent_hugepage_defrag": chosen(read(pages / "defrag")),
         "smt": read(processors / "smt" / "control"),
@@ -58,7 +58,7 @@ def facts(proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> dict[str, str
         "numa_nodes": read(sys / "devices" / "system" / "node" / "online"),
         "mitigations": "; ".join(_mitigations(processors / "vulnerabilities")),
     }
-    return {name: " ".join(value.split()) for name, value in found.items() if value} | limits()
+    return {name: " ".join(value.split()) for name, value in values.items() if value} | limits()
 
 
 def _mitigations(folder: Path) -> Iterator[str]:
@@ -99,7 +99,7 @@ def disk(folder: Path, mounts: str | None = None, sys: Path = Path("/sys")) -> d
         return {}
     _, words, kind = best
     queue = _queue(sys, words[2])
-    found = {
+    values = {
         "disk_filesystem": f"{kind[0]} ({words[5]})",
         "disk_device": kind[1],
         "disk": read(queue.parent / "device" / "model") if queue else "",
@@ -107,7 +107,7 @@ def disk(folder: Path, mounts: str | None = None, sys: Path = Path("/sys")) -> d
         "disk_rotational": {"0": "no", "1": "yes"}.get(read(queue / "rotational"), "") if queue else "",
         "disk_read_ahead_kb": read(queue / "read_ahead_kb") if queue else "",
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in values.items() if value}
 
 
 def _queue(sys: Path, numbers: str) -> Path | None:

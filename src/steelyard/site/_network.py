@@ -52,13 +52,13 @@ def path(name: str) -> Path:
 
 def present(identity: str | None = None) -> dict[str, list[str]]:
     """Network namespaces of our pattern by lease, of one lease or of all. Empty where there are none."""
-    found: dict[str, list[str]] = {}
+    by_lease: dict[str, list[str]] = {}
     entries = sorted(NETNS_FOLDER.iterdir()) if NETNS_FOLDER.is_dir() else []
     for entry in entries:
         match = NAME_PATTERN.fullmatch(entry.name)
         if match and identity in (None, match[1]):
-            found.setdefault(match[1], []).append(entry.name)
-    return found
+            by_lease.setdefault(match[1], []).append(entry.name)
+    return by_lease
 
 
 async def add_namespaces(identity: str, members: Sequence[Member]) -> None:

@@ -155,10 +155,10 @@ class LocalSite:
         """Leases whose owner is dead or whose end has passed; namespaces, cgroups, processes that nobody knows."""
         now = lease_records.utc_now()
         known = lease_records.records(self._state, self.name)
-        found = [record.lease(path) for path, record in known if lease_records.abandoned(record, now)]
+        abandoned = [record.lease(path) for path, record in known if lease_records.abandoned(record, now)]
         orphans = self._orphans({record.id for _, record in known}, now)
-        seen = {lease.id for lease in (*found, *orphans)}
-        return [*found, *orphans, *(stray for stray in lease_records.strays(self.name) if stray.id not in seen)]
+        seen = {lease.id for lease in (*abandoned, *orphans)}
+        return [*abandoned, *orphans, *(stray for stray in lease_records.strays(self.name) if stray.id not in seen)]
 
     async def facts(self, node: Node) -> dict[str, str]:
         """The machine's facts, and what is the node's own: address, network, limits as the kernel says them."""

@@ -81,8 +81,8 @@ def hard(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) -> b
     if section == "data" or rest in SECTIONS[section].model_fields:
         return True
     default = section == "workload"
-    found = [lookup(plugins.settings_model(section, name), rest.split(".")) for name in names.get(section, ())]
-    return not all(_easy(field, default) for field in found if field is not None)
+    fields = [lookup(plugins.settings_model(section, name), rest.split(".")) for name in names.get(section, ())]
+    return not all(_easy(field, default) for field in fields if field is not None)
 
 
 def _easy(field: FieldInfo, default: bool) -> bool:

@@ -60,8 +60,8 @@ def read_text(text: str, path: str = "", *, scale: float = 1.0, plugins: Plugins
     tables = {section: raw[section] for section in SECTIONS if isinstance(raw.get(section), dict)}
     if study is not None:
         tables = tables_of(study)
-    _, found = complete(tables, {}, plugins)
-    errors += [error for error in found if error.key.partition(".")[0] in tables]
+    _, problems = complete(tables, {}, plugins)
+    errors += [error for error in problems if error.key.partition(".")[0] in tables]
     errors += _unknown_plugins(raw)
     if study is not None:
         errors += design_problems(study, plugins)
@@ -242,18 +242,18 @@ def _treatment_problems(study: Study, plugins: Plugins) -> list[StudyError]:
     control = control_of(study)
     extra = [control] if control is not None and control not in treatments else []
     for index, treatment in enumerate([*treatments, *extra]):
-        settings, found = complete(tables, treatment, plugins)
+        settings, problems = complete(tables, treatment, plugins)
         listed = f"design.treatments.{index}" if study.design.kind == "listed" else "factors"
-        errors += [_blamed(error, treatment, listed) for error in found]
+        errors += [_blamed(error, treatment, listed) for error in problems]
         text = canonical(settings)
-        if text in seen and not found and study.design.kind != "same":
-            what = f"treatments {_said(seen[text])} and {_said(treatment)} have the same complete settings"
+        if text in seen and not problems and study.design.kind != "same":
+            what = f"treatments {_in_words(seen[text])} and {_in_words(treatment)} have the same complete settings"
             errors.append(problem(listed, Missing(), what))
         seen[text] = treatment
     return errors
 
 
-def _said(treatment: Mapping[str, Level]) -> str:
+def _in_words(treatment: Mapping[str, Level]) -> str:
     return "{" + ", ".join(f"{factor} = {level}" for factor, level in treatment.items()) + "}"
 
 
@@ -261,7 +261,7 @@ def _blamed(error: StudyError, treatment: Mapping[str, Level], table: str) -> St
     """The error, at the factor that set the field, or with the treatment that it comes from."""
     factor = next((name for name in treatment if error.key and f"{dotted(name)}.".startswith(f"{error.key}.")), None)
     key = f"{table}.{factor}" if factor else table
-    message = f"{table}: {error.message}" if factor else f"{table}: with {_said(treatment)}: {error.message}"
+    message = f"{table}: {error.message}" if factor else f"{table}: with {_in_words(treatment)}: {error.message}"
     return StudyError(message, error.hint, key=key, read=error.read, allowed=error.allowed)
 
 

@@ -24,12 +24,14 @@ def factors_of(study: Study) -> dict[str, tuple[Level, ...]]:
     of identical systems, their label."""
     if study.design.kind == "same":
         return {SAME_FACTOR: SAME_LABELS}
-    found: dict[str, dict[Level, None]] = {factor: dict.fromkeys(levels) for factor, levels in study.factors.items()}
+    levels_by_factor: dict[str, dict[Level, None]] = {
+        factor: dict.fromkeys(levels) for factor, levels in study.factors.items()
+    }
     for treatment in study.design.treatments:
         for factor, level in treatment.items():
             if factor not in study.factors:
-                found.setdefault(factor, {})[level] = None
-    return {factor: tuple(levels) for factor, levels in found.items()}
+                levels_by_factor.setdefault(factor, {})[level] = None
+    return {factor: tuple(levels) for factor, levels in levels_by_factor.items()}
 
 
 def base_of(study: Study) -> Treatment:
@@ -71,14 +73,14 @@ def fraction_of(study: Study, plugins: Plugins | None = None) -> Fraction | None
 def _fractional(study: Study, factors: Mapping[str, Sequence[Level]], plugins: Plugins | None) -> tuple[Treatment, ...]:
     """Each combination of the factors of other than two levels with each treatment of the fraction, in order of
     levels."""
-    found = fraction_of(study, plugins)
-    if found is None:
+    fraction = fraction_of(study, plugins)
+    if fraction is None:
         raise _fraction_problems(study, plugins)[0]
-    rest = [factor for factor in factors if factor not in found.factors]
+    rest = [factor for factor in factors if factor not in fraction.factors]
     treatments = [
         {**dict(zip(rest, levels, strict=True)), **{one: factors[one][sign > 0] for one, sign in signs.items()}}
         for levels in itertools.product(*(factors[factor] for factor in rest))
-        for signs in found.combinations()
+        for signs in fraction.combinations()
     ]
     return tuple({factor: treatment[factor] for factor in factors} for treatment in treatments)
 
@@ -94,16 +96,16 @@ def _fraction_problems(study: Study, plugins: Plugins | None) -> list[StudyError
         what = "a fractional design needs generators or a resolution, not both"
         return [problem("design.resolution", Missing(), what)]
     try:
-        found = fraction_of(study, plugins)
+        fraction = fraction_of(study, plugins)
     except ValueError as error:
         return [problem("design.generators", design.generators, str(error))]
-    if found is None:
+    if fraction is None:
         what = f"no half of {len(two)} factors of two levels has this resolution; a whole factorial of them is needed"
         return [problem("design.resolution", design.resolution, what)]
-    if (found.resolution or 0) < fractional_design.LEAST_RESOLUTION:
-        word = min(found.words(), key=len)
-        told = " and ".join(sorted(word, key=two.index))
-        what = f"confounded: {told} would {'never vary' if len(word) == 1 else 'always move together'}"
+    if (fraction.resolution or 0) < fractional_design.LEAST_RESOLUTION:
+        word = min(fraction.words(), key=len)
+        confounded = " and ".join(sorted(word, key=two.index))
+        what = f"confounded: {confounded} would {'never vary' if len(word) == 1 else 'always move together'}"
         return [problem("design.generators", design.generators, what)]
     return []
 

@@ -68,29 +68,29 @@ class EngineContract:
         """A cluster that answers; everything is undone at the end."""
         settings = {"port": self.port, "service_us": 100.0, "servers": 64}
         async with running(tmp_path / "state", system="simulated", system_settings=settings) as cluster:
-            await cluster.system.create_schema(cluster.nodes, self.made_workload().schema())
+            await cluster.system.create_schema(cluster.nodes, self.new_workload().schema())
             yield tuple(f"{node.address}:{self.port}" for node in cluster.nodes)
 
     def order(self, contacts: Sequence[str], load: Load) -> dict[str, Any]:
         """A load of the cluster."""
-        made = self.made_workload()
-        schema = made.schema()
-        endpoint = Endpoint(made.protocol, tuple(contacts), schema.keyspace, schema.table)
-        return engine_order.measure(load, endpoint, schema, made, 1)
+        workload = self.new_workload()
+        schema = workload.schema()
+        endpoint = Endpoint(workload.protocol, tuple(contacts), schema.keyspace, schema.table)
+        return engine_order.measure(load, endpoint, schema, workload, 1)
 
-    def made_workload(self) -> Workload:
+    def new_workload(self) -> Workload:
         """What is asked of the cluster."""
         return make_workload(Plugins(), {"workload": {"name": self.workload, **self.workload_settings}})
 
     def nodes(self, tmp_path: Path, count: int = 1) -> tuple[Node, ...]:
         """Load nodes of this machine; their processes carry a mark that no other has."""
         mark = {MARK: f"{uuid.uuid4()}"}
-        made = []
+        nodes = []
         for index in range(count):
             folder = tmp_path / f"l{index + 1}"
             folder.mkdir(exist_ok=True)
-            made.append(Node(f"l{index + 1}", "load", "127.0.0.1", (), folder, environment=mark))
-        return tuple(made)
+            nodes.append(Node(f"l{index + 1}", "load", "127.0.0.1", (), folder, environment=mark))
+        return tuple(nodes)
 
     def engine(self) -> Engine:
         """The engine that a study of this name would get."""
@@ -232,11 +232,11 @@ async def _until_there(nodes: Sequence[Node], driving: asyncio.Future[Heard]) ->
 def left_over(nodes: Sequence[Node]) -> list[int]:
     """Living processes that carry the mark of these nodes."""
     mark = f"{MARK}={nodes[0].environment[MARK]}".encode()
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if mark in (folder / "environ").read_bytes().split(b"\0"):
-                found.append(int(folder.name))
+                pids.append(int(folder.name))
         except OSError:
             continue
-    return found
+    return pids

@@ -39,8 +39,8 @@ KILL_MOMENTS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05)
 
 def make_site(module: str, settings: Mapping[str, Any], state: Path) -> Site:
     """The site that a study with these settings would get."""
-    found = plugin.find("site", module)
-    site: Site = found.create(found.Settings(**settings), state)
+    site_plugin = plugin.find("site", module)
+    site: Site = site_plugin.create(site_plugin.Settings(**settings), state)
     return site
 
 
@@ -189,13 +189,13 @@ class SiteContract:
     def _clean_up(self, state: Path) -> Sequence[Lease]:
         """Release what a dead conductor left in this state folder, and look whether it is gone."""
         site = make_site(self.module, self.settings, state)
-        found = _recorded(site)
-        for lease in found:
+        leases = _recorded(site)
+        for lease in leases:
             asyncio.run(site.release(lease))
             assert self.remains(lease) == []
         assert _recorded(site) == []
         assert list((state / "leases").glob("*.json")) == []
-        return found
+        return leases
 
 
 def _in_an_hour() -> datetime:

@@ -45,8 +45,8 @@ DATA = {"records": ROWS, "seed": 1}
 
 def make_system(module: str, settings: Mapping[str, Any], cache_folder: Path) -> System:
     """The system that a study with these settings would get."""
-    found = plugin.find("system", module)
-    system: System = found.create(found.Settings(**settings), cache_folder)
+    system_plugin = plugin.find("system", module)
+    system: System = system_plugin.create(system_plugin.Settings(**settings), cache_folder)
     return system
 
 
@@ -67,12 +67,12 @@ class SystemContract:
 
     def nodes(self, tmp_path: Path) -> tuple[Node, ...]:
         """Empty nodes, as a site lends them."""
-        made = []
+        nodes = []
         for index in range(self.database_nodes):
             folder = tmp_path / "nodes" / f"n{index + 1}"
             folder.mkdir(parents=True, exist_ok=True)
-            made.append(Node(f"n{index + 1}", "database", f"{self.network}.{index + 1}", (), folder))
-        return tuple(made)
+            nodes.append(Node(f"n{index + 1}", "database", f"{self.network}.{index + 1}", (), folder))
+        return tuple(nodes)
 
     async def write(self, endpoint: Endpoint, schema: Schema, keys: Sequence[str]) -> None:
         """Write one row for each key, and return when all are stored."""
@@ -118,10 +118,10 @@ class SystemContract:
 
     def test_refuses_misspelt_settings(self) -> None:
         """A setting that does not exist is refused before anything starts."""
-        found = plugin.find("system", self.module)
+        system_plugin = plugin.find("system", self.module)
         wrong = {**self.settings, "no_such_setting": 1}
         with pytest.raises(ValidationError, match="no_such_setting"):
-            found.Settings(**wrong)
+            system_plugin.Settings(**wrong)
 
     def test_ending_what_never_began(self, tmp_path: Path) -> None:
         """Stop, kill and wipe are fine on an empty node, any number of times."""
@@ -170,14 +170,14 @@ class SystemContract:
                 for pid in system.process_ids(nodes[0]):
                     os.kill(pid, signal.SIGKILL)
 
-                async def told() -> bool:
+                async def reports_death() -> bool:
                     try:
                         await system.ready(nodes[0], len(nodes))
                     except SystemFault as fault:
                         return fault.node == nodes[0].name
                     return False
 
-                await _until(told, DEATH_TIMEOUT_S, "ready tells of the dead server")
+                await _until(reports_death, DEATH_TIMEOUT_S, "ready tells of the dead server")
 
         asyncio.run(body())
 

@@ -107,8 +107,10 @@ def _model_at(model: type[BaseModel], location: Sequence[str]) -> type[BaseModel
         return model
     field = lookup(model, location)
     annotation: Any = field.annotation if field else None
-    found = (one for one in (annotation, *get_args(annotation)) if isinstance(one, type) and issubclass(one, BaseModel))
-    return next(found, None)
+    models = (
+        one for one in (annotation, *get_args(annotation)) if isinstance(one, type) and issubclass(one, BaseModel)
+    )
+    return next(models, None)
 
 
 def placed(error: StudyError, path: str, line: int) -> StudyError:
@@ -127,8 +129,8 @@ def placed(error: StudyError, path: str, line: int) -> StudyError:
 
 def raise_all(errors: Iterable[StudyError], path: str, find_line: Callable[[str], int]) -> None:
     """Raise every error at once, placed and in the order of the file. Does nothing without errors."""
-    found = [placed(error, path, find_line(error.key)) for error in errors]
-    unique = sorted({error.message: error for error in found}.values(), key=lambda error: error.line)
+    located = [placed(error, path, find_line(error.key)) for error in errors]
+    unique = sorted({error.message: error for error in located}.values(), key=lambda error: error.line)
     if len(unique) == 1:
         raise unique[0]
     if unique:

@@ -229,10 +229,10 @@ def _reader() -> TypeAdapter[Record]:
     return TypeAdapter(Annotated[Record, Field(discriminator="record")])
 
 
-def _refuse_format(said: object) -> None:
-    if said not in (None, FORMAT):
+def _refuse_format(agent_format: object) -> None:
+    if agent_format not in (None, FORMAT):
         raise RecordError(
-            f"the agent speaks format {said}, this version needs {FORMAT}",
+            f"the agent speaks format {agent_format}, this version needs {FORMAT}",
             "install steelyard and steelyard-agent of the same version",
         )
 
@@ -240,10 +240,10 @@ def _refuse_format(said: object) -> None:
 def _format_of(line: bytes | str) -> object:
     """What a greeting says of its format, whatever else is in it; None of any other line."""
     try:
-        said: Any = json.loads(line)
+        fields: Any = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return said.get("format") if isinstance(said, dict) and said.get("record") == "hello" else None
+    return fields.get("format") if isinstance(fields, dict) and fields.get("record") == "hello" else None
 
 
 def _wrong(line: bytes | str, error: ValidationError) -> str:

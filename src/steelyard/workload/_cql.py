@@ -83,7 +83,7 @@ class Reading:
 
 def tokens(cql: str) -> list[Token]:
     """The tokens of a statement. Raises CqlProblem."""
-    found, at = [], 0
+    words, at = [], 0
     while at < len(cql):
         match = TOKEN.match(cql, at)
         if match is None:
@@ -96,11 +96,11 @@ def tokens(cql: str) -> list[Token]:
         elif kind == "marker":
             text = text[1:].strip()
         if kind != "blank":
-            found.append(Token(kind, text, at))
+            words.append(Token(kind, text, at))
         at = match.end()
-    while found and found[-1].text == ";":
-        found.pop()
-    return found
+    while words and words[-1].text == ";":
+        words.pop()
+    return words
 
 
 def read(cql: str) -> Reading:
@@ -163,7 +163,7 @@ def _assigned(words: Sequence[Token], verb: str) -> tuple[str, ...]:
         return tuple(word.text for word in words[1:end] if _is_name(word))
     if verb != "update":
         return ()
-    found, depth, expecting = [], 0, False
+    columns, depth, expecting = [], 0, False
     for word in words:
         depth += (word.text in ("(", "[", "{") and word.kind == "symbol") - (
             word.text in (")", "]", "}") and word.kind == "symbol"
@@ -171,13 +171,13 @@ def _assigned(words: Sequence[Token], verb: str) -> tuple[str, ...]:
         if word.kind == "word" and word.text == "where":
             break
         if expecting and _is_name(word):
-            found.append(word.text)
+            columns.append(word.text)
             expecting = False
         elif depth == 0 and (
             (word.kind == "word" and word.text == "set") or (word.kind == "symbol" and word.text == ",")
         ):
             expecting = True
-    return tuple(found)
+    return tuple(columns)
 
 
 def _selected(words: Sequence[Token]) -> tuple[str, ...] | None:
@@ -197,7 +197,7 @@ def _behind_if(words: Sequence[Token]) -> int | None:
 
 def _markers(cql: str, words: Sequence[Token], verb: str, inserted: tuple[str, ...]) -> tuple[Marker, ...]:
     behind_if = _behind_if(words)
-    found = []
+    markers = []
     values_at = next((index for index, word in enumerate(words) if word.text == "values" and word.kind == "word"), -1)
     place = depth = 0
     for index, word in enumerate(words):
@@ -218,8 +218,8 @@ def _markers(cql: str, words: Sequence[Token], verb: str, inserted: tuple[str, .
                 f"at character {word.at + 1}: cannot tell which column this marker is for; give it a name, such as "
                 "`:since`, and a value with a type below `values`"
             )
-        found.append(replace(named, condition=behind_if is not None and index > behind_if))
-    return tuple(found)
+        markers.append(replace(named, condition=behind_if is not None and index > behind_if))
+    return tuple(markers)
 
 
 def _looked_back(words: Sequence[Token], index: int) -> Marker:

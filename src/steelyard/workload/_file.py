@@ -91,8 +91,8 @@ def read_text(text: str, path: str = "") -> Source:
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        line = int(found[1]) if found else text.count("\n") + 1
+        place = re.search(r"at line (\d+)", str(error))
+        line = int(place[1]) if place else text.count("\n") + 1
         where = f"{path}:{line}" if path else f"line {line}"
         raise StudyError(f"{where}: not TOML: {error}", path=path, line=line) from error
     lines = key_lines(text)
@@ -111,8 +111,8 @@ def _valid(raw: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> File:
     try:
         return File.model_validate(raw)
     except ValidationError as error:
-        found = [_nearer(one) for one in from_validation(error, "", File)]
-        raise_all(found, path, lambda key: line_of(dict(lines), key))
+        problems = [_nearer(one) for one in from_validation(error, "", File)]
+        raise_all(problems, path, lambda key: line_of(dict(lines), key))
         raise
 
 
@@ -297,10 +297,10 @@ def settings_model(source: Source) -> type[FileSettings]:
         extra = HARD if source.hard(name) else EASY
         says = f"Parameter of {plain.name}."
         fields[name] = (type(default), Field(default, json_schema_extra=extra, description=says))
-    made: type[FileSettings] = create_model(
+    model: type[FileSettings] = create_model(
         "Settings", __base__=Bound, __doc__=plain.about or f"The workload {plain.name}.", **fields
     )
-    return made
+    return model
 
 
 def _setting(name: str, default: Any, extra: dict[str, Any], most: int) -> Any:
@@ -313,26 +313,26 @@ class FileWorkload:
 
     protocol = CQL
 
-    def __init__(self, name: str, made: Compiled) -> None:
+    def __init__(self, name: str, compilation: Compiled) -> None:
         self.name = name
-        self.writes = made.writes
-        self._made = made
+        self.writes = compilation.writes
+        self._compilation = compilation
 
     def schema(self) -> Schema:
         """Keyspace, types, tables, indexes."""
-        return self._made.schema
+        return self._compilation.schema
 
     def data(self) -> dict[str, Any]:
         """Records, and a hash of the statements that write them and of their values."""
-        return {"records": self._made.program["records"], "fills": self._made.fills}
+        return {"records": self._compilation.program["records"], "fills": self._compilation.fills}
 
     def order(self) -> dict[str, Any]:
         """The `workload` object of the agent's order: a program."""
-        return copy.deepcopy(self._made.program)
+        return copy.deepcopy(self._compilation.program)
 
     def explain(self) -> Explanation:
         """Operations, shares, sizes."""
-        return self._made.explanation
+        return self._compilation.explanation
 
 
 def _defaults(source: Source) -> dict[str, Any]:
@@ -349,8 +349,8 @@ def workload(source: Source, settings: FileSettings) -> FileWorkload:
     """The workload of a file under its settings. Raises StudyError with file and line."""
     values = {name: getattr(settings, name) for name in ("records", "validate_fraction", "insert_lag", "weights")}
     parameters = {name: getattr(settings, name) for name in source.parameters}
-    made = _cached(_Hashed(source, parameters, values))
-    return FileWorkload(source.plain.name, made)
+    compilation = _cached(_Hashed(source, parameters, values))
+    return FileWorkload(source.plain.name, compilation)
 
 
 class _Hashed:

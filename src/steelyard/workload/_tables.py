@@ -118,11 +118,11 @@ def table_of(
     if not re.fullmatch(TABLE_NAME, name):
         refuse(problem(key, Missing(), "no name of a table: letters, digits and _, 48 at most"))
     try:
-        told = _created(table) if table.create else _told(table)
+        definition = _from_create(table) if table.create else _from_columns(table)
     except _cql.CqlProblem as error:
         refuse(problem(key, Missing(), str(error)))
         return None, None
-    (partition, clustering), specs = told.primary, told.specs
+    (partition, clustering), specs = definition.primary, definition.specs
     lacking = [column for column in (*partition, *clustering) if column not in specs]
     if lacking or not partition:
         what = f"{lacking[0]} is no column" if lacking else "needs a primary key, such as 'id' or '(device, day), at'"
@@ -134,10 +134,10 @@ def table_of(
         kind = type_of(spec.type, known, f"{key}.columns.{column}", refuse)
         if kind is None:
             continue
-        made = makes.value(spec, kind, f"{key}.columns.{column}", is_key=column in (*partition, *clustering))
-        columns[column] = ColumnInfo(column, kind, made, spec)
+        value = makes.value(spec, kind, f"{key}.columns.{column}", is_key=column in (*partition, *clustering))
+        columns[column] = ColumnInfo(column, kind, value, spec)
     _counters(key, columns, (*partition, *clustering), refuse)
-    asked = model.Table(name, told.text, (*told.options, *table.options), table.indexes)
+    asked = model.Table(name, definition.text, (*definition.options, *table.options), table.indexes)
     return TableInfo(name, columns, partition, clustering), asked
 
 
@@ -154,7 +154,7 @@ def _counters(key: str, columns: Mapping[str, ColumnInfo], primary_key: Sequence
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Definition:
     """What a table's entry says, in whichever of its two forms."""
 
     text: str
@@ -164,7 +164,7 @@ class _Told:
     options: tuple[str, ...] = ()
 
 
-def _told(table: _models.Table) -> _Told:
+def _from_columns(table: _models.Table) -> _Definition:
     """From columns and primary key."""
     parts = []
     for name, spec in table.columns.items():
@@ -172,10 +172,10 @@ def _told(table: _models.Table) -> _Told:
     primary = _primary_key(table.primary_key)
     partition, clustering = (", ".join(model.quoted(name) for name in names) for names in primary)
     parts.append(f"PRIMARY KEY (({partition}){', ' if clustering else ''}{clustering})")
-    return _Told(", ".join(parts), dict(table.columns), primary)
+    return _Definition(", ".join(parts), dict(table.columns), primary)
 
 
-def _created(table: _models.Table) -> _Told:
+def _from_create(table: _models.Table) -> _Definition:
     """From a whole CREATE TABLE."""
     if table.primary_key:
         raise _cql.CqlProblem("primary_key is told by create")
@@ -203,7 +203,7 @@ def _created(table: _models.Table) -> _Told:
     text = table.create
     inside = text[words[opening].at + 1 : words[end].at]
     behind_with = _cql.one_line(text[words[end + 2].at :]) if end + 2 < len(words) else ""
-    return _Told(_cql.one_line(inside), specs, primary, (behind_with,) if behind_with else ())
+    return _Definition(_cql.one_line(inside), specs, primary, (behind_with,) if behind_with else ())
 
 
 def _written(word: _cql.Token) -> str:
@@ -262,24 +262,24 @@ class Maker:
         """`type` and `make` of a column, an entry of a collection, or a marker. `key`: where it stands in the file."""
         how = spec.kind() or ("key" if is_key else "random")
         if kind.name == "counter" and spec.kind() is None:
-            made: Json = {"kind": "fixed", "value": 1}
+            make: Json = {"kind": "fixed", "value": 1}
         elif how == "key":
-            made = self._of_key(spec, kind, key)
+            make = self._of_key(spec, kind, key)
         elif how == "random":
-            made = self._random(spec, kind, key, is_key=is_key, entry=entry)
+            make = self._random(spec, kind, key, is_key=is_key, entry=entry)
         elif how == "draw":
-            made = {"kind": "draw", "number": spec.number}
+            make = {"kind": "draw", "number": spec.number}
         elif how == "row":
-            made = {"kind": "row", "count": spec.count}
+            make = {"kind": "row", "count": spec.count}
         else:
-            made = {"kind": "fixed", "value": _plain(spec.value, kind)}
-            if not _holds(kind.bare.name, made["value"]):
+            make = {"kind": "fixed", "value": _plain(spec.value, kind)}
+            if not _holds(kind.bare.name, make["value"]):
                 self.refuse(
                     problem(f"{key}.value", spec.value, f"is no {kind.wire()}: {FIXED.get(kind.bare.name, '')}")
                 )
         if how in ("draw", "row") and kind.bare.name in NUMBERLESS:
             self.refuse(problem(key, Missing(), f"make = {how!r} makes numbers, which are no {kind.wire()}"))
-        return {"type": kind.wire(), "make": made}
+        return {"type": kind.wire(), "make": make}
 
     def _of_key(self, spec: _models.Column, kind: CqlType, key: str) -> Json:
         if kind.bare.name in NUMBERLESS or kind.bare.fields:

@@ -64,11 +64,11 @@ class CqlType:
 def parse(text: str, known: Mapping[str, CqlType] | None = None) -> CqlType:
     """The type that a text says. `known`: user-defined types by name. Raises TypeProblem."""
     reader = _Reader(text, known or {})
-    found = reader.type_(0)
+    kind = reader.type_(0)
     reader.blank()
     if reader.at < len(text):
         raise TypeProblem(text, reader.at, f"the end expected, not {text[reader.at :]!r}")
-    return found
+    return kind
 
 
 class _Reader:
@@ -83,14 +83,14 @@ class _Reader:
 
     def word(self, expected: str) -> tuple[str, int]:
         self.blank()
-        found = WORD.match(self.text, self.at)
-        if found is None:
+        match = WORD.match(self.text, self.at)
+        if match is None:
             read = self.text[self.at : self.at + 10]
             raise TypeProblem(
                 self.text, self.at, f"{expected} expected, not {read!r}" if read else f"{expected} expected"
             )
-        start, self.at = self.at, found.end()
-        return found[0], start
+        start, self.at = self.at, match.end()
+        return match[0], start
 
     def symbol(self, allowed: str) -> str:
         self.blank()

@@ -162,5 +162,5 @@ def mix(doc: str, **defaults: float | str) -> type[Settings]:
         field = copy.copy(Settings.model_fields[name])
         field.default = default
         fields[name] = (field.annotation, field)
-    made: type[Settings] = create_model("Settings", __base__=Settings, __doc__=doc, **fields)
-    return made
+    model: type[Settings] = create_model("Settings", __base__=Settings, __doc__=doc, **fields)
+    return model

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from steelyard.model.data_model import CQL, Schema, Table, quoted
 from steelyard.model.value import Value
-from steelyard.workload._distributions import bounds, distribution, mean, said
+from steelyard.workload._distributions import bounds, distribution, mean, short_form
 from steelyard.workload.base import Explanation, OperationShape
 
 KEYSPACE = "keyspace1"
@@ -29,11 +29,11 @@ EASY: dict[str, Any] = {"easy": True}
 
 
 def _normal(read: object) -> str:
-    made = distribution(read)
-    name = made["of"]["name"] if made["name"] == "inverted" else made["name"]
+    spread = distribution(read)
+    name = spread["of"]["name"] if spread["name"] == "inverted" else spread["name"]
     if name not in DRAWN:
         raise ValueError(f"cassandra-stress has no {name}; allowed: {', '.join(sorted(DRAWN - {'inverted'}))}, and ~")
-    return said(made)
+    return short_form(spread)
 
 
 Distribution = Annotated[
@@ -183,14 +183,14 @@ class Stress:
         }
 
 
-def shifted(made: Mapping[str, Any], by: int) -> dict[str, Any]:
+def shifted(spread: Mapping[str, Any], by: int) -> dict[str, Any]:
     """The same distribution of numbers that are `by` greater: seeds begin with 1, keys of an order with 0."""
-    if made["name"] == "inverted":
-        return {**made, "of": shifted(made["of"], by)}
+    if spread["name"] == "inverted":
+        return {**spread, "of": shifted(spread["of"], by)}
     moved = {
-        key: value + by for key, value in made.items() if key in ("value", "min", "max", "mean") and value is not None
+        key: value + by for key, value in spread.items() if key in ("value", "min", "max", "mean") and value is not None
     }
-    return {**made, **moved}
+    return {**spread, **moved}
 
 
 def create(settings: Settings) -> Stress:

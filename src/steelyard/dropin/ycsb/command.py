@@ -40,7 +40,7 @@ class Command:
     words: tuple[str, ...]
     """As given, without the password."""
     create_table: bool = False
-    said: tuple[str, ...] = field(default=())
+    remarks: tuple[str, ...] = field(default=())
     """What is to be said about options that mean nothing here."""
 
 
@@ -55,7 +55,7 @@ def parse(arguments: Sequence[str]) -> Command:
         properties={**reader.files, **reader.own},
         words=tuple(_hidden(word) for word in arguments),
         create_table=reader.create_table,
-        said=tuple(reader.said),
+        remarks=tuple(reader.remarks),
     )
 
 
@@ -95,7 +95,7 @@ class _Reader:
         self.positional: list[str] = []
         self.files: dict[str, str] = {}
         self.own: dict[str, str] = {}
-        self.said: list[str] = []
+        self.remarks: list[str] = []
         self.create_table = False
 
     def all(self) -> None:
@@ -113,9 +113,9 @@ class _Reader:
             elif word == "-p":
                 self.own_property(self.value(word))
             elif word in ("-cp", "-jvm-args"):
-                self.said.append(f"{word} {self.value(word)} means nothing here: there is no JVM")
+                self.remarks.append(f"{word} {self.value(word)} means nothing here: there is no JVM")
             elif word.startswith("-jvm-args="):
-                self.said.append(f"{word} means nothing here: there is no JVM")
+                self.remarks.append(f"{word} means nothing here: there is no JVM")
             elif word == "--create-table":
                 self.create_table = True
             elif word.startswith("-"):

@@ -31,14 +31,14 @@ SEED_BITS = 32
 
 async def carry_out(command: Command, out: TextIO, err: TextIO) -> int:
     """The whole command; data to `out`, all else to `err`. Returns the exit code. Raises SteelyardError."""
-    said = [*command.said, *property_support.check(command.properties)]
+    remarks = [*command.remarks, *property_support.check(command.properties)]
     shown = display(command.properties)
     seed = POPULATE_SEED if command.action == "load" else random.SystemRandom().getrandbits(SEED_BITS)
     compiled = compile_command(command, seed)
     _check_writable(shown)
     print("Command line: " + " ".join(command.words), file=err)
     print(f"Steelyard {__version__}, in place of YCSB Client 0.17.0", file=err)
-    for line in said:
+    for line in remarks:
         print(f"steelyard: {line}", file=err)
     if compiled.crowded:
         print(CROWDED, file=out)
@@ -189,12 +189,12 @@ class Screen:
         main = outcome.main
         self._average()
         self._turn(main.totals.last_done_s or self._now_s(), cleanup_ns)
-        found = measures.measures(main.tables, self._shown, cleanup_ns)
+        measured = measures.measures(main.tables, self._shown, cleanup_ns)
         operations = main.totals.operations + main.totals.errors
         # YCSB's own time has its connections in it, so it is never 0 where anything was done.
         runtime_ms = max(round(main.totals.execution_ns / 1e6), min(operations, 1))
         rows = output.overall(runtime_ms, operations)
-        text = output.export(rows + output.measured(found, self._shown, self._points), self._shown.exporter)
+        text = output.export(rows + output.measured(measured, self._shown, self._points), self._shown.exporter)
         if self._shown.export_file:
             Path(self._shown.export_file).write_text(text, encoding="utf-8")
         else:
@@ -204,10 +204,10 @@ class Screen:
     def _turn(self, end_s: float, cleanup_ns: int | None) -> None:
         """What came since the last line becomes a status line and a line of each .hdr file."""
         tables = self._sums.take()
-        found = measures.measures(tables, self._shown, cleanup_ns)
-        self._seen.update(dict.fromkeys(found))
+        measured = measures.measures(tables, self._shown, cleanup_ns)
+        self._seen.update(dict.fromkeys(measured))
         elapsed_s = max(end_s - (self._start_s if self._start_s is not None else end_s), self._line_s)
-        every = {name: found.get(name, measures.Measure()) for name in self._order()}
+        every = {name: measured.get(name, measures.Measure()) for name in self._order()}
         if self._shown.hdr_files:
             for name, measure in every.items():
                 line = hdrlog.line(self._line_s, elapsed_s - self._line_s, measure.counts_us())
@@ -224,14 +224,14 @@ class Screen:
             *(f"Intended-{name}" for name in java.map_order(intended)),
         ]
 
-    def _print_status(self, at_s: float, elapsed_s: float, found: measures.Measures) -> None:
+    def _print_status(self, at_s: float, elapsed_s: float, measured: measures.Measures) -> None:
         if not self._shown.status:
             return
         since_s = elapsed_s - self._line_s
         text = output.status(
             self._shown,
             datetime.fromtimestamp(at_s),
-            found,
+            measured,
             elapsed_s=elapsed_s,
             done=self._done,
             current_per_s=(self._done - self._done_at_line) / since_s if since_s > 0 else 0.0,

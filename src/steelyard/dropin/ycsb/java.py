@@ -37,10 +37,10 @@ def two_places(value: float) -> str:
 
 def string_hash(text: str) -> int:
     """String.hashCode, without its sign."""
-    found = 0
+    code = 0
     for letter in text:
-        found = (31 * found + ord(letter)) & 0xFFFFFFFF
-    return found
+        code = (31 * code + ord(letter)) & 0xFFFFFFFF
+    return code
 
 
 def map_order(names: Iterable[str]) -> list[str]:
@@ -51,7 +51,7 @@ def map_order(names: Iterable[str]) -> list[str]:
         bins *= 2
 
     def place(name: str) -> int:
-        found = string_hash(name)
-        return (found ^ found >> 16) & (bins - 1)
+        code = string_hash(name)
+        return (code ^ code >> 16) & (bins - 1)
 
     return sorted(kept, key=place)

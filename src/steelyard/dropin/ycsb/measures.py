@@ -95,8 +95,8 @@ def status_order(names: Iterable[str]) -> list[str]:
     """Return codes in the order of Java's map, whose keys hash their description and name."""
 
     def place(name: str) -> int:
-        found = (31 * (31 + java.string_hash(STATUSES[name])) + java.string_hash(name)) & 0xFFFFFFFF
-        return (found ^ found >> 16) & 15
+        code = (31 * (31 + java.string_hash(STATUSES[name])) + java.string_hash(name)) & 0xFFFFFFFF
+        return (code ^ code >> 16) & 15
 
     return sorted(names, key=place)
 
@@ -152,14 +152,14 @@ def _cells(tables: Tables, operation: str, measure: str) -> dict[str, tuple[Buck
 def _times(tables: Tables, operation: str, measure: str) -> dict[str, tuple[Bucket, ...]]:
     """Buckets by outcome. Operations that were never sent, because no node was up, have a response time only: then all
     of that outcome count with it, so that none is lost."""
-    found = _cells(tables, operation, measure)
+    by_outcome = _cells(tables, operation, measure)
     for outcome, buckets in _cells(tables, operation, "response").items():
-        if histogram.total(buckets) > histogram.total(found.get(outcome, ())):
-            found[outcome] = buckets
-    return found
+        if histogram.total(buckets) > histogram.total(by_outcome.get(outcome, ())):
+            by_outcome[outcome] = buckets
+    return by_outcome
 
 
-def _with_statuses(found: Measures, tables: Tables) -> Measures:
+def _with_statuses(by_name: Measures, tables: Tables) -> Measures:
     """Return codes stand under the plain name, whose times may be none."""
     for operation, name in NAMES.items():
         if operation == TWO_STEPS:
@@ -169,5 +169,5 @@ def _with_statuses(found: Measures, tables: Tables) -> Measures:
             for outcome, buckets in _cells(tables, operation, measure).items():
                 statuses[_status(outcome)] = statuses.get(_status(outcome), 0) + histogram.total(buckets)
         if statuses:
-            found[name] = Measure(found.get(name, Measure()).buckets, statuses)
-    return found
+            by_name[name] = Measure(by_name.get(name, Measure()).buckets, statuses)
+    return by_name

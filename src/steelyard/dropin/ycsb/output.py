@@ -29,10 +29,10 @@ def overall(runtime_ms: int, operations: int) -> list[Row]:
     ]
 
 
-def measured(found: Measures, display: Display, points: Points) -> list[Row]:
+def measured(measures: Measures, display: Display, points: Points) -> list[Row]:
     """The rows of all measurements."""
     rows: list[Row] = []
-    for name, measure in found.items():
+    for name, measure in measures.items():
         if display.kind == TIME_SERIES:
             rows += _time_series(name, measure, points.get(name, ()))
         elif display.kind == HISTOGRAM:
@@ -146,14 +146,14 @@ def _json(value: float) -> str:
 def status(
     display: Display,
     at: datetime,
-    found: Measures,
+    measures: Measures,
     *,
     elapsed_s: float,
     done: int,
     current_per_s: float,
     todo: int,
 ) -> str:
-    """One status line. `done` operations so far, `current_per_s` since the last line, `todo` left; `found`:
+    """One status line. `done` operations so far, `current_per_s` since the last line, `todo` left; `measures`:
     measurements since the last line."""
     text = (
         f"{display.label}{at:%Y-%m-%d %H:%M:%S}:{at.microsecond // 1000:03d} {int(elapsed_s)} sec: {done} operations; "
@@ -162,7 +162,7 @@ def status(
         text += f"{java.two_places(current_per_s)} current ops/sec; "
     if todo > 0:
         text += f"est completion in {remaining(_seconds_left(todo, done, elapsed_s))}"
-    return text + "".join(f"{_summary(name, measure, display)} " for name, measure in found.items())
+    return text + "".join(f"{_summary(name, measure, display)} " for name, measure in measures.items())
 
 
 def _seconds_left(todo: int, done: int, elapsed_s: float) -> int:

@@ -27,15 +27,15 @@ def read(path: Path) -> dict[str, str]:
 
 def parse(text: str, path: str = "") -> dict[str, str]:
     """The properties of a text; `path` is for errors."""
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for number, line in _logical_lines(text):
         key, value = _split(line)
         try:
-            found[_plain(key)] = _plain(value)
+            properties[_plain(key)] = _plain(value)
         except ValueError as error:
             message = f"{path}:{number}: {error}"
             raise StudyError(message, "write \\u and four hexadecimal digits", path=path, line=number) from error
-    return found
+    return properties
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -70,8 +70,8 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _plain(text: str) -> str:
-    def replace(found: re.Match[str]) -> str:
-        body = found[1]
+    def replace(match: re.Match[str]) -> str:
+        body = match[1]
         if len(body) == 5:
             return chr(int(body[1:], 16))
         if body == "u":

@@ -68,20 +68,20 @@ REFUSED: Mapping[str, str] = {
 
 def check(properties: Mapping[str, str]) -> list[str]:
     """What is to be said about properties that mean nothing here. Raises StudyError for those that we do not have."""
-    said = []
+    remarks = []
     for name in sorted(properties):
         value = properties[name].strip()
         if name in USED:
             continue
         if name in NOTHING:
-            said.append(f"{name}={value} means nothing here: {NOTHING[name]}")
+            remarks.append(f"{name}={value} means nothing here: {NOTHING[name]}")
         elif name in ONLY_OFF:
             off, why = ONLY_OFF[name]
             if value.lower() != off:
                 raise wrong(name, value, (off,), why)
         else:
             raise _unknown(name, value)
-    return said
+    return remarks
 
 
 def _unknown(name: str, value: str) -> StudyError:

@@ -18,15 +18,15 @@ def columns_of(cql: str) -> list[tuple[str, str]]:
     where."""
     tokens = TOKEN.findall(cql)
     inserted = _inserted(tokens)
-    found = []
+    columns = []
     for index, token in enumerate(tokens):
         if token != "?":
             continue
         column = inserted.get(index) or _compared(tokens, index)
         if column is None:
             raise ValueError(" ".join(tokens[max(0, index - 4) : index + 1]))
-        found.append((_plain(column[0]), column[1]))
-    return found
+        columns.append((_plain(column[0]), column[1]))
+    return columns
 
 
 def _plain(name: str) -> str:
@@ -41,7 +41,7 @@ def _inserted(tokens: Sequence[str]) -> dict[int, tuple[str, str]]:
     opening = upper.index("(")
     names = [token for token in tokens[opening + 1 : upper.index(")")] if token != ","]
     begin = upper.index("VALUES") + 1
-    found, position, depth = {}, 0, 0
+    by_marker, position, depth = {}, 0, 0
     for index in range(begin, len(tokens)):
         token = tokens[index]
         depth += (token == "(") - (token == ")")
@@ -50,8 +50,8 @@ def _inserted(tokens: Sequence[str]) -> dict[int, tuple[str, str]]:
         if token == "," and depth == 1:
             position += 1
         elif token == "?" and depth == 1 and position < len(names):
-            found[index] = (names[position], "=")
-    return found
+            by_marker[index] = (names[position], "=")
+    return by_marker
 
 
 def _compared(tokens: Sequence[str], index: int) -> tuple[str, str] | None:

@@ -143,21 +143,21 @@ class Distribution:
     def wire(self) -> dict[str, Any]:
         """As the agent takes it, see crates/steelyard-wire/src/program.rs."""
         bounds = {"min": self.low, "max": self.high}
-        made: dict[str, Any]
+        distribution: dict[str, Any]
         match self.kind:
             case "fixed":
-                made = {"name": "fixed", "value": float(self.low)}
+                distribution = {"name": "fixed", "value": float(self.low)}
             case "uniform":
-                made = {"name": "uniform", "min": float(self.low), "max": float(self.high)}
+                distribution = {"name": "uniform", "min": float(self.low), "max": float(self.high)}
             case "sequence":
-                made = {"name": "sequence", **bounds}
+                distribution = {"name": "sequence", **bounds}
             case "gaussian":
-                made = {"name": "gaussian", **bounds, "mean": self.mean, "deviation": self.deviation}
+                distribution = {"name": "gaussian", **bounds, "mean": self.mean, "deviation": self.deviation}
             case "exponential":
-                made = {"name": "exponential", **bounds}
+                distribution = {"name": "exponential", **bounds}
             case _:
-                made = {"name": "extreme", **bounds, "shape": self.shape, "quanta": self.quanta or None}
-        return {"name": "inverted", "of": made} if self.inverted else made
+                distribution = {"name": "extreme", **bounds, "shape": self.shape, "quanta": self.quanta or None}
+        return {"name": "inverted", "of": distribution} if self.inverted else distribution
 
 
 def fixed(value: int) -> Distribution:
@@ -175,13 +175,13 @@ def parse(text: str, option: str) -> Distribution:
     if kind is None:
         raise Refused(option, text, f"there is no distribution {match[2]!r}", "; ".join(FORMS))
     try:
-        made = _made(kind, inner)
+        distribution = _distribution(kind, inner)
     except (ValueError, IndexError, ArithmeticError):
         raise Refused(option, text, f"the parameters do not fit {match[2]}", "; ".join(FORMS)) from None
-    return replace(made, inverted=inverted and not made.is_fixed)
+    return replace(distribution, inverted=inverted and not distribution.is_fixed)
 
 
-def _made(kind: str, inner: list[str]) -> Distribution:
+def _distribution(kind: str, inner: list[str]) -> Distribution:
     """Raises ValueError where number or kind of the parameters is wrong."""
     counts = {"gaussian": (1, 2, 3), "extreme": (2,), "quantized-extreme": (3,)}.get(kind, (1,))
     if len(inner) not in counts:
@@ -208,10 +208,10 @@ def _made(kind: str, inner: list[str]) -> Distribution:
         raise ValueError(inner)
     if low == high:
         return fixed(low)
-    made = Distribution(kind, low, high, shape, mean, deviation, quanta)
-    if kind in ("extreme", "quantized-extreme") and not 0 < made.scale < math.inf:
+    distribution = Distribution(kind, low, high, shape, mean, deviation, quanta)
+    if kind in ("extreme", "quantized-extreme") and not 0 < distribution.scale < math.inf:
         raise ValueError(inner)
-    return made
+    return distribution
 
 
 @dataclass(frozen=True)

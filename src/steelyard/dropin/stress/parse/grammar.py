@@ -89,21 +89,21 @@ class Section:
 
     def read(self, words: Sequence[str]) -> Given:
         """The words that stand there. Raises Refused."""
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for word in words:
             option = next((one for one in self.options if one.accepts(word)), None)
             if option is None:
                 raise Refused(self.name, word, "there is no such option", ", ".join(one.shown for one in self.options))
-            if option.prefix in found:
+            if option.prefix in values:
                 raise Refused(f"{self.name} {option.prefix}", word, "it stands there twice", "once")
-            found[option.prefix] = option.value_of(self.name, word)
-        self._form_of(found, words)
-        return Given(self, found)
+            values[option.prefix] = option.value_of(self.name, word)
+        self._form_of(values, words)
+        return Given(self, values)
 
-    def _form_of(self, found: Mapping[str, str], words: Sequence[str]) -> None:
+    def _form_of(self, values: Mapping[str, str], words: Sequence[str]) -> None:
         for form in self.forms:
-            has_all = set(found) <= {option.prefix for option in form}
-            if has_all and all(option.prefix in found for option in form if option.required):
+            has_all = set(values) <= {option.prefix for option in form}
+            if has_all and all(option.prefix in values for option in form if option.required):
                 return
         raise Refused(self.name, " ".join(words), "these words do not make one of its forms", " | ".join(self.usages))
 
@@ -162,12 +162,12 @@ class Given(Mapping[str, str]):
 
 def pairs(option: str, inner: str) -> dict[str, str]:
     """`a=1,b=2` of a group. Raises Refused for what is no pair, or stands there twice."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for part in inner.split(","):
         name, equals, value = part.partition("=")
         if not equals or not name or not value:
             raise Refused(option, part, "this is no name=value", "name=value, separated by commas")
-        if name in found:
+        if name in by_name:
             raise Refused(option, part, f"{name} stands there twice", "each name once")
-        found[name] = value
-    return found
+        by_name[name] = value
+    return by_name

@@ -128,10 +128,10 @@ def load(path: str) -> Profile:
         raise Refused(option, path, f"{where}{getattr(error, 'problem', None) or 'no YAML'}", "a YAML file") from None
     if not isinstance(read, dict):
         raise Refused(option, path, "the file is no table of keys", ", ".join(KEYS))
-    return made(path, {str(key): value for key, value in read.items()})
+    return profile_of(path, {str(key): value for key, value in read.items()})
 
 
-def made(path: str, read: Mapping[str, Any]) -> Profile:
+def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
     """The profile of what a YAML file holds. Raises Refused."""
     for key in read:
         if key not in KEYS:
@@ -188,13 +188,13 @@ def _lower(path: str, key: str, value: object) -> dict[str, Any]:
 def _columns(path: str, read: object) -> dict[str, ColumnSpec]:
     if not isinstance(read, list):
         raise Refused(f"{path}: columnspec", str(read), "this is no list", "a list of columns")
-    found = {}
-    for number, one in enumerate(read):
+    by_name = {}
+    for number, entry in enumerate(read):
         where = f"{path}: columnspec {number + 1}"
-        spec = _lower(path, f"columnspec {number + 1}", one)
+        spec = _lower(path, f"columnspec {number + 1}", entry)
         name = spec.pop("name", None)
         if not isinstance(name, str):
-            raise Refused(where, str(one), "the column has no name", "name: ...")
+            raise Refused(where, str(entry), "the column has no name", "name: ...")
         spread = {
             key: distributions.parse(str(spec.pop(key)), f"{where} ({name}): {key}")
             for key in ("size", "population", "cluster")
@@ -202,24 +202,24 @@ def _columns(path: str, read: object) -> dict[str, ColumnSpec]:
         }
         if spec:
             raise Refused(f"{where} ({name})", ", ".join(spec), "there is no such key", "size, population, cluster")
-        found[name] = ColumnSpec(name, **spread)
-    return found
+        by_name[name] = ColumnSpec(name, **spread)
+    return by_name
 
 
 def _queries(path: str, read: object) -> dict[str, Query]:
-    found = {}
-    for name, one in _lower(path, "queries", read).items():
+    by_name = {}
+    for name, entry in _lower(path, "queries", read).items():
         where = f"{path}: queries: {name}"
-        query = _lower(path, f"queries: {name}", one)
+        query = _lower(path, f"queries: {name}", entry)
         cql, fields = query.pop("cql", None), query.pop("fields", None)
         if not isinstance(cql, str):
-            raise Refused(where, str(one), "there is no statement", "cql: ...")
+            raise Refused(where, str(entry), "there is no statement", "cql: ...")
         if query:
             raise Refused(where, ", ".join(query), "there is no such key", "cql, fields")
         if fields is not None and str(fields).lower() not in FIELDS:
             raise Refused(f"{where}: fields", str(fields), "the value does not fit", ", ".join(FIELDS))
-        found[name] = Query(name, cql.strip().rstrip(";"), str(fields).lower() == "samerow", fields)
-    return found
+        by_name[name] = Query(name, cql.strip().rstrip(";"), str(fields).lower() == "samerow", fields)
+    return by_name
 
 
 def qualified_cql(profile: Profile, query: Query) -> str:

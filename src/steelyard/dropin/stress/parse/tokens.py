@@ -33,14 +33,14 @@ def tidy(arguments: Sequence[str]) -> tuple[str, ...]:
 def sections(arguments: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Words by section. Raises Refused for a section that is named twice."""
     words = tidy(arguments)
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     name = ""
     for index, word in enumerate(words):
         if index == 0 or word.startswith("-"):
             name = word.lower()
-            if name in found:
+            if name in by_name:
                 raise Refused(name, word, "it stands there twice", "each command and option once")
-            found[name] = []
+            by_name[name] = []
         else:
-            found[name].append(word)
-    return {name: tuple(values) for name, values in found.items()}
+            by_name[name].append(word)
+    return {name: tuple(values) for name, values in by_name.items()}

@@ -193,8 +193,8 @@ def warm_up_operations(settings: Settings) -> int:
     """Operations of each kind before the measured ones: a quarter of their number, at most 50,000, for each named
     node."""
     count = settings.command.count
-    one = WARM_UP_OPERATIONS if count is None else min(WARM_UP_OPERATIONS, int(count * WARM_UP_SHARE))
-    return one * len(settings.connection.nodes)
+    per_node = WARM_UP_OPERATIONS if count is None else min(WARM_UP_OPERATIONS, int(count * WARM_UP_SHARE))
+    return per_node * len(settings.connection.nodes)
 
 
 def warm_up_threads(settings: Settings) -> int:
@@ -216,7 +216,7 @@ def order(
     schedule: dict[str, Any] = {"kind": "closed", "threads": threads}
     if rate:
         schedule = {"kind": "constant", "rate_per_s": float(rate), "in_flight": threads}
-    made: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "format": FORMAT,
         "protocol": "cql",
         "contacts": list(contacts),
@@ -237,9 +237,9 @@ def order(
         "discover": not settings.connection.whitelist,
     }
     if settings.connection.compression != "none":
-        made["compression"] = settings.connection.compression
+        fields["compression"] = settings.connection.compression
     encrypted = tls(settings)
-    return made if encrypted is None else {**made, "tls": encrypted}
+    return fields if encrypted is None else {**fields, "tls": encrypted}
 
 
 def tls(settings: Settings) -> dict[str, str] | None:
@@ -248,5 +248,5 @@ def tls(settings: Settings) -> dict[str, str] | None:
     if trusted is None and own is None:
         return None
     # Java's client checks who signed a certificate, not which name it bears.
-    told = {"ca": trusted, "certificate": own, "key": own, "verify": "chain"}
-    return {name: str(value) for name, value in told.items() if value is not None}
+    options = {"ca": trusted, "certificate": own, "key": own, "verify": "chain"}
+    return {name: str(value) for name, value in options.items() if value is not None}

@@ -68,8 +68,10 @@ def _server_name(name: str) -> str:
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
     """Columns in the order of the primary key, then by name."""
     order = {"partition_key": 0, "clustering": 1, "static": 2, "regular": 2}
-    found = [Column(str(r["column_name"]), str(r["type"]), r["kind"], int(r["position"])) for r in rows]
-    return tuple(sorted(found, key=lambda one: (order[one.role], one.position if order[one.role] < 2 else 0, one.name)))
+    columns = [Column(str(r["column_name"]), str(r["type"]), r["kind"], int(r["position"])) for r in rows]
+    return tuple(
+        sorted(columns, key=lambda one: (order[one.role], one.position if order[one.role] < 2 else 0, one.name))
+    )
 
 
 @dataclass(frozen=True)

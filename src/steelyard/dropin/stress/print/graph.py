@@ -162,12 +162,12 @@ def _chart(loads: Sequence[Mapping[str, Any]], column: int, title: str) -> str:
     top = max((y for _, y in points), default=0) or 1
     across, up = WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN
     lines = []
-    for index, one in enumerate(series):
+    for index, line in enumerate(series):
         colour = COLOURS[index % len(COLOURS)]
         # One point alone is drawn as a dot.
         at = " ".join(
             f"{MARGIN + across * x / right:.1f},{HEIGHT - MARGIN - up * y / top:.1f}"
-            for x, y in (one if len(one) > 1 else one * 2)
+            for x, y in (line if len(line) > 1 else line * 2)
         )
         lines.append(
             f'<polyline fill="none" stroke="{colour}" stroke-width="1.6" stroke-linecap="round" points="{at}"/>'

@@ -64,6 +64,6 @@ def special(words: Sequence[str]) -> list[str] | None:
         why = "command lines from before 2.1 are not read; `-o INSERT -n 1000 -t 50 -d IP` is now "
         raise Refused("legacy", " ".join(words), why + "`write n=1000 -rate threads=50 -node IP`")
     if name == "print":
-        found = sections.PRINT.read(words[1:])
-        return table(distributions.parse(found["dist="], "print dist="))
+        given = sections.PRINT.read(words[1:])
+        return table(distributions.parse(given["dist="], "print dist="))
     return None

@@ -140,8 +140,8 @@ def summary(finished: Sequence[Finished]) -> list[str]:
     """The table that compares thread counts."""
     width = max((len(one.name) for one in finished), default=0)
     lines = [header(f"{'id':>{width}}, ")]
-    for one in finished:
-        prefix = f"{one.name:>{width}}, "
-        lines += [row(name, span, span, one.uncertainty, prefix) for name, span in one.spans.items()]
-        lines.append(row("total", one.whole, one.whole, one.uncertainty, prefix))
+    for load in finished:
+        prefix = f"{load.name:>{width}}, "
+        lines += [row(name, span, span, load.uncertainty, prefix) for name, span in load.spans.items()]
+        lines.append(row("total", load.whole, load.whole, load.uncertainty, prefix))
     return lines

@@ -193,8 +193,8 @@ def _schema(settings: Settings, keyspace: str | None) -> list[str]:
 
 
 def _transport(settings: Settings) -> str:
-    said = settings.connection.transport
-    shown = {name: SECRET if "password" in name else value for name, value in said.items()}
+    options = settings.connection.transport
+    shown = {name: SECRET if "password" in name else value for name, value in options.items()}
     return "".join(f"{name}{shown.get(name, value)}; " for name, value in TRANSPORT_DEFAULTS.items())
 
 

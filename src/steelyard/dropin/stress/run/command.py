@@ -88,7 +88,7 @@ def _note(speaker: Voice, text: str) -> None:
 
 def addresses(connection: Connection) -> list[str]:
     """`address:port` of every named node, each once. Raises Refused for a name that nobody knows."""
-    found: list[str] = []
+    contacts: list[str] = []
     for node in connection.nodes:
         name, colon, own_port = node.strip().rpartition(":")
         if not colon or not own_port.isdigit() or ":" in name:
@@ -100,8 +100,8 @@ def addresses(connection: Connection) -> list[str]:
             raise Refused(
                 "-node", node, f"no address is known for it ({error.strerror})", "names or addresses"
             ) from None
-        found.append(f"{known[0][4][0]}:{own_port}")
-    return list(dict.fromkeys(found))
+        contacts.append(f"{known[0][4][0]}:{own_port}")
+    return list(dict.fromkeys(contacts))
 
 
 async def _nodes(settings: Settings, speaker: Voice, tools: Tools) -> list[str]:
@@ -119,7 +119,7 @@ async def _nodes(settings: Settings, speaker: Voice, tools: Tools) -> list[str]:
             )
     if connection.whitelist:
         return contacts
-    found, missing = await tools.discover(contacts, variables=asking.variables, tls=asking.tls)
+    reached, missing = await tools.discover(contacts, variables=asking.variables, tls=asking.tls)
     for contact in missing:
         _note(speaker, f"{contact} belongs to the cluster, but cannot be reached: it is left out")
-    return list(found)
+    return list(reached)

@@ -214,10 +214,10 @@ class Action:
                     if recorder.uncertainty.settled(command.uncertainty, least, most):
                         end.set()
 
-            made = orders.order(self.settings, self.plan, self.contacts, threads, stop, self.seed, only)
-            workers = agent_run.workers_for(threads, made["schedule"].get("rate_per_s"))
+            order = orders.order(self.settings, self.plan, self.contacts, threads, stop, self.seed, only)
+            workers = agent_run.workers_for(threads, order["schedule"].get("rate_per_s"))
             outcome = await self.tools.drive(
-                made,
+                order,
                 workers=workers,
                 variables=self.asking.variables,
                 on_connected=self._say_connected,
