@@ -1,4 +1,4 @@
-"""latte itself: built once by cargo from the package registry's sources, with the versions that it locks."""
+"""Installation of latte: built once by cargo from the package registry's sources, with its locked versions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ BUILD_TIMEOUT_S = 3600.0
 
 
 def program(cache_folder: Path) -> Path:
-    """Where it is installed."""
+    """Path of the installed program."""
     return cache_folder / "latte" / "bin" / "latte"
 
 
 async def ensure(cache_folder: Path, say: Say) -> Path:
-    """The program, built if need be. Raises EngineError that names what is missing."""
+    """The program, built if necessary. Raises EngineError that names what is missing."""
     path = program(cache_folder)
     if path.is_file():
         return path

@@ -1,6 +1,6 @@
-"""From an order to a command line of cassandra-stress, as far as that tool can say it. Pure.
+"""Compiler of an order into a cassandra-stress command line, as far as that tool supports it. Pure.
 
-What it cannot say is refused by name; nothing is left out in silence.
+Unsupported features are refused by name; nothing is silently left out.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ WITHOUT_MEANING = (
     *("format", "protocol", "table", "key", "fields", "share", "serial_consistency", "backlog_limit", "discover"),
     *("seed", "timeout_ms", "connections_per_node"),
 )
-"""For these statements; of the last three the reference page says what the tool does instead."""
+"""Fields without effect for these statements; the reference page says what the tool does instead of the last three."""
 CONSISTENCIES = ("ONE", "TWO", "THREE", "QUORUM", "LOCAL_QUORUM", "EACH_QUORUM", "ALL", "ANY", "LOCAL_ONE")
 NO_JMX_PORT = 1
-"""The tool asks nodes for their garbage collection by JMX, which is load that our agent does not cause: nobody listens
-there."""
+"""The tool reads the nodes' garbage collection by JMX, a load that our agent does not cause. Nothing listens on this
+port."""
 
 Json = Mapping[str, Any]
 
 
 def refused(what: str, allowed: str) -> EngineError:
-    """The error for what the tool cannot carry out."""
+    """The error for an order that the tool does not support."""
     return EngineError(
         f"engine cassandra-stress cannot carry out {what}",
         f"cassandra-stress can: {allowed}. Choose load.engine = 'agent', or another workload",
@@ -64,7 +64,7 @@ class Line:
 
 
 def line(order: Json, index: int, of: int) -> Line:
-    """The words for load node `index` of `of`. Raises EngineError for what the tool cannot do."""
+    """The words for load node `index` of `of`. Raises EngineError for what the tool does not support."""
     program = order["workload"]
     if program.get("kind") != "program":
         raise refused(f"a workload of kind {program.get('kind')!r}", "the workload stress")
@@ -137,7 +137,7 @@ def _common(order: Json, columns: Columns, consistency: str, *, validated: bool)
 
 
 def _statement(statement: Json) -> str:
-    """`read` or `write`."""
+    """The kind of a statement: `read` or `write`."""
     makes = [value["make"]["kind"] for value in statement.get("values", ())]
     cql = str(statement["cql"])
     own = TABLE.search(cql) is not None and makes.count("stress-key") == 1
@@ -160,7 +160,7 @@ def _kind(steps: Sequence[Json], statements: Mapping[str, str]) -> str:
 
 
 def _columns(statements: Sequence[Json]) -> Columns:
-    """Of the statement that has them all: a write, or a read that says what it expects."""
+    """The columns of the statements: from a write, or from a read with expected values."""
     by_statement: dict[str, Columns] = {}
     for statement in statements:
         values = [*statement.get("values", ()), *statement.get("expect", ())]
@@ -223,7 +223,7 @@ def _threads(whole: int, index: int, of: int) -> int:
 
 
 def _part(whole: int, index: int, of: int) -> tuple[int, int]:
-    """The part of one load node: first, and one beyond the last."""
+    """The key range of one load node: first, and one beyond the last."""
     return whole * index // of, whole * (index + 1) // of
 
 
@@ -245,7 +245,7 @@ def _population(order: Json, operations: Sequence[Json], of: int) -> str:
 
 
 def distribution(read: Json, shift: int = 0) -> str:
-    """A distribution in the tool's words, of numbers that are `shift` greater."""
+    """A distribution in the tool's syntax, shifted up by `shift`."""
     name = read["name"]
     if name == "inverted":
         return f"~{distribution(read['of'], shift)}"

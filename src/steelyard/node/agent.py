@@ -1,4 +1,4 @@
-"""Find the agent's program: beside the interpreter first, so that an environment need not be activated."""
+"""Search for the agent's program, first beside the interpreter, so that a virtual environment need not be active."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OVERRIDE = "STEELYARD_AGENT"
 
 
 def candidates() -> tuple[Path, ...]:
-    """Where the agent may be, in the order in which it is looked for."""
+    """Possible paths of the agent, in search order."""
     places = [Path(sysconfig.get_path("scripts")), Path(sys.executable).parent, Path.home() / ".local" / "bin"]
     override = os.environ.get(OVERRIDE)
     path = shutil.which(PROGRAM)

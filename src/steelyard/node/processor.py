@@ -1,4 +1,4 @@
-"""Processor time as the kernel counts it: of the whole machine, and of single processes."""
+"""CPU time from the kernel: of the whole machine and of single processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MachineTime:
     total_s: float
 
     def since(self, before: MachineTime) -> MachineTime:
-        """What was added since `before`."""
+        """The difference to `before`."""
         return MachineTime(self.busy_s - before.busy_s, self.steal_s - before.steal_s, self.total_s - before.total_s)
 
 
@@ -46,7 +46,7 @@ def process_time_s(pid: int) -> float:
 
 
 def most_resident_bytes(pid: int) -> int:
-    """The most resident memory that a process has had (VmHWM); 0 if it has ended."""
+    """Peak resident memory of a process (VmHWM); 0 if it has ended."""
     try:
         text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -57,7 +57,7 @@ def most_resident_bytes(pid: int) -> int:
 
 @dataclass(frozen=True)
 class Program:
-    """A process as it was seen."""
+    """A process at one moment."""
 
     name: str
     used_s: float
@@ -65,7 +65,7 @@ class Program:
 
 
 def census() -> dict[tuple[int, int], Program]:
-    """Every process that can be seen, by id and start time in ticks."""
+    """All visible processes, by id and start time in ticks."""
     programs = {}
     ticks = os.sysconf("SC_CLK_TCK")
     for entry in os.listdir("/proc"):
@@ -88,8 +88,8 @@ def busiest(
     elapsed_s: float,
     ours: Callable[[int], bool],
 ) -> list[tuple[str, float]]:
-    """Names of programs and the cores that they kept busy between two censuses, the busiest first, without ours; what
-    began and ended in between is not in it."""
+    """Programs and the cores that they kept busy between two censuses, the busiest first, without ours and without
+    processes that began and ended in between."""
     cores: dict[str, float] = {}
     for who, program in after.items():
         used_s = program.used_s - (before[who].used_s if who in before else 0.0)
@@ -99,7 +99,7 @@ def busiest(
 
 
 def has_variable(pid: int, name: str, value: str) -> bool:
-    """Whether a process carries an environment variable with that value, as far as we may look."""
+    """Whether a process has an environment variable with that value; False if unreadable."""
     try:
         return f"{name}={value}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:

@@ -1,6 +1,6 @@
-"""Look up secrets at the moment of use, on this machine: from the environment, or from a file outside of the store.
+"""Lookup of secrets at the moment of use, from this machine's environment or from a file outside the store.
 
-What comes out of here goes to a node's own configuration and nowhere else; see `steelyard.model.secret`.
+Secrets go only to a node's own configuration; see `steelyard.model.secret`.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def revealed(tree: Any, variables: Mapping[str, str] = os.environ, key: str = ""
 def problems(
     settings: Iterable[Any], store: Path | None = None, variables: Mapping[str, str] = os.environ
 ) -> tuple[StudyError, ...]:
-    """What is wrong with the references of complete settings: variables that are not set, files that cannot be read or
-    lie in the store."""
+    """Problems of the references in complete settings: variables that are not set, files that cannot be read or are in
+    the store."""
     by_message: dict[str, StudyError] = {}
     for key, reference in sorted({pair for one in settings for pair in references(one)}):
         try:

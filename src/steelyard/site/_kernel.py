@@ -1,4 +1,4 @@
-"""How the kernel is set where a node lives: what databases' own guides say to look at. Reads only."""
+"""Kernel settings of a node's machine that database guides tell people to check. Read-only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SYSCTLS = (
     "vm.dirty_background_ratio", "kernel.numa_balancing", "kernel.sched_autogroup_enabled", "net.core.somaxconn",
     "net.core.rmem_max", "net.core.wmem_max", "net.ipv4.tcp_congestion_control", "fs.file-max",
 )  # fmt: skip
-"""Kernel parameters that are stored; one that this kernel does not have is left out."""
+"""Stored kernel parameters, without those that this kernel does not have."""
 LIMITS = {
     "open_files": resource.RLIMIT_NOFILE,
     "locked_memory_bytes": resource.RLIMIT_MEMLOCK,
@@ -21,13 +21,13 @@ LIMITS = {
     "address_space_bytes": resource.RLIMIT_AS,
     "core_file_bytes": resource.RLIMIT_CORE,
 }
-"""What processes that we start inherit."""
+"""Resource limits that our child processes inherit."""
 CHOSEN = re.compile(r"\[([^\]]+)\]")
 ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def read(path: Path) -> str:
-    """The stripped text of a file, or "" where there is none or we may not."""
+    """The stripped text of a file, or "" if it does not exist or cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip("\0\n ")
     except OSError:
@@ -41,9 +41,9 @@ def chosen(text: str) -> str:
 
 
 def facts(proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> dict[str, str]:
-    """Kernel parameters, huge pages, processor's frequency and weaknesses, limits of processes, as far as there are.
+    """Kernel parameters, huge pages, CPU frequency and vulnerabilities, process limits, as far as available.
 
-    The kernel's command line is not among them: it may carry what is nobody's business.
+    The kernel's command line is left out, because it may hold secrets.
     """
     values = {f"sysctl {name}": read(proc / "sys" / name.replace(".", "/")) for name in SYSCTLS}
     pages = sys / "kernel" / "mm" / "transparent_hugepage"
@@ -80,7 +80,7 @@ def _limit(value: int) -> str:
 
 
 def disk(folder: Path, mounts: str | None = None, sys: Path = Path("/sys")) -> dict[str, str]:
-    """File system, device, model, scheduler and read-ahead below a folder; what cannot be told is left out.
+    """File system, device, model, scheduler and read-ahead below a folder; unknown ones are left out.
 
     `mounts` is the text of /proc/self/mountinfo.
     """

@@ -1,4 +1,4 @@
-"""The treatments that a design names, before they are ordered."""
+"""Treatments of a design, before they are ordered."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def factors_of(study: Study) -> dict[str, tuple[Level, ...]]:
 
 
 def base_of(study: Study) -> Treatment:
-    """The treatment from which one-at-a-time designs depart: `design.base`, else each factor's first level."""
+    """The base treatment of one-at-a-time designs: `design.base`, else each factor's first level."""
     return {factor: study.design.base.get(factor, levels[0]) for factor, levels in factors_of(study).items() if levels}
 
 
@@ -61,7 +61,7 @@ def treatments_of(study: Study, plugins: Plugins | None = None) -> tuple[Treatme
 
 
 def fraction_of(study: Study, plugins: Plugins | None = None) -> Fraction | None:
-    """The fraction of a fractional design; None of any other, and where none has what was asked. Raises ValueError."""
+    """The fraction of a fractional design; None for other designs, or if no fraction fits. Raises ValueError."""
     design = study.design
     if design.kind != "fractional":
         return None
@@ -71,8 +71,7 @@ def fraction_of(study: Study, plugins: Plugins | None = None) -> Fraction | None
 
 
 def _fractional(study: Study, factors: Mapping[str, Sequence[Level]], plugins: Plugins | None) -> tuple[Treatment, ...]:
-    """Each combination of the factors of other than two levels with each treatment of the fraction, in order of
-    levels."""
+    """Each combination of the factors without two levels, with each treatment of the fraction, in order of levels."""
     fraction = fraction_of(study, plugins)
     if fraction is None:
         raise _fraction_problems(study, plugins)[0]
@@ -86,7 +85,7 @@ def _fractional(study: Study, factors: Mapping[str, Sequence[Level]], plugins: P
 
 
 def _fraction_problems(study: Study, plugins: Plugins | None) -> list[StudyError]:
-    """What is wrong with a fractional design."""
+    """Problems of a fractional design."""
     design, factors = study.design, factors_of(study)
     two = [factor for factor, levels in factors.items() if len(levels) == 2]
     if len(two) > fractional_design.MOST_FACTORS:
@@ -111,7 +110,7 @@ def _fraction_problems(study: Study, plugins: Plugins | None) -> list[StudyError
 
 
 def design_problems(study: Study, plugins: Plugins) -> list[StudyError]:
-    """What is wrong with factors and design, whatever the plug-ins say."""
+    """Problems of factors and design that do not depend on plug-ins."""
     problems = [
         error for factor, levels in study.factors.items() for error in _level_problems(f"factors.{factor}", levels)
     ]
@@ -154,7 +153,7 @@ def _level_problems(key: str, levels: Sequence[Level]) -> list[StudyError]:
 
 
 def same_level_in(level: Level, levels: Sequence[Level]) -> bool:
-    """Whether a level is among others; 1 and 1.0 are the same, 1 and true are not."""
+    """Whether a level is among others; 1 equals 1.0, but not true."""
     return any(level == other and isinstance(level, bool) == isinstance(other, bool) for other in levels)
 
 
@@ -172,7 +171,7 @@ def _membership_problems(
 
 
 def _same_problems(study: Study) -> list[StudyError]:
-    """What a study of identical systems cannot have: anything that would make them differ."""
+    """Problems of a study of identical systems: anything that makes them differ."""
     design = study.design
     given = (
         *((f"factors.{factor}", list(levels)) for factor, levels in study.factors.items()),

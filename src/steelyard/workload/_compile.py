@@ -1,5 +1,4 @@
-"""A workload file compiled: the program that the agent carries out, the tables that the system makes, and what both
-come to, for people."""
+"""Compiler of workload files: the agent's program, the system's tables, and an explanation for people."""
 
 from __future__ import annotations
 
@@ -21,34 +20,34 @@ CHOOSERS = ("uniform", "zipfian", "latest", "hotspot", "sequential", "exponentia
 DEFAULT_PAGES = 100
 ONCE = {"name": "fixed", "value": 1.0}
 CERTAIN = ("key", "fixed")
-"""Values that follow from the key alone, of whatever row."""
+"""Values that are functions of the key alone, the same for all of its rows."""
 COMPARABLE = ("key", "fixed", "random")
 IDENTIFYING = (*COMPARABLE, "row")
-"""Values of a primary key that say which row is meant. Where a key has many rows, values follow from the row too."""
+"""Values of a primary key that identify the row. If a key has many rows, values depend on the row, too."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a file comes to under its settings."""
+    """A file compiled under its settings."""
 
     schema: Schema
     program: Json
     """The `workload` object of the agent's order."""
     fills: str
-    """Hash of what determines the filled rows, beside their number."""
+    """Hash of what determines the filled rows, except their number."""
     explanation: Explanation
     writes: bool
 
 
 @dataclass(frozen=True)
 class _Statement:
-    """A statement understood."""
+    """A parsed statement with its table and marker values."""
 
     reading: _cql.Reading
     table: TableInfo
     markers: tuple[Json, ...]
     own: tuple[bool, ...]
-    """Whether a marker has the value that its column always has."""
+    """Whether each marker has its column's default value."""
     spec: _models.Statement
 
 
@@ -174,7 +173,7 @@ class _Compiler:
         return marker.name not in spec.values and marker.name == marker.column and marker.within in ("", "same")
 
     def _marker(self, name: str, spec: _models.Statement, table: TableInfo, marker: _cql.Marker) -> Json | None:
-        """The value of a marker; None, and said, if there is none."""
+        """The value of a marker; None, with an error reported, if there is none."""
         key = f"statements.{name}"
         column = table.columns.get(marker.column)
         given = spec.values.get(marker.name)
@@ -194,7 +193,7 @@ class _Compiler:
     def _kind(
         self, marker: _cql.Marker, column: _tables.ColumnInfo | None, given: _models.Column, key: str
     ) -> _types.CqlType | None:
-        """Type of a marker."""
+        """The type of a marker."""
         if given.type:
             return _tables.type_of(given.type, self.types, key, self.refuse)
         if marker.relation in _cql.LIMITS:
@@ -210,7 +209,7 @@ class _Compiler:
         return column.kind
 
     def _statement_fields(self, name: str) -> Json:
-        """A statement as the order has it."""
+        """The statement in the agent's order."""
         statement = self.statements[name]
         reading, spec = statement.reading, statement.spec
         placed = self._places(statement)
@@ -236,12 +235,12 @@ class _Compiler:
         return _cql.qualified(statement.reading.cql, self.keyspace)
 
     def _fills(self, name: str) -> Json:
-        """What of a statement determines the rows that it writes."""
+        """The fields of a statement that determine the rows that it writes."""
         fields = self._statement_fields(name)
         return {key: fields[key] for key in ("cql", "values")}
 
     def _places(self, statement: _Statement) -> dict[str, int]:
-        """Columns that are given by equality: column to marker."""
+        """Columns with an equality: column to index of the marker."""
         return {
             marker.column: index
             for index, marker in enumerate(statement.reading.markers)
@@ -249,7 +248,7 @@ class _Compiler:
         }
 
     def _wants_row(self, statement: _Statement, placed: Mapping[str, int]) -> bool:
-        """Whether a row must be there: the partition follows from the key, and nothing drawn narrows it down."""
+        """Whether a row must exist: the partition depends on the key alone, and no drawn value restricts the rows."""
         if statement.reading.writes or not all(column in placed for column in statement.table.partition):
             return False
         narrowing = [
@@ -263,7 +262,7 @@ class _Compiler:
         return equal and all(make in (*CERTAIN, "row") for make in narrowing)
 
     def _expected(self, statement: _Statement, placed: Mapping[str, int]) -> list[Json]:
-        """Values of the first row, `any` where they cannot be known; nothing where none can."""
+        """Expected values of the first row, `any` for unknown ones; empty if all are unknown."""
         table = statement.table
         selected = table.in_order() if statement.reading.selected is None else statement.reading.selected
         if not selected:
@@ -285,7 +284,7 @@ class _Compiler:
         return {"type": column.kind.wire(), "make": {"kind": "any"}}
 
     def _comparable(self, table: TableInfo, name: str) -> bool:
-        """Whether every statement that writes the column writes the value that follows from the key (and version)."""
+        """Whether every statement that writes the column writes the value determined by key (and version)."""
         column = table.columns[name]
         make = column.value["make"]
         if column.make not in COMPARABLE or column.spec.static or column.kind.name == "counter":
@@ -408,12 +407,12 @@ class _Compiler:
         )
 
     def _bytes(self, step: Json) -> float:
-        """Bytes of the values that a request carries."""
+        """Bytes of the values in a request."""
         each = sum(_tables.bytes_of(value) for name in _names(step) for value in self.statements[name].markers)
         return each * (mean(step["repeat"]) if step["kind"] == "batch" else 1.0)
 
     def _cost(self, operation: Json) -> str:
-        """Which of YCSB's operations costs about as much."""
+        """The YCSB operation of about the same cost."""
         steps = [self.statements[name] for step in operation["steps"] for name in _names(step)]
         writes = {one.reading.writes for one in steps}
         if len(writes) == 2:
@@ -428,7 +427,7 @@ def _names(step: Json) -> list[str]:
 
 
 def _words(steps: Sequence[Json]) -> str:
-    """What is sent, in words."""
+    """The requests in words."""
     parts = []
     for step in steps:
         if step["kind"] == "execute":

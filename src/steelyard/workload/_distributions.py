@@ -1,6 +1,6 @@
-"""Distributions of numbers as a workload file writes them: `5`, `"uniform(1..100)"`, or a table with a `name`.
+"""Distributions in workload files: `5`, `"uniform(1..100)"`, or a table with a `name`.
 
-The short form is that of cassandra-stress's options; what each means is said in docs/reference/workload-file.md.
+The short form is that of cassandra-stress's options; docs/reference/workload-file.md defines each distribution.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ EXTRAS: dict[str, tuple[tuple[str, type, bool], ...]] = {
     "gaussian": (("mean", float, False), ("deviation", float, False)),
     "extreme": (("shape", float, True), ("quanta", int, False)),
 }
-"""What stands behind `min..max`, in order: name, type, whether it must be given."""
+"""Parameters after `min..max`, in order: name, type, whether it is required."""
 NAMES = ("fixed", *EXTRAS)
 REAL = ("uniform",)
 """Distributions whose bounds need not be whole."""
 
 
 def distribution(read: object) -> dict[str, Any]:
-    """The distribution as the agent's order has it. Raises ValueError that says what is allowed."""
+    """Parse a distribution into its form in the agent's order. Raises ValueError with what is allowed."""
     if isinstance(read, bool) or not isinstance(read, (int, float, str, Mapping)):
         raise ValueError(f"must be a number, or a distribution such as 'uniform(1..100)': {', '.join(NAMES)}")
     if isinstance(read, (int, float)):
@@ -133,7 +133,7 @@ def _sensible(fields: Mapping[str, Any]) -> None:
 
 
 def bounds(spread: Mapping[str, Any]) -> tuple[float, float]:
-    """Least and most that can be drawn."""
+    """Least and greatest value."""
     if spread["name"] == "inverted":
         return bounds(spread["of"])
     if spread["name"] == "fixed":
@@ -142,7 +142,7 @@ def bounds(spread: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def mean(spread: Mapping[str, Any]) -> float:
-    """Roughly the mean: for estimates of size only."""
+    """Approximate mean, for size estimates only."""
     low, high = bounds(spread)
     match spread["name"]:
         case "zipfian" | "exponential":
@@ -155,7 +155,7 @@ def mean(spread: Mapping[str, Any]) -> float:
 
 
 def short_form(spread: Mapping[str, Any]) -> str:
-    """The short form."""
+    """The distribution in the short form."""
     if spread["name"] == "inverted":
         return "~" + short_form(spread["of"])
     if spread["name"] == "fixed":

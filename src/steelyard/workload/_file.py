@@ -1,7 +1,7 @@
-"""Workloads as TOML files: read, checked with the line of every error, and made a plug-in of the seam.
+"""Workload files: read TOML, report each error with its line, create a plug-in of the seam `workload`.
 
 A study names the file (`workload.name = "sensors.toml"`, relative to the study); its records, weights and parameters
-are settings of the workload, so each can be a factor. A hash of what the file says is a setting too: an edited file is
+are settings of the workload, so each can be a factor. A hash of the file's content is a setting, too: an edited file is
 another treatment.
 """
 
@@ -41,7 +41,7 @@ EASY: dict[str, Any] = {"easy": True}
 
 @dataclass(frozen=True)
 class Source:
-    """A workload file that was read: its TOML, where its keys stand, its parameters and the settings that it has."""
+    """A parsed workload file: its TOML, the lines of its keys, its parameters and its settings."""
 
     path: str
     raw: Mapping[str, Any]
@@ -52,11 +52,11 @@ class Source:
     """With every parameter at its default."""
 
     def file(self, parameters: Mapping[str, Level]) -> File:
-        """The file under values of its parameters. Raises StudyError."""
+        """The file with these values of its parameters. Raises StudyError."""
         return _valid(_put_in(self.raw, {**self.parameters, **parameters}), self.path, self.lines)
 
     def place(self, key: str) -> int:
-        """Line of a key, or of what is around it."""
+        """Line of a key, else of its nearest table."""
         return line_of(dict(self.lines), key)
 
     def hard(self, parameter: str) -> bool:
@@ -127,11 +127,11 @@ MODELS: tuple[tuple[str, type[Value]], ...] = (
     ("operations", Operation),
     ("populate", Populate),
 )
-"""Which model a key belongs to: that of the first of these words in it."""
+"""The model that a key belongs to, by the first of these words in the key."""
 
 
 def _nearer(error: StudyError) -> StudyError:
-    """An unknown key somewhere within: say what is allowed there."""
+    """For an unknown key within a table, the error with the keys that are allowed there."""
     parts = error.key.split(".")[:-1]
     model = next((model for word, model in MODELS if word in parts), None)
     if model is None or "no such key" not in error.message:
@@ -140,7 +140,7 @@ def _nearer(error: StudyError) -> StudyError:
 
 
 def _normalise(raw: dict[str, Any]) -> Iterator[StudyError]:
-    """Write short forms out, in place."""
+    """Expand short forms, in place."""
     for name in ("tables", "types", "statements"):
         if name in raw and not isinstance(raw[name], dict):
             yield problem(name, raw[name], "must be a table")
@@ -172,7 +172,7 @@ def _normalise_table(table: dict[str, Any]) -> None:
 
 
 def _column(spec: Any) -> Any:
-    """A type alone is short for a table with it."""
+    """Expand a type alone to a table with this type."""
     if isinstance(spec, str):
         return {"type": spec}
     if isinstance(spec, dict) and "of" in spec:
@@ -182,7 +182,7 @@ def _column(spec: Any) -> Any:
 
 
 def _marker(spec: Any) -> Any:
-    """A number or a text is short for a distribution to draw from."""
+    """Expand a number or a text to a distribution to draw from."""
     if isinstance(spec, (int, float, str)) and not isinstance(spec, bool):
         return {"make": "draw", "number": spec}
     return _column(spec)
@@ -354,7 +354,7 @@ def workload(source: Source, settings: FileSettings) -> FileWorkload:
 
 
 class _Hashed:
-    """Arguments of the compiler, equal where what comes out is."""
+    """Arguments of the compiler, equal if the result is."""
 
     def __init__(self, source: Source, parameters: Mapping[str, Level], values: Mapping[str, Any]) -> None:
         self.source, self.parameters, self.values = source, parameters, values
@@ -381,7 +381,7 @@ def _compiled(source: Source, file: File, values: Mapping[str, Any]) -> Compiled
 
 
 def module_of(path: Path) -> ModuleType:
-    """A plug-in module of the seam `workload` made of a file. Raises StudyError."""
+    """The plug-in module of a workload file. Raises StudyError."""
     source = read(path)
     module = ModuleType(f"steelyard_workload_{path.stem}_{source.digest}")
     settings = settings_model(source)

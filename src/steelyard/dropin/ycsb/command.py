@@ -1,4 +1,4 @@
-"""YCSB's words: `load|run cassandra-cql` and the options of bin/ycsb and its client. Pure but for reading -P files."""
+"""Parser of YCSB's command line: `load|run cassandra-cql`, the options of bin/ycsb and its client. Reads -P files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SECRET = "cassandra.password"
 
 @dataclass(frozen=True)
 class Command:
-    """A command line as it was meant."""
+    """A parsed command line."""
 
     action: Literal["load", "run"]
     properties: dict[str, str]
@@ -41,17 +41,17 @@ class Command:
     """As given, without the password."""
     create_table: bool = False
     remarks: tuple[str, ...] = field(default=())
-    """What is to be said about options that mean nothing here."""
+    """Messages about options without effect."""
 
 
 def parse(arguments: Sequence[str]) -> Command:
-    """The command. Raises StudyError for what we do not have, by name."""
+    """Parse a command line. Raises StudyError with the name of an unsupported option."""
     reader = _Reader(arguments)
     reader.all()
     action = _action(reader)
     return Command(
         action=action,
-        # YCSB: properties of the command line win over those of files, wherever they stand.
+        # YCSB: properties of the command line override those of files, in any order.
         properties={**reader.files, **reader.own},
         words=tuple(_hidden(word) for word in arguments),
         create_table=reader.create_table,
@@ -88,7 +88,7 @@ def _action(reader: _Reader) -> Literal["load", "run"]:
 
 
 class _Reader:
-    """Goes through the words once."""
+    """Reads the words in one pass."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self.left = list(arguments)

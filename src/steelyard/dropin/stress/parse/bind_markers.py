@@ -1,6 +1,6 @@
-"""Which column each `?` of a CQL statement belongs to, read off the statement itself.
+"""Bind markers of a CQL statement: the column that each `?` belongs to, found by parsing the statement.
 
-cassandra-stress is told by the server when it prepares; we need to know before, because the agent prepares.
+cassandra-stress learns it from the server when it prepares; we need it earlier, because the agent prepares.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[A-Za-z_][\w]*|<=|>=|!=|[-+<>=(),?.;*\[\]{}:]|\d+(?:\.\d+)?""")
 COMPARISONS = ("=", "<", ">", "<=", ">=", "!=", "LIKE", "CONTAINS", "KEY")
-"""What stands between a column and its marker; KEY ends CONTAINS KEY."""
+"""Operators between a column and its marker; KEY ends CONTAINS KEY."""
 
 
 def columns_of(cql: str) -> list[tuple[str, str]]:
@@ -34,7 +34,7 @@ def _plain(name: str) -> str:
 
 
 def _inserted(tokens: Sequence[str]) -> dict[int, tuple[str, str]]:
-    """Markers of INSERT INTO t (a, b) VALUES (?, ?), by their place."""
+    """Markers of INSERT INTO t (a, b) VALUES (?, ?), by token index."""
     upper = [token.upper() for token in tokens]
     if "INSERT" not in upper or "VALUES" not in upper:
         return {}

@@ -1,6 +1,6 @@
-"""From words to settings: every word read, every default put in, every word that we do not have refused.
+"""Parser of settings: reads every word, fills in defaults, refuses unsupported words.
 
-Defaults are those of cassandra-stress 3.11.4; they stand in `sections`.
+The defaults are those of cassandra-stress 3.11.4, see `sections`.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from steelyard.dropin.stress.parse.settings import (
 Words = Mapping[str, Sequence[str]]
 LEAST_INTERVAL_MS = 100
 MOST_TRIES = 1000
-"""Bounds of the agent's."""
+"""The agent's limit."""
 MOST_THREADS = 100_000
 MAX_COLUMNS = 1000
 DEFAULT_KEYS = 1_000_000
 THREADS_OF_COUNTED_WRITES = 200
-"""cassandra-stress writes `n=` rows with so many threads where -rate says nothing; everything else begins with 4."""
+"""Threads of cassandra-stress for `n=` writes without -rate; all other commands start with 4."""
 MIXABLE = ("read", "write", "counter_write", "counter_read")
 LOCATOR = "org.apache.cassandra.locator."
 
 
 def read(arguments: Sequence[str]) -> Settings:
-    """Settings of a command line. Raises Refused, naming the first word that does not fit."""
+    """The settings of a command line. Raises Refused with the first invalid word."""
     by_section = tokens.sections(arguments)
     if not by_section:
         raise Refused("command", "", "there is none", _all_commands())
@@ -91,7 +91,7 @@ def _command(name: str, given: Given) -> Command:
         ratios = _ratios("user ops", given["ops"], None)
     mixture = name in ("mixed", "user")
     clustering = given.get("clustering=", "GAUSSIAN(1..10)" if name == "mixed" else "gaussian(1..10)")
-    # `user` has neither word: what its operations are stands in its profile.
+    # `user` has neither word: its operations are in its profile.
     plain = Given(sections.COMMANDS[0], given)
     add = plain.value("add=")
     least, most = int(given.value("n>")), int(given.value("n<"))
@@ -120,7 +120,7 @@ def _command(name: str, given: Given) -> Command:
 
 
 def _ratios(option: str, inner: str, known: Sequence[str] | None) -> dict[str, float]:
-    """Share by operation, in order of name; those of share 0 are left out, as they never come."""
+    """Share by operation, sorted by name, without operations of share 0."""
     shares: dict[str, float] = {}
     for name, text in pairs(option, inner).items():
         own = name.lower() if known is not None else name

@@ -1,4 +1,4 @@
-"""A profile of `user profile=FILE`: the YAML that describes a table, how its values spread, and statements on it."""
+"""Profile files of `user profile=FILE`: YAML with a table, the distributions of its values, and statements."""
 
 from __future__ import annotations
 
@@ -33,10 +33,9 @@ FIELDS = ("samerow", "multirow")
 
 @dataclass(frozen=True)
 class ColumnSpec:
-    """How the values of a column spread; None where the profile leaves it to cassandra-stress's defaults.
+    """Distributions of a column's values; None means cassandra-stress's default.
 
-    `population`: of the values themselves, `size`: of bytes or entries, `cluster`: of different values within a
-    partition."""
+    `population`: of the values, `size`: of bytes or entries, `cluster`: of distinct values within a partition."""
 
     name: str
     size: Distribution | None = None
@@ -44,7 +43,7 @@ class ColumnSpec:
     cluster: Distribution | None = None
 
     def described(self) -> str:
-        """As the settings block puts it."""
+        """Its text in the settings block."""
         parts = (("Clustering", self.cluster), ("Size", self.size), ("Identity", self.population))
         return "".join(f"{name}: {one.described()};" for name, one in parts if one is not None)
 
@@ -61,7 +60,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile, read."""
+    """A parsed profile."""
 
     path: str
     keyspace: str
@@ -75,25 +74,25 @@ class Profile:
     batch: str
     queries: Mapping[str, Query]
     insert: Mapping[str, str]
-    """As it stands there, for the settings block."""
+    """The section `insert` as written, for the settings block."""
 
     def creations(self) -> tuple[str, ...]:
-        """CQL that makes what is not there. Statements that do not say so get their IF NOT EXISTS."""
+        """CQL that creates what is missing; IF NOT EXISTS is added to statements that lack it."""
         statements = [cql for cql in (self.keyspace_cql, self.table_cql, *self.extra_cql) if cql]
         return tuple(_if_not_there(_qualified(cql, self.keyspace, self.table)) for cql in statements)
 
     @property
     def qualified(self) -> str:
-        """The table with its keyspace, as CQL takes it."""
+        """The table name with its keyspace, in CQL."""
         return f"{_name(self.keyspace)}.{_name(self.table)}"
 
     def spec(self, column: str) -> ColumnSpec:
-        """Of a column; empty where the profile says nothing."""
+        """The spec of a column; empty if the profile has none."""
         return self.columns.get(column, ColumnSpec(column))
 
 
 def _name(name: str) -> str:
-    """A name that stands alone is without regard to case, as in CQL."""
+    """An unquoted name is case-insensitive, as in CQL."""
     return name if re.fullmatch("[a-z][a-z0-9_]*", name) else quoted(name)
 
 
@@ -103,7 +102,7 @@ def _if_not_there(cql: str) -> str:
 
 
 def _qualified(cql: str, keyspace: str, table: str) -> str:
-    """With the keyspace before a table that stands without one (cassandra-stress says USE first)."""
+    """Add the keyspace to a table name without one (cassandra-stress sends USE first)."""
     plain = (
         rf'(\b(?:TABLE|COLUMNFAMILY|FROM|ON|INTO|UPDATE)\s+(?:IF\s+NOT\s+EXISTS\s+)?)("?){re.escape(table)}\2(?![\w.])'
     )
@@ -113,7 +112,7 @@ def _qualified(cql: str, keyspace: str, table: str) -> str:
 
 
 def load(path: str) -> Profile:
-    """Read a profile. Raises Refused: where, what was read, what is allowed."""
+    """Read a profile. Raises Refused with the place, what was read, and what is allowed."""
     option = "user profile="
     if re.match(r"^https?://", path):
         raise Refused(option, path, "profiles are read from files, not fetched", "a path")
@@ -132,7 +131,7 @@ def load(path: str) -> Profile:
 
 
 def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
-    """The profile of what a YAML file holds. Raises Refused."""
+    """The profile in a parsed YAML file. Raises Refused."""
     for key in read:
         if key not in KEYS:
             raise Refused(path, key, "there is no such key", ", ".join(KEYS))

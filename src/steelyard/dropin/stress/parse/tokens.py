@@ -1,8 +1,9 @@
-"""From argv to sections: `write n=1 -rate threads=4` is the section `write` with the word `n=1`, and `-rate` with
-`threads=4`.
+"""Tokeniser of a command line: argv to sections with their words.
 
-A command line that was written for a shell may come to us without one (from a file, from an argv list): backslashes
-before brackets, quotes around values and the semicolon that ended the command are taken off as a shell would.
+`write n=1 -rate threads=4` is the section `write` with the word `n=1`, and `-rate` with `threads=4`.
+
+A command line that was written for a shell may arrive without one (from a file, from an argv list). So backslashes
+before brackets, quotes around values and a final semicolon are removed as a shell would.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from steelyard.dropin.stress.parse.refusal import Refused
 
 ESCAPED = re.compile(r"\\([(){}\[\]<>=,;~*?!&|$#'\"])")
-"""What a shell makes people escape. Any other backslash is part of a value."""
+"""Characters that need a backslash in a shell. Any other backslash is part of a value."""
 QUOTED = re.compile(r"""^([^\s"'=(]*=)?(["'])(.*)\2$""")
 Sections = Mapping[str, tuple[str, ...]]
 """Section to its words, in order; the first is the command."""
