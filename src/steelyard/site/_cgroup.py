@@ -103,9 +103,9 @@ def detect() -> Hierarchies:
 
 
 def choose(mounts: Sequence[Mount], enabled: frozenset[str], own_path: str) -> Hierarchies:
-    """Each controller from version 1 where it is mounted there, else from version 2. Reads permissions, changes nothing.
+    """Each controller from version 1 where it is mounted there, else from version 2. Only reads.
 
-    `own_path` is this process's group within version 2."""
+    `own_path`: this process's group in version 2."""
     version_1: dict[str, Path] = {}
     problems = []
     for controller in CONTROLLERS:

@@ -282,11 +282,11 @@ class LocalSite:
         return f"{LOOPBACK_DATABASES if role == 'database' else LOOPBACK_LOADERS}.{number}"
 
     def _limits(self, role: Role) -> _cgroup.Limits:
-        """The limits of a node; load nodes have none, because a limit on the load generator would limit the measurement."""
+        """The limits of a node; load nodes have none, because they would limit the measurement."""
         return _cgroup.Limits(self._settings.cpus, self._settings.memory_mb) if role == "database" else _cgroup.Limits()
 
     def _entry(self) -> tuple[str, str] | None:
-        """The program that enters a node and executes a command there; without it, loopback nodes have no control groups."""
+        """The program that executes commands within a node; without it, loopback nodes have no control groups."""
         try:
             return str(agent.find()), "enter"
         except EngineError:

@@ -1,4 +1,4 @@
-"""The contract of a system, as tests that an author of one inherits.
+"""Contract tests of a system; authors of systems inherit them.
 
     class TestMySystem(SystemContract):
         module = "path/to/my_system.py"     # module name, entry point or path, as in a study
@@ -62,7 +62,7 @@ class SystemContract:
     quiet_timeout_s: ClassVar[float] = 60.0
 
     def cache_folder(self, tmp_path: Path) -> Path:
-        """Where the system keeps what it fetched; override to share it between tests."""
+        """Cache folder of the system's downloads; override to share it between tests."""
         return tmp_path / "cache"
 
     def nodes(self, tmp_path: Path) -> tuple[Node, ...]:
@@ -83,7 +83,7 @@ class SystemContract:
             await _cql(endpoint, inserts[begin : begin + ROWS_A_STATEMENT])
 
     async def count(self, endpoint: Endpoint, schema: Schema) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         (rows,) = await _cql(endpoint, [f"SELECT {schema.key} FROM {schema.keyspace}.{schema.table}"])
         return rows
 
@@ -99,7 +99,7 @@ class SystemContract:
         assert not cache.exists()
 
     def test_says_what_is_to_be_expected(self, tmp_path: Path) -> None:
-        """Times, disk and problems that it foretells are such that a plan can reckon with them."""
+        """Its estimated times, disk space and problems are usable by a plan."""
         system = make_system(self.module, self.settings, tmp_path)
         shape = WorkloadShape(records=1000, record_bytes=1000, mix={"read": 0.5, "update": 0.5})
         larger = shape.model_copy(update={"records": 100_000})
@@ -163,7 +163,7 @@ class SystemContract:
         asyncio.run(body())
 
     def test_a_dead_server_is_a_fault(self, tmp_path: Path) -> None:
-        """A server that dies by itself is told by `ready`, with the node's name: a result, never an endless wait."""
+        """`ready` reports a server that dies, with the node's name, and never waits forever."""
 
         async def body() -> None:
             async with self._running(tmp_path) as (system, nodes):
@@ -291,7 +291,7 @@ async def _until(true: Callable[[], Awaitable[bool]], timeout_s: float, what: st
 
 
 async def _cql(endpoint: Endpoint, statements: Sequence[str]) -> list[int]:
-    """Number of rows that each statement gave."""
+    """Number of rows of each statement's answer."""
     assert endpoint.protocol == "cql", f"override write and count for the protocol {endpoint.protocol}"
     argv = [str(agent.find()), "cql", "--contact", endpoint.contacts[0], *statements]
     done = await run(None, argv, timeout_s=COMMAND_TIMEOUT_S)
@@ -303,7 +303,7 @@ def _keys(prefix: str) -> list[str]:
 
 
 def _checksums(cache: Path, key: str) -> dict[str, str]:
-    """SHA-256 of everything in the cache whose path names the state."""
+    """SHA-256 of every file in the cache whose path contains the state."""
     files = sorted(path for path in cache.rglob("*") if path.is_file() and key in str(path.relative_to(cache)))
     assert files, f"nothing in the cache is named {key}"
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
