@@ -1,4 +1,4 @@
-"""From a trial's complete settings to the engine's order. Pure but for finding the files of traces."""
+"""Compiler of a trial's complete settings into the engine's order. Pure except for the search for trace files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POPULATE_TIMEOUT_MS = 30_000
 
 
 def resolved(load: Load, capacity_per_s: float | None) -> Load:
-    """The load with rates in place of fractions of what the cluster can do."""
+    """The load with rates in place of fractions of the cluster's capacity."""
 
     def rate(offered: Offered) -> dict[str, Any]:
         if offered.capacity_fraction is None:
@@ -31,16 +31,16 @@ def resolved(load: Load, capacity_per_s: float | None) -> Load:
 
 
 def offered_rate_per_s(load: Load) -> float | None:
-    """The mean rate of a resolved load over its open phases; None where it has none, and where the number of operations
-    or a trace's file decides it."""
+    """The mean rate of a resolved load over its open phases; None without any, or if it depends on the number of
+    operations or on a trace file."""
     if load.rate_per_s is not None:
         return load.rate_per_s
     due, seconds = 0.0, 0.0
-    for one in load.offered:
-        length_s = one.duration_s if isinstance(one, LoadPhase) else load.duration_s
-        if one.schedule == "closed":
+    for part in load.offered:
+        length_s = part.duration_s if isinstance(part, LoadPhase) else load.duration_s
+        if part.schedule == "closed":
             continue
-        count = None if length_s is None else one.operations_within(length_s)
+        count = None if length_s is None else part.operations_within(length_s)
         if count is None or length_s is None:
             return None
         due, seconds = due + count, seconds + length_s
@@ -94,8 +94,8 @@ def measure(
     seed: int,
     plugins: Plugins | None = None,
 ) -> dict[str, Any]:
-    """The order of a trial; fractions of what the cluster can do are resolved before. `plugins` find the files of
-    traces."""
+    """The order of a trial; fractions of the cluster's capacity must be resolved before. `plugins` find the trace
+    files."""
     plugins = plugins or Plugins()
     driving = {
         **_common("load", endpoint, schema, workload),
@@ -120,25 +120,25 @@ def measure(
 
 
 def connections(load: Load, endpoint: Endpoint) -> dict[str, Any]:
-    """How connections are made, as far as it is not the agent's default."""
-    made: dict[str, Any] = {}
+    """Connection options that differ from the agent's defaults."""
+    fields: dict[str, Any] = {}
     if load.connections_per_node != 1:
-        made["connections_per_node"] = load.connections_per_node
+        fields["connections_per_node"] = load.connections_per_node
     if load.compression != "none":
-        made["compression"] = load.compression
+        fields["compression"] = load.compression
     if load.tls:
-        made["tls"] = {
+        fields["tls"] = {
             "ca": load.tls_ca or endpoint.tls_ca,
             "certificate": load.tls_certificate,
             "key": load.tls_key,
             "verify": load.tls_verify,
             "name": load.tls_name,
         }
-    return made
+    return fields
 
 
 def capacity(load: Load, endpoint: Endpoint, schema: Schema, workload: Workload, seed: int) -> dict[str, Any]:
-    """The order that measures what the cluster can do: a closed loop of `capacity_threads`, for `capacity_s`."""
+    """The order that measures the cluster's capacity: a closed loop of `capacity_threads`, for `capacity_s`."""
     unused = {name: None for name in Offered.model_fields if name != "schedule"}
     closed = {
         **unused,
@@ -152,13 +152,13 @@ def capacity(load: Load, endpoint: Endpoint, schema: Schema, workload: Workload,
 
 
 def filling_operations(workload: Workload) -> int:
-    """Operations that fill the tables: one a record, or one for several where the workload says so."""
+    """Operations that fill the tables: one per record, or per several records if the workload says so."""
     stride = int(workload.order().get("populate_stride", 1))
     return -(-int(workload.data().get("records", 0)) // stride)
 
 
 def populate(endpoint: Endpoint, schema: Schema, workload: Workload, threads: int) -> dict[str, Any]:
-    """The order that fills the table. Not measured; always the same data, whatever the trial's seed.
+    """The order that fills the table. Not measured; the data do not depend on the trial's seed.
     Written at ALL, so that no replica of the snapshot lacks a row."""
     return {
         **_common("populate", endpoint, schema, workload),

@@ -1,4 +1,4 @@
-"""Find a plug-in by module name, entry point or path; at call time, so that nothing registers itself at import.
+"""Plug-in lookup by module name, entry point or path, at call time; nothing registers itself at import.
 
 A plug-in of a seam is a module or package `steelyard.<seam>.<name>` (dashes in names are underscores in modules), an
 entry point `steelyard.<seam>`, or the path of a Python file, relative to the working directory. Modules whose name
@@ -40,13 +40,13 @@ def names(seam: str) -> tuple[str, ...]:
 
 
 def is_path(name: str) -> bool:
-    """Whether a plug-in is named by the path of its file."""
+    """Whether a plug-in name is a file path."""
     return name.endswith((".py", WORKLOAD_FILE)) or "/" in name
 
 
 class Plugins:
-    """Finds plug-ins, and the files that a study names. A study has one of these for as long as it is at work: what a
-    workload file said when it was read first holds until then."""
+    """Finds plug-ins and files that a study names. A study keeps one instance while it runs: each workload file is read
+    once, and later edits have no effect."""
 
     def __init__(self, beside: Path | None = None) -> None:
         """`beside`: the folder of the study, where its files are looked for first; then in the working directory."""
@@ -74,7 +74,7 @@ class Plugins:
         return path
 
     def _workload_file(self, name: str) -> ModuleType:
-        """The plug-in that a workload file is made. Raises StudyError, also for what is wrong in it."""
+        """The plug-in of a workload file. Raises StudyError, also for errors in the file."""
         path = self.file(name, "workload file", "workload.name")
         if path not in self._files:
             from steelyard.workload import of_file
@@ -91,8 +91,8 @@ def find(seam: str, name: str) -> ModuleType:
 def _named(seam: str, name: str) -> ModuleType:
     if is_path(name):
         return _checked(seam, name, _from_path(seam, Path(name)))
-    if found := tuple(importlib.metadata.entry_points(group=f"steelyard.{seam}", name=name)):
-        return _checked(seam, name, found[0].load())
+    if entries := tuple(importlib.metadata.entry_points(group=f"steelyard.{seam}", name=name)):
+        return _checked(seam, name, entries[0].load())
     known = names(seam)
     if name in known:
         return _checked(seam, name, importlib.import_module(f"steelyard.{seam}.{name.replace('-', '_')}"))
@@ -107,13 +107,13 @@ def _named(seam: str, name: str) -> ModuleType:
     )
 
 
-def _checked(seam: str, name: str, found: object) -> ModuleType:
-    """The plug-in, if it is a module that defines what the seam asks for."""
+def _checked(seam: str, name: str, module: object) -> ModuleType:
+    """The plug-in, if it is a module with the definitions that the seam requires."""
     wanted = ("create", "Settings") if seam in WITH_SETTINGS else ("create",)
-    lacking = [item for item in wanted if not hasattr(found, item)]
-    if isinstance(found, ModuleType) and not lacking:
-        return found
-    what = f"it does not define {' and '.join(lacking)}" if isinstance(found, ModuleType) else "it is not a module"
+    lacking = [item for item in wanted if not hasattr(module, item)]
+    if isinstance(module, ModuleType) and not lacking:
+        return module
+    what = f"it does not define {' and '.join(lacking)}" if isinstance(module, ModuleType) else "it is not a module"
     raise StudyError(
         f"{name!r} is no {seam} plug-in: {what}", f"see steelyard/{seam}/base.py", key=f"{seam}.name", read=name
     )

@@ -113,15 +113,15 @@ async def real_ycsb(classes: Path) -> list[str]:
     """The argv of the real YCSB on Java: its jars are fetched once, our binding is compiled into `classes`."""
     folder = cache_folder() / "ycsb-0.17.0"
     looked = await java.look(java.candidates(), 17)
-    assert looked.found is not None, f"Java 17 is not here: {looked.seen}"
-    program = str(looked.found.path)
+    assert looked.java is not None, f"Java 17 is not here: {looked.seen}"
+    program = str(looked.java.path)
     async with fetch.locked(folder, SteelyardError):
         library = folder / "lib"
         if not (folder / "complete").is_file():
             shutil.rmtree(library, ignore_errors=True)
             library.mkdir()
             wish = fetch.Maven("YCSB", "about 30 jars", "there is no other way", SteelyardError)
-            await wish.copy((FIXTURES / "binding" / "pom.xml").read_bytes(), [], library, looked.found.home, print)
+            await wish.copy((FIXTURES / "binding" / "pom.xml").read_bytes(), [], library, looked.java.home, print)
             (folder / "complete").touch()
     # javac as a module, since a machine may have no program of that name; it does not expand a star.
     jars = ":".join(str(path) for path in sorted(library.glob("*.jar")))

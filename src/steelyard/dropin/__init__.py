@@ -1,4 +1,4 @@
-"""Drop-ins: command lines of other tools, compiled to orders of our agent, with their output imitated line by line.
+"""Drop-in replacements: other tools' command lines, compiled to orders for our agent, with the same output format.
 
 `agent_run` carries out one order on this machine outside of a study; each other tool has a package of its own.
 """

@@ -1,9 +1,9 @@
-"""Carry out one order with our agent on this machine, outside of a study: what every drop-in does underneath.
+"""Run one order with our agent on this machine, outside of a study; every drop-in uses it.
 
     outcome = await drive(order, on_interval=print_status)
     outcome.main.histogram("response", "read").quantile_ns(0.99)
 
-Counts of an interval are merged by adding buckets, so every figure of the whole comes from all of its operations.
+Intervals are merged by adding histogram buckets, so every figure of the whole run is computed from all operations.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from steelyard.wire.record import Connected, Done, Interval, Record, nothing_don
 from steelyard.wire.tables import Histogram, Sums, Tables
 
 SILENCE_LIMIT_S = 300.0
-"""Longest time without a record: connecting, preparing and sending a line each take far less."""
+"""Longest time without a record; connecting and preparing statements take far less."""
 PLACES_PER_WORKER = 64
-"""Operations in flight that one thread of the agent carries with ease; a second one costs a connection to each node."""
+"""Operations in flight that one agent thread handles easily; a second thread costs one more connection per node."""
 REACH_TIMEOUT_S = 2.0
-"""How long a node that nobody named may take to accept a connection."""
+"""Connect time-out for a discovered node, one that the user did not name."""
 RATE_PER_WORKER = 50_000
-"""Operations per second that are due for each thread at most: a fraction of what one can send."""
+"""Most scheduled operations per second per thread: a fraction of what one thread can send."""
 USER_VARIABLE, PASSWORD_VARIABLE = "STEELYARD_CQL_USER", "STEELYARD_CQL_PASSWORD"
 
 
@@ -56,25 +56,25 @@ class PhaseOutcome:
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What an order came to."""
+    """The result of an order."""
 
     connected: Connected | None
-    """Nodes, connections and version of the server; None if the load ended before they were known."""
+    """Nodes, connections and server version; None if the load ended before they were known."""
     phases: Mapping[str, PhaseOutcome]
     """By name, in order: `populate`, or `warm-up` and `measure`."""
     interrupted: bool
-    """Whether it was ended early: by a signal, or by `stop`."""
+    """Whether the load was ended early, by a signal or by `stop`."""
 
     @property
     def main(self) -> PhaseOutcome:
-        """The last phase that is no warm-up; empty when it never began."""
+        """The last phase that is not the warm-up; empty if it never began."""
         kept = [phase for name, phase in self.phases.items() if name != WARM_UP]
         return kept[-1] if kept else PhaseOutcome(nothing_done(""), Tables())
 
 
 def workers_for(places: int, rate_per_s: float | None = None) -> int:
-    """Threads of the agent for so many operations in flight (and operations per second, if they are scheduled): as few
-    as carry them with ease, at most one a processor of ours."""
+    """The number of agent threads for `places` operations in flight and, for an open loop, `rate_per_s`: the fewest
+    that can handle the load, at most one per available processor."""
     processors = len(os.sched_getaffinity(0))
     by_places = -(-places // PLACES_PER_WORKER)
     by_rate = 1 if rate_per_s is None else int(rate_per_s // RATE_PER_WORKER) + 1
@@ -83,7 +83,7 @@ def workers_for(places: int, rate_per_s: float | None = None) -> int:
 
 
 def credentials(user: str | None, password: str | None) -> dict[str, str]:
-    """The environment variables in which the agent takes user and password; they never stand in an order or an argv."""
+    """The environment variables that pass user and password to the agent; neither is ever in an order or an argv."""
     return {} if user is None else {USER_VARIABLE: user, PASSWORD_VARIABLE: password or ""}
 
 
@@ -150,7 +150,7 @@ async def _until_the_end(
     workers: int,
     asked: asyncio.Event,
 ) -> None:
-    """The agent's whole life; `asked` tells it to come to an end."""
+    """Run the agent until it ends; `asked` makes it end early."""
     watchers: list[asyncio.Task[None]] = []
 
     async def watch(process: asyncio.subprocess.Process) -> None:
@@ -175,7 +175,7 @@ def _signals(asked: asyncio.Event) -> Iterator[asyncio.Event]:
     once, twice = asyncio.Event(), asyncio.Event()
 
     def hear() -> None:
-        # A third must not cut short the ending of the agent.
+        # A third signal must not interrupt the agent's shutdown.
         if once.is_set() and not twice.is_set() and task is not None:
             twice.set()
             task.cancel()
@@ -194,8 +194,8 @@ async def cql(
     tls: Mapping[str, str | None] | None = None,
     timeout_s: float = _cql.TIMEOUT_S,
 ) -> tuple[tuple[dict[str, Any], ...], ...]:
-    """Rows of each statement, carried out one after another by the first contact (`address:port`) that answers.
-    `tls`: as in an order, None for connections that are not encrypted.
+    """The rows of each statement, executed in order on the first contact (`address:port`) that answers. `tls`: as in an
+    order; None for unencrypted connections.
 
     Raises SystemFault when the server refuses a statement or does not answer in time, NotAnswering when no contact can
     be reached."""
@@ -222,8 +222,8 @@ def _options(tls: Mapping[str, str | None] | None) -> list[str]:
 async def discover(
     contacts: Sequence[str], *, variables: Mapping[str, str] | None = None, tls: Mapping[str, str] | None = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """All nodes of the datacenter of the first contact that answers, those of `contacts` first, as client libraries
-    find them; and those that were found but cannot be reached from here. Raises as `cql`."""
+    """All nodes of the data centre of the first contact that answers, `contacts` first, as client libraries find them;
+    and the discovered nodes that cannot be reached from here. Raises as `cql`."""
     local, peers = await cql(
         contacts,
         ["SELECT data_center FROM system.local", "SELECT peer, rpc_address, data_center FROM system.peers"],
@@ -232,25 +232,25 @@ async def discover(
     )
     port = int(contacts[0].rpartition(":")[2])
     known = await _addresses(contacts)
-    found = []
+    candidates = []
     for peer in peers:
         address = peer["rpc_address"] if peer["rpc_address"] not in (None, "0.0.0.0", "::") else peer["peer"]
         if peer["data_center"] == local[0]["data_center"] and address not in known:
-            found.append(f"[{address}]:{port}" if ":" in address else f"{address}:{port}")
-    answers = await together(_answers(contact) for contact in found)
-    reached = [contact for contact, answer in zip(found, answers, strict=True) if answer]
-    return (*contacts, *reached), tuple(contact for contact in found if contact not in reached)
+            candidates.append(f"[{address}]:{port}" if ":" in address else f"{address}:{port}")
+    answers = await together(_answers(contact) for contact in candidates)
+    reached = [contact for contact, answer in zip(candidates, answers, strict=True) if answer]
+    return (*contacts, *reached), tuple(contact for contact in candidates if contact not in reached)
 
 
 async def _addresses(contacts: Iterable[str]) -> set[str]:
-    """IP addresses of the contacts; of names, all that they stand for."""
+    """IP addresses of the contacts; a host name gives all of its addresses."""
     loop = asyncio.get_running_loop()
-    found = set()
+    addresses = set()
     for contact in contacts:
         name, _, port = contact.rpartition(":")
         with contextlib.suppress(OSError):
-            found |= {str(entry[4][0]) for entry in await loop.getaddrinfo(name.strip("[]"), int(port))}
-    return found
+            addresses |= {str(entry[4][0]) for entry in await loop.getaddrinfo(name.strip("[]"), int(port))}
+    return addresses
 
 
 async def _answers(contact: str) -> bool:

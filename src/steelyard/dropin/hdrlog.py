@@ -1,6 +1,6 @@
-"""HdrHistogram's log format with three significant digits: what other tools' `.hdr` files hold.
+"""HdrHistogram log format with three significant digits, as in other tools' `.hdr` files.
 
-A line is `start_s,length_s,max,histogram`; the histogram is the library's V2 encoding, deflated, in base64.
+A line is `start_s,length_s,max,histogram`; the histogram is in the library's V2 encoding, deflated, in base64.
 Source of the lines: the library's HistogramLogWriter.
 """
 
@@ -13,15 +13,15 @@ from hdrh.histogram import HdrHistogram
 
 DIGITS = 3
 LEAST_RANGE = 2047
-"""Where the library's range ends at first; it grows by doubling to hold the highest value."""
+"""Initial upper end of the library's range, which doubles until it holds the highest value."""
 LEGEND = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
 
 Counts = Iterable[tuple[int, int]]
-"""Values (in any unit) and how often each."""
+"""Pairs of value (in any unit) and count."""
 
 
 def text(counts: Counts) -> str:
-    """The histogram as a log line holds it."""
+    """The encoded histogram of a log line."""
     kept = list(counts)
     highest = max((value for value, _ in kept), default=0)
     histogram = HdrHistogram(1, max(LEAST_RANGE, (1 << highest.bit_length()) - 1), DIGITS)
@@ -32,7 +32,7 @@ def text(counts: Counts) -> str:
 
 
 def head(comment: str, start_s: float, version: str = "1.1") -> str:
-    """The first lines of a log; `start_s` since the epoch. Times of lines are relative to it."""
+    """The header of a log. `start_s`: seconds since the epoch, to which the times of the lines are relative."""
     day = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(start_s))
     lines = [f"#[{comment}]", f"#[Histogram log format version {version}]"]
     lines += [f"#[StartTime: {start_s:.3f} (seconds since epoch), {day}]", LEGEND]
@@ -40,7 +40,7 @@ def head(comment: str, start_s: float, version: str = "1.1") -> str:
 
 
 def line(start_s: float, length_s: float, counts: Counts, *, unit_ratio: float = 1e6, tag: str = "") -> str:
-    """One interval, from `start_s` after the log's start; the greatest value is written divided by `unit_ratio`."""
+    """The line of one interval that starts `start_s` after the log; its maximum is divided by `unit_ratio`."""
     kept = list(counts)
     greatest = max((value for value, _ in kept), default=0) / unit_ratio
     before = f"Tag={tag}," if tag else ""

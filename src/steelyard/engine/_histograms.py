@@ -1,4 +1,4 @@
-"""Compressed HDR histograms, as foreign tools write them, as buckets."""
+"""Decoder of compressed HDR histograms of foreign tools into buckets."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from steelyard.model.histogram import Bucket
 
 
 def decoded(text: str) -> list[Bucket]:
-    """Occupied buckets (low, high, count), both bounds inclusive, of a V2 histogram, deflated, in base64. In the
-    unit that the tool records: nanoseconds."""
+    """Occupied buckets (low, high, count), both bounds inclusive, of a V2 histogram, deflated, in base64. The
+    unit is the tool's, nanoseconds."""
     histogram = HdrHistogram.decode(text)
     return [
         (

@@ -1,4 +1,4 @@
-"""From an order to a latte workload script, as far as latte can say it. Pure."""
+"""Compiler of an order into a latte workload script, as far as latte supports it. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from steelyard.model.errors import EngineError
 KEYS_BY_RANDOM = ("uniform",)
 TEXT = ("text", "varchar", "ascii")
 INTEGERS = ("bigint", "counter", "timestamp")
-"""Types that latte's own integers can be bound to without a conversion."""
+"""Types to which latte's integers can be bound without a conversion."""
 
 
 def refused(what: str, allowed: str) -> EngineError:
-    """The error for what latte cannot carry out."""
+    """The error for an order that latte does not support."""
     return EngineError(
         f"engine latte cannot carry out {what}",
         f"latte can: {allowed}. Choose load.engine = 'agent', or another workload",
@@ -25,7 +25,7 @@ def refused(what: str, allowed: str) -> EngineError:
 def script(order: Mapping[str, Any]) -> str:
     """The text of a script whose functions are `load` and, one each, the order's operations (`operation_0`...).
 
-    Raises EngineError for what latte cannot do, by name.
+    Raises EngineError with the name of an unsupported feature.
     """
     program = order["workload"]
     if program["kind"] != "program":
@@ -49,7 +49,7 @@ def script(order: Mapping[str, Any]) -> str:
 
 
 def weights(order: Mapping[str, Any]) -> str:
-    """The argument of `-f`: functions and their shares."""
+    """The arguments of `-f`: functions with their shares."""
     operations = enumerate(order["workload"]["operations"])
     return ",".join(f"operation_{number}:{operation['weight']:g}" for number, operation in operations)
 

@@ -1,4 +1,4 @@
-"""latte itself: built once by cargo from the package registry's sources, with the versions that it locks."""
+"""Installation of latte: built once by cargo from the package registry's sources, with its locked versions."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ BUILD_TIMEOUT_S = 3600.0
 
 
 def program(cache_folder: Path) -> Path:
-    """Where it is installed."""
+    """Path of the installed program."""
     return cache_folder / "latte" / "bin" / "latte"
 
 
 async def ensure(cache_folder: Path, say: Say) -> Path:
-    """The program, built if need be. Raises EngineError that names what is missing."""
-    made = program(cache_folder)
-    if made.is_file():
-        return made
+    """The program, built if necessary. Raises EngineError that names what is missing."""
+    path = program(cache_folder)
+    if path.is_file():
+        return path
     cargo = shutil.which("cargo")
     if cargo is None:
         raise EngineError(f"no cargo to build latte {VERSION} with", "install Rust, as `make setup` needs it too")
-    root = made.parent.parent
+    root = path.parent.parent
     async with fetch.locked(root, EngineError):
         # Another process may have built it while this one waited.
-        if not made.is_file():
+        if not path.is_file():
             say(f"building latte {VERSION} with {cargo}: about 400 crates")
             argv = [cargo, "install", "latte-cli", "--version", VERSION, "--locked", "--root", str(root)]
             code, tail = await fetch.followed(argv, say, {}, mark="Compiling", unit="crates", timeout_s=BUILD_TIMEOUT_S)
             if code != 0:
                 errors = [line for line in tail if line.lstrip().startswith("error")] or tail
                 raise EngineError(f"cargo could not build latte {VERSION}: {' | '.join(errors[:3])}")
-    return made
+    return path

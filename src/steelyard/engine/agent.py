@@ -1,4 +1,4 @@
-"""The engine `agent`: our own load generator, one process a load node, each with its share of the operations."""
+"""Engine `agent`: our own load generator, one process per load node, each with its share of the operations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from steelyard.wire.record import Failure, Record, RecordError, parse
 
 DRAIN_GRACE_S = 15.0
 START_AHEAD_S = 5.0
-"""Several load nodes start together, so long after their orders were made: time to connect everywhere."""
+"""Delay of the common start of several load nodes after their orders, so that all can connect."""
 
 
 class AgentEngine:
@@ -62,7 +62,7 @@ async def carry_out(
     workers: int = 1,
     on_start: Callable[[asyncio.subprocess.Process], None] | None = None,
 ) -> None:
-    """Carry out an order on one node with that many threads, until the agent ends; `on_start` is handed its process.
+    """Carry out an order on one node with `workers` threads, until the agent ends; `on_start` receives its process.
     Raises EngineError when the generator fails, with what it said."""
     path = node.folder / "order.json"
     errors = node.folder / "load.stderr"
@@ -94,7 +94,7 @@ async def carry_out(
 
 
 async def _with_traces(order: Mapping[str, Any], node: Node) -> dict[str, Any]:
-    """The order with the files of its traces brought to the node."""
+    """The order with its trace files copied to the node."""
     brought: dict[str, str] = {}
 
     async def bring(schedule: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,14 +107,14 @@ async def _with_traces(order: Mapping[str, Any], node: Node) -> dict[str, Any]:
             brought[file] = str(path)
         return {**schedule, "file": brought[file]}
 
-    found = {**order, "schedule": await bring(order["schedule"])}
+    rewritten = {**order, "schedule": await bring(order["schedule"])}
     if "phases" in order:
-        found["phases"] = [{**phase, "schedule": await bring(phase["schedule"])} for phase in order["phases"]]
-    return found
+        rewritten["phases"] = [{**phase, "schedule": await bring(phase["schedule"])} for phase in order["phases"]]
+    return rewritten
 
 
 def _share(order: Mapping[str, Any], index: int, of: int) -> dict[str, Any]:
-    """The part of one load node: every `of`-th operation, and its part of what may be in flight."""
+    """The share of one load node: every `of`-th operation, and its share of the operations in flight."""
 
     def part(schedule: Mapping[str, Any]) -> dict[str, Any]:
         mine = dict(schedule)
@@ -138,5 +138,5 @@ def _parse(line: bytes, node: str) -> Record:
 
 
 def create() -> Engine:
-    """Make the engine."""
+    """The engine."""
     return AgentEngine()

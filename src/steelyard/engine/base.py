@@ -1,4 +1,4 @@
-"""The seam `engine`: what generates load, our agent or a foreign tool."""
+"""The seam `engine`: load generators, our agent or a foreign tool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Engine(Protocol):
         on_record: Callable[[str, Record], None],
         timeout_s: float,
     ) -> None:
-        """Carry out an order; hands each record to `on_record(node_name, record)` as it comes."""
+        """Carry out an order; pass each record to `on_record(node_name, record)` as it arrives."""
         ...
 
 
@@ -38,7 +38,7 @@ class Fetched(Protocol):
 
 @runtime_checkable
 class Selective(Protocol):
-    """Ability: says before anything starts which orders it cannot carry out."""
+    """Ability: refuses unsupported orders before anything starts."""
 
     def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
         """Raises EngineError, with what is allowed, for an order that `drive` would refuse, or without the
@@ -48,7 +48,7 @@ class Selective(Protocol):
 
 @runtime_checkable
 class Calibrated(Protocol):
-    """Ability: is the load generator that `steelyard calibrate` measures."""
+    """Ability: this is the load generator that `steelyard calibrate` measures."""
 
     calibrated_as: str
-    """What people call it."""
+    """Its name for people."""

@@ -1,7 +1,7 @@
-"""The engine `cassandra-stress`: the tool of Cassandra 3.11 itself, so that the generator can be a factor of a study.
+"""Engine `cassandra-stress`: the tool of Cassandra 3.11, so that the load generator can be a factor of a study.
 
-It carries out orders of the workload `stress`, filling included. What its numbers mean beside our agent's is said in
-docs/reference/engines.md.
+It carries out orders of the workload `stress`, including filling. docs/reference/engines.md compares its figures with
+our agent's.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class CassandraStress:
-    """Translates an order to a command line, and what the tool prints to records."""
+    """Compiles an order to a command line, and parses the tool's output into records."""
 
     name = "cassandra-stress"
     version = tool.VERSION
@@ -46,7 +46,7 @@ class CassandraStress:
         await tool.ensure(cache_folder(), log.info)
 
     def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
-        """Raises EngineError for what the tool cannot do, or if it is not installed."""
+        """Raises EngineError for what the tool does not support, or if it is not installed."""
         line(order, 0, load_nodes)
         tool.installed(cache_folder())
 
@@ -59,11 +59,11 @@ class CassandraStress:
     ) -> None:
         """Carry out an order. Raises EngineError for what the tool cannot do, or when it fails or takes too long."""
         lines = [line(order, index, len(nodes)) for index in range(len(nodes))]
-        found = await tool.find(cache_folder())
+        program = await tool.find(cache_folder())
         pairs = zip(lines, nodes, strict=True)
         try:
             async with asyncio.timeout(timeout_s) as limit:
-                await together(_drive_one(found, order, own, node, on_record) for own, node in pairs)
+                await together(_drive_one(program, order, own, node, on_record) for own, node in pairs)
         except TimeoutError as error:
             if not limit.expired():
                 raise
@@ -72,16 +72,16 @@ class CassandraStress:
 
 
 async def _drive_one(
-    found: tool.Tool, order: Mapping[str, Any], own: Line, node: Node, on_record: Callable[[str, Record], None]
+    program: tool.Tool, order: Mapping[str, Any], own: Line, node: Node, on_record: Callable[[str, Record], None]
 ) -> None:
     phase = "populate" if order["action"] == "populate" else "measure"
     output = Output(own.names, order["contacts"], phase, float(order.get("warm_up_s") or 0.0))
-    said = f"{CassandraStress.name} {CassandraStress.version}"
-    on_record(node.name, Hello(format=FORMAT, agent=said, optimised=True, t_s=time.time()))
+    version = f"{CassandraStress.name} {CassandraStress.version}"
+    on_record(node.name, Hello(format=FORMAT, agent=version, optimised=True, t_s=time.time()))
     errors = node.folder / STDERR
-    # Messages of failed operations are counted: none of an earlier order.
+    # Messages of failed operations are counted, so those of an earlier order must not be in the file.
     errors.unlink(missing_ok=True)
-    process = await spawn(node, found.argv(own.words), stdout=asyncio.subprocess.PIPE, stderr=errors)
+    process = await spawn(node, program.argv(own.words), stdout=asyncio.subprocess.PIPE, stderr=errors)
     cpu = _Cpu(process.pid)
     try:
         assert process.stdout is not None
@@ -106,7 +106,7 @@ async def _drive_one(
 
 
 class _Cpu:
-    """CPU time of a process of this machine and of its threads, over the measured intervals; 0 if it cannot be seen."""
+    """CPU time of a local process and of its threads, over the measured intervals; 0 if it cannot be read."""
 
     def __init__(self, pid: int) -> None:
         self._folder = Path(f"/proc/{pid}/task")
@@ -118,7 +118,7 @@ class _Cpu:
         self.whole_s = 0.0
 
     def read(self) -> None:
-        """Look, at the end of an interval."""
+        """Read the CPU time at the end of an interval."""
         self._before, self._threads = self._threads, {}
         with contextlib.suppress(OSError):
             self.whole_s = self._used_s(self._folder.parent / "stat")
@@ -127,14 +127,14 @@ class _Cpu:
                     self._threads[thread.name] = self._used_s(thread / "stat")
 
     def measured(self, seconds: float) -> None:
-        """The interval that has just ended is one of the measured phase."""
+        """Count the interval that has just ended as measured."""
         if self._since is None:
             self._since = self._before
         self._measured_s += seconds
 
     @property
     def busiest_thread_fraction(self) -> float:
-        """CPU time of the busiest thread over the measured intervals, over their length."""
+        """CPU time of the busiest thread divided by the length of the measured intervals."""
         since = self._since or {}
         used = [total_s - since.get(name, 0.0) for name, total_s in self._threads.items()]
         return max(used, default=0.0) / self._measured_s if self._measured_s else 0.0
@@ -146,7 +146,7 @@ class _Cpu:
 
 
 async def missing_packages() -> tuple[str, ...]:
-    """Debian packages that would let `prepare` succeed: a Java 17, and Maven until the jars are here."""
+    """Debian packages that `prepare` needs: a Java 17, and Maven until the jars are installed."""
     missing = []
     try:
         await tool.find_java()
@@ -158,5 +158,5 @@ async def missing_packages() -> tuple[str, ...]:
 
 
 def create() -> Engine:
-    """Make the engine."""
+    """The engine."""
     return CassandraStress()

@@ -1,8 +1,7 @@
-"""The engine `latte`: a foreign load generator, so that the generator itself can be a factor of a study.
+"""Engine `latte`: a foreign load generator, so that the load generator can be a factor of a study.
 
-latte reports once, when it ends: its intervals come late, and its response time is the time of a cycle from the
-instant that the cycle began. With a rate that leaves out how late it began (coordinated omission), so open schedules
-are refused.
+latte reports once, when it ends, so its intervals come late. Its response time begins when a cycle begins. With a rate
+this leaves out how late the cycle began (coordinated omission), so open schedules are refused.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ LOOKED_AT = (
     *("read_consistency", "write_consistency", "timeout_ms", "routing", "phases"),
 )
 WITHOUT_MEANING = ("format", "protocol", "table", "key", "fields", "share", "backlog_limit", "discover")
-"""For a closed loop of these statements."""
+"""Fields without effect for a closed loop of these statements."""
 APART = 10**12
-"""Distance of the load nodes' cycle counters: each node's keys are drawn from its own counter."""
+"""Offset between the load nodes' cycle counters; each node's keys are functions of its counter."""
 
 log = logging.getLogger(__name__)
 
 
 def find() -> Path:
-    """The program: `$STEELYARD_LATTE`, else where `steelyard setup latte` puts it. Raises EngineError."""
+    """The program: `$STEELYARD_LATTE`, else the one of `steelyard setup latte`. Raises EngineError."""
     named = os.environ.get(VARIABLE)
     path = Path(named) if named else latte_tool.program(cache_folder())
     if not path.is_file():
@@ -56,7 +55,7 @@ def find() -> Path:
 
 
 class LatteEngine:
-    """Translates an order to a latte script, and latte's report to records."""
+    """Compiles an order to a latte script, and parses latte's report into records."""
 
     name = "latte"
     version = latte_tool.VERSION
@@ -66,7 +65,7 @@ class LatteEngine:
         await latte_tool.ensure(cache_folder(), log.info)
 
     def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
-        """Raises EngineError for what latte cannot do, or if it is not installed."""
+        """Raises EngineError for what latte does not support, or if it is not installed."""
         if order["schedule"]["kind"] != "closed":
             raise latte_script.refused(
                 f"schedule {order['schedule']['kind']!r}: it knows no instants at which operations are due", "closed"
@@ -88,7 +87,7 @@ class LatteEngine:
         on_record: Callable[[str, Record], None],
         timeout_s: float,
     ) -> None:
-        """Carry out an order. Raises EngineError for what latte cannot do, or when it fails or takes too long."""
+        """Carry out an order. Raises EngineError if latte does not support it, fails, or takes too long."""
         self.check(order, len(nodes))
         text = latte_script.script(order)
         try:
@@ -154,12 +153,12 @@ def _argv(order: Mapping[str, Any], program: Path, script: Path, report: Path, i
 
 
 def populated(order: Mapping[str, Any], began_s: float, ended_s: float) -> Done:
-    """What a fill amounts to: latte says nothing but that it ended well."""
+    """The end record of a fill: latte reports only that it succeeded."""
     return _done(POPULATE, began_s, ended_s, int(order["workload"]["records"]), 0, 0.0)
 
 
 def records(report: Mapping[str, Any], order: Mapping[str, Any]) -> list[Record]:
-    """Our records of latte's report: an interval for each of its samples, and the end."""
+    """The records of latte's report: an interval for each sample, and the end."""
     result = report["result"]
     names = latte_script.names(order)
     began_s = datetime.fromisoformat(result["start_time"]).timestamp()
@@ -225,5 +224,5 @@ def _done(phase: str, began_s: float, ended_s: float, operations: int, errors: i
 
 
 def create() -> Engine:
-    """Make the engine."""
+    """The engine."""
     return LatteEngine()

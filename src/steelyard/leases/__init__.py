@@ -1,1 +1,1 @@
-"""Leases on record: who holds which nodes until when, so that what a dead conductor left behind is found."""
+"""Lease records: who holds which nodes until when, so that leftovers of a dead conductor are found."""

@@ -1,7 +1,7 @@
-"""What a lease leaves on disk and in the process table: its record, its owner, its processes.
+"""Lease records: record file, owner and processes of a lease.
 
-The record is written before anything is created, and removed last, so that whatever a killed conductor left behind can
-be found by its lease's id. Everything that a lease creates carries that id in its name or in its environment.
+The record is written before anything is created, and removed last, so that all leftovers of a killed conductor can be
+found by the lease's id. Everything that a lease creates carries that id in its name or in its environment.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MARKER = "STEELYARD_LEASE"
 """Environment variable that every process of a lease has; its value is the lease's id."""
 
 RECORD_MARKER = "STEELYARD_LEASE_RECORD"
-"""Environment variable that says where the lease's record is: a process whose record is gone is nobody's."""
+"""Environment variable with the path of the lease's record; a process whose record is gone has no owner."""
 
 ID_PATTERN = re.compile(r"[0-9a-f]{8}")
 KILL_TIMEOUT_S = 20.0
@@ -43,7 +43,7 @@ LOCK_TIMEOUT_S = 10.0
 
 
 class Owner(Value):
-    """A process that cannot be mistaken for a later one with the same number, nor for one before a reboot."""
+    """A process, distinguishable from a later one with the same id and from one before a reboot."""
 
     pid: int
     start_ticks: int
@@ -52,7 +52,7 @@ class Owner(Value):
 
 
 class Record(Value):
-    """The lease as its file says it: who has it, until when, and the names of everything that is created for it."""
+    """The content of a lease's file: owner, end, and the names of everything that is created for it."""
 
     format: Literal[1] = 1
     id: str
@@ -68,7 +68,7 @@ class Record(Value):
     folders: tuple[Path, ...] = ()
 
     def lease(self, path: Path) -> Lease:
-        """The lease that this record at `path` stands for."""
+        """The lease of this record at `path`."""
         return Lease(id=self.id, site=self.site, nodes=self.nodes, until=self.until, record=path)
 
 
@@ -90,12 +90,12 @@ def nodes_folder(state: Path, identity: str) -> Path:
 
 
 def environment(state: Path, identity: str) -> dict[str, str]:
-    """What marks every process of a lease."""
+    """Environment variables that mark every process of a lease."""
     return {MARKER: identity, RECORD_MARKER: str(record_path(state, identity))}
 
 
 def write(path: Path, record: Record) -> None:
-    """Put the record on disk for good: a power cut after this call does not lose it. Raises SiteError."""
+    """Write the record durably (fsync): it survives a power cut after this call. Raises SiteError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, record.model_dump_json(indent=2) + "\n", draft=path.with_suffix(".draft"))
@@ -122,17 +122,17 @@ def read(path: Path) -> Record | None:
 
 def records(state: Path, site: str) -> list[tuple[Path, Record]]:
     """Every record of a site's leases in a state folder, oldest first."""
-    found = []
+    pairs = []
     for path in sorted((state / "leases").glob("*.json")):
         record = read(path)
         if record is not None and record.site == site:
-            found.append((path, record))
-    return sorted(found, key=lambda pair: pair[1].created)
+            pairs.append((path, record))
+    return sorted(pairs, key=lambda pair: pair[1].created)
 
 
 @contextlib.contextmanager
 def locked(state: Path) -> Iterator[None]:
-    """Nobody else decides over leases of this state folder meanwhile. Held for milliseconds. Raises SiteError."""
+    """Exclusive lock on the leases of this state folder, held for milliseconds. Raises SiteError."""
     folder = state / "leases"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ def locked(state: Path) -> Iterator[None]:
                 if time.monotonic() > deadline:
                     raise SiteError(f"{folder / '.lock'} is held for more than {LOCK_TIMEOUT_S:g} s") from None
                 time.sleep(KILL_POLL_S)
-        # Records are only written under this lock, so a draft is that of a writer who died.
+        # Records are only written under this lock, so a draft belongs to a dead writer.
         for draft in folder.glob("*.draft"):
             draft.unlink(missing_ok=True)
         yield
@@ -163,12 +163,12 @@ def aware(moment: datetime) -> datetime:
 
 
 def boot_id() -> str:
-    """Changes with every boot of the machine."""
+    """Id of the current boot of the machine."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def owner(pid: int | None = None) -> Owner:
-    """This process, or another one that lives. Raises SiteError if it does not."""
+    """This process, or another running one. Raises SiteError if it does not run."""
     number = os.getpid() if pid is None else pid
     ticks = start_ticks(number)
     if ticks is None:
@@ -177,12 +177,12 @@ def owner(pid: int | None = None) -> Owner:
 
 
 def lives(who: Owner) -> bool:
-    """Whether this very process still runs."""
+    """Whether exactly this process still runs."""
     return who.boot_id == boot_id() and Server(who.pid, who.start_ticks).alive
 
 
 def abandoned(record: Record, now: datetime) -> str:
-    """Why the lease counts as left over, or "" while somebody may use it."""
+    """Why the lease counts as left over, or "" while it may be in use."""
     if not lives(record.owner):
         return f"its owner, process {record.owner.pid}, no longer lives"
     if aware(record.until) < now:
@@ -191,7 +191,7 @@ def abandoned(record: Record, now: datetime) -> str:
 
 
 def owner_of(lease: Lease) -> Owner | None:
-    """The living owner of a lease; None if it is dead or nobody knows. Raises SiteError if the record is unreadable."""
+    """The living owner of a lease; None if it is dead or unknown. Raises SiteError if the record is unreadable."""
     record = read(lease.record)
     return record.owner if record is not None and lives(record.owner) else None
 
@@ -203,23 +203,23 @@ def utc_now() -> datetime:
 
 def processes(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path] = ()) -> set[int]:
     """Every living process of a lease but this one: marked by its environment, in its cgroups, or in its networks."""
-    found = {pid for folder in cgroups for pid in _cgroup_members(folder)}
+    pids = {pid for folder in cgroups for pid in _cgroup_members(folder)}
     files = {key for path in networks if (key := _file_identity(path)) is not None}
     for entry in os.listdir("/proc"):
-        if entry.isdigit() and (pid := int(entry)) not in found and _belongs(pid, identity, files):
-            found.add(pid)
-    return {pid for pid in found if pid != os.getpid() and start_ticks(pid) is not None}
+        if entry.isdigit() and (pid := int(entry)) not in pids and _belongs(pid, identity, files):
+            pids.add(pid)
+    return {pid for pid in pids if pid != os.getpid() and start_ticks(pid) is not None}
 
 
 def strays(site: str) -> list[Lease]:
-    """Leases whose record is gone although a process of theirs lives: it was being started when its conductor was
-    killed, and got its mark only after the lease had been taken back."""
-    found: dict[str, Path] = {}
+    """Leases without a record but with a living process, which was starting when its conductor was killed and got its
+    mark after the lease had been released."""
+    record_by_lease: dict[str, Path] = {}
     for entry in os.listdir("/proc"):
         variables = dict(line.partition("=")[::2] for line in _environment_of(entry)) if entry.isdigit() else {}
         if variables.get(RECORD_MARKER) and ID_PATTERN.fullmatch(variables.get(MARKER, "")):
-            found[variables[MARKER]] = Path(variables[RECORD_MARKER])
-    gone = {identity: record for identity, record in found.items() if not record.exists()}
+            record_by_lease[variables[MARKER]] = Path(variables[RECORD_MARKER])
+    gone = {identity: record for identity, record in record_by_lease.items() if not record.exists()}
     return [Lease(identity, site, (), utc_now(), record) for identity, record in sorted(gone.items())]
 
 
@@ -244,7 +244,7 @@ async def kill(identity: str, cgroups: Collection[Path] = (), networks: Collecti
 
 
 def _kill_verified(pid: int, identity: str, cgroups: Collection[Path], files: Collection[tuple[int, int]]) -> None:
-    """The descriptor pins the process, then it is looked at once more, as its number may have passed to another one."""
+    """Open a pidfd, which pins the process, then check it again, because its id may have passed to another one."""
     with contextlib.suppress(ProcessLookupError):
         descriptor = os.pidfd_open(pid)
         try:
@@ -268,12 +268,12 @@ def _environment_of(pid: str) -> list[str]:
 
 
 def _cgroup_members(folder: Path) -> set[int]:
-    """Processes in a cgroup and in the cgroups below it. 0 stands for one of another process-id namespace."""
-    found: set[int] = set()
+    """Processes in a cgroup and in the cgroups below it. Id 0 means a process of another pid namespace."""
+    pids: set[int] = set()
     for place, _, _ in os.walk(folder):
         with contextlib.suppress(OSError):
-            found.update(int(line) for line in Path(place, "cgroup.procs").read_text(encoding="ascii").split())
-    return found - {0}
+            pids.update(int(line) for line in Path(place, "cgroup.procs").read_text(encoding="ascii").split())
+    return pids - {0}
 
 
 def _file_identity(path: Path) -> tuple[int, int] | None:

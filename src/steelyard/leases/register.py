@@ -1,8 +1,8 @@
-"""Which state folder knows which lease, for the whole machine.
+"""Machine-wide register of leases and their state folders.
 
 Namespaces and cgroups are seen by everybody on a machine, but the records that explain them lie in a user's state
 folder. Before the first of them is made, one line here says where the record is. So another installation's living lease
-is never taken for rubbish, and a namespace whose record is gone is known to be nobody's. A reboot takes both.
+is never removed, and a namespace whose record is gone is known to have no owner. A reboot clears both.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ FOLDER = Path("/run/steelyard")
 
 
 def usable() -> bool:
-    """Whether we may write there: root only."""
+    """Whether we may write to the register: only root."""
     return os.access(FOLDER if FOLDER.is_dir() else FOLDER.parent, os.W_OK | os.X_OK)
 
 
 def enter(identity: str, record: Path) -> None:
-    """Say where the record of a lease is. Raises SiteError."""
+    """Enter the path of a lease's record. Raises SiteError."""
     try:
         FOLDER.mkdir(parents=True, exist_ok=True)
         draft = FOLDER / f"{identity}.draft"
@@ -43,25 +43,25 @@ def leave(identity: str) -> None:
 
 
 def known() -> dict[str, Path]:
-    """Every lease that is entered, and where its record should be."""
-    found = {}
+    """Every registered lease and the path of its record."""
+    record_by_lease = {}
     for path in sorted(FOLDER.glob("*")):
         if lease_records.ID_PATTERN.fullmatch(path.name):
             try:
-                found[path.name] = Path(path.read_text(encoding="utf-8").strip())
+                record_by_lease[path.name] = Path(path.read_text(encoding="utf-8").strip())
             except FileNotFoundError:
                 continue
-    return found
+    return record_by_lease
 
 
 def abandoned_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
-    """Abandoned leases of other state folders: id -> that folder. Theirs to clean, ours to mention."""
-    found = {}
+    """Abandoned leases of other state folders: id -> that folder. We only report them."""
+    state_by_lease = {}
     for identity, path in known().items():
         other = path.parent.parent
         if other == state.absolute():
             continue
         record = lease_records.read(path)
         if record is not None and lease_records.abandoned(record, now):
-            found[identity] = other
-    return found
+            state_by_lease[identity] = other
+    return state_by_lease

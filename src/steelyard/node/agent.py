@@ -1,4 +1,4 @@
-"""Find the agent's program: beside the interpreter first, so that an environment need not be activated."""
+"""Search for the agent's program, first beside the interpreter, so that a virtual environment need not be active."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ OVERRIDE = "STEELYARD_AGENT"
 
 
 def candidates() -> tuple[Path, ...]:
-    """Where the agent may be, in the order in which it is looked for."""
+    """Possible paths of the agent, in search order."""
     places = [Path(sysconfig.get_path("scripts")), Path(sys.executable).parent, Path.home() / ".local" / "bin"]
     override = os.environ.get(OVERRIDE)
-    found = shutil.which(PROGRAM)
+    path = shutil.which(PROGRAM)
     listed = [Path(override)] if override else []
     listed += [place / PROGRAM for place in places]
-    listed += [Path(found)] if found else []
+    listed += [Path(path)] if path else []
     return tuple(dict.fromkeys(listed))
 
 

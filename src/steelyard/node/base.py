@@ -1,4 +1,4 @@
-"""A node: a machine, or machine-like thing, that runs a command and has an address.
+"""Node: a machine, or something like one, that has an address and runs commands.
 
 A node is a command prefix (`steelyard-agent enter ... --`, `ssh pi3`, nothing at all) plus an address. Everything that
 the laboratory does on a node goes through `Node.prefix`, so that a site stays one short file.
@@ -12,19 +12,19 @@ from pathlib import Path
 from steelyard.model.facts import Role
 
 START = "STEELYARD_START"
-"""Variable of every process of a leased node: which start of which study this is, told by the plan alone. What a system
-draws at random it draws from this, so that the same study draws the same again."""
+"""Environment variable of every process of a leased node: the start and study, from the plan alone. Systems seed their
+random choices with it, so that the same study repeats them."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """One lent node. `prefix` is put before every argv; `folder` is the node's own directory, as seen from the node."""
+    """One lent node. `prefix` is put before every argv; `folder` is the node's own directory, as the node sees it."""
 
     name: str
     """`n1`, `n2`, ... for databases, `l1`, ... for load; stable over leases of the same site."""
     role: Role
     address: str
-    """IP address that other nodes of the lease reach; the same for the same name in every lease of a site."""
+    """IP address that the other nodes of the lease can reach; the same for the same name in every lease of a site."""
     prefix: tuple[str, ...]
     """Runs a command on the node, within its limits."""
     folder: Path

@@ -1,4 +1,4 @@
-"""Where the calibration of this machine's load engine is kept, and whether it still speaks of this machine."""
+"""Stored calibration of this machine's load engine, and whether it is still valid."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ FINGERPRINT_DIGITS = 12
 
 
 def path_in(state: Path) -> Path:
-    """The file: in the state folder, because it is a measurement and no copy of anything."""
+    """The file, in the state folder, because it is a measurement and not a copy."""
     return state / FILE
 
 
 def read(where: Path) -> Calibration | None:
-    """The last calibration; None if there is none, or it is of another version and says nothing to us."""
+    """The last calibration; None if there is none, or if it has another version."""
     try:
         return Calibration.model_validate_json(where.read_text(encoding="utf-8"))
     except (OSError, ValidationError):
@@ -31,7 +31,7 @@ def read(where: Path) -> Calibration | None:
 
 
 def write(where: Path, calibration: Calibration) -> None:
-    """Keep a calibration in place of the last. Raises SteelyardError if it cannot be kept."""
+    """Replace the stored calibration. Raises SteelyardError if it cannot be written."""
     try:
         where.parent.mkdir(parents=True, exist_ok=True)
         replace_file(where, calibration.model_dump_json(indent=1) + "\n")
@@ -41,12 +41,12 @@ def write(where: Path, calibration: Calibration) -> None:
 
 
 def fingerprint(program: Path) -> str:
-    """First digits of the SHA-256 of the agent's program: another build is another generator."""
+    """First digits of the SHA-256 of the agent's program, because each build is another generator."""
     return hashlib.sha256(program.read_bytes()).hexdigest()[:FINGERPRINT_DIGITS]
 
 
 def stale(calibration: Calibration, machine: Mapping[str, str], agent_fingerprint: str) -> str:
-    """Why a calibration does not speak of this machine and this agent; empty if it does."""
+    """Why a calibration is not valid for this machine and this agent; empty if it is."""
     if differing := difference(calibration.machine, machine):
         return f"it was made with {differing}"
     if not calibration.agent.endswith(agent_fingerprint):

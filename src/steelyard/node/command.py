@@ -1,4 +1,4 @@
-"""Run and spawn commands through a node's prefix: argv lists, deadlines, never a shell."""
+"""Running and spawning of commands through a node's prefix: argv lists, deadlines, never a shell."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Completed:
 
 
 def full_argv(node: Node | None, argv: Sequence[str], *, watch: bool = False) -> list[str]:
-    """`argv` behind the node's prefix; `watch` takes the prefix that is not charged to the node."""
+    """`argv` after the node's prefix; `watch` selects the prefix whose use is not charged to the node."""
     if node is None:
         return list(argv)
     prefix = (node.watch_prefix or node.prefix) if watch else node.prefix

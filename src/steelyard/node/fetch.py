@@ -1,4 +1,4 @@
-"""Fetch what others publish, once for all Steelyards of this machine: a lock on the folder, Maven's ordinary client."""
+"""Download of third-party releases, once per machine: a lock on the folder, Maven's ordinary client."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from steelyard.model.errors import CommandFailed, SteelyardError
 
 Say = Callable[[str], None]
 Fault = Callable[[str, str], SteelyardError]
-"""Makes the caller's own error of a message and a hint."""
+"""Creates the caller's own error from a message and a hint."""
 
 FETCH_TIMEOUT_S = 900.0
 LOCK_TIMEOUT_S = 1200.0
@@ -27,7 +27,7 @@ TAIL_LINES = 40
 
 @contextlib.asynccontextmanager
 async def locked(folder: Path, fault: Fault, timeout_s: float = LOCK_TIMEOUT_S) -> AsyncIterator[None]:
-    """Hold a folder, made if need be, against other Steelyards of this machine. Raises `fault` after `timeout_s`."""
+    """Create and lock a folder against other Steelyard processes of this machine. Raises `fault` after `timeout_s`."""
     folder.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + timeout_s
     with (folder / "lock").open("w") as file:
@@ -44,7 +44,7 @@ async def locked(folder: Path, fault: Fault, timeout_s: float = LOCK_TIMEOUT_S) 
 
 @dataclass(frozen=True)
 class Maven:
-    """One wish to Maven: what for (in messages), how much that is, how else it can be had."""
+    """One request to Maven: purpose (for messages), size, and the alternative source."""
 
     what: str
     size: str
@@ -82,7 +82,7 @@ async def followed(
     unit: str = "files",
     timeout_s: float = FETCH_TIMEOUT_S,
 ) -> tuple[int, list[str]]:
-    """Carry a fetching command out: say now and then how many of its lines had the mark; exit code and last lines.
+    """Run a fetching command and report the number of its marked lines; returns exit code and last lines.
     Raises CommandFailed after a limit."""
     process = await asyncio.create_subprocess_exec(
         *argv,

@@ -1,4 +1,4 @@
-"""Put a small file on a node, whether its folder is on this machine or not."""
+"""Copy of a small file to a node, local or remote."""
 
 from __future__ import annotations
 

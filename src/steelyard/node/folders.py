@@ -1,6 +1,6 @@
-"""Where Steelyard keeps what outlives a command: leases and node folders (state), downloads and snapshots (cache).
+"""State folder (leases, node folders) and cache folder (downloads, snapshots) of Steelyard.
 
-Read from the environment at call time, so that a test or a second installation can have folders of its own.
+Both are read from the environment at call time, so that a test or a second installation can have its own folders.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
 def _folder(environment: Mapping[str, str], own: str, base: str, in_home: Path) -> Path:
     if named := environment.get(own):
         return Path(named).expanduser().absolute()
-    # The XDG base directory specification says that a relative path there is to be ignored.
+    # By the XDG base directory specification a relative path is ignored.
     if (shared := environment.get(base)) and Path(shared).is_absolute():
         return Path(shared) / "steelyard"
     return Path.home() / in_home / "steelyard"

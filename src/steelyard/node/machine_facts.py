@@ -1,4 +1,4 @@
-"""What is true of this machine: processor, memory, kernel, clock, virtualisation, privileges. Reads only."""
+"""Facts about this machine: processor, memory, kernel, clock, virtualisation, privileges. Read-only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CPU_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "ste
 
 
 def read(path: str) -> str:
-    """The stripped text of a file, or "" where there is none or we may not."""
+    """The stripped text of a file, or "" if it does not exist or cannot be read."""
     with contextlib.suppress(OSError):
         return Path(path).read_text(encoding="utf-8", errors="replace").strip("\0\n ")
     return ""
@@ -49,12 +49,12 @@ def virtualisation() -> str:
 
 
 def governor() -> str:
-    """How the processor's frequency is chosen, of the first core; empty if the kernel does not say."""
+    """Frequency governor of the first core; empty if unknown."""
     return read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
 def facts() -> dict[str, str]:
-    """The machine in words, for every node that is made of it."""
+    """Facts about the machine, shared by all of its nodes."""
     memory = memory_mb(read("/proc/meminfo"))
     clock = read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     known = {

@@ -1,4 +1,4 @@
-"""Where the noise floors that were measured on this machine are kept, and which of them holds for a study."""
+"""Stored noise floors of this machine, and the choice of one for a study."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NAME_DIGITS = 12
 
 
 def folder_in(state: Path) -> Path:
-    """The folder: in the state folder, because floors are measurements and no copies of anything."""
+    """The folder, in the state folder, because floors are measurements and not copies."""
     return state / FOLDER
 
 
 def write(state: Path, floor: KeptFloor) -> Path:
-    """Keep a floor in place of the last one of the same circumstances. Raises SteelyardError if it cannot be kept."""
+    """Replace the stored floor of the same circumstances. Raises SteelyardError if it cannot be written."""
     digest = hashlib.sha256(floor.holds_for.model_dump_json().encode()).hexdigest()[:NAME_DIGITS]
     where = folder_in(state) / f"{floor.study}-{digest}.json"
     try:
@@ -35,8 +35,8 @@ def write(state: Path, floor: KeptFloor) -> Path:
 
 
 def find(state: Path, of: Sequence[Circumstances]) -> FoundFloor:
-    """The kept floor that holds for a study of these circumstances: of several the one whose settings differ least from
-    the study's, then the newest. Else why there is none; a file that cannot be read is passed over and named."""
+    """The stored floor for a study of these circumstances; of several, the one whose settings differ least from the
+    study's, then the newest. Else the reason why there is none; an unreadable file is skipped and named."""
     held: list[KeptFloor] = []
     reasons: list[str] = []
     for path in sorted(folder_in(state).glob("[!.]*.json")):

@@ -1,7 +1,7 @@
-"""A process of this machine, by id and start time: looked at, written down, found again, ended.
+"""Local processes by id and start time: status, record on disk, end.
 
-Ids are reused, and whoever started a process may be dead when it is looked for again. The start time tells the process
-from a later one with its id.
+Ids are reused, and the starter of a process may be dead when it is looked for again. The start time distinguishes the
+process from a later one with the same id.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Server:
 
     @property
     def alive(self) -> bool:
-        """Whether this very process exists and is no zombie."""
+        """Whether exactly this process exists and is not a zombie."""
         return start_ticks(self.pid) == self.started_ticks
 
     def signal(self, number: int) -> None:
@@ -54,7 +54,7 @@ def start_ticks(pid: int) -> int | None:
 
 
 def write_record(path: Path, pid: int, **more: Any) -> Server | None:
-    """Write a process down, with `more` that its reader wants to know; None, and no file, if it has ended already."""
+    """Record a process, with `more` for the reader; None, and no file, if it has ended already."""
     ticks = start_ticks(pid)
     if ticks is None:
         return None
@@ -63,7 +63,7 @@ def write_record(path: Path, pid: int, **more: Any) -> Server | None:
 
 
 def read_record(path: Path) -> Server | None:
-    """The process as last written down; None if there never was one, or it was stopped."""
+    """The recorded process; None if there was none, or it was stopped."""
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
         return Server(int(read["pid"]), int(read["started_ticks"]))
@@ -72,7 +72,7 @@ def read_record(path: Path) -> Server | None:
 
 
 def living(path: Path) -> Server | None:
-    """The process that is written down, if it still runs."""
+    """The recorded process, if it still runs."""
     server = read_record(path)
     return server if server and server.alive else None
 
@@ -88,7 +88,7 @@ async def gone(server: Server, timeout_s: float) -> bool:
 
 
 async def stop(record_path: Path, grace_s: float) -> None:
-    """SIGTERM, SIGKILL after `grace_s` (at once if that is 0), and the record is removed. Idempotent."""
+    """Send SIGTERM, then SIGKILL after `grace_s` (at once if 0), and remove the record. Idempotent."""
     server = living(record_path)
     if server is not None:
         if grace_s > 0:

@@ -1,4 +1,4 @@
-"""Processor time as the kernel counts it: of the whole machine, and of single processes."""
+"""CPU time from the kernel: of the whole machine and of single processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MachineTime:
     total_s: float
 
     def since(self, before: MachineTime) -> MachineTime:
-        """What was added since `before`."""
+        """The difference to `before`."""
         return MachineTime(self.busy_s - before.busy_s, self.steal_s - before.steal_s, self.total_s - before.total_s)
 
 
@@ -46,18 +46,18 @@ def process_time_s(pid: int) -> float:
 
 
 def most_resident_bytes(pid: int) -> int:
-    """The most resident memory that a process has had (VmHWM); 0 if it has ended."""
+    """Peak resident memory of a process (VmHWM); 0 if it has ended."""
     try:
         text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return 0
-    found = next((line for line in text.splitlines() if line.startswith("VmHWM:")), "VmHWM: 0")
-    return int(found.split()[1]) * 1024
+    high_water = next((line for line in text.splitlines() if line.startswith("VmHWM:")), "VmHWM: 0")
+    return int(high_water.split()[1]) * 1024
 
 
 @dataclass(frozen=True)
 class Program:
-    """A process as it was seen."""
+    """A process at one moment."""
 
     name: str
     used_s: float
@@ -65,8 +65,8 @@ class Program:
 
 
 def census() -> dict[tuple[int, int], Program]:
-    """Every process that can be seen, by id and start time in ticks."""
-    found = {}
+    """All visible processes, by id and start time in ticks."""
+    programs = {}
     ticks = os.sysconf("SC_CLK_TCK")
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -78,8 +78,8 @@ def census() -> dict[tuple[int, int], Program]:
         head, _, tail = text.rpartition(")")
         fields = tail.split()
         used_s = (int(fields[11]) + int(fields[12])) / ticks
-        found[int(entry), int(fields[19])] = Program(head.partition("(")[2], used_s)
-    return found
+        programs[int(entry), int(fields[19])] = Program(head.partition("(")[2], used_s)
+    return programs
 
 
 def busiest(
@@ -88,8 +88,8 @@ def busiest(
     elapsed_s: float,
     ours: Callable[[int], bool],
 ) -> list[tuple[str, float]]:
-    """Names of programs and the cores that they kept busy between two censuses, the busiest first, without ours; what
-    began and ended in between is not in it."""
+    """Programs and the cores that they kept busy between two censuses, the busiest first, without ours and without
+    processes that began and ended in between."""
     cores: dict[str, float] = {}
     for who, program in after.items():
         used_s = program.used_s - (before[who].used_s if who in before else 0.0)
@@ -99,7 +99,7 @@ def busiest(
 
 
 def has_variable(pid: int, name: str, value: str) -> bool:
-    """Whether a process carries an environment variable with that value, as far as we may look."""
+    """Whether a process has an environment variable with that value; False if unreadable."""
     try:
         return f"{name}={value}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:

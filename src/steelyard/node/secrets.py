@@ -1,6 +1,6 @@
-"""Look up secrets at the moment of use, on this machine: from the environment, or from a file outside of the store.
+"""Lookup of secrets at the moment of use, from this machine's environment or from a file outside the store.
 
-What comes out of here goes to a node's own configuration and nowhere else; see `steelyard.model.secret`.
+Secrets go only to a node's own configuration; see `steelyard.model.secret`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ def look_up(reference: str, variables: Mapping[str, str] = os.environ, *, key: s
         if name not in variables:
             message = f"{key or reference}: the environment variable {name} is not set"
             raise StudyError(message, f"export {name}=... in the shell that runs the study", key=key, read=reference)
-        found = variables[name]
+        secret = variables[name]
     else:
-        found = _file(Path(reference.removeprefix(FILE)), key)
-    if not LEAST_CHARS <= len(found) <= LONGEST_CHARS:
+        secret = _file(Path(reference.removeprefix(FILE)), key)
+    if not LEAST_CHARS <= len(secret) <= LONGEST_CHARS:
         raise StudyError(
-            f"{key or reference}: the secret at {reference} has {len(found)} characters",
+            f"{key or reference}: the secret at {reference} has {len(secret)} characters",
             f"{LEAST_CHARS} to {LONGEST_CHARS} are allowed: a shorter one cannot be kept out of logs",
             key=key,
             read=reference,
         )
-    return found
+    return secret
 
 
 def _file(path: Path, key: str) -> str:
@@ -63,19 +63,19 @@ def revealed(tree: Any, variables: Mapping[str, str] = os.environ, key: str = ""
 def problems(
     settings: Iterable[TrialSettings], store: Path | None = None, variables: Mapping[str, str] = os.environ
 ) -> tuple[StudyError, ...]:
-    """What is wrong with the references of complete settings: variables that are not set, files that cannot be read or
-    lie in the store."""
-    found: dict[str, StudyError] = {}
+    """Problems of the references in complete settings: variables that are not set, files that cannot be read or are in
+    the store."""
+    by_message: dict[str, StudyError] = {}
     for key, reference in sorted({pair for one in settings for pair in references(one.root)}):
         try:
             look_up(reference, variables, key=key)
         except StudyError as error:
-            found[error.message] = error
+            by_message[error.message] = error
         path = Path(reference.removeprefix(FILE))
         if reference.startswith(FILE) and store is not None and path.resolve().is_relative_to(store.resolve()):
             message = f"{key}: {path} lies in the store {store}"
-            found[message] = StudyError(message, "keep it where nobody copies it from", key=key, read=reference)
-    return tuple(found.values())
+            by_message[message] = StudyError(message, "keep it where nobody copies it from", key=key, read=reference)
+    return tuple(by_message.values())
 
 
 def concealer(settings: Iterable[TrialSettings], variables: Mapping[str, str] = os.environ) -> Concealer:

@@ -1,4 +1,4 @@
-"""Signals that ask a program to end: heard by the event loop, or as KeyboardInterrupt where there is none."""
+"""Handling of termination signals: in the event loop, or as KeyboardInterrupt without one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from types import FrameType
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Ctrl-C, a polite kill, and the end of the terminal."""
+"""Ctrl-C, kill, and the end of the terminal."""
 
 
 @contextmanager
 def heard(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
-    """While inside, these signals call these functions in the running event loop; afterwards they do what is usual."""
+    """Within the block, these signals call these functions in the running event loop; then the default applies."""
     loop = asyncio.get_running_loop()
     for number, handler in handlers.items():
         loop.add_signal_handler(number, handler)
@@ -27,42 +27,41 @@ def heard(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[Non
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """While inside, a signal that asks to end cancels the task that entered, so that everything is undone; then it ends
-    as KeyboardInterrupt."""
+    """Within the block, a termination signal cancels the current task, so that everything is undone, and then raises
+    KeyboardInterrupt."""
     task = asyncio.current_task()
-    told = asyncio.Event()
+    signalled = asyncio.Event()
 
     def cancel() -> None:
-        # Once is enough: a second one must not cut the clean-up short.
-        if not told.is_set() and task is not None:
-            told.set()
+        # Only once: a second signal must not interrupt the clean-up.
+        if not signalled.is_set() and task is not None:
+            signalled.set()
             task.cancel()
 
     with heard(dict.fromkeys(ENDING, cancel)):
         try:
             yield
         except asyncio.CancelledError:
-            if told.is_set():
+            if signalled.is_set():
                 raise KeyboardInterrupt from None
             raise
 
 
 @contextmanager
 def as_keyboard_interrupt() -> Iterator[None]:
-    """Without an event loop: every signal that asks to end ends as ctrl-C does; a second one while things are put away
-    changes nothing."""
+    """Without an event loop: every termination signal acts like ctrl-C; a second one during the clean-up is ignored."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        for one in ENDING:
-            signal.signal(one, signal.SIG_IGN)
+        for ending in ENDING:
+            signal.signal(ending, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    # Under nohup the end of the terminal is none of the program's.
+    # Under nohup the program ignores the end of the terminal.
     wanted = [one for one in ENDING if one != signal.SIGHUP or signal.getsignal(one) is not signal.SIG_IGN]
     before = {one: signal.signal(one, end) for one in wanted}
     try:
         yield
     finally:
         if all(signal.getsignal(one) is end for one in wanted):
-            for one, handler in before.items():
-                signal.signal(one, handler)
+            for ending, handler in before.items():
+                signal.signal(ending, handler)

@@ -1,4 +1,4 @@
-"""Two ways of waiting that asyncio lacks: all or none, and to the end whatever comes.
+"""Two ways of waiting that asyncio lacks: all or none, and uninterrupted to the end.
 
 asyncio.TaskGroup would be the first, but up to Python 3.12 it leaves its caller marked as cancelled when a child fails
 while the group is being left, and so a real cancellation cannot be told from an error.
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 async def together(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
     """Run all at once; when one fails, or the caller is cancelled, the others are cancelled and awaited before that is
-    raised, so that nothing goes on behind the back of whoever cleans up. The first error wins."""
+    raised, so that nothing still runs during the caller's clean-up. The first error wins."""
     tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     if not tasks:
         return []

@@ -1,4 +1,4 @@
-"""The seam `probe`: an instrument on a node. A plug-in module defines `create() -> Probe`."""
+"""The seam `probe`: measuring instruments on a node. A plug-in module defines `create() -> Probe`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Probe(Protocol):
     metrics: tuple[Metric, ...]
 
     def command(self, node: Node, interval_s: float, process_ids: Sequence[int]) -> Sequence[str]:
-        """argv to run on the node (under `watch_prefix`) for as long as samples are wanted."""
+        """argv to run on the node (under `watch_prefix`) while samples are needed."""
         ...
 
     def parse(self, node: str, line: bytes) -> Iterable[Sample]:

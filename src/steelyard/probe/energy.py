@@ -1,7 +1,7 @@
-"""Energy of the processor and its memory, from the counters that the kernel's powercap framework lists (RAPL).
+"""RAPL energy probe: energy of processor and memory from the counters of the kernel's powercap framework.
 
-A machine without them, or on which this user may not read them, gives the number 0 of counters and no power: that is a
-reading, not a failure, so that a study can name the probe everywhere and its report can say where nothing was measured.
+A machine without readable counters gives a count of 0 and no power. That is a reading, not a failure, so a study can
+name the probe on every machine, and its report can say where nothing was measured.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ done
 """Two readings a line, so that a line says its rates by itself. Files are read by the shell: one process a reading."""
 COUNTERS = "machine_energy_counters"
 POWERS = {"package": "machine_package_power_watts", "dram": "machine_memory_power_watts"}
-"""Beginning of a zone's name to its metric. Cores are a part of their package."""
+"""Prefix of a zone's name to its metric. Cores are part of their package."""
 UJ_PER_J = 1e6
 
 
@@ -57,8 +57,8 @@ class EnergyProbe:
         return ["sh", "-c", SCRIPT, "energy", self._folder, f"{interval_s:g}"]
 
     def parse(self, node: str, line: bytes) -> Iterable[Sample]:
-        """Mean power between the two readings of a line; a counter that began anew went on from its range. Raises
-        ProbeError on any other line."""
+        """Mean power between the two readings of a line, corrected for counter overflow. Raises ProbeError on any other
+        line."""
         try:
             before, after = (_reading(part) for part in line.decode().split(" | "))
         except ValueError as error:
@@ -76,21 +76,21 @@ class EnergyProbe:
             grown += most if grown < 0 else 0
             watts[metric] = watts.get(metric, 0.0) + grown / UJ_PER_J / seconds
             counters += 1
-        found = [Sample(after[0], node, COUNTERS, float(counters))]
-        return [*found, *(Sample(after[0], node, metric, value) for metric, value in watts.items())]
+        samples = [Sample(after[0], node, COUNTERS, float(counters))]
+        return [*samples, *(Sample(after[0], node, metric, value) for metric, value in watts.items())]
 
 
 def _reading(text: str) -> tuple[float, Mapping[str, tuple[int, int]]]:
     """Time, and zone to (energy, range), both in microjoules."""
     time_s, *zones = text.split()
-    found = {}
+    counters_by_zone = {}
     for word in zones:
         zone, _, counts = word.partition("=")
         energy, _, most = counts.partition("/")
-        found[zone] = (int(energy), int(most))
-    return float(time_s), found
+        counters_by_zone[zone] = (int(energy), int(most))
+    return float(time_s), counters_by_zone
 
 
 def create() -> EnergyProbe:
-    """Make the probe; no side effects."""
+    """The probe; no side effects."""
     return EnergyProbe()

@@ -1,7 +1,7 @@
-"""The instrument that every study has: cores, memory, disks and network of the machine and of the node, from the agent.
+"""OS probe of every study: cores, memory, disks and network of machine and node, read by the agent.
 
-The agent reads /proc and the node's cgroups (see `docs/reference/metrics.md`); here is the table of what it says, the
-command that starts it, and the parser of its lines.
+The agent reads /proc and the node's cgroups (`docs/reference/metrics.md`); this module has the table of its metrics,
+its command, and the parser of its lines.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class OsProbe:
         return argv
 
     def parse(self, node: str, line: bytes) -> Iterable[Sample]:
-        """Samples of one record; none of a greeting. Raises ProbeError on any other line."""
+        """Samples of one record; none for a greeting. Raises ProbeError on any other line."""
         try:
             record = wire.parse(line)
         except wire.RecordError as error:
@@ -98,5 +98,5 @@ class OsProbe:
 
 
 def create() -> OsProbe:
-    """Make the probe; no side effects."""
+    """The probe; no side effects."""
     return OsProbe()

@@ -1,1 +1,1 @@
-"""What the laboratory knows about itself: the ceiling of its load engine, and proofs that its figures are honest."""
+"""Self-tests of the laboratory: calibration of the load engine, and proofs that its figures are right."""

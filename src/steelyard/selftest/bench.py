@@ -1,7 +1,7 @@
-"""A test bench on loopback: a server of our own in its own process, and the load engine against it.
+"""Loopback test bench: a simulated server in its own process, and the load engine against it.
 
-Servers listen on a port that the kernel chooses, so nothing can be in the way. Whatever ends the block, an interrupt
-too, ends the server, and wakes it first if it was stopped.
+Servers listen on a port that the kernel chooses, so ports cannot collide. The end of the block, even by an interrupt,
+ends the server, and wakes it first if it was stopped.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ class BenchServer:
     server: process.Server
 
     def stop(self) -> None:
-        """Let it stand still: SIGSTOP."""
+        """Suspend it with SIGSTOP."""
         self.server.signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """Wake it: SIGCONT. Harmless if it runs."""
+        """Wake it with SIGCONT. Harmless if it runs."""
         self.server.signal(signal.SIGCONT)
 
 
 @asynccontextmanager
 async def serving(*options: str) -> AsyncIterator[BenchServer]:
-    """Run `steelyard-agent sim` with these options and YCSB's table for as long as the block lasts. Raises EngineError
-    if it does not come up."""
+    """Run `steelyard-agent sim` with these options and YCSB's table for the duration of the block. Raises EngineError
+    if it does not start."""
     with tempfile.TemporaryDirectory(prefix="steelyard-bench-") as folder:
         errors = Path(folder) / "sim.stderr"
         argv = [str(agent.find()), "sim", "--listen", f"{ADDRESS}:0", *options]
@@ -86,8 +86,8 @@ async def _contact(started: asyncio.subprocess.Process, errors: Path) -> str:
 
 
 def _silent(errors: Path) -> EngineError:
-    said = errors.read_text(encoding="utf-8", errors="replace").strip()[-500:]
-    message = f"{GOODS}, did not come up within {LISTEN_TIMEOUT_S:g} s{': ' + said if said else ''}"
+    text = errors.read_text(encoding="utf-8", errors="replace").strip()[-500:]
+    message = f"{GOODS}, did not come up within {LISTEN_TIMEOUT_S:g} s{': ' + text if text else ''}"
     return EngineError(message, "`steelyard doctor` says whether the agent is of this version")
 
 
@@ -111,7 +111,7 @@ def order(
     warm_up_s: float = 0.0,
     seed: int = 1,
 ) -> dict[str, Any]:
-    """YCSB's rows of 1 KB, uniform keys, writes of all fields, at consistency ONE."""
+    """The order of a load: YCSB's rows of 1 KB, uniform keys, writes of all fields, consistency ONE."""
     shares = dict.fromkeys(("read", "update", "insert", "scan", "read_modify_write"), 0.0)
     return {
         "format": FORMAT,
@@ -149,14 +149,14 @@ def order(
 
 @dataclass(frozen=True)
 class Driven:
-    """What the engine said."""
+    """Records of the engine."""
 
     hello: Hello
     intervals: Sequence[Interval]
-    """Of the measured phase."""
+    """Intervals of the measured phase."""
     done: Done
     memory_bytes: int
-    """The most resident memory of the generator."""
+    """Peak resident memory of the generator."""
 
 
 async def drive(
@@ -181,9 +181,9 @@ async def drive(
             case Done(phase=phase) if phase == MEASURE:
                 dones.append(record)
 
-    def started(one: asyncio.subprocess.Process) -> None:
+    def started(agent_process: asyncio.subprocess.Process) -> None:
         nonlocal pid
-        pid = one.pid
+        pid = agent_process.pid
 
     with tempfile.TemporaryDirectory(prefix="steelyard-load-") as folder:
         node = Node("load", "load", ADDRESS, (), Path(folder))

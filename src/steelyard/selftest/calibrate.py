@@ -1,4 +1,4 @@
-"""Measure this machine's load engine against a server that answers at once: ceiling, cost, timer slip, memory."""
+"""Calibration of this machine's load engine against a server that answers at once: ceiling, cost, slip, memory."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ IN_FLIGHT = (64, 512)
 SLIP_RATE_PER_S = 2_000.0
 SLIP_IN_FLIGHT = 64
 CEILING_SHARE = 0.16
-"""Share of the time that each of the four ceilings takes; the slip takes the rest but for starting and ending."""
+"""Share of the time for each of the four ceilings; the slip takes the rest, apart from starting and ending."""
 SLIP_SHARE = 0.25
 WARM_UP_SHARE = 0.15
-"""Of a ceiling's time: connections, caches and the clock speed of the processor settle."""
+"""Warm-up share of a ceiling's time, for connections, caches and the clock speed of the processor."""
 GRACE_S = 30.0
 PROPORTIONS: dict[Kind, dict[str, float]] = {"read": {"read": 1.0}, "write": {"update": 1.0}}
 
@@ -34,11 +34,11 @@ class Step:
 
     name: str
     seconds: float
-    found: Ceiling | Slip | None = None
+    result: Ceiling | Slip | None = None
 
 
 async def calibrate(seconds: float, tell: Callable[[Step], None]) -> Calibration:
-    """Measure for about `seconds`; `tell` hears of every step when it begins (`found` None) and ends. Raises
+    """Measure for about `seconds`; `tell` receives every step when it begins (`result` None) and ends. Raises
     EngineError."""
     before, own = processor.machine_time(), os.times()
     drives: list[Driven] = []
@@ -88,7 +88,7 @@ async def _saturate(server: BenchServer, kind: Kind, in_flight: int, seconds: fl
 
 
 def ceiling_of(kind: Kind, in_flight: int, done: Done) -> Ceiling:
-    """The end of a phase as a ceiling. Raises EngineError if the server did not answer everything: it says nothing."""
+    """The ceiling from the end of a phase. Raises EngineError if any operation was not answered."""
     if done.errors or not done.operations:
         kinds = ", ".join(f"{count} {name}" for name, count in done.errors_by_kind.items())
         raise EngineError(f"the null server left {done.errors} of the operations without an answer: {kinds}")

@@ -1,7 +1,7 @@
-"""The coordinated-omission proof: a server that stands still for a while, and what different ways of measuring say.
+"""Coordinated-omission proof: a server stalls, and different ways of measuring are compared with the exact result.
 
-Operations are due evenly over T seconds; for S of them the server stands still. What is due x seconds before it wakes
-is answered x seconds late, so the share of operations that take longer than x is (S - x) / T, and the quantile q of the
+Operations are due evenly over T seconds; the server stalls for S of them. What is due x seconds before it wakes is
+answered x seconds late, so the share of operations that take longer than x is (S - x) / T, and the quantile q of the
 response time is
 
     S - (1 - q) T        where (1 - q) T < S
@@ -29,23 +29,23 @@ from steelyard.wire.record import Interval
 QUANTILE = 0.99
 IN_FLIGHT = 64
 TOLERANCE = 0.03
-"""Of the truth: how far the measured quantile may be from it."""
+"""Relative error allowed of the measured quantile."""
 SERVICE_TOLERANCE = 0.01
-"""Of the stall: how far it may move the quantile of service times."""
+"""Share of the stall by which the quantile of service times may move."""
 LEAST_OPERATIONS = 2 * IN_FLIGHT * 100
-"""With fewer, what is in flight when the stall begins is more than half a percent, near what p99 would show."""
+"""With fewer, the operations in flight when the stall begins are more than 0.5%, near what p99 shows."""
 MARGIN_S = 1.5
-"""Seconds before and after the stall at least: the first interval tells when the load began."""
+"""Least seconds before and after the stall; the first interval gives the start of the load."""
 LEAST_TRUTH_S = 0.1
 DRAIN_S = 1.0
-"""After the server wakes: seconds in which operations are no longer like those without a stall."""
+"""Seconds after the server wakes in which operations still differ from those without a stall."""
 GRACE_S = 60.0
 READS = {"read": 1.0}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The proof's sizes."""
+    """Parameters of the proof."""
 
     seconds: float = 20.0
     rate_per_s: float = 1_000.0
@@ -53,11 +53,11 @@ class Asked:
 
     @property
     def due(self) -> int:
-        """Operations that are due."""
+        """Number of operations that are due."""
         return round(self.seconds * self.rate_per_s)
 
     def check(self) -> None:
-        """Raises StudyError if the proof could not prove anything with these sizes."""
+        """Raises StudyError if the proof is impossible with these parameters."""
         if self.seconds < self.stall_s + 2 * MARGIN_S:
             raise _wrong("--seconds", self.seconds, f"at least {self.stall_s + 2 * MARGIN_S:g} for this stall")
         if truth_s(QUANTILE, self.stall_s, self.seconds) < LEAST_TRUTH_S:
@@ -72,13 +72,13 @@ def _wrong(key: str, read: float, allowed: str) -> StudyError:
 
 
 def truth_s(q: float, stall_s: float, seconds: float) -> float:
-    """The quantile q of response times that a stall of `stall_s` within `seconds` of even arrivals makes; 0 where the
-    stall is too short to reach it."""
+    """The exact quantile q of response times for a stall of `stall_s` within `seconds` of even arrivals; 0 if the stall
+    is too short to reach it."""
     return max(0.0, stall_s - (1 - q) * seconds)
 
 
 class Proof(Value):
-    """What was measured, beside the truth. Times in milliseconds."""
+    """Measured and exact results. Times in milliseconds."""
 
     due: int
     sent: int
@@ -87,25 +87,25 @@ class Proof(Value):
     seconds: float
     rate_per_s: float
     stall_ms: float
-    """As the server was really stopped and woken."""
+    """Actual length of the stall."""
     truth_ms_p99: float
     response_ms_p99: float
     service_ms_p99: float
     service_ms_p99_without: float
-    """Of the seconds that the stall does not touch."""
+    """Over the seconds that the stall does not affect."""
     closed_sent: int
-    """A closed loop with one place in flight against a server that serves one operation at a time, `rate_per_s` at
-    most, stopped at the same time."""
+    """Operations of a closed loop with one operation in flight, against a server that serves one at a time, at most
+    `rate_per_s`, stalled at the same time."""
     closed_ms_p99: float
 
     @property
     def error_fraction(self) -> float:
-        """Measured against the truth."""
+        """Relative error of the measured quantile."""
         return self.response_ms_p99 / self.truth_ms_p99 - 1
 
     @property
     def checks(self) -> dict[str, bool]:
-        """What must hold."""
+        """The conditions of the proof and whether each holds."""
         moved_ms = abs(self.service_ms_p99 - self.service_ms_p99_without)
         return {
             "every operation that was due was sent and answered": self.sent == self.answered == self.due
@@ -116,20 +116,20 @@ class Proof(Value):
 
     @property
     def passed(self) -> bool:
-        """Whether all of it holds."""
+        """Whether all conditions hold."""
         return all(self.checks.values())
 
 
 @dataclass
 class _Course:
-    """What happens when, seconds since the epoch."""
+    """Times of the events, seconds since the epoch."""
 
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     begun_s: float = 0.0
     stopped_s: float = 0.0
     woken_s: float = 0.0
     stall_s: float = 0.0
-    """By a clock that does not jump."""
+    """Measured by the monotonic clock."""
 
 
 @dataclass(frozen=True)
@@ -143,11 +143,11 @@ class Line:
     response_ms_p99: float | None
     service_ms_p99: float | None
     stopped: bool
-    """Whether the server stood still in it."""
+    """Whether the server was stalled in it."""
 
 
 async def prove(asked: Asked, tell: Callable[[Line], None]) -> Proof:
-    """Carry out the proof; `tell` hears of every second. Raises EngineError if it could not be carried out."""
+    """Carry out the proof; `tell` receives every second. Raises EngineError if it failed."""
     asked.check()
     course = _Course()
     service_us = f"{1e6 / asked.rate_per_s:g}"
@@ -168,12 +168,12 @@ async def prove(asked: Asked, tell: Callable[[Line], None]) -> Proof:
         due = order(null.contact, READS, constant, duration_s=asked.seconds)
         forgetful = order(slow.contact, READS, closed, duration_s=asked.seconds)
         timeout_s = asked.seconds + asked.stall_s + GRACE_S
-        for one in (due, forgetful):
-            one["timeout_ms"] = int((asked.stall_s + GRACE_S) * 1000)
-        found = await together(
+        for load_order in (due, forgetful):
+            load_order["timeout_ms"] = int((asked.stall_s + GRACE_S) * 1000)
+        driven = await together(
             (_some(drive(due, timeout_s, listen)), _some(drive(forgetful, timeout_s)), stand_still())
         )
-    opened, other = found[0], found[1]
+    opened, other = driven[0], driven[1]
     assert opened is not None
     assert other is not None
     return _proof(asked, course, opened, other)
@@ -184,18 +184,18 @@ async def _some(coroutine: Coroutine[Any, Any, Driven]) -> Driven | None:
 
 
 async def _stall(servers: Sequence[BenchServer], asked: Asked, course: _Course) -> None:
-    """Stop the servers in the middle, wake them after the stall, whatever happens meanwhile."""
+    """Suspend the servers in the middle of the load; wake them after the stall, even on errors."""
     await course.begun.wait()
     at_s = course.begun_s + (asked.seconds - asked.stall_s) / 2
     await asyncio.sleep(max(0.0, at_s - time.time()))
     try:
         course.stopped_s, before = time.time(), time.monotonic()
-        for one in servers:
-            one.stop()
+        for server in servers:
+            server.stop()
         await asyncio.sleep(asked.stall_s)
     finally:
-        for one in servers:
-            one.go_on()
+        for server in servers:
+            server.go_on()
         course.woken_s, course.stall_s = time.time(), time.monotonic() - before
 
 

@@ -1,7 +1,7 @@
-"""Control groups: what a node may use, and an exact account of what it did. Versions 1, 2, and the hybrid of both.
+"""Control groups (versions 1, 2, and hybrid): resource limits of a node, and exact accounting of its use.
 
-Each controller is taken from where this machine has it. What is missing is said in words, never guessed: a site goes on
-without accounting, but refuses to lend a limit that it cannot enforce.
+Each controller is used from the version that has it. What is missing is reported, never guessed: a site works without
+accounting, but refuses a limit that it cannot enforce.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from steelyard.model.errors import SiteError
 
 ROOT = "steelyard"
-"""Folder of ours in every hierarchy."""
+"""Our folder in every hierarchy."""
 CONTROLLERS = ("cpu", "cpuacct", "memory")
 VERSION_2_CONTROLLERS = ("cpu", "memory")
 """Version 2 has accounting of CPU time without any controller."""
@@ -31,7 +31,7 @@ MAKE_ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class Mount:
-    """One mounted hierarchy, as /proc/self/mountinfo says."""
+    """One mounted hierarchy in /proc/self/mountinfo."""
 
     path: Path
     version: int
@@ -40,7 +40,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class Hierarchies:
-    """Where groups of ours can be made: controller -> folder below which ours goes, and why others cannot be used."""
+    """Usable hierarchies: controller -> parent of our folder, and why other controllers cannot be used."""
 
     version_1: Mapping[str, Path]
     version_2: Path | None
@@ -49,7 +49,7 @@ class Hierarchies:
 
     @property
     def bases(self) -> tuple[Path, ...]:
-        """Folders of ours, one for each hierarchy that is used."""
+        """Our folders, one for each hierarchy in use."""
         parents = [*self.version_1.values(), *([self.version_2] if self.version_2 else [])]
         return tuple(dict.fromkeys(parent / ROOT for parent in parents))
 
@@ -66,7 +66,7 @@ class Hierarchies:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a node may use; None means no limit."""
+    """Resource limits of a node; None means no limit."""
 
     cpus: float | None = None
     memory_mb: int | None = None
@@ -95,7 +95,7 @@ def parse_enabled(cgroups: str) -> frozenset[str]:
 
 
 def detect() -> Hierarchies:
-    """What this machine lets us use. Reads only."""
+    """The hierarchies that we can use on this machine. Read-only."""
     mounts = parse_mounts(_read(Path("/proc/self/mountinfo")))
     # Newer kernels list version 1 controllers only, or have no such file.
     enabled = parse_enabled(_read(Path("/proc/cgroups"))) or frozenset(CONTROLLERS)
@@ -103,9 +103,9 @@ def detect() -> Hierarchies:
 
 
 def choose(mounts: Sequence[Mount], enabled: frozenset[str], own_path: str) -> Hierarchies:
-    """Each controller from version 1 where it is mounted there, else from version 2. Looks at rights, changes nothing.
+    """Each controller from version 1 where it is mounted there, else from version 2. Only reads.
 
-    `own_path` is this process's group within version 2."""
+    `own_path`: this process's group in version 2."""
     version_1: dict[str, Path] = {}
     problems = []
     for controller in CONTROLLERS:
@@ -129,7 +129,7 @@ def choose(mounts: Sequence[Mount], enabled: frozenset[str], own_path: str) -> H
 
 
 def _delegated(mount: Path, own_path: str) -> tuple[Path | None, frozenset[str], list[str]]:
-    """The group of version 2 that we may use: from the top down to our own, the first that gives the most controllers.
+    """The usable group of version 2: from the root down to our own, the first with the most controllers.
 
     A process can be moved only if the common ancestor of its old and its new group is writable, so only ancestors of
     our own group will do. A group other than the top cannot hand controllers down while processes are in it."""
@@ -155,12 +155,12 @@ def _delegated(mount: Path, own_path: str) -> tuple[Path | None, frozenset[str],
 
 
 def folders(hierarchies: Hierarchies, identity: str, node: str) -> tuple[Path, ...]:
-    """The groups of a node, one in every hierarchy used."""
+    """The groups of a node, one in every hierarchy in use."""
     return tuple(base / identity / node for base in hierarchies.bases)
 
 
 def make(hierarchies: Hierarchies, identity: str, node: str, limits: Limits) -> None:
-    """Make a node's groups and set its limits. Raises SiteError."""
+    """Create a node's groups and set its limits. Raises SiteError."""
     try:
         for base in hierarchies.bases:
             if hierarchies.version_2 is not None and base.parent == hierarchies.version_2:
@@ -198,13 +198,13 @@ def _settings(hierarchies: Hierarchies, identity: str, node: str, limits: Limits
             swap = (group / "memory.swap.max", "0")
         else:
             return files
-        # A node that swaps is not a node with less memory; kernels without swap accounting have no such file.
+        # Swap must not replace memory beyond the limit; kernels without swap accounting have no such file.
         files += [swap] if swap[0].exists() else []
     return files
 
 
 def in_force(groups: Sequence[Path]) -> dict[str, str]:
-    """The limits of a node as the kernel says them: cpus, memory in bytes; `none` where there is no limit."""
+    """The limits of a node as the kernel reports them: cpus, memory in bytes; `none` where there is no limit."""
     facts = {}
     for group in groups:
         if quota := _read(group / "cpu.cfs_quota_us").strip():
@@ -213,21 +213,21 @@ def in_force(groups: Sequence[Path]) -> dict[str, str]:
         elif len(pair := _read(group / "cpu.max").split()) == 2:
             facts["limit_cpus"] = "none" if pair[0] == "max" else f"{int(pair[0]) / int(pair[1]):g}"
         if memory := _read(group / "memory.limit_in_bytes").strip() or _read(group / "memory.max").strip():
-            # Version 1 says "no limit" as the largest number of pages, near 2^63.
+            # Version 1 reports "no limit" as the largest number of pages, near 2^63.
             facts["limit_memory_bytes"] = "none" if memory == "max" or int(memory) > 2**62 else memory
     return facts
 
 
 def present(hierarchies: Hierarchies, identity: str | None = None) -> dict[str, list[Path]]:
-    """Groups of ours by lease, deepest first, of one lease or of all."""
-    found: dict[str, list[Path]] = {}
+    """Our groups by lease, deepest first, of one lease or of all."""
+    by_lease: dict[str, list[Path]] = {}
     for base in hierarchies.bases:
         names = [identity] if identity else [entry.name for entry in base.iterdir()] if base.is_dir() else []
         for name in names:
             # Bottom up: a group can only be removed after those below it. A name that is no folder yields nothing.
             if groups := [Path(place) for place, _, _ in os.walk(base / name, topdown=False)]:
-                found.setdefault(name, []).extend(groups)
-    return found
+                by_lease.setdefault(name, []).extend(groups)
+    return by_lease
 
 
 async def remove(hierarchies: Hierarchies, identity: str) -> None:
@@ -245,7 +245,7 @@ async def remove(hierarchies: Hierarchies, identity: str) -> None:
 
 
 def _make_folder(path: Path) -> None:
-    # Somebody else's release may remove our common folder between its making and the next one.
+    # Another release may remove our common folder after its creation.
     for attempt in range(MAKE_ATTEMPTS):
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -256,7 +256,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _remove_folder(path: Path) -> bool:
-    """Whether it is gone; busy or not empty is no error here."""
+    """Remove the folder. Returns whether it is gone; busy or not empty is not an error."""
     try:
         path.rmdir()
     except FileNotFoundError:
@@ -283,7 +283,7 @@ def _own_path(text: str) -> str:
 
 
 def _read(path: Path) -> str:
-    """The text of a file, or "" where there is none or we may not."""
+    """The text of a file, or "" if it does not exist or cannot be read."""
     with contextlib.suppress(OSError):
         return path.read_text(encoding="utf-8")
     return ""

@@ -1,4 +1,4 @@
-"""How the kernel is set where a node lives: what databases' own guides say to look at. Reads only."""
+"""Kernel settings of a node's machine that database guides tell people to check. Read-only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SYSCTLS = (
     "vm.dirty_background_ratio", "kernel.numa_balancing", "kernel.sched_autogroup_enabled", "net.core.somaxconn",
     "net.core.rmem_max", "net.core.wmem_max", "net.ipv4.tcp_congestion_control", "fs.file-max",
 )  # fmt: skip
-"""Kernel parameters that are stored; one that this kernel does not have is left out."""
+"""Stored kernel parameters, without those that this kernel does not have."""
 LIMITS = {
     "open_files": resource.RLIMIT_NOFILE,
     "locked_memory_bytes": resource.RLIMIT_MEMLOCK,
@@ -21,13 +21,13 @@ LIMITS = {
     "address_space_bytes": resource.RLIMIT_AS,
     "core_file_bytes": resource.RLIMIT_CORE,
 }
-"""What processes that we start inherit."""
+"""Resource limits that our child processes inherit."""
 CHOSEN = re.compile(r"\[([^\]]+)\]")
 ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def read(path: Path) -> str:
-    """The stripped text of a file, or "" where there is none or we may not."""
+    """The stripped text of a file, or "" if it does not exist or cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip("\0\n ")
     except OSError:
@@ -36,19 +36,19 @@ def read(path: Path) -> str:
 
 def chosen(text: str) -> str:
     """The word in brackets of `always [madvise] never`; a text without brackets as it is."""
-    found = CHOSEN.search(text)
-    return found.group(1) if found else text
+    match = CHOSEN.search(text)
+    return match.group(1) if match else text
 
 
 def facts(proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> dict[str, str]:
-    """Kernel parameters, huge pages, processor's frequency and weaknesses, limits of processes, as far as there are.
+    """Kernel parameters, huge pages, CPU frequency and vulnerabilities, process limits, as far as available.
 
-    The kernel's command line is not among them: it may carry what is nobody's business.
+    The kernel's command line is left out, because it may hold secrets.
     """
-    found = {f"sysctl {name}": read(proc / "sys" / name.replace(".", "/")) for name in SYSCTLS}
+    values = {f"sysctl {name}": read(proc / "sys" / name.replace(".", "/")) for name in SYSCTLS}
     pages = sys / "kernel" / "mm" / "transparent_hugepage"
     processors = sys / "devices" / "system" / "cpu"
-    found |= {
+    values |= {
         "transparent_hugepage": chosen(read(pages / "enabled")),
         "transparent_hugepage_defrag": chosen(read(pages / "defrag")),
         "smt": read(processors / "smt" / "control"),
@@ -58,7 +58,7 @@ def facts(proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> dict[str, str
         "numa_nodes": read(sys / "devices" / "system" / "node" / "online"),
         "mitigations": "; ".join(_mitigations(processors / "vulnerabilities")),
     }
-    return {name: " ".join(value.split()) for name, value in found.items() if value} | limits()
+    return {name: " ".join(value.split()) for name, value in values.items() if value} | limits()
 
 
 def _mitigations(folder: Path) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _limit(value: int) -> str:
 
 
 def disk(folder: Path, mounts: str | None = None, sys: Path = Path("/sys")) -> dict[str, str]:
-    """File system, device, model, scheduler and read-ahead below a folder; what cannot be told is left out.
+    """File system, device, model, scheduler and read-ahead below a folder; unknown ones are left out.
 
     `mounts` is the text of /proc/self/mountinfo.
     """
@@ -99,7 +99,7 @@ def disk(folder: Path, mounts: str | None = None, sys: Path = Path("/sys")) -> d
         return {}
     _, words, kind = best
     queue = _queue(sys, words[2])
-    found = {
+    values = {
         "disk_filesystem": f"{kind[0]} ({words[5]})",
         "disk_device": kind[1],
         "disk": read(queue.parent / "device" / "model") if queue else "",
@@ -107,7 +107,7 @@ def disk(folder: Path, mounts: str | None = None, sys: Path = Path("/sys")) -> d
         "disk_rotational": {"0": "no", "1": "yes"}.get(read(queue / "rotational"), "") if queue else "",
         "disk_read_ahead_kb": read(queue / "read_ahead_kb") if queue else "",
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in values.items() if value}
 
 
 def _queue(sys: Path, numbers: str) -> Path | None:

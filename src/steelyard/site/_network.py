@@ -1,8 +1,8 @@
-"""Nodes in network namespaces of their own, joined by a bridge in a further one, all of one lease.
+"""Network namespaces of a lease: one per node, joined by a bridge in another one.
 
-A namespace of its own for the bridge keeps the machine's firewall (bridge-nf-call-iptables, dockerd's FORWARD DROP) and
-its routes out of the path between nodes, and lets every lease use the same addresses. `ip -batch` makes all of it with
-a few processes.
+A separate namespace for the bridge keeps the machine's firewall (bridge-nf-call-iptables, dockerd's FORWARD DROP) and
+its routes out of the path between nodes, and every lease can use the same addresses. `ip -batch` creates all of it
+with a few processes.
 """
 
 from __future__ import annotations
@@ -46,29 +46,29 @@ def switch(identity: str) -> str:
 
 
 def path(name: str) -> Path:
-    """The file that stands for a network namespace."""
+    """The file of a network namespace."""
     return NETNS_FOLDER / name
 
 
 def present(identity: str | None = None) -> dict[str, list[str]]:
-    """Network namespaces of our pattern by lease, of one lease or of all. Empty where there are none."""
-    found: dict[str, list[str]] = {}
+    """Network namespaces that match our pattern by lease, of one lease or of all."""
+    by_lease: dict[str, list[str]] = {}
     entries = sorted(NETNS_FOLDER.iterdir()) if NETNS_FOLDER.is_dir() else []
     for entry in entries:
         match = NAME_PATTERN.fullmatch(entry.name)
         if match and identity in (None, match[1]):
-            found.setdefault(match[1], []).append(entry.name)
-    return found
+            by_lease.setdefault(match[1], []).append(entry.name)
+    return by_lease
 
 
 async def add_namespaces(identity: str, members: Sequence[Member]) -> None:
-    """Make the namespaces, empty. Raises SiteError."""
+    """Create empty namespaces. Raises SiteError."""
     names = [switch(identity), *(namespace(identity, member.name) for member in members)]
     await _batch(identity, None, [f"netns add {name}" for name in names])
 
 
 async def add_switch(identity: str, members: Sequence[Member]) -> None:
-    """Make the bridge and a cable to every node; the node's end is called eth0. Raises SiteError."""
+    """Create the bridge and a veth pair to every node; the node's end is eth0. Raises SiteError."""
     lines = [f"link add {BRIDGE} type bridge", f"link set {BRIDGE} up"]
     for member in members:
         target = namespace(identity, member.name)
@@ -94,13 +94,13 @@ def _interface(member: Member) -> list[str]:
 
 
 async def delete(identity: str) -> None:
-    """Remove every namespace of the lease, with what is in it. Idempotent. Raises SiteError."""
+    """Remove every namespace of the lease with its contents. Idempotent. Raises SiteError."""
     names = present(identity).get(identity, [])
     if not names:
         return
     error: CommandFailed | None = None
     try:
-        # -force goes on after a line that failed: somebody else may have removed that one already.
+        # -force continues after a failed line: another process may have removed that namespace already.
         await _ip(identity, ["-force", "-batch", "-"], [f"netns delete {name}" for name in names])
     except CommandFailed as failed:
         error = failed

@@ -1,4 +1,4 @@
-"""The seam `site`: a place that lends nodes under a lease with an end.
+"""The seam `site`: lends nodes under a lease with an end.
 
 A plug-in module defines `Settings` (a pydantic model), and `create(settings, state_folder) -> Site`.
 """
@@ -17,7 +17,7 @@ from steelyard.node.base import Node
 
 @dataclass(frozen=True)
 class Request:
-    """What a start needs from a site."""
+    """Nodes and limits that a start requests from a site."""
 
     study: str
     database_nodes: int
@@ -29,10 +29,10 @@ class Site(Protocol):
 
     name: str
     shares: frozenset[str]
-    """What the nodes have in common: cpu, memory, disk, clock, network, kernel."""
+    """Resources that the nodes share: cpu, memory, disk, clock, network, kernel."""
 
     async def lease(self, request: Request, until: datetime) -> Lease:
-        """Lend nodes. The lease is written down before anything is created. Raises SiteError."""
+        """Lend nodes. The lease is recorded before anything is created. Raises SiteError."""
         ...
 
     async def release(self, lease: Lease) -> None:
@@ -40,20 +40,20 @@ class Site(Protocol):
         ...
 
     async def leftovers(self) -> Sequence[Lease]:
-        """Leases whose owner no longer lives, or whose end has passed."""
+        """Leases whose owner is dead or whose end has passed."""
         ...
 
     async def facts(self, node: Node) -> dict[str, str]:
-        """What is true of a node's hardware and limits: cpu model, cores, memory, kernel, limits in force."""
+        """Facts about a node's hardware and limits: cpu model, cores, memory, kernel, limits in force."""
         ...
 
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
-        """Why this site cannot lend that (memory, addresses, privileges), or None. Reads, never changes."""
+        """Why this site cannot fulfil the request (memory, addresses, privileges), or None. Read-only."""
         ...
 
 
 class LeaseTimes(Value):
-    """Expected seconds of lending, before anything was measured."""
+    """Expected seconds of lending and releasing, before anything was measured."""
 
     lease_s: float
     release_s: float
@@ -61,8 +61,8 @@ class LeaseTimes(Value):
 
 @runtime_checkable
 class Timed(Protocol):
-    """Ability: says how long lending takes. Without it a plan assumes, and says so."""
+    """Ability: estimates how long lending takes. Without it a plan assumes a time, and says so."""
 
     def times(self, request: Request) -> LeaseTimes:
-        """Expected seconds for what is asked. Pure."""
+        """Expected seconds for a request. Pure."""
         ...

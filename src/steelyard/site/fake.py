@@ -1,7 +1,7 @@
-"""Site `fake`: folders and plain processes, nothing else. For tests of everything that is handed nodes.
+"""Site `fake`: folders and plain processes only, for tests of everything that uses nodes.
 
-It keeps the whole contract of a site (record first, release by mark, leftovers) and can be told to fail, so that what
-the laboratory does about a failing site can be rehearsed from a study file.
+It fulfils the whole contract of a site (record first, release by mark, leftovers) and can be told to fail, so that a
+study file can test the laboratory's handling of a failing site.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class FakeSite:
         lease.record.unlink(missing_ok=True)
 
     async def leftovers(self) -> Sequence[Lease]:
-        """Leases whose owner no longer lives or whose end has passed, and processes of a lease that is no more."""
+        """Leases whose owner is dead or whose end has passed, and processes of a released lease."""
         now = lease_records.utc_now()
         known = lease_records.records(self._state, self.name)
         return [
@@ -102,16 +102,16 @@ class FakeSite:
         ]
 
     async def facts(self, node: Node) -> dict[str, str]:
-        """Where the node is; nothing else is true of it."""
+        """The node's address and folder."""
         return {"site": self.name, "address": node.address}
 
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
-        """More nodes than it was told to have."""
+        """Refuses more nodes than `most_nodes`."""
         wanted = request.database_nodes + request.load_nodes
         return f"{wanted} nodes; there are {self._settings.most_nodes}" if wanted > self._settings.most_nodes else None
 
     def times(self, request: Request) -> LeaseTimes:
-        """Next to nothing: it makes folders."""
+        """Almost 0: it only creates folders."""
         return LeaseTimes(lease_s=0.0, release_s=0.0)
 
     def _node(self, identity: str, role: Role, name: str, last_octet: int) -> Node:

@@ -30,9 +30,9 @@ from steelyard.site import _cgroup, _kernel, _network
 from steelyard.site.base import LeaseTimes, Request
 
 MOST_NODES = 250
-"""Of each role: the last octet of an address."""
+"""Limit per role: the last octet of an address."""
 LOAD_NODE_MB = 64
-"""What a node that drives load needs at least."""
+"""Least memory of a load node."""
 EXPECTED_LEASE_S = 0.1
 EXPECTED_RELEASE_S = 0.2
 LOOPBACK_DATABASES = "127.113.0"
@@ -65,14 +65,14 @@ class Settings(Value):
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that is done to make a lease, by name."""
+    """One named step of lending."""
 
     name: str
     act: Callable[[], Awaitable[None]]
 
 
 async def perform(step: Step) -> None:
-    """Do a step; tests put another function here that fails, or kills, at a step of their choice."""
+    """Do a step; tests replace this with a function that fails or kills at a given step."""
     await step.act()
 
 
@@ -82,7 +82,7 @@ def create(settings: Any, state_folder: Path) -> LocalSite:
 
 
 def enforceable() -> _cgroup.Hierarchies:
-    """The control groups of this machine: which limits of a node the kernel would enforce, and why not others."""
+    """The control groups of this machine: limits that the kernel would enforce, and why not others."""
     return _cgroup.detect()
 
 
@@ -102,7 +102,7 @@ class LocalSite:
         self.shares = frozenset({"cpu", "memory", "disk", "clock", "kernel"} | (set() if own_network else {"network"}))
 
     async def lease(self, request: Request, until: datetime) -> Lease:
-        """Lend nodes. Raises SiteError, with everything that was begun taken back."""
+        """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
             raise SiteError(f"site local cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
         hierarchies = _cgroup.detect()
@@ -141,7 +141,7 @@ class LocalSite:
         await tried(self._kill(lease.id, hierarchies))
         await tried(_network.delete(lease.id))
         await tried(_cgroup.remove(hierarchies, lease.id))
-        # A command that was being started when its conductor was killed may have got its mark only now.
+        # A command that was starting when its conductor was killed may have its mark only now.
         await tried(self._kill(lease.id, hierarchies))
         await tried(_remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
         if not errors:
@@ -153,16 +153,16 @@ class LocalSite:
             ) from errors[0]
 
     async def leftovers(self) -> Sequence[Lease]:
-        """Leases whose owner is dead or whose end has passed; namespaces, cgroups, processes that nobody knows."""
+        """Leases whose owner is dead or whose end has passed; namespaces, cgroups, processes without a record."""
         now = lease_records.utc_now()
         known = lease_records.records(self._state, self.name)
-        found = [record.lease(path) for path, record in known if lease_records.abandoned(record, now)]
+        abandoned = [record.lease(path) for path, record in known if lease_records.abandoned(record, now)]
         orphans = self._orphans({record.id for _, record in known}, now)
-        seen = {lease.id for lease in (*found, *orphans)}
-        return [*found, *orphans, *(stray for stray in lease_records.strays(self.name) if stray.id not in seen)]
+        seen = {lease.id for lease in (*abandoned, *orphans)}
+        return [*abandoned, *orphans, *(stray for stray in lease_records.strays(self.name) if stray.id not in seen)]
 
     async def facts(self, node: Node) -> dict[str, str]:
-        """The machine's facts, and what is the node's own: address, network, limits as the kernel says them."""
+        """The machine's facts, and the node's own: address, network, limits as the kernel reports them."""
         hierarchies = _cgroup.detect()
         identity = node.environment.get(lease_records.MARKER, "")
         network = _network.namespace(identity, node.name) if self.mode == "namespaces" else "the machine's"
@@ -178,13 +178,13 @@ class LocalSite:
         return {**machine, **own, **_cgroup.in_force(node.cgroups)}
 
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
-        """Why this machine cannot lend that, or None."""
+        """Why this machine cannot fulfil the request, or None."""
         if (most := max(request.database_nodes, request.load_nodes)) > MOST_NODES:
             return f"{most} nodes of one role were asked for, and there are addresses for {MOST_NODES}"
         return self._lacking() or self._unenforceable() or self._too_big(request, memory_mb_per_node)
 
     def times(self, request: Request) -> LeaseTimes:
-        """A moment, however many nodes."""
+        """A constant short time for any number of nodes."""
         return LeaseTimes(lease_s=EXPECTED_LEASE_S, release_s=EXPECTED_RELEASE_S)
 
     def _lacking(self) -> str | None:
@@ -283,11 +283,11 @@ class LocalSite:
         return f"{LOOPBACK_DATABASES if role == 'database' else LOOPBACK_LOADERS}.{number}"
 
     def _limits(self, role: Role) -> _cgroup.Limits:
-        """A limit on the load generator would be a limit on what can be seen, so it has none."""
+        """The limits of a node; load nodes have none, because they would limit the measurement."""
         return _cgroup.Limits(self._settings.cpus, self._settings.memory_mb) if role == "database" else _cgroup.Limits()
 
     def _entry(self) -> tuple[str, str] | None:
-        """The program that turns into a process of a node; without it, loopback nodes have no control groups."""
+        """The program that executes commands within a node; without it, loopback nodes have no control groups."""
         try:
             return str(agent.find()), "enter"
         except EngineError:
@@ -324,7 +324,7 @@ class LocalSite:
         return steps
 
     def _claim_loopback(self, wanted: lease_records.Record) -> None:
-        """Loopback addresses are the machine's, so two leases would meet on them. Raises SiteError."""
+        """Claim the loopback addresses, which two leases cannot share. Raises SiteError."""
         if self.mode != "loopback":
             return
         for _, other in lease_records.records(self._state, self.name):
@@ -346,7 +346,7 @@ class LocalSite:
         await lease_records.kill(identity, groups, networks)
 
     def _orphans(self, recorded: set[str], now: datetime) -> list[Lease]:
-        """Namespaces and cgroups of our pattern without a record anywhere. Only root sees to them."""
+        """Namespaces and cgroups that match our pattern and have no record anywhere; only as root."""
         if not lease_register.usable():
             return []
         groups = [name for name in _cgroup.present(_cgroup.detect()) if lease_records.ID_PATTERN.fullmatch(name)]

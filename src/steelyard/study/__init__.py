@@ -1,4 +1,4 @@
-"""Read, check and complete a study file."""
+"""Study files: reading, checking, completing."""
 
 from steelyard.judging.settings_hash import canonical, settings_hash
 from steelyard.study.read import located, read, read_text

@@ -1,4 +1,4 @@
-"""Fields of a study by dotted name: which exist, which plug-in they belong to, and which are hard to change."""
+"""Study fields by dotted name: existence, owning plug-in, and whether they are hard to change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from steelyard.plugin import Plugins
 from steelyard.tomlfile.fields import lookup
 
 ALIASES = {"nodes": "site.nodes", "site": "site.name", "system": "system.name", "workload": "workload.name"}
-"""Short factor names; the short one is the one that plans, stores and tables show."""
+"""Short factor names, which plans, stores and tables show."""
 
 SECTIONS: dict[str, type[BaseModel]] = {
     "site": SiteChoice,
@@ -39,7 +39,7 @@ def short(factor: str) -> str:
 
 
 def names_in_use(seam: str, base: str, levels: Iterable[Mapping[str, Level]]) -> tuple[str, ...]:
-    """Names of a seam's plug-ins that a study uses: its own, and those that treatments put in its place."""
+    """Names of a seam's plug-ins in a study: its own, and those of treatments."""
     alias = short(f"{seam}.name")
     return tuple(dict.fromkeys([base, *(str(treatment[alias]) for treatment in levels if alias in treatment)]))
 
@@ -81,8 +81,8 @@ def hard(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) -> b
     if section == "data" or rest in SECTIONS[section].model_fields:
         return True
     default = section == "workload"
-    found = [lookup(plugins.settings_model(section, name), rest.split(".")) for name in names.get(section, ())]
-    return not all(_easy(field, default) for field in found if field is not None)
+    fields = [lookup(plugins.settings_model(section, name), rest.split(".")) for name in names.get(section, ())]
+    return not all(_easy(field, default) for field in fields if field is not None)
 
 
 def _easy(field: FieldInfo, default: bool) -> bool:

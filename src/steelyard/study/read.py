@@ -1,4 +1,4 @@
-"""Read a study file: TOML to a frozen study, or one error that names everything that is wrong with the file."""
+"""Reader of study files: TOML to a frozen study, or one error with all problems of the file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from steelyard.tomlfile.positions import key_lines, line_of
 from steelyard.tomlfile.problems import Missing, from_validation, placed, problem, raise_all
 
 LEAST_SCALED = 100
-"""Fewer records or operations than this are not asked for by scaling down."""
+"""Lower limit of records and operations when scaling down."""
 SCALED = ("workload.records", "load.operations")
 QUOTES_HINT = 'a key cannot be a value and a table: write the longer one in quotes: "workload.records" = [1000, 2000]'
 
@@ -60,8 +60,8 @@ def read_text(text: str, path: str = "", *, scale: float = 1.0, plugins: Plugins
     tables = {section: raw[section] for section in SECTIONS if isinstance(raw.get(section), dict)}
     if study is not None:
         tables = tables_of(study)
-    _, found = complete(tables, {}, plugins)
-    errors += [error for error in found if error.key.partition(".")[0] in tables]
+    _, problems = complete(tables, {}, plugins)
+    errors += [error for error in problems if error.key.partition(".")[0] in tables]
     errors += _unknown_plugins(raw)
     if study is not None:
         errors += design_problems(study, plugins)
@@ -88,7 +88,7 @@ def _parsed(text: str, path: str) -> dict[str, Any]:
 
 
 def _spelt(key: str, lines: Mapping[str, int]) -> str:
-    """The key as the file spells it: factors may be written short or long."""
+    """The key as spelt in the file: factors may be written short or long."""
     if key in lines:
         return key
     table = re.match(r"(factors|design\.(?:base|control|treatments\.\d+))\.(.+)", key)
@@ -98,7 +98,7 @@ def _spelt(key: str, lines: Mapping[str, int]) -> str:
 
 
 def _normalise(raw: dict[str, Any]) -> list[StudyError]:
-    """Flatten tables of levels to short factor names, in place; what is wrong with their shape."""
+    """Flatten tables of levels to short factor names, in place; returns the problems of their shape."""
     errors: list[StudyError] = []
     if "factors" in raw:
         raw["factors"] = _flat(raw["factors"], "factors", errors, many=True)
@@ -143,7 +143,7 @@ def _is_level(value: object) -> bool:
 
 
 def _scale(raw: dict[str, Any], scale: float, plugins: Plugins) -> None:
-    """Multiply records and operations wherever they stand, in place, and mark the study's name."""
+    """Multiply all records and operations, in place, and mark the study's name."""
     if not (math.isfinite(scale) and scale > 0):
         raise StudyError(f"scale {scale}: must be more than 0", key="scale", read=scale)
     if scale == 1.0:
@@ -176,13 +176,13 @@ def _scale(raw: dict[str, Any], scale: float, plugins: Plugins) -> None:
 
 
 def _write_default(table: dict[str, Any], seam: str, name: str, plugins: Plugins) -> None:
-    """Write a plug-in's default into the study's table, where the study leaves it out."""
+    """Write a plug-in's default into the study's table if the study leaves it out."""
     if name in table or not isinstance(table.get("name"), str):
         return
     try:
         field = plugins.settings_model(seam, table["name"]).model_fields.get(name)
     except StudyError:
-        return  # said with every other error, once the study is checked
+        return  # reported with the other errors when the study is checked
     if field is not None and not field.is_required():
         table[name] = copy.deepcopy(field.get_default(call_default_factory=True))
 
@@ -208,7 +208,7 @@ def _names(study: Study) -> dict[str, tuple[str, ...]]:
 
 
 def _unknown_factors(study: Study, plugins: Plugins) -> list[StudyError]:
-    """Factors that are no field of the study, and levels that are no plug-in."""
+    """Factors that are not a field of the study, and levels that are not a plug-in."""
     names = _names(study)
     errors = []
     keys = {factor: f"factors.{factor}" for factor in study.factors}
@@ -234,7 +234,7 @@ def _unknown_factors(study: Study, plugins: Plugins) -> list[StudyError]:
 
 
 def _treatment_problems(study: Study, plugins: Plugins) -> list[StudyError]:
-    """Complete settings of every treatment must be valid, and differ from those of every other."""
+    """Problems of the treatments: their complete settings must be valid and distinct."""
     errors: list[StudyError] = []
     seen: dict[str, Mapping[str, Level]] = {}
     tables = tables_of(study)
@@ -242,31 +242,31 @@ def _treatment_problems(study: Study, plugins: Plugins) -> list[StudyError]:
     control = control_of(study)
     extra = [control] if control is not None and control not in treatments else []
     for index, treatment in enumerate([*treatments, *extra]):
-        settings, found = complete(tables, treatment, plugins)
+        settings, problems = complete(tables, treatment, plugins)
         listed = f"design.treatments.{index}" if study.design.kind == "listed" else "factors"
-        errors += [_blamed(error, treatment, listed) for error in found]
+        errors += [_blamed(error, treatment, listed) for error in problems]
         text = canonical(settings)
-        if text in seen and not found and study.design.kind != "same":
-            what = f"treatments {_said(seen[text])} and {_said(treatment)} have the same complete settings"
+        if text in seen and not problems and study.design.kind != "same":
+            what = f"treatments {_in_words(seen[text])} and {_in_words(treatment)} have the same complete settings"
             errors.append(problem(listed, Missing(), what))
         seen[text] = treatment
     return errors
 
 
-def _said(treatment: Mapping[str, Level]) -> str:
+def _in_words(treatment: Mapping[str, Level]) -> str:
     return "{" + ", ".join(f"{factor} = {level}" for factor, level in treatment.items()) + "}"
 
 
 def _blamed(error: StudyError, treatment: Mapping[str, Level], table: str) -> StudyError:
-    """The error, at the factor that set the field, or with the treatment that it comes from."""
+    """The error with the key of the factor that set the field, else with the treatment."""
     factor = next((name for name in treatment if error.key and f"{dotted(name)}.".startswith(f"{error.key}.")), None)
     key = f"{table}.{factor}" if factor else table
-    message = f"{table}: {error.message}" if factor else f"{table}: with {_said(treatment)}: {error.message}"
+    message = f"{table}: {error.message}" if factor else f"{table}: with {_in_words(treatment)}: {error.message}"
     return StudyError(message, error.hint, key=key, read=error.read, allowed=error.allowed)
 
 
 def located(errors: Sequence[StudyError], path: Path) -> tuple[StudyError, ...]:
-    """Errors about a study, each with the line of the study file that it is about."""
+    """Errors about a study, each with its line in the study file."""
     lines = key_lines(path.read_text(encoding="utf-8"))
 
     def find_line(key: str) -> int:

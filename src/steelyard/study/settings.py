@@ -1,4 +1,4 @@
-"""Complete settings of a treatment: the study's tables with the treatment's levels and every plug-in default put in.
+"""Complete settings of a treatment: the study's tables with the treatment's levels and all plug-in defaults.
 
 A trial's id hashes them (`judging.settings_hash`).
 """
@@ -39,7 +39,7 @@ def tables_of(study: Study) -> dict[str, dict[str, Any]]:
 def complete(
     tables: Mapping[str, Mapping[str, Any]], treatment: Mapping[str, Level], plugins: Plugins
 ) -> tuple[dict[str, Any], list[StudyError]]:
-    """Put a treatment into the tables of a study and validate them: the settings, and what is wrong with them."""
+    """Apply a treatment to the tables of a study and validate them: the settings and their problems."""
     changed: dict[str, Any] = {section: dict(tables.get(section, {})) for section in SECTIONS}
     for factor, level in treatment.items():
         put(changed, dotted(factor), level)
@@ -89,8 +89,8 @@ def _keys(model: type[BaseModel]) -> tuple[str, ...]:
 
 
 def is_hard(study: Study, factor: str, plugins: Plugins | None = None) -> bool:
-    """Whether the factor needs a new cluster when it changes (see `fields.hard`). The label of identical systems does,
-    so that they are compared as any two clusters are."""
+    """Whether a change of the factor needs a new cluster (see `fields.hard`). The label of identical systems does, so
+    that they are compared like any two clusters."""
     if study.design.kind == "same" and factor == SAME_FACTOR:
         return True
     levels = [
@@ -102,7 +102,7 @@ def is_hard(study: Study, factor: str, plugins: Plugins | None = None) -> bool:
 
 
 def hard_settings(settings: Mapping[str, Any], hard_factors: Iterable[str], plugins: Plugins) -> dict[str, Any]:
-    """What a start fixes of complete settings: the hard fields of site, system and data, and hard factors elsewhere."""
+    """The settings that are fixed at a start: hard fields of site, system and data, and hard factors elsewhere."""
     fixed: dict[str, Any] = {}
     for section in ("site", "system", "data"):
         names = {section: (settings[section].get("name", ""),)}

@@ -1,4 +1,4 @@
-"""The treatments that a design names, before they are ordered."""
+"""Treatments of a design, before they are ordered."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ def factors_of(study: Study) -> dict[str, tuple[Level, ...]]:
     of identical systems, their label."""
     if study.design.kind == "same":
         return {SAME_FACTOR: SAME_LABELS}
-    found: dict[str, dict[Level, None]] = {factor: dict.fromkeys(levels) for factor, levels in study.factors.items()}
+    levels_by_factor: dict[str, dict[Level, None]] = {
+        factor: dict.fromkeys(levels) for factor, levels in study.factors.items()
+    }
     for treatment in study.design.treatments:
         for factor, level in treatment.items():
             if factor not in study.factors:
-                found.setdefault(factor, {})[level] = None
-    return {factor: tuple(levels) for factor, levels in found.items()}
+                levels_by_factor.setdefault(factor, {})[level] = None
+    return {factor: tuple(levels) for factor, levels in levels_by_factor.items()}
 
 
 def base_of(study: Study) -> Treatment:
-    """The treatment from which one-at-a-time designs depart: `design.base`, else each factor's first level."""
+    """The base treatment of one-at-a-time designs: `design.base`, else each factor's first level."""
     return {factor: study.design.base.get(factor, levels[0]) for factor, levels in factors_of(study).items() if levels}
 
 
@@ -59,7 +61,7 @@ def treatments_of(study: Study, plugins: Plugins | None = None) -> tuple[Treatme
 
 
 def fraction_of(study: Study, plugins: Plugins | None = None) -> Fraction | None:
-    """The fraction of a fractional design; None of any other, and where none has what was asked. Raises ValueError."""
+    """The fraction of a fractional design; None for other designs, or if no fraction fits. Raises ValueError."""
     design = study.design
     if design.kind != "fractional":
         return None
@@ -69,22 +71,21 @@ def fraction_of(study: Study, plugins: Plugins | None = None) -> Fraction | None
 
 
 def _fractional(study: Study, factors: Mapping[str, Sequence[Level]], plugins: Plugins | None) -> tuple[Treatment, ...]:
-    """Each combination of the factors of other than two levels with each treatment of the fraction, in order of
-    levels."""
-    found = fraction_of(study, plugins)
-    if found is None:
+    """Each combination of the factors without two levels, with each treatment of the fraction, in order of levels."""
+    fraction = fraction_of(study, plugins)
+    if fraction is None:
         raise _fraction_problems(study, plugins)[0]
-    rest = [factor for factor in factors if factor not in found.factors]
+    rest = [factor for factor in factors if factor not in fraction.factors]
     treatments = [
         {**dict(zip(rest, levels, strict=True)), **{one: factors[one][sign > 0] for one, sign in signs.items()}}
         for levels in itertools.product(*(factors[factor] for factor in rest))
-        for signs in found.combinations()
+        for signs in fraction.combinations()
     ]
     return tuple({factor: treatment[factor] for factor in factors} for treatment in treatments)
 
 
 def _fraction_problems(study: Study, plugins: Plugins | None) -> list[StudyError]:
-    """What is wrong with a fractional design."""
+    """Problems of a fractional design."""
     design, factors = study.design, factors_of(study)
     two = [factor for factor, levels in factors.items() if len(levels) == 2]
     if len(two) > fractional_design.MOST_FACTORS:
@@ -94,22 +95,22 @@ def _fraction_problems(study: Study, plugins: Plugins | None) -> list[StudyError
         what = "a fractional design needs generators or a resolution, not both"
         return [problem("design.resolution", Missing(), what)]
     try:
-        found = fraction_of(study, plugins)
+        fraction = fraction_of(study, plugins)
     except ValueError as error:
         return [problem("design.generators", design.generators, str(error))]
-    if found is None:
+    if fraction is None:
         what = f"no half of {len(two)} factors of two levels has this resolution; a whole factorial of them is needed"
         return [problem("design.resolution", design.resolution, what)]
-    if (found.resolution or 0) < fractional_design.LEAST_RESOLUTION:
-        word = min(found.words(), key=len)
-        told = " and ".join(sorted(word, key=two.index))
-        what = f"confounded: {told} would {'never vary' if len(word) == 1 else 'always move together'}"
+    if (fraction.resolution or 0) < fractional_design.LEAST_RESOLUTION:
+        word = min(fraction.words(), key=len)
+        confounded = " and ".join(sorted(word, key=two.index))
+        what = f"confounded: {confounded} would {'never vary' if len(word) == 1 else 'always move together'}"
         return [problem("design.generators", design.generators, what)]
     return []
 
 
 def design_problems(study: Study, plugins: Plugins) -> list[StudyError]:
-    """What is wrong with factors and design, whatever the plug-ins say."""
+    """Problems of factors and design that do not depend on plug-ins."""
     problems = [
         error for factor, levels in study.factors.items() for error in _level_problems(f"factors.{factor}", levels)
     ]
@@ -152,7 +153,7 @@ def _level_problems(key: str, levels: Sequence[Level]) -> list[StudyError]:
 
 
 def same_level_in(level: Level, levels: Sequence[Level]) -> bool:
-    """Whether a level is among others; 1 and 1.0 are the same, 1 and true are not."""
+    """Whether a level is among others; 1 equals 1.0, but not true."""
     return any(level == other and isinstance(level, bool) == isinstance(other, bool) for other in levels)
 
 
@@ -170,7 +171,7 @@ def _membership_problems(
 
 
 def _same_problems(study: Study) -> list[StudyError]:
-    """What a study of identical systems cannot have: anything that would make them differ."""
+    """Problems of a study of identical systems: anything that makes them differ."""
     design = study.design
     given = (
         *((f"factors.{factor}", list(levels)) for factor, levels in study.factors.items()),

@@ -1,4 +1,4 @@
-"""A real cluster on loopback for tests and benchmarks that need a server rather than a study."""
+"""Real loopback cluster for tests and benchmarks that need a server, not a study."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NATIVE_PORT = 9042
 
 @dataclass(frozen=True)
 class RunningCluster:
-    """Nodes that answer, and the system's own view of them."""
+    """Running nodes and their system."""
 
     system: System
     nodes: tuple[Node, ...]

@@ -1,4 +1,4 @@
-"""The contract of an engine, as tests that an author of one inherits.
+"""Contract tests of an engine; authors of engines inherit them.
 
     class TestMyEngine(EngineContract):
         module = "path/to/my_engine.py"         # module name, entry point or path, as in a study
@@ -33,23 +33,23 @@ from steelyard.wire.record import Connected, Done, Hello, Interval, Record
 from steelyard.workload.base import Workload
 
 MARK = "STEELYARD_CONTRACT"
-"""Variable of every process that an engine starts here, so that those that are left can be found."""
+"""Environment variable of every process that an engine starts here, so that remaining ones can be found."""
 OPERATIONS = 600
 THREADS = 4
 LONG_S = 120.0
-"""A load that no test waits for."""
+"""Duration of a load that no test waits for."""
 TIMEOUT_S = 60.0
 SHORT_TIMEOUT_S = 3.0
 CANCEL_AFTER_S = 1.0
 POLL_S = 0.05
 END_TIMEOUT_S = 30.0
-"""Within which an engine that is told to end has ended."""
+"""Time limit for an engine to end."""
 FORMAT = 1
 NOBODY = "127.0.0.1:1"
-"""Where no server listens."""
+"""A contact where no server listens."""
 
 Heard = list[tuple[str, Record]]
-"""Node and record, in the order in which they came."""
+"""Node and record, in order of arrival."""
 
 
 class EngineContract:
@@ -60,40 +60,40 @@ class EngineContract:
     workload: ClassVar[str] = "ycsb-c"
     workload_settings: ClassVar[Mapping[str, Any]] = {"records": 1000}
     port: ClassVar[int] = 19176
-    """Of the simulated cluster."""
+    """Port of the simulated cluster."""
     exact: ClassVar[bool] = True
     """Whether exactly as many operations are done as were ordered."""
 
     @asynccontextmanager
     async def contacts(self, tmp_path: Path) -> AsyncIterator[tuple[str, ...]]:
-        """A cluster that answers; everything is undone at the end."""
+        """A running cluster; everything is undone at the end."""
         settings = {"port": self.port, "service_us": 100.0, "servers": 64}
         async with running(tmp_path / "state", system="simulated", system_settings=settings) as cluster:
-            await cluster.system.create_schema(cluster.nodes, self.made_workload().schema())
+            await cluster.system.create_schema(cluster.nodes, self.new_workload().schema())
             yield tuple(f"{node.address}:{self.port}" for node in cluster.nodes)
 
     def order(self, contacts: Sequence[str], load: Load) -> dict[str, Any]:
-        """A load of the cluster."""
-        made = self.made_workload()
-        schema = made.schema()
-        endpoint = Endpoint(made.protocol, tuple(contacts), schema.keyspace, schema.table)
-        return engine_order.measure(load, endpoint, schema, made, 1)
+        """The order of a load on the cluster."""
+        workload = self.new_workload()
+        schema = workload.schema()
+        endpoint = Endpoint(workload.protocol, tuple(contacts), schema.keyspace, schema.table)
+        return engine_order.measure(load, endpoint, schema, workload, 1)
 
-    def made_workload(self) -> Workload:
-        """What is asked of the cluster."""
+    def new_workload(self) -> Workload:
+        """The workload of the orders."""
         return make_workload(
             Plugins(), TrialSettings.model_validate({"workload": {"name": self.workload, **self.workload_settings}})
         )
 
     def nodes(self, tmp_path: Path, count: int = 1) -> tuple[Node, ...]:
-        """Load nodes of this machine; their processes carry a mark that no other has."""
+        """Local load nodes; their processes carry a unique mark."""
         mark = {MARK: f"{uuid.uuid4()}"}
-        made = []
+        nodes = []
         for index in range(count):
             folder = tmp_path / f"l{index + 1}"
             folder.mkdir(exist_ok=True)
-            made.append(Node(f"l{index + 1}", "load", "127.0.0.1", (), folder, environment=mark))
-        return tuple(made)
+            nodes.append(Node(f"l{index + 1}", "load", "127.0.0.1", (), folder, environment=mark))
+        return tuple(nodes)
 
     def engine(self) -> Engine:
         """The engine that a study of this name would get."""
@@ -114,7 +114,7 @@ class EngineContract:
         assert left_over(nodes) == []
 
     def test_carries_out_orders_one_after_the_other(self, tmp_path: Path) -> None:
-        """What an order left in the node's folder is not taken for the next one's."""
+        """Files that an order left in the node's folder do not affect the next one."""
         nodes = self.nodes(tmp_path)
 
         async def body() -> tuple[Heard, Heard]:
@@ -127,7 +127,7 @@ class EngineContract:
         assert sum(isinstance(record, Done) for _, record in second) == 1
 
     def test_ends_in_time(self, tmp_path: Path) -> None:
-        """A load that outlives its limit is a fault of the engine, and nothing of it goes on."""
+        """A load that exceeds its time limit is a fault of the engine, and none of its processes remains."""
         nodes = self.nodes(tmp_path)
 
         async def body() -> None:
@@ -165,7 +165,7 @@ class EngineContract:
         assert left_over(nodes) == []
 
     def test_what_it_cannot_is_refused_before_anything_starts(self, tmp_path: Path) -> None:
-        """An engine that chooses says so, and why; and drives no such order either."""
+        """An engine with `check` refuses an unsupported order with a reason, in `drive`, too."""
         engine = self.engine()
         if not isinstance(engine, Selective):
             return
@@ -191,7 +191,7 @@ class EngineContract:
 
 
 def _says_what_it_did(records: Sequence[Record]) -> int:
-    """The records of one node are whole; how many operations they come to, failed ones included."""
+    """Check that the records of one node are complete; returns their operations, failed ones included."""
     hello, done = records[0], records[-1]
     assert isinstance(hello, Hello), records
     assert (hello.format, bool(hello.agent)) == (FORMAT, True)
@@ -233,13 +233,13 @@ async def _until_there(nodes: Sequence[Node], driving: asyncio.Future[Heard]) ->
 
 
 def left_over(nodes: Sequence[Node]) -> list[int]:
-    """Living processes that carry the mark of these nodes."""
+    """Ids of running processes with the mark of these nodes."""
     mark = f"{MARK}={nodes[0].environment[MARK]}".encode()
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if mark in (folder / "environ").read_bytes().split(b"\0"):
-                found.append(int(folder.name))
+                pids.append(int(folder.name))
         except OSError:
             continue
-    return found
+    return pids

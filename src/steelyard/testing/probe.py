@@ -1,4 +1,4 @@
-"""The contract of a probe, as tests that an author of one inherits.
+"""Contract tests of a probe; authors of probes inherit them.
 
     class TestMyProbe(ProbeContract):
         module = "path/to/my_probe.py"          # module name, entry point or path, as in a study
@@ -34,7 +34,7 @@ INTERVAL_S = 0.3
 READINGS = 6
 READ_TIMEOUT_S = 30.0
 TOLERANCE = 2.0
-"""A machine at work is late: the middle gap between readings may be off by this factor."""
+"""Factor by which the median gap between readings may be off on a busy machine."""
 CLOCK_TOLERANCE_S = 2.0
 PREFIXES = ("machine_", "node_")
 
@@ -82,7 +82,7 @@ class ProbeContract:
         assert list(tmp_path.iterdir()) == [], "nothing was started or written"
 
     def test_parsing_is_pure(self) -> None:
-        """The same line says the same again, about the node that is named."""
+        """The same line gives the same samples, of the given node."""
         first, second = self.probe(), self.probe()
         for line in self.lines:
             samples = list(first.parse("n7", line))
@@ -96,12 +96,12 @@ class ProbeContract:
         assert {sample.metric for sample in samples} == {metric.name for metric in probe.metrics}
 
     def test_lines_without_readings_give_none(self) -> None:
-        """A gap is a gap, no zero."""
+        """A gap stays a gap, not 0."""
         for line in self.silent:
             assert list(self.probe().parse("n1", line)) == [], line
 
     def test_refuses_lines_that_are_not_its_own(self) -> None:
-        """A reading that was not understood is never passed over."""
+        """An invalid reading is never skipped."""
         for line in self.wrong:
             with pytest.raises(ProbeError, match="n1"):
                 list(self.probe().parse("n1", line))
@@ -127,7 +127,7 @@ class ProbeContract:
 
 
 async def _readings(probe: Probe, node: Node) -> tuple[list[bytes], bool]:
-    """Lines of the running command until there are enough readings; and whether it has ended after it was told to."""
+    """Lines of the running command until there are enough readings; and whether it ended when asked to."""
     argv = probe.command(node, INTERVAL_S, ())
     process = await spawn(node, argv, stdout=asyncio.subprocess.PIPE, stderr=node.folder / "stderr", watch=True)
     lines: list[bytes] = []

@@ -1,11 +1,11 @@
-"""The contract of a site, as tests that an author of one inherits.
+"""Contract tests of a site; authors of sites inherit them.
 
     class TestMySite(SiteContract):
         module = "my-site"              # module name, entry point or path, as in a study
         settings = {"rack": "b"}
 
-The death of a conductor is tried for real: a child process leases, starts a process on a node, and is killed with
-SIGKILL. Run as a program this module is that child.
+The tests kill a real conductor: a child process leases, starts a process on a node, and is killed with SIGKILL. Run
+as a program, this module is that child.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ COMMAND_TIMEOUT_S = 20.0
 VICTIM_TIMEOUT_S = 60.0
 SLEEP_S = "600"
 KILL_MOMENTS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05)
-"""When the conductor is killed, as parts of the time that a lease takes."""
+"""When the conductor is killed, as fractions of the time that a lease takes."""
 
 
 def make_site(module: str, settings: Mapping[str, Any], state: Path) -> Site:
     """The site that a study with these settings would get."""
-    found = plugin.find("site", module)
-    site: Site = found.create(found.Settings(**settings), state)
+    site_plugin = plugin.find("site", module)
+    site: Site = site_plugin.create(site_plugin.Settings(**settings), state)
     return site
 
 
@@ -56,13 +56,13 @@ class SiteContract:
     """Whether two leases can be held at the same time."""
 
     def remains(self, lease: Lease) -> list[str]:
-        """Everything that is still there of a lease; must be empty after its release."""
+        """All remains of a lease; must be empty after its release."""
         places = [lease.record, *(node.folder for node in lease.nodes if node.local)]
         left = [str(place) for place in places if place.exists()]
         return left + [f"process {pid}" for pid in lease_records.processes(lease.id)]
 
     def request(self) -> Request:
-        """What the tests ask for."""
+        """The request of the tests."""
         return Request("contract", self.database_nodes, self.load_nodes)
 
     def test_lends_what_was_asked(self, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ class SiteContract:
             assert all(isinstance(value, str) and value for value in facts.values())
 
     def test_says_how_long_lending_takes(self, tmp_path: Path) -> None:
-        """Seconds that a plan can reckon with, if it says any."""
+        """Estimated times, if any, are usable by a plan."""
         site = make_site(self.module, self.settings, tmp_path)
         if isinstance(site, Timed):
             times = site.times(self.request())
@@ -166,7 +166,7 @@ class SiteContract:
         assert len(self._clean_up(tmp_path)) == 1
 
     def test_killed_at_any_moment(self, tmp_path: Path) -> None:
-        """The record comes first: whenever the conductor dies, what it had made is found."""
+        """The record comes first: whenever the conductor dies, everything that it created is found."""
         begun = time.monotonic()
         with self._leased(tmp_path):
             duration_s = time.monotonic() - begun
@@ -188,15 +188,15 @@ class SiteContract:
         assert self.remains(lease) == []
 
     def _clean_up(self, state: Path) -> Sequence[Lease]:
-        """Release what a dead conductor left in this state folder, and look whether it is gone."""
+        """Release the leases of a dead conductor in this state folder, and check that nothing remains."""
         site = make_site(self.module, self.settings, state)
-        found = _recorded(site)
-        for lease in found:
+        leases = _recorded(site)
+        for lease in leases:
             asyncio.run(site.release(lease))
             assert self.remains(lease) == []
         assert _recorded(site) == []
         assert list((state / "leases").glob("*.json")) == []
-        return found
+        return leases
 
 
 def _in_an_hour() -> datetime:
@@ -204,7 +204,7 @@ def _in_an_hour() -> datetime:
 
 
 def _recorded(site: Site) -> list[Lease]:
-    """What is left over of this state folder; a machine may have other rubbish."""
+    """Leftovers of this state folder only; the machine may have others."""
     return [lease for lease in asyncio.run(site.leftovers()) if lease.record.exists()]
 
 
@@ -248,7 +248,7 @@ def _line(child: subprocess.Popen[str]) -> str:
 
 
 async def _be_victim(state: Path, asked: str) -> None:
-    """Lease, start a process on every node, say so, and wait for the end."""
+    """Lease, start a process on every node, report it, and wait for the end."""
     module, settings, database_nodes, load_nodes = json.loads(asked)
     site = make_site(module, settings, state)
     print("ready", flush=True)

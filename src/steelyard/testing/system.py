@@ -1,4 +1,4 @@
-"""The contract of a system, as tests that an author of one inherits.
+"""Contract tests of a system; authors of systems inherit them.
 
     class TestMySystem(SystemContract):
         module = "path/to/my_system.py"     # module name, entry point or path, as in a study
@@ -45,8 +45,8 @@ DATA = {"records": ROWS, "seed": 1}
 
 def make_system(module: str, settings: Mapping[str, Any], cache_folder: Path) -> System:
     """The system that a study with these settings would get."""
-    found = plugin.find("system", module)
-    system: System = found.create(found.Settings(**settings), cache_folder)
+    system_plugin = plugin.find("system", module)
+    system: System = system_plugin.create(system_plugin.Settings(**settings), cache_folder)
     return system
 
 
@@ -62,17 +62,17 @@ class SystemContract:
     quiet_timeout_s: ClassVar[float] = 60.0
 
     def cache_folder(self, tmp_path: Path) -> Path:
-        """Where the system keeps what it fetched; override to share it between tests."""
+        """Cache folder of the system's downloads; override to share it between tests."""
         return tmp_path / "cache"
 
     def nodes(self, tmp_path: Path) -> tuple[Node, ...]:
         """Empty nodes, as a site lends them."""
-        made = []
+        nodes = []
         for index in range(self.database_nodes):
             folder = tmp_path / "nodes" / f"n{index + 1}"
             folder.mkdir(parents=True, exist_ok=True)
-            made.append(Node(f"n{index + 1}", "database", f"{self.network}.{index + 1}", (), folder))
-        return tuple(made)
+            nodes.append(Node(f"n{index + 1}", "database", f"{self.network}.{index + 1}", (), folder))
+        return tuple(nodes)
 
     async def write(self, endpoint: Endpoint, schema: Schema, keys: Sequence[str]) -> None:
         """Write one row for each key, and return when all are stored."""
@@ -83,7 +83,7 @@ class SystemContract:
             await _cql(endpoint, inserts[begin : begin + ROWS_A_STATEMENT])
 
     async def count(self, endpoint: Endpoint, schema: Schema) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         (rows,) = await _cql(endpoint, [f"SELECT {schema.key} FROM {schema.keyspace}.{schema.table}"])
         return rows
 
@@ -99,7 +99,7 @@ class SystemContract:
         assert not cache.exists()
 
     def test_says_what_is_to_be_expected(self, tmp_path: Path) -> None:
-        """Times, disk and problems that it foretells are such that a plan can reckon with them."""
+        """Its estimated times, disk space and problems are usable by a plan."""
         system = make_system(self.module, self.settings, tmp_path)
         shape = WorkloadShape(records=1000, record_bytes=1000, mix={"read": 0.5, "update": 0.5})
         larger = shape.model_copy(update={"records": 100_000})
@@ -118,10 +118,10 @@ class SystemContract:
 
     def test_refuses_misspelt_settings(self) -> None:
         """A setting that does not exist is refused before anything starts."""
-        found = plugin.find("system", self.module)
+        system_plugin = plugin.find("system", self.module)
         wrong = {**self.settings, "no_such_setting": 1}
         with pytest.raises(ValidationError, match="no_such_setting"):
-            found.Settings(**wrong)
+            system_plugin.Settings(**wrong)
 
     def test_ending_what_never_began(self, tmp_path: Path) -> None:
         """Stop, kill and wipe are fine on an empty node, any number of times."""
@@ -163,21 +163,21 @@ class SystemContract:
         asyncio.run(body())
 
     def test_a_dead_server_is_a_fault(self, tmp_path: Path) -> None:
-        """A server that dies by itself is told by `ready`, with the node's name: a result, never an endless wait."""
+        """`ready` reports a server that dies, with the node's name, and never waits forever."""
 
         async def body() -> None:
             async with self._running(tmp_path) as (system, nodes):
                 for pid in system.process_ids(nodes[0]):
                     os.kill(pid, signal.SIGKILL)
 
-                async def told() -> bool:
+                async def reports_death() -> bool:
                     try:
                         await system.ready(nodes[0], len(nodes))
                     except SystemFault as fault:
                         return fault.node == nodes[0].name
                     return False
 
-                await _until(told, DEATH_TIMEOUT_S, "ready tells of the dead server")
+                await _until(reports_death, DEATH_TIMEOUT_S, "ready tells of the dead server")
 
         asyncio.run(body())
 
@@ -291,7 +291,7 @@ async def _until(true: Callable[[], Awaitable[bool]], timeout_s: float, what: st
 
 
 async def _cql(endpoint: Endpoint, statements: Sequence[str]) -> list[int]:
-    """Number of rows that each statement gave."""
+    """Number of rows of each statement's answer."""
     assert endpoint.protocol == "cql", f"override write and count for the protocol {endpoint.protocol}"
     argv = [str(agent.find()), "cql", "--contact", endpoint.contacts[0], *statements]
     done = await run(None, argv, timeout_s=COMMAND_TIMEOUT_S)
@@ -303,7 +303,7 @@ def _keys(prefix: str) -> list[str]:
 
 
 def _checksums(cache: Path, key: str) -> dict[str, str]:
-    """SHA-256 of everything in the cache whose path names the state."""
+    """SHA-256 of every file in the cache whose path contains the state."""
     files = sorted(path for path in cache.rglob("*") if path.is_file() and key in str(path.relative_to(cache)))
     assert files, f"nothing in the cache is named {key}"
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

@@ -1,4 +1,4 @@
-"""The contract of a workload, as tests that an author of one inherits.
+"""Contract tests of a workload; authors of workloads inherit them.
 
     class TestMyWorkload(WorkloadContract):
         module = "path/to/my_workload.py"       # module name, entry point, path or workload file, as in a study
@@ -29,9 +29,9 @@ from steelyard.workload.base import Explains, Workload
 OPERATIONS = 200
 AGENT_TIMEOUT_S = 60.0
 KINDS = frozenset({"read", "update", "insert", "scan", "read_modify_write"})
-"""Operations of YCSB whose costs estimates know."""
+"""YCSB operations with a known cost for estimates."""
 NOWHERE = ("127.0.0.1:9",)
-"""Contacts of an order that nobody carries out."""
+"""Contacts of an order that is never executed."""
 
 
 class WorkloadContract:
@@ -47,7 +47,7 @@ class WorkloadContract:
         )
 
     def orders(self, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What fills the tables, and a load of them."""
+        """The orders that fill the tables and load them."""
         workload = self.workload()
         schema = workload.schema()
         endpoint = Endpoint(workload.protocol, NOWHERE, schema.keyspace, schema.table)
@@ -83,7 +83,7 @@ class WorkloadContract:
             assert field.description, f"{name} has no description"
 
     def test_is_the_same_every_time_it_is_asked(self) -> None:
-        """Order, data and schema are data: nobody who changes what he was given changes the workload."""
+        """Order, data and schema are copies: changing them does not change the workload."""
         workload, other = self.workload(), self.workload()
         order, data = workload.order(), workload.data()
         assert json.loads(json.dumps(order)) == order
@@ -104,7 +104,7 @@ class WorkloadContract:
             assert any(schema.full_name(table.name) in text for text in statements), table.name
 
     def test_data_say_how_many_records_there_are(self) -> None:
-        """What names a kept state knows its size."""
+        """The data that identify a frozen state have its size."""
         assert int(self.workload().data()["records"]) >= 0
 
     def test_operations_follow_from_seed_and_index(self) -> None:
@@ -125,7 +125,7 @@ class WorkloadContract:
         assert len(operations(filling, 0, count)) == count
 
     def test_explains_what_it_does(self) -> None:
-        """Whoever explains himself says shares that sum to one, and costs that estimates know."""
+        """An explanation has shares with sum 1, and costs that estimates know."""
         workload = self.workload()
         if not isinstance(workload, Explains):
             return
@@ -141,7 +141,7 @@ class WorkloadContract:
 
 
 def operations(order: Mapping[str, Any], first: int, count: int) -> list[str]:
-    """What the agent would send for an order, an operation a line with all of its values."""
+    """The operations that the agent would send for an order, one per line with all values."""
     words = ["ops", "--order", "-", "--first", str(first), "--count", str(count), "--values"]
     argv = [str(agent.find()), *words]
     text = json.dumps(order)

@@ -1,4 +1,4 @@
-"""TOML files that people write: where a key stands, and what is wrong with its value.
+"""TOML files: line of each key, and error messages about its value.
 
-Studies and workload files are read with it; it knows neither.
+Studies and workload files are read with it; it depends on neither.
 """

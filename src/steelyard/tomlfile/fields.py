@@ -1,4 +1,4 @@
-"""Fields of nested pydantic models by dotted name, as a TOML file names them."""
+"""Lookup of fields of nested pydantic models by dotted name, as in a TOML file."""
 
 from __future__ import annotations
 

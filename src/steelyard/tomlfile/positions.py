@@ -1,8 +1,8 @@
-"""Which line of a TOML text a key stands on, so that an error can point at it.
+"""Line numbers of the keys of a TOML text, for error messages.
 
 `tomllib` forgets positions. This scanner reads only texts that `tomllib` has accepted already, so it may be lenient:
-it follows tables, arrays of tables, dotted and quoted keys, inline tables and multi-line values, and does not care what
-values mean.
+it follows tables, arrays of tables, dotted and quoted keys, inline tables and multi-line values, and ignores the
+meaning of values.
 """
 
 from __future__ import annotations

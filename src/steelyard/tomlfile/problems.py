@@ -1,4 +1,4 @@
-"""Errors in a TOML file, for people: file, line, what was read, what is allowed, the nearest right name."""
+"""Error messages about TOML files: file, line, what was read, what is allowed, the nearest valid name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ KINDS = {
 
 
 class Missing:
-    """Stands for a key that was not read at all."""
+    """Marks a key that is missing."""
 
 
 def problem(key: str, read: object, what: str, allowed: Sequence[str] = (), *, near: bool = True) -> StudyError:
@@ -92,13 +92,13 @@ def _translate(details: ErrorDetails, prefix: str, model: type[BaseModel], also:
 
 
 def _choices(field: FieldInfo) -> tuple[str, ...]:
-    """What a field with a few allowed values may be."""
+    """The allowed values of a field with a few of them."""
     known = next((one for one in field.metadata if isinstance(one, OneOf)), None)
     return tuple(known.names()) if known else tuple(str(choice) for choice in get_args(field.annotation))
 
 
 def _fields(location: Sequence[str]) -> list[str]:
-    """The fields of a place, without the numbers of entries in a list."""
+    """The field names of a location, without list indexes."""
     return [part for part in location if not part.isdigit()]
 
 
@@ -107,12 +107,14 @@ def _model_at(model: type[BaseModel], location: Sequence[str]) -> type[BaseModel
         return model
     field = lookup(model, location)
     annotation: Any = field.annotation if field else None
-    found = (one for one in (annotation, *get_args(annotation)) if isinstance(one, type) and issubclass(one, BaseModel))
-    return next(found, None)
+    models = (
+        one for one in (annotation, *get_args(annotation)) if isinstance(one, type) and issubclass(one, BaseModel)
+    )
+    return next(models, None)
 
 
 def placed(error: StudyError, path: str, line: int) -> StudyError:
-    """The same error with its place in front: `studies/x.toml:14: ...`."""
+    """The same error with its place prepended: `studies/x.toml:14: ...`."""
     where = ":".join([*([path] if path else []), *([str(line)] if line else [])])
     return StudyError(
         f"{where}: {error.message}" if where else error.message,
@@ -127,8 +129,8 @@ def placed(error: StudyError, path: str, line: int) -> StudyError:
 
 def raise_all(errors: Iterable[StudyError], path: str, find_line: Callable[[str], int]) -> None:
     """Raise every error at once, placed and in the order of the file. Does nothing without errors."""
-    found = [placed(error, path, find_line(error.key)) for error in errors]
-    unique = sorted({error.message: error for error in found}.values(), key=lambda error: error.line)
+    located = [placed(error, path, find_line(error.key)) for error in errors]
+    unique = sorted({error.message: error for error in located}.values(), key=lambda error: error.line)
     if len(unique) == 1:
         raise unique[0]
     if unique:

@@ -1,1 +1,1 @@
-"""The wire: what the agent and every other engine say, as values. Beside `model`; sees nothing else of ours."""
+"""Wire format: records of the agent and all other engines as values. Imports only `model` of our packages."""

@@ -1,7 +1,7 @@
-"""Records: what an engine or a probe says, one JSON object a line, as frozen values.
+"""Records of engines and probes, one JSON object per line, as frozen values.
 
 The same definitions as in `crates/steelyard-wire/src/record.rs`; `schema/records.example.jsonl` holds both to one text.
-Foreign engines translate what their tool prints to these values, so everything behind an engine sees one type.
+Foreign engines translate their tool's output to these values, so all users of an engine see one type.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from steelyard.model.histogram import Bucket
 from steelyard.wire.tables import Tables
 
 FORMAT: Final = 1
-"""Of orders and records; the agent says its own in `Hello`."""
+"""Version of orders and records; the agent reports its own in `Hello`."""
 NS_PER_S: Final = 1e9
 LONGEST_QUOTE: Final = 200
-"""Bytes of a line that is no record, as errors show it."""
+"""Bytes of an invalid line that errors show."""
 OMITTED: Final[Mapping[str, tuple[str, ...]]] = {"interval": ("rows",), "done": ("error_texts", "carries_per_s")}
-"""By `record`, the fields that a line leaves out where they are empty."""
+"""By `record`, the fields that a line omits if they are empty."""
 
 
 class RecordError(ValueError):
-    """A line that is no record of this format: what is wrong (`message`), what to do about it (`hint`)."""
+    """A line that is not a record of this format: the problem (`message`), what to do about it (`hint`)."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -51,7 +51,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connected:
-    """Connections stand and statements are prepared."""
+    """Connections are open and statements are prepared."""
 
     record: Literal["connected"] = "connected"
     nodes: tuple[str, ...]
@@ -133,7 +133,7 @@ class Done:
     errors: int
     errors_by_kind: Mapping[str, int]
     error_texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What servers said of errors, by kind: the first few different texts."""
+    """Error messages of servers, by kind: the first few distinct texts."""
     not_found: int
     """Reads without a row, of keys that the fill has written."""
     rows: int
@@ -146,7 +146,7 @@ class Done:
     """Records that could not be written: must be zero."""
     reconnections: int
     carries_per_s: float | None = None
-    """What the places in flight can carry at the phase's mean service time; None for a closed loop, and where nothing
+    """Rate that the places in flight allow at the phase's mean service time; None for a closed loop, and where nothing
     was answered."""
 
     @property
@@ -156,12 +156,12 @@ class Done:
 
     @property
     def rate_per_s(self) -> float:
-        """Operations without error per second; 0 when nothing took time."""
+        """Operations without error per second; 0 for a phase of no length."""
         return self.operations / self.execution_s if self.execution_ns > 0 else 0.0
 
     @property
     def texts(self) -> tuple[tuple[str, str], ...]:
-        """Kinds of errors with what servers said of them, sorted by kind."""
+        """Kinds of errors with the servers' messages, sorted by kind."""
         return tuple((kind, text) for kind, texts in sorted(self.error_texts.items()) for text in texts)
 
 
@@ -177,7 +177,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why the agent gave up: the laboratory's fault."""
+    """Why the agent gave up; a fault of the laboratory."""
 
     record: Literal["error"] = "error"
     message: str
@@ -190,7 +190,7 @@ Record = Hello | Connected | Interval | Done | Sample | Failure
 NO_SUMMARY: Final = Summary(
     rate_per_s=0.0, response_ms_p50=0.0, response_ms_p99=0.0, service_ms_p50=0.0, service_ms_p99=0.0, pacing_ms_p99=0.0
 )
-"""Of an interval in which nothing was done."""
+"""Summary of an interval without operations."""
 
 
 def nothing_done(phase: str) -> Done:
@@ -225,25 +225,25 @@ def line_of(record: Record) -> str:
 
 @functools.cache
 def _reader() -> TypeAdapter[Record]:
-    """Made at the first line, not at import. Reads JSON about twice as fast as `json.loads` does."""
+    """The JSON decoder, created at the first line, not at import; about twice as fast as `json.loads`."""
     return TypeAdapter(Annotated[Record, Field(discriminator="record")])
 
 
-def _refuse_format(said: object) -> None:
-    if said not in (None, FORMAT):
+def _refuse_format(agent_format: object) -> None:
+    if agent_format not in (None, FORMAT):
         raise RecordError(
-            f"the agent speaks format {said}, this version needs {FORMAT}",
+            f"the agent speaks format {agent_format}, this version needs {FORMAT}",
             "install steelyard and steelyard-agent of the same version",
         )
 
 
 def _format_of(line: bytes | str) -> object:
-    """What a greeting says of its format, whatever else is in it; None of any other line."""
+    """The format in a greeting, whatever else is in it; None for any other line."""
     try:
-        said: Any = json.loads(line)
+        fields: Any = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return said.get("format") if isinstance(said, dict) and said.get("record") == "hello" else None
+    return fields.get("format") if isinstance(fields, dict) and fields.get("record") == "hello" else None
 
 
 def _wrong(line: bytes | str, error: ValidationError) -> str:

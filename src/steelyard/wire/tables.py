@@ -35,7 +35,7 @@ class Histogram:
         return self.buckets[-1][1] if self.buckets else None
 
     def quantile_ns(self, q: float) -> float | None:
-        """The smallest value such that a share `q` (0 to 1) is not above it, by the middle of its bucket."""
+        """The quantile `q` (0 to 1), as the middle of its bucket."""
         return histogram.quantile_ns(self.buckets, q)
 
 
@@ -50,7 +50,7 @@ class Tables:
         return tuple(sorted({operation for operation, _, kept in self.cells if kept == measure}))
 
     def outcomes(self, operation: str, measure: str = "response") -> dict[str, int]:
-        """How many operations had which outcome."""
+        """Number of operations by outcome."""
         return {
             outcome: histogram.total(buckets)
             for (name, outcome, kept), buckets in self.cells.items()
@@ -81,7 +81,7 @@ class Tables:
 
 
 class Sums:
-    """Adds up tables: those of the intervals of one phase."""
+    """Sum of the tables of the intervals of one phase."""
 
     def __init__(self) -> None:
         self._counts: dict[Cell, dict[tuple[int, int], int]] = {}
@@ -94,7 +94,7 @@ class Sums:
                 sums[low, high] = sums.get((low, high), 0) + count
 
     def take(self) -> Tables:
-        """What was added since the last time; begins anew."""
+        """The sum since the last call; resets it."""
         counts, self._counts = self._counts, {}
         return Tables(
             {

@@ -1,5 +1,4 @@
-"""A workload file compiled: the program that the agent carries out, the tables that the system makes, and what both
-come to, for people."""
+"""Compiler of workload files: the agent's program, the system's tables, and an explanation for people."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from steelyard.model.data_model import Schema, quoted
 from steelyard.model.errors import StudyError
 from steelyard.tomlfile.problems import Missing, problem
 from steelyard.workload import _cql, _models, _tables, _types
-from steelyard.workload._distributions import bounds, distribution, mean, said
+from steelyard.workload._distributions import bounds, distribution, mean, short_form
 from steelyard.workload._tables import Json, TableInfo
 from steelyard.workload.base import Explanation, OperationShape
 
@@ -21,34 +20,34 @@ CHOOSERS = ("uniform", "zipfian", "latest", "hotspot", "sequential", "exponentia
 DEFAULT_PAGES = 100
 ONCE = {"name": "fixed", "value": 1.0}
 CERTAIN = ("key", "fixed")
-"""Values that follow from the key alone, of whatever row."""
+"""Values that are functions of the key alone, the same for all of its rows."""
 COMPARABLE = ("key", "fixed", "random")
 IDENTIFYING = (*COMPARABLE, "row")
-"""Values of a primary key that say which row is meant. Where a key has many rows, values follow from the row too."""
+"""Values of a primary key that identify the row. If a key has many rows, values depend on the row, too."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a file comes to under its settings."""
+    """A file compiled under its settings."""
 
     schema: Schema
     program: Json
     """The `workload` object of the agent's order."""
     fills: str
-    """Hash of what determines the filled rows, beside their number."""
+    """Hash of what determines the filled rows, except their number."""
     explanation: Explanation
     writes: bool
 
 
 @dataclass(frozen=True)
 class _Statement:
-    """A statement understood."""
+    """A parsed statement with its table and marker values."""
 
     reading: _cql.Reading
     table: TableInfo
     markers: tuple[Json, ...]
     own: tuple[bool, ...]
-    """Whether a marker has the value that its column always has."""
+    """Whether each marker has its column's default value."""
     spec: _models.Statement
 
 
@@ -62,10 +61,10 @@ def compiled(
 ) -> Compiled:
     """Compile a file. Raises a StudyError whose `errors` have keys of the file."""
     errors: list[StudyError] = []
-    made = _Compiler(file, errors).made(records, validate_fraction, insert_lag, weights)
-    if errors or made is None:
+    compilation = _Compiler(file, errors).compile(records, validate_fraction, insert_lag, weights)
+    if errors or compilation is None:
         raise StudyError("\n".join(error.message for error in errors), errors=errors)
-    return made
+    return compilation
 
 
 class _Compiler:
@@ -85,7 +84,7 @@ class _Compiler:
                 self.asked.append(asked)
         self.statements: dict[str, _Statement] = {}
 
-    def made(
+    def compile(
         self, records: int, validate_fraction: float, insert_lag: int | None, weights: Mapping[str, float]
     ) -> Compiled | None:
         if not self.errors:
@@ -102,7 +101,7 @@ class _Compiler:
             return None
         for operation in operations:
             operation["weight"] = float(weights[operation["name"]])
-        statements = {name: self._told(name) for name in self.statements}
+        statements = {name: self._statement_fields(name) for name in self.statements}
         program: Json = {
             "kind": "program",
             "records": records,
@@ -161,20 +160,20 @@ class _Compiler:
             self.refuse(problem(key, Missing(), "page_rows, max_pages and wants_row belong to a SELECT"))
         if unknown:
             return
-        made = [self._marker(name, spec, table, marker) for marker in reading.markers]
+        markers = [self._marker(name, spec, table, marker) for marker in reading.markers]
         labels = tuple(dict.fromkeys(marker.name for marker in reading.markers))
         for label in spec.values:
             if label not in labels:
                 self.refuse(problem(f"{key}.values.{label}", Missing(), "is no marker of the statement", labels))
-        if not any(one is None for one in made):
+        if not any(one is None for one in markers):
             own = tuple(self._own(spec, table, marker) for marker in reading.markers)
-            self.statements[name] = _Statement(reading, table, tuple(one for one in made if one), own, spec)
+            self.statements[name] = _Statement(reading, table, tuple(one for one in markers if one), own, spec)
 
     def _own(self, spec: _models.Statement, table: TableInfo, marker: _cql.Marker) -> bool:
         return marker.name not in spec.values and marker.name == marker.column and marker.within in ("", "same")
 
     def _marker(self, name: str, spec: _models.Statement, table: TableInfo, marker: _cql.Marker) -> Json | None:
-        """The value of a marker; None, and said, if there is none."""
+        """The value of a marker; None, with an error reported, if there is none."""
         key = f"statements.{name}"
         column = table.columns.get(marker.column)
         given = spec.values.get(marker.name)
@@ -194,7 +193,7 @@ class _Compiler:
     def _kind(
         self, marker: _cql.Marker, column: _tables.ColumnInfo | None, given: _models.Column, key: str
     ) -> _types.CqlType | None:
-        """Type of a marker."""
+        """The type of a marker."""
         if given.type:
             return _tables.type_of(given.type, self.types, key, self.refuse)
         if marker.relation in _cql.LIMITS:
@@ -209,18 +208,18 @@ class _Compiler:
             return members[0 if marker.within == "key" else -1] if members else column.kind
         return column.kind
 
-    def _told(self, name: str) -> Json:
-        """A statement as the order has it."""
-        one = self.statements[name]
-        reading, spec = one.reading, one.spec
-        placed = self._places(one)
-        partition = [placed[column] for column in one.table.partition if column in placed]
-        whole = len(partition) == len(one.table.partition)
-        wants_row = self._wants_row(one, placed) if spec.wants_row is None else spec.wants_row
+    def _statement_fields(self, name: str) -> Json:
+        """The statement in the agent's order."""
+        statement = self.statements[name]
+        reading, spec = statement.reading, statement.spec
+        placed = self._places(statement)
+        partition = [placed[column] for column in statement.table.partition if column in placed]
+        whole = len(partition) == len(statement.table.partition)
+        wants_row = self._wants_row(statement, placed) if spec.wants_row is None else spec.wants_row
         return {
             "name": name,
-            "cql": self._qualified(one),
-            "values": list(one.markers),
+            "cql": self._qualified(statement),
+            "values": list(statement.markers),
             "partition_key": partition if whole else [],
             "writes": reading.writes,
             "consistency": spec.consistency,
@@ -228,46 +227,48 @@ class _Compiler:
             "page_rows": spec.page_rows,
             "max_pages": spec.max_pages or (DEFAULT_PAGES if spec.page_rows else 1),
             "wants_row": wants_row,
-            "expect": self._expected(one, placed) if not reading.writes and spec.compare else [],
+            "expect": self._expected(statement, placed) if not reading.writes and spec.compare else [],
         }
 
-    def _qualified(self, one: _Statement) -> str:
+    def _qualified(self, statement: _Statement) -> str:
         """The statement with the keyspace before its table."""
-        return _cql.qualified(one.reading.cql, self.keyspace)
+        return _cql.qualified(statement.reading.cql, self.keyspace)
 
     def _fills(self, name: str) -> Json:
-        """What of a statement determines the rows that it writes."""
-        told = self._told(name)
-        return {key: told[key] for key in ("cql", "values")}
+        """The fields of a statement that determine the rows that it writes."""
+        fields = self._statement_fields(name)
+        return {key: fields[key] for key in ("cql", "values")}
 
-    def _places(self, one: _Statement) -> dict[str, int]:
-        """Columns that are given by equality: column to marker."""
+    def _places(self, statement: _Statement) -> dict[str, int]:
+        """Columns with an equality: column to index of the marker."""
         return {
             marker.column: index
-            for index, marker in enumerate(one.reading.markers)
+            for index, marker in enumerate(statement.reading.markers)
             if marker.relation in ("=", "values") and marker.column and not marker.condition and not marker.within
         }
 
-    def _wants_row(self, one: _Statement, placed: Mapping[str, int]) -> bool:
-        """Whether a row must be there: the partition follows from the key, and nothing drawn narrows it down."""
-        if one.reading.writes or not all(column in placed for column in one.table.partition):
+    def _wants_row(self, statement: _Statement, placed: Mapping[str, int]) -> bool:
+        """Whether a row must exist: the partition depends on the key alone, and no drawn value restricts the rows."""
+        if statement.reading.writes or not all(column in placed for column in statement.table.partition):
             return False
         narrowing = [
-            one.markers[index]["make"]["kind"]
-            for index, marker in enumerate(one.reading.markers)
+            statement.markers[index]["make"]["kind"]
+            for index, marker in enumerate(statement.reading.markers)
             if marker.relation not in _cql.LIMITS
         ]
-        equal = all(marker.relation == "=" for marker in one.reading.markers if marker.relation not in _cql.LIMITS)
+        equal = all(
+            marker.relation == "=" for marker in statement.reading.markers if marker.relation not in _cql.LIMITS
+        )
         return equal and all(make in (*CERTAIN, "row") for make in narrowing)
 
-    def _expected(self, one: _Statement, placed: Mapping[str, int]) -> list[Json]:
-        """Values of the first row, `any` where they cannot be known; nothing where none can."""
-        table = one.table
-        selected = table.in_order() if one.reading.selected is None else one.reading.selected
+    def _expected(self, statement: _Statement, placed: Mapping[str, int]) -> list[Json]:
+        """Expected values of the first row, `any` for unknown ones; empty if all are unknown."""
+        table = statement.table
+        selected = table.in_order() if statement.reading.selected is None else statement.reading.selected
         if not selected:
             return []
         known = (
-            column in placed and one.own[placed[column]] and table.columns[column].make in IDENTIFYING
+            column in placed and statement.own[placed[column]] and table.columns[column].make in IDENTIFYING
             for column in table.primary_key
         )
         if not all(known):
@@ -283,7 +284,7 @@ class _Compiler:
         return {"type": column.kind.wire(), "make": {"kind": "any"}}
 
     def _comparable(self, table: TableInfo, name: str) -> bool:
-        """Whether every statement that writes the column writes the value that follows from the key (and version)."""
+        """Whether every statement that writes the column writes the value determined by key (and version)."""
         column = table.columns[name]
         make = column.value["make"]
         if column.make not in COMPARABLE or column.spec.static or column.kind.name == "counter":
@@ -316,12 +317,12 @@ class _Compiler:
         known = [self.statements[name] for name in names if name in self.statements]
         if step.statement is not None:
             return {"kind": "execute", "statement": step.statement}
-        for one, name in zip(known, names, strict=False):
-            if not one.reading.writes:
+        for statement, name in zip(known, names, strict=False):
+            if not statement.reading.writes:
                 self.refuse(problem(f"{place}.batch", name, "is a SELECT, which no batch can hold"))
         repeat = step.repeat or ONCE
         if bounds(repeat)[0] < 1:
-            self.refuse(problem(f"{place}.repeat", Missing(), f"must be at least 1, not {said(repeat)}"))
+            self.refuse(problem(f"{place}.repeat", Missing(), f"must be at least 1, not {short_form(repeat)}"))
         mode = step.mode or ("counter" if any(one.table.counts for one in known) else "logged")
         return {
             "kind": "batch",
@@ -406,12 +407,12 @@ class _Compiler:
         )
 
     def _bytes(self, step: Json) -> float:
-        """Bytes of the values that a request carries."""
+        """Bytes of the values in a request."""
         each = sum(_tables.bytes_of(value) for name in _names(step) for value in self.statements[name].markers)
         return each * (mean(step["repeat"]) if step["kind"] == "batch" else 1.0)
 
     def _cost(self, operation: Json) -> str:
-        """Which of YCSB's operations costs about as much."""
+        """The YCSB operation of about the same cost."""
         steps = [self.statements[name] for step in operation["steps"] for name in _names(step)]
         writes = {one.reading.writes for one in steps}
         if len(writes) == 2:
@@ -426,12 +427,12 @@ def _names(step: Json) -> list[str]:
 
 
 def _words(steps: Sequence[Json]) -> str:
-    """What is sent, in words."""
-    said_ = []
+    """The requests in words."""
+    parts = []
     for step in steps:
         if step["kind"] == "execute":
-            said_.append(step["statement"])
+            parts.append(step["statement"])
             continue
-        times = "" if step["repeat"] == ONCE else f"{said(step['repeat'])} x "
-        said_.append(f"{step['mode']} batch of {times}{' + '.join(step['statements'])}")
-    return ", then ".join(said_)
+        times = "" if step["repeat"] == ONCE else f"{short_form(step['repeat'])} x "
+        parts.append(f"{step['mode']} batch of {times}{' + '.join(step['statements'])}")
+    return ", then ".join(parts)

@@ -1,7 +1,7 @@
-"""What a workload must know of a CQL statement: its table, which column each marker is for, what it selects.
+"""Partial parser of CQL statements: table, column of each marker, selected columns.
 
-This is no parser of CQL: the server says what is wrong with a statement. It reads as far as values need it, and says so
-where it cannot tell.
+The server reports errors in a statement. This parser reads only what is needed for the markers' values, and raises an
+error where it cannot tell.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TOKEN = re.compile(
 VERBS = ("select", "insert", "update", "delete")
 OPERATORS = ("=", "<", ">", "<=", ">=", "!=", "+", "-", "in", "contains", "key", "like")
 LIMITS = {"limit": "int", "ttl": "int", "timestamp": "bigint"}
-"""Words before a marker that is of no column, and the marker's type."""
+"""Words before a marker that belongs to no column, and the marker's type."""
 
 
 class CqlProblem(ValueError):
@@ -34,7 +34,7 @@ class CqlProblem(ValueError):
 
 @dataclass(frozen=True)
 class Token:
-    """A word (in lower case), name, literal, marker or symbol, and where it stands."""
+    """A word (in lower case), name, literal, marker or symbol, and its position."""
 
     kind: str
     text: str
@@ -46,21 +46,21 @@ class Marker:
     """A place for a value."""
 
     name: str
-    """As the file calls it: what stands behind the colon, else the column, else `limit`, `ttl`, `timestamp`."""
+    """Its name in the file: the text after the colon, else the column, else `limit`, `ttl`, `timestamp`."""
     column: str
     """The column that it is compared with or written to; empty for limits."""
     relation: str
     """`=`, `<` ...; `values` for a column of INSERT, `set` for one that UPDATE assigns, `limit`."""
     within: str = ""
-    """`element` or `key` where the value is one entry of a collection, `list` behind IN."""
+    """`element` or `key` if the value is one entry of a collection, `list` after IN."""
     condition: bool = False
-    """Behind IF."""
+    """Whether it follows IF."""
     at: int = 0
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read."""
+    """A parsed statement."""
 
     verb: str
     table: str
@@ -72,7 +72,7 @@ class Reading:
     assigned: tuple[str, ...] = ()
     """Columns that UPDATE sets or DELETE names."""
     selected: tuple[str, ...] | None = None
-    """Plain columns of SELECT; None for `*`; empty where it selects anything else."""
+    """Plain columns of SELECT; None for `*`; empty if it selects anything else."""
     conditional: bool = False
 
     @property
@@ -83,7 +83,7 @@ class Reading:
 
 def tokens(cql: str) -> list[Token]:
     """The tokens of a statement. Raises CqlProblem."""
-    found, at = [], 0
+    words, at = [], 0
     while at < len(cql):
         match = TOKEN.match(cql, at)
         if match is None:
@@ -96,15 +96,15 @@ def tokens(cql: str) -> list[Token]:
         elif kind == "marker":
             text = text[1:].strip()
         if kind != "blank":
-            found.append(Token(kind, text, at))
+            words.append(Token(kind, text, at))
         at = match.end()
-    while found and found[-1].text == ";":
-        found.pop()
-    return found
+    while words and words[-1].text == ";":
+        words.pop()
+    return words
 
 
 def read(cql: str) -> Reading:
-    """What a workload must know of a statement. Raises CqlProblem."""
+    """Parse a statement. Raises CqlProblem."""
     words = tokens(cql)
     verb = words[0].text if words else ""
     if verb not in VERBS:
@@ -125,7 +125,7 @@ def read(cql: str) -> Reading:
 
 
 def one_line(cql: str, marker: str | None = None) -> str:
-    """The text on one line, with `marker` in place of each marker; literals stay as they are, comments go."""
+    """The text on one line without comments, with `marker` in place of each marker; literals are unchanged."""
     parts: list[str] = []
     for match in TOKEN.finditer(cql):
         part = {"blank": " ", "marker": marker}.get(str(match.lastgroup)) or match[0]
@@ -139,7 +139,7 @@ def _is_name(word: Token) -> bool:
 
 
 def _table(words: Sequence[Token], verb: str) -> str:
-    """Name of the table behind FROM, INTO or UPDATE; a keyspace before it is left out."""
+    """The table name after FROM, INTO or UPDATE, without its keyspace."""
     before = {"select": "from", "delete": "from", "insert": "into", "update": "update"}[verb]
     for index, word in enumerate(words):
         if word.kind == "word" and word.text == before and index + 1 < len(words) and _is_name(words[index + 1]):
@@ -163,7 +163,7 @@ def _assigned(words: Sequence[Token], verb: str) -> tuple[str, ...]:
         return tuple(word.text for word in words[1:end] if _is_name(word))
     if verb != "update":
         return ()
-    found, depth, expecting = [], 0, False
+    columns, depth, expecting = [], 0, False
     for word in words:
         depth += (word.text in ("(", "[", "{") and word.kind == "symbol") - (
             word.text in (")", "]", "}") and word.kind == "symbol"
@@ -171,13 +171,13 @@ def _assigned(words: Sequence[Token], verb: str) -> tuple[str, ...]:
         if word.kind == "word" and word.text == "where":
             break
         if expecting and _is_name(word):
-            found.append(word.text)
+            columns.append(word.text)
             expecting = False
         elif depth == 0 and (
             (word.kind == "word" and word.text == "set") or (word.kind == "symbol" and word.text == ",")
         ):
             expecting = True
-    return tuple(found)
+    return tuple(columns)
 
 
 def _selected(words: Sequence[Token]) -> tuple[str, ...] | None:
@@ -197,7 +197,7 @@ def _behind_if(words: Sequence[Token]) -> int | None:
 
 def _markers(cql: str, words: Sequence[Token], verb: str, inserted: tuple[str, ...]) -> tuple[Marker, ...]:
     behind_if = _behind_if(words)
-    found = []
+    markers = []
     values_at = next((index for index, word in enumerate(words) if word.text == "values" and word.kind == "word"), -1)
     place = depth = 0
     for index, word in enumerate(words):
@@ -218,12 +218,12 @@ def _markers(cql: str, words: Sequence[Token], verb: str, inserted: tuple[str, .
                 f"at character {word.at + 1}: cannot tell which column this marker is for; give it a name, such as "
                 "`:since`, and a value with a type below `values`"
             )
-        found.append(replace(named, condition=behind_if is not None and index > behind_if))
-    return tuple(found)
+        markers.append(replace(named, condition=behind_if is not None and index > behind_if))
+    return tuple(markers)
 
 
 def _looked_back(words: Sequence[Token], index: int) -> Marker:
-    """What stands before a marker: a column and an operator, or LIMIT and the like; else a marker without a name."""
+    """The marker after a column and an operator, or after LIMIT and the like; else a marker without a name."""
     at = index - 1
     before = words[at]
     if before.kind == "word" and before.text in LIMITS:
@@ -251,20 +251,20 @@ def _looked_back(words: Sequence[Token], index: int) -> Marker:
 
 
 def _opening(words: Sequence[Token], at: int) -> int | None:
-    """Index of the parenthesis that is open at a token, if only markers and commas are between."""
+    """Index of the parenthesis that is open at a token, if there are only markers and commas between them."""
     while at >= 0 and (words[at].kind == "marker" or words[at].text == ","):
         at -= 1
     return at if at >= 1 and words[at].text == "(" else None
 
 
 def _is_assignment(words: Sequence[Token], at: int) -> bool:
-    """Whether a column's equality stands between SET and WHERE."""
+    """Whether a column's equality is between SET and WHERE."""
     passed = [word.text for word in words[:at] if word.kind == "word"]
     return "set" in passed and "where" not in passed and "if" not in passed
 
 
 def qualified(cql: str, keyspace: str) -> str:
-    """The statement with a keyspace before its table, if there is none yet."""
+    """The statement with `keyspace` before its table, unless it has one."""
     words = tokens(cql)
     before = {"select": "from", "delete": "from", "insert": "into", "update": "update"}[words[0].text]
     for index, word in enumerate(words[:-1]):

@@ -1,6 +1,6 @@
-"""Distributions of numbers as a workload file writes them: `5`, `"uniform(1..100)"`, or a table with a `name`.
+"""Distributions in workload files: `5`, `"uniform(1..100)"`, or a table with a `name`.
 
-The short form is that of cassandra-stress's options; what each means is said in docs/reference/workload-file.md.
+The short form is that of cassandra-stress's options; docs/reference/workload-file.md defines each distribution.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ EXTRAS: dict[str, tuple[tuple[str, type, bool], ...]] = {
     "gaussian": (("mean", float, False), ("deviation", float, False)),
     "extreme": (("shape", float, True), ("quanta", int, False)),
 }
-"""What stands behind `min..max`, in order: name, type, whether it must be given."""
+"""Parameters after `min..max`, in order: name, type, whether it is required."""
 NAMES = ("fixed", *EXTRAS)
 REAL = ("uniform",)
 """Distributions whose bounds need not be whole."""
 
 
 def distribution(read: object) -> dict[str, Any]:
-    """The distribution as the agent's order has it. Raises ValueError that says what is allowed."""
+    """Parse a distribution into its form in the agent's order. Raises ValueError with what is allowed."""
     if isinstance(read, bool) or not isinstance(read, (int, float, str, Mapping)):
         raise ValueError(f"must be a number, or a distribution such as 'uniform(1..100)': {', '.join(NAMES)}")
     if isinstance(read, (int, float)):
@@ -49,17 +49,17 @@ def _known(name: str) -> str:
 
 
 def _short(text: str) -> dict[str, Any]:
-    found = SHORT.fullmatch(text)
-    if found is None:
+    match = SHORT.fullmatch(text)
+    if match is None:
         try:
             return {"name": "fixed", "value": float(text)}
         except ValueError:
             raise ValueError(
                 f"{text!r} is no distribution; write a number, or NAME(min..max) with one of {', '.join(NAMES)}"
             ) from None
-    inverted, name, inside = found[1], _known(found[2]), found[3]
-    made = _fixed(inside) if name == "fixed" else _ranged(name, inside)
-    return {"name": "inverted", "of": made} if inverted else made
+    inverted, name, inside = match[1], _known(match[2]), match[3]
+    inner = _fixed(inside) if name == "fixed" else _ranged(name, inside)
+    return {"name": "inverted", "of": inner} if inverted else inner
 
 
 def _fixed(inside: str) -> dict[str, Any]:
@@ -73,13 +73,13 @@ def _ranged(name: str, inside: str) -> dict[str, Any]:
     bounds, *more = inside.split(",")
     extras = EXTRAS[name]
     form = f"{name}(min..max{''.join(f', {key}' if must else f'[, {key}]' for key, _, must in extras)})"
-    found = RANGE.fullmatch(bounds)
-    if found is None or len(more) > len(extras):
+    match = RANGE.fullmatch(bounds)
+    if match is None or len(more) > len(extras):
         raise ValueError(f"write {form}, not {name}({inside})")
-    made: dict[str, Any] = {"name": name, "min": _number(found[1]), "max": _number(found[2])}
+    fields: dict[str, Any] = {"name": name, "min": _number(match[1]), "max": _number(match[2])}
     for (key, _, _), value in zip(extras, more, strict=False):
-        made[key] = _number(value.strip())
-    return made
+        fields[key] = _number(value.strip())
+    return fields
 
 
 def _number(text: str) -> int | float:
@@ -113,53 +113,53 @@ def _checked(table: Mapping[str, Any]) -> dict[str, Any]:
     for key in required:
         if key not in given:
             raise ValueError(f"{name} needs {key}")
-    made = {"name": name, **{key: allowed[key](value) for key, value in given.items()}}
-    _sensible(made)
-    return made
+    fields = {"name": name, **{key: allowed[key](value) for key, value in given.items()}}
+    _sensible(fields)
+    return fields
 
 
-def _sensible(made: Mapping[str, Any]) -> None:
-    name = made["name"]
-    if "min" in made and made["min"] > made["max"]:
-        raise ValueError(f"{name}: min {made['min']:g} is above max {made['max']:g}")
+def _sensible(fields: Mapping[str, Any]) -> None:
+    name = fields["name"]
+    if "min" in fields and fields["min"] > fields["max"]:
+        raise ValueError(f"{name}: min {fields['min']:g} is above max {fields['max']:g}")
     for key in ("data_fraction", "operation_fraction"):
-        if key in made and not 0 <= made[key] <= 1:
-            raise ValueError(f"{name}: {key} must be from 0 to 1, not {made[key]:g}")
-    if "theta" in made and not 0 < made["theta"] < 1:
-        raise ValueError(f"{name}: theta must be above 0 and below 1, not {made['theta']:g}")
+        if key in fields and not 0 <= fields[key] <= 1:
+            raise ValueError(f"{name}: {key} must be from 0 to 1, not {fields[key]:g}")
+    if "theta" in fields and not 0 < fields["theta"] < 1:
+        raise ValueError(f"{name}: theta must be above 0 and below 1, not {fields['theta']:g}")
     for key in ("shape", "deviation", "quanta"):
-        if made.get(key) is not None and made[key] <= 0:
-            raise ValueError(f"{name}: {key} must be above 0, not {made[key]:g}")
+        if fields.get(key) is not None and fields[key] <= 0:
+            raise ValueError(f"{name}: {key} must be above 0, not {fields[key]:g}")
 
 
-def bounds(made: Mapping[str, Any]) -> tuple[float, float]:
-    """Least and most that can be drawn."""
-    if made["name"] == "inverted":
-        return bounds(made["of"])
-    if made["name"] == "fixed":
-        return made["value"], made["value"]
-    return made["min"], made["max"]
+def bounds(spread: Mapping[str, Any]) -> tuple[float, float]:
+    """Least and greatest value."""
+    if spread["name"] == "inverted":
+        return bounds(spread["of"])
+    if spread["name"] == "fixed":
+        return spread["value"], spread["value"]
+    return spread["min"], spread["max"]
 
 
-def mean(made: Mapping[str, Any]) -> float:
-    """Roughly the mean: for estimates of size only."""
-    low, high = bounds(made)
-    match made["name"]:
+def mean(spread: Mapping[str, Any]) -> float:
+    """Approximate mean, for size estimates only."""
+    low, high = bounds(spread)
+    match spread["name"]:
         case "zipfian" | "exponential":
             return low + (high - low) / 5
         case "latest":
             return high - (high - low) / 5
-        case "gaussian" if made.get("mean") is not None:
-            return float(made["mean"])
+        case "gaussian" if spread.get("mean") is not None:
+            return float(spread["mean"])
     return (low + high) / 2
 
 
-def said(made: Mapping[str, Any]) -> str:
-    """The short form."""
-    if made["name"] == "inverted":
-        return "~" + said(made["of"])
-    if made["name"] == "fixed":
-        return f"{made['value']:g}"
-    low, high = bounds(made)
-    extras = [f"{made[key]:g}" for key, _, _ in EXTRAS[made["name"]] if made.get(key) is not None]
-    return f"{made['name']}({', '.join([f'{low:.15g}..{high:.15g}', *extras])})"
+def short_form(spread: Mapping[str, Any]) -> str:
+    """The distribution in the short form."""
+    if spread["name"] == "inverted":
+        return "~" + short_form(spread["of"])
+    if spread["name"] == "fixed":
+        return f"{spread['value']:g}"
+    low, high = bounds(spread)
+    extras = [f"{spread[key]:g}" for key, _, _ in EXTRAS[spread["name"]] if spread.get(key) is not None]
+    return f"{spread['name']}({', '.join([f'{low:.15g}..{high:.15g}', *extras])})"

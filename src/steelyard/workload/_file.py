@@ -1,7 +1,7 @@
-"""Workloads as TOML files: read, checked with the line of every error, and made a plug-in of the seam.
+"""Workload files: read TOML, report each error with its line, create a plug-in of the seam `workload`.
 
 A study names the file (`workload.name = "sensors.toml"`, relative to the study); its records, weights and parameters
-are settings of the workload, so each can be a factor. A hash of what the file says is a setting too: an edited file is
+are settings of the workload, so each can be a factor. A hash of the file's content is a setting, too: an edited file is
 another treatment.
 """
 
@@ -41,7 +41,7 @@ EASY: dict[str, Any] = {"easy": True}
 
 @dataclass(frozen=True)
 class Source:
-    """A workload file that was read: its TOML, where its keys stand, its parameters and the settings that it has."""
+    """A parsed workload file: its TOML, the lines of its keys, its parameters and its settings."""
 
     path: str
     raw: Mapping[str, Any]
@@ -52,11 +52,11 @@ class Source:
     """With every parameter at its default."""
 
     def file(self, parameters: Mapping[str, Level]) -> File:
-        """The file under values of its parameters. Raises StudyError."""
+        """The file with these values of its parameters. Raises StudyError."""
         return _valid(_put_in(self.raw, {**self.parameters, **parameters}), self.path, self.lines)
 
     def place(self, key: str) -> int:
-        """Line of a key, or of what is around it."""
+        """Line of a key, else of its nearest table."""
         return line_of(dict(self.lines), key)
 
     def hard(self, parameter: str) -> bool:
@@ -91,8 +91,8 @@ def read_text(text: str, path: str = "") -> Source:
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        line = int(found[1]) if found else text.count("\n") + 1
+        place = re.search(r"at line (\d+)", str(error))
+        line = int(place[1]) if place else text.count("\n") + 1
         where = f"{path}:{line}" if path else f"line {line}"
         raise StudyError(f"{where}: not TOML: {error}", path=path, line=line) from error
     lines = key_lines(text)
@@ -111,8 +111,8 @@ def _valid(raw: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> File:
     try:
         return File.model_validate(raw)
     except ValidationError as error:
-        found = [_nearer(one) for one in from_validation(error, "", File)]
-        raise_all(found, path, lambda key: line_of(dict(lines), key))
+        problems = [_nearer(one) for one in from_validation(error, "", File)]
+        raise_all(problems, path, lambda key: line_of(dict(lines), key))
         raise
 
 
@@ -127,11 +127,11 @@ MODELS: tuple[tuple[str, type[Value]], ...] = (
     ("operations", Operation),
     ("populate", Populate),
 )
-"""Which model a key belongs to: that of the first of these words in it."""
+"""The model that a key belongs to, by the first of these words in the key."""
 
 
 def _nearer(error: StudyError) -> StudyError:
-    """An unknown key somewhere within: say what is allowed there."""
+    """For an unknown key within a table, the error with the keys that are allowed there."""
     parts = error.key.split(".")[:-1]
     model = next((model for word, model in MODELS if word in parts), None)
     if model is None or "no such key" not in error.message:
@@ -140,7 +140,7 @@ def _nearer(error: StudyError) -> StudyError:
 
 
 def _normalise(raw: dict[str, Any]) -> Iterator[StudyError]:
-    """Write short forms out, in place."""
+    """Expand short forms, in place."""
     for name in ("tables", "types", "statements"):
         if name in raw and not isinstance(raw[name], dict):
             yield problem(name, raw[name], "must be a table")
@@ -172,7 +172,7 @@ def _normalise_table(table: dict[str, Any]) -> None:
 
 
 def _column(spec: Any) -> Any:
-    """A type alone is short for a table with it."""
+    """Expand a type alone to a table with this type."""
     if isinstance(spec, str):
         return {"type": spec}
     if isinstance(spec, dict) and "of" in spec:
@@ -182,7 +182,7 @@ def _column(spec: Any) -> Any:
 
 
 def _marker(spec: Any) -> Any:
-    """A number or a text is short for a distribution to draw from."""
+    """Expand a number or a text to a distribution to draw from."""
     if isinstance(spec, (int, float, str)) and not isinstance(spec, bool):
         return {"make": "draw", "number": spec}
     return _column(spec)
@@ -297,10 +297,10 @@ def settings_model(source: Source) -> type[FileSettings]:
         extra = HARD if source.hard(name) else EASY
         says = f"Parameter of {plain.name}."
         fields[name] = (type(default), Field(default, json_schema_extra=extra, description=says))
-    made: type[FileSettings] = create_model(
+    model: type[FileSettings] = create_model(
         "Settings", __base__=Bound, __doc__=plain.about or f"The workload {plain.name}.", **fields
     )
-    return made
+    return model
 
 
 def _setting(name: str, default: Any, extra: dict[str, Any], most: int) -> Any:
@@ -313,26 +313,26 @@ class FileWorkload:
 
     protocol = CQL
 
-    def __init__(self, name: str, made: Compiled) -> None:
+    def __init__(self, name: str, compilation: Compiled) -> None:
         self.name = name
-        self.writes = made.writes
-        self._made = made
+        self.writes = compilation.writes
+        self._compilation = compilation
 
     def schema(self) -> Schema:
         """Keyspace, types, tables, indexes."""
-        return self._made.schema
+        return self._compilation.schema
 
     def data(self) -> dict[str, Any]:
         """Records, and a hash of the statements that write them and of their values."""
-        return {"records": self._made.program["records"], "fills": self._made.fills}
+        return {"records": self._compilation.program["records"], "fills": self._compilation.fills}
 
     def order(self) -> dict[str, Any]:
         """The `workload` object of the agent's order: a program."""
-        return copy.deepcopy(self._made.program)
+        return copy.deepcopy(self._compilation.program)
 
     def explain(self) -> Explanation:
         """Operations, shares, sizes."""
-        return self._made.explanation
+        return self._compilation.explanation
 
 
 def _defaults(source: Source) -> dict[str, Any]:
@@ -349,12 +349,12 @@ def workload(source: Source, settings: FileSettings) -> FileWorkload:
     """The workload of a file under its settings. Raises StudyError with file and line."""
     values = {name: getattr(settings, name) for name in ("records", "validate_fraction", "insert_lag", "weights")}
     parameters = {name: getattr(settings, name) for name in source.parameters}
-    made = _cached(_Hashed(source, parameters, values))
-    return FileWorkload(source.plain.name, made)
+    compilation = _cached(_Hashed(source, parameters, values))
+    return FileWorkload(source.plain.name, compilation)
 
 
 class _Hashed:
-    """Arguments of the compiler, equal where what comes out is."""
+    """Arguments of the compiler, equal if the result is."""
 
     def __init__(self, source: Source, parameters: Mapping[str, Level], values: Mapping[str, Any]) -> None:
         self.source, self.parameters, self.values = source, parameters, values
@@ -381,7 +381,7 @@ def _compiled(source: Source, file: File, values: Mapping[str, Any]) -> Compiled
 
 
 def module_of(path: Path) -> ModuleType:
-    """A plug-in module of the seam `workload` made of a file. Raises StudyError."""
+    """The plug-in module of a workload file. Raises StudyError."""
     source = read(path)
     module = ModuleType(f"steelyard_workload_{path.stem}_{source.digest}")
     settings = settings_model(source)

@@ -1,4 +1,4 @@
-"""A workload file as a frozen value, exactly as its TOML says it."""
+"""Data model of a workload file: frozen values that mirror its TOML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a workload file, understood: every column's type, and how its values are made."""
+"""Tables of a workload file: the type of each column and the generator of its values."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ DEFAULT_BYTES = 32
 DEFAULT_ENTRY_BYTES = 12
 DEFAULT_ENTRIES = 4
 LEAST_VERSIONED_BYTES = 24
-"""A version takes 20 digits at most, and some bytes should be left to look random."""
+"""A version has at most 20 digits; the remaining bytes are pseudo-random."""
 MS_PER_DAY = 86_400_000
 NUMBERLESS = (*_types.COLLECTIONS, "tuple", "vector")
-"""Types of which a number makes no value."""
+"""Types without a value for a number."""
 WHOLE = ("tinyint", "smallint", "int", "bigint", "varint", "counter")
 FIXED = {
     **dict.fromkeys(("text", "varchar", "ascii"), "text in quotes"),
@@ -33,7 +33,7 @@ FIXED = {
     "boolean": "true or false",
     "blob": "text of hexadecimal digits behind 0x",
 }
-"""What fixed values look like."""
+"""Expected form of fixed values, for messages."""
 
 Json = dict[str, Any]
 Refuse = Callable[[StudyError], None]
@@ -46,7 +46,7 @@ class ColumnInfo:
     name: str
     kind: CqlType
     value: Json
-    """Its value as the agent's order has it: `type` and `make`."""
+    """Its value in the agent's order: `type` and `make`."""
     spec: _models.Column
 
     @property
@@ -82,7 +82,7 @@ class TableInfo:
 
 
 def types_of(file: _models.File, refuse: Refuse) -> tuple[dict[str, CqlType], dict[str, tuple[_models.Column, ...]]]:
-    """User-defined types in order, and how their fields' values are made."""
+    """User-defined types in order, and the generators of their fields."""
     known: dict[str, CqlType] = {}
     specs: dict[str, tuple[_models.Column, ...]] = {}
     for name, fields in file.types.items():
@@ -95,7 +95,7 @@ def types_of(file: _models.File, refuse: Refuse) -> tuple[dict[str, CqlType], di
 
 
 def type_of(text: str, known: Mapping[str, CqlType], key: str, refuse: Refuse) -> CqlType | None:
-    """A type; None, and said, if it is none."""
+    """Parse a type; None, with an error reported, if it is invalid."""
     if not text:
         refuse(problem(key, Missing(), "needs a type, such as 'text'"))
         return None
@@ -113,16 +113,16 @@ def table_of(
     makes: Maker,
     refuse: Refuse,
 ) -> tuple[TableInfo | None, model.Table | None]:
-    """A table understood, and as the system is asked for it; None, and said, if it is wrong."""
+    """The compiled table, and the table that the system creates; None, with an error reported, if it is invalid."""
     key = f"tables.{name}"
     if not re.fullmatch(TABLE_NAME, name):
         refuse(problem(key, Missing(), "no name of a table: letters, digits and _, 48 at most"))
     try:
-        told = _created(table) if table.create else _told(table)
+        definition = _from_create(table) if table.create else _from_columns(table)
     except _cql.CqlProblem as error:
         refuse(problem(key, Missing(), str(error)))
         return None, None
-    (partition, clustering), specs = told.primary, told.specs
+    (partition, clustering), specs = definition.primary, definition.specs
     lacking = [column for column in (*partition, *clustering) if column not in specs]
     if lacking or not partition:
         what = f"{lacking[0]} is no column" if lacking else "needs a primary key, such as 'id' or '(device, day), at'"
@@ -134,15 +134,15 @@ def table_of(
         kind = type_of(spec.type, known, f"{key}.columns.{column}", refuse)
         if kind is None:
             continue
-        made = makes.value(spec, kind, f"{key}.columns.{column}", is_key=column in (*partition, *clustering))
-        columns[column] = ColumnInfo(column, kind, made, spec)
+        value = makes.value(spec, kind, f"{key}.columns.{column}", is_key=column in (*partition, *clustering))
+        columns[column] = ColumnInfo(column, kind, value, spec)
     _counters(key, columns, (*partition, *clustering), refuse)
-    asked = model.Table(name, told.text, (*told.options, *table.options), table.indexes)
+    asked = model.Table(name, definition.text, (*definition.options, *table.options), table.indexes)
     return TableInfo(name, columns, partition, clustering), asked
 
 
 def _counters(key: str, columns: Mapping[str, ColumnInfo], primary_key: Sequence[str], refuse: Refuse) -> None:
-    """Counters are no keys, and a table with one has no other columns beside its key."""
+    """Check that counters are not keys, and that a table with counters has no other columns beside its key."""
     counters = [name for name, column in columns.items() if column.kind.name == "counter"]
     for name in counters:
         if name in primary_key:
@@ -154,8 +154,8 @@ def _counters(key: str, columns: Mapping[str, ColumnInfo], primary_key: Sequence
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What a table's entry says, in whichever of its two forms."""
+class _Definition:
+    """A table's definition, from either of its two forms."""
 
     text: str
     specs: Mapping[str, _models.Column]
@@ -164,19 +164,19 @@ class _Told:
     options: tuple[str, ...] = ()
 
 
-def _told(table: _models.Table) -> _Told:
-    """From columns and primary key."""
+def _from_columns(table: _models.Table) -> _Definition:
+    """The definition from columns and primary key."""
     parts = []
     for name, spec in table.columns.items():
         parts.append(f"{model.quoted(name)} {spec.type}{' static' if spec.static else ''}")
     primary = _primary_key(table.primary_key)
     partition, clustering = (", ".join(model.quoted(name) for name in names) for names in primary)
     parts.append(f"PRIMARY KEY (({partition}){', ' if clustering else ''}{clustering})")
-    return _Told(", ".join(parts), dict(table.columns), primary)
+    return _Definition(", ".join(parts), dict(table.columns), primary)
 
 
-def _created(table: _models.Table) -> _Told:
-    """From a whole CREATE TABLE."""
+def _from_create(table: _models.Table) -> _Definition:
+    """The definition from a CREATE TABLE statement."""
     if table.primary_key:
         raise _cql.CqlProblem("primary_key is told by create")
     words = _cql.tokens(table.create)
@@ -203,16 +203,16 @@ def _created(table: _models.Table) -> _Told:
     text = table.create
     inside = text[words[opening].at + 1 : words[end].at]
     behind_with = _cql.one_line(text[words[end + 2].at :]) if end + 2 < len(words) else ""
-    return _Told(_cql.one_line(inside), specs, primary, (behind_with,) if behind_with else ())
+    return _Definition(_cql.one_line(inside), specs, primary, (behind_with,) if behind_with else ())
 
 
 def _written(word: _cql.Token) -> str:
-    """A token as it stood: names in quotes have theirs."""
+    """The source text of a token; quoted names get their quotes."""
     return '"' + word.text.replace('"', '""') + '"' if word.kind == "name" else word.text
 
 
 def _items(words: Sequence[_cql.Token], opening: int) -> tuple[list[list[_cql.Token]], int]:
-    """What stands between the commas of a parenthesis, and where it closes."""
+    """The comma-separated items of a parenthesis, and the index where it closes."""
     items: list[list[_cql.Token]] = [[]]
     depth = 0
     for index in range(opening, len(words)):
@@ -250,7 +250,7 @@ def _primary_key(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 class Maker:
-    """Makes the agent's values out of columns."""
+    """Compiles columns to values of the agent's order."""
 
     def __init__(self, type_specs: Mapping[str, tuple[_models.Column, ...]], refuse: Refuse) -> None:
         self.type_specs = type_specs
@@ -259,27 +259,27 @@ class Maker:
     def value(
         self, spec: _models.Column, kind: CqlType, key: str, *, is_key: bool = False, entry: bool = False
     ) -> Json:
-        """`type` and `make` of a column, an entry of a collection, or a marker. `key`: where it stands in the file."""
+        """`type` and `make` of a column, an entry of a collection, or a marker. `key`: its key in the file."""
         how = spec.kind() or ("key" if is_key else "random")
         if kind.name == "counter" and spec.kind() is None:
-            made: Json = {"kind": "fixed", "value": 1}
+            make: Json = {"kind": "fixed", "value": 1}
         elif how == "key":
-            made = self._of_key(spec, kind, key)
+            make = self._of_key(spec, kind, key)
         elif how == "random":
-            made = self._random(spec, kind, key, is_key=is_key, entry=entry)
+            make = self._random(spec, kind, key, is_key=is_key, entry=entry)
         elif how == "draw":
-            made = {"kind": "draw", "number": spec.number}
+            make = {"kind": "draw", "number": spec.number}
         elif how == "row":
-            made = {"kind": "row", "count": spec.count}
+            make = {"kind": "row", "count": spec.count}
         else:
-            made = {"kind": "fixed", "value": _plain(spec.value, kind)}
-            if not _holds(kind.bare.name, made["value"]):
+            make = {"kind": "fixed", "value": _plain(spec.value, kind)}
+            if not _holds(kind.bare.name, make["value"]):
                 self.refuse(
                     problem(f"{key}.value", spec.value, f"is no {kind.wire()}: {FIXED.get(kind.bare.name, '')}")
                 )
         if how in ("draw", "row") and kind.bare.name in NUMBERLESS:
             self.refuse(problem(key, Missing(), f"make = {how!r} makes numbers, which are no {kind.wire()}"))
-        return {"type": kind.wire(), "make": made}
+        return {"type": kind.wire(), "make": make}
 
     def _of_key(self, spec: _models.Column, kind: CqlType, key: str) -> Json:
         if kind.bare.name in NUMBERLESS or kind.bare.fields:
@@ -342,7 +342,7 @@ class Maker:
 
 
 def _holds(name: str, value: Any) -> bool:
-    """Whether a fixed value can be of a type; the agent looks closer."""
+    """Whether a fixed value can be of a type; the agent checks it fully."""
     if name in ("text", "varchar", "ascii"):
         return isinstance(value, str)
     if name == "boolean":
@@ -357,7 +357,7 @@ def _holds(name: str, value: Any) -> bool:
 
 
 def _plain(value: Any, kind: CqlType) -> Any:
-    """A TOML value as JSON: times become milliseconds, dates days since 1970, as their types count."""
+    """A TOML value as JSON: times in milliseconds and dates in days since 1970, as the types count."""
     if isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
         ms = round(moment.timestamp() * 1000)
@@ -371,7 +371,7 @@ def _plain(value: Any, kind: CqlType) -> Any:
 
 
 def bytes_of(value: Json) -> float:
-    """Roughly the bytes of a value as the protocol carries it."""
+    """Approximate bytes of a value in the protocol."""
     return _bytes(_types.parse(value["type"]), value["make"])
 
 

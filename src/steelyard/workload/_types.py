@@ -1,4 +1,4 @@
-"""CQL's types as text: read, checked, written. Errors say at which character, and what is allowed there."""
+"""Parser of CQL types; errors give the character and what is allowed there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIMPLE = (
     "smallint", "text", "time", "timestamp", "timeuuid", "tinyint", "uuid", "varchar", "varint",
 )  # fmt: skip
 MEMBERS = {"list": 1, "set": 1, "map": 2, "frozen": 1}
-"""Types that are made of so many others; a tuple takes any number, a vector a type and a count."""
+"""Number of member types of each type; a tuple has any number, a vector a type and a count."""
 NAMES = (*SIMPLE, *MEMBERS, "tuple", "vector")
 MOST_DEPTH = 16
 MOST_VECTOR = 8192
@@ -24,13 +24,13 @@ BYTES = {
     "inet": 4, "int": 4, "smallint": 2, "time": 8, "timestamp": 8, "timeuuid": 16, "tinyint": 1, "uuid": 16,
     "varint": 8,
 }  # fmt: skip
-"""Of a value whose size its type says, or that is usual."""
+"""Bytes of a value: fixed by the type, or typical."""
 SIZED = ("ascii", "blob", "text", "varchar")
 COLLECTIONS = ("list", "set", "map")
 
 
 class TypeProblem(ValueError):
-    """A text that is no type. `position`: of the character, from 1."""
+    """An invalid type. `position`: of the character, from 1."""
 
     def __init__(self, text: str, at: int, what: str) -> None:
         super().__init__(f"{text!r} is no CQL type: at character {at + 1}: {what}")
@@ -54,7 +54,7 @@ class CqlType:
         return self.members[0].bare if self.name == "frozen" else self
 
     def wire(self) -> str:
-        """As the agent reads it: a user-defined type is a tuple of its fields, which has the same bytes."""
+        """Its form in the agent's order: a user-defined type is a tuple of its fields, which has the same bytes."""
         if self.fields:
             return f"tuple<{', '.join(member.wire() for member in self.members)}>"
         if self.name == "vector":
@@ -64,13 +64,13 @@ class CqlType:
 
 
 def parse(text: str, known: Mapping[str, CqlType] | None = None) -> CqlType:
-    """The type that a text says. `known`: user-defined types by name. Raises TypeProblem."""
+    """Parse a type. `known`: user-defined types by name. Raises TypeProblem."""
     reader = _Reader(text, known or {})
-    found = reader.type_(0)
+    kind = reader.type_(0)
     reader.blank()
     if reader.at < len(text):
         raise TypeProblem(text, reader.at, f"the end expected, not {text[reader.at :]!r}")
-    return found
+    return kind
 
 
 class _Reader:
@@ -85,14 +85,14 @@ class _Reader:
 
     def word(self, expected: str) -> tuple[str, int]:
         self.blank()
-        found = WORD.match(self.text, self.at)
-        if found is None:
+        match = WORD.match(self.text, self.at)
+        if match is None:
             read = self.text[self.at : self.at + 10]
             raise TypeProblem(
                 self.text, self.at, f"{expected} expected, not {read!r}" if read else f"{expected} expected"
             )
-        start, self.at = self.at, found.end()
-        return found[0], start
+        start, self.at = self.at, match.end()
+        return match[0], start
 
     def symbol(self, allowed: str) -> str:
         self.blank()

@@ -1,4 +1,4 @@
-"""YCSB's core workload as data: the settings that all of its mixes share, and what they mean to system and agent.
+"""YCSB's core workload: settings of all its mixes, compiled to schema and order.
 
 The modules beside this one are the mixes; each differs only in its defaults.
 """
@@ -18,9 +18,9 @@ TABLE = "usertable"
 KEY = "y_id"
 
 HARD: dict[str, Any] = {"easy": False}
-"""The filled data depends on it."""
+"""The filled data depends on the setting."""
 EASY: dict[str, Any] = {"easy": True}
-"""Can change from trial to trial on the same data."""
+"""The setting can change between trials on the same data."""
 
 PROPORTIONS = ("read", "update", "insert", "scan", "read_modify_write")
 DATA = (
@@ -123,7 +123,7 @@ class Settings(Value):
                 )
 
     def proportions(self) -> dict[str, float]:
-        """Share of each kind of operation, by the order's name."""
+        """Share of each kind of operation, by its name in the order."""
         return {name: getattr(self, f"{name}_proportion") for name in PROPORTIONS}
 
 
@@ -144,7 +144,7 @@ class Core:
         return Schema(keyspace=KEYSPACE, table=TABLE, key=KEY, fields=fields)
 
     def data(self) -> dict[str, Any]:
-        """What determines the filled table, beside the seed of its values: equal for mixes that share their data."""
+        """The settings that determine the filled table, except the value seed; equal for mixes with the same data."""
         return self.settings.model_dump(mode="json", include=set(DATA))
 
     def order(self) -> dict[str, Any]:
@@ -162,5 +162,5 @@ def mix(doc: str, **defaults: float | str) -> type[Settings]:
         field = copy.copy(Settings.model_fields[name])
         field.default = default
         fields[name] = (field.annotation, field)
-    made: type[Settings] = create_model("Settings", __base__=Settings, __doc__=doc, **fields)
-    return made
+    model: type[Settings] = create_model("Settings", __base__=Settings, __doc__=doc, **fields)
+    return model

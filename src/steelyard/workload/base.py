@@ -17,7 +17,7 @@ class Workload(Protocol):
 
     name: str
     protocol: str
-    """What its operations are written in; the system must speak it."""
+    """Protocol of its operations; the system must support it."""
     writes: bool
     """Whether a trial changes the data state."""
 
@@ -26,7 +26,7 @@ class Workload(Protocol):
         ...
 
     def data(self) -> dict[str, Any]:
-        """What determines the filled state: records, field count and lengths, key order, seed."""
+        """The settings that determine the filled state: records, field count and lengths, key order, seed."""
         ...
 
     def order(self) -> dict[str, Any]:
@@ -36,37 +36,37 @@ class Workload(Protocol):
 
 @dataclass(frozen=True)
 class OperationShape:
-    """One kind of operation, as far as people and estimates want to know."""
+    """One kind of operation, for explanations and estimates."""
 
     name: str
     share: float
     """Of all operations."""
     keys: str
-    """Which records."""
+    """Distribution of its keys."""
     does: str
-    """What is sent, in words."""
+    """The requests in words."""
     kind: str
-    """Which of YCSB's operations costs about as much: read, update, insert, scan, read_modify_write."""
+    """The YCSB operation of about the same cost: read, update, insert, scan, read_modify_write."""
     bytes: int
-    """Of the values that it sends, roughly."""
+    """Approximate bytes of the values that it sends."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a workload comes to."""
+    """Description of a workload, for people and estimates."""
 
     about: str
     records: int
     record_bytes: int
-    """Of the values that fill one record, roughly."""
+    """Approximate bytes of the values of one record."""
     filling: str
-    """What fills the tables, in words."""
+    """The filling requests in words."""
     operations: tuple[OperationShape, ...]
 
 
 @runtime_checkable
 class Explains(Protocol):
-    """Ability: says what it does. Plans estimate by it, `check` shows it."""
+    """Ability: explains the workload. Plans use it for estimates, `check` shows it."""
 
     def explain(self) -> Explanation:
         """Operations, shares, sizes."""

@@ -1,4 +1,4 @@
-"""cassandra-stress's own table and rows as a workload of studies: equal keys and values for our agent and that tool.
+"""cassandra-stress's table and rows as a workload: the same keys and values for our agent and that tool.
 
 So `load.engine` can be a factor over the same data. Keys and values are those of cassandra-stress 3.11, byte for byte.
 """
@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from steelyard.model.data_model import CQL, Schema, Table, quoted
 from steelyard.model.value import Value
-from steelyard.workload._distributions import bounds, distribution, mean, said
+from steelyard.workload._distributions import bounds, distribution, mean, short_form
 from steelyard.workload.base import Explanation, OperationShape
 
 KEYSPACE = "keyspace1"
@@ -20,20 +20,20 @@ TABLE = "standard1"
 KEY_SIZE = 10
 MOST_COLUMN_BYTES = 2**28
 DRAWN = frozenset({"fixed", "sequence", "uniform", "exponential", "gaussian", "extreme", "inverted"})
-"""Distributions that cassandra-stress has."""
+"""Distributions that cassandra-stress supports."""
 
 HARD: dict[str, Any] = {"easy": False}
-"""The filled data depends on it."""
+"""The filled data depends on the setting."""
 EASY: dict[str, Any] = {"easy": True}
-"""Can change from trial to trial on the same data."""
+"""The setting can change between trials on the same data."""
 
 
 def _normal(read: object) -> str:
-    made = distribution(read)
-    name = made["of"]["name"] if made["name"] == "inverted" else made["name"]
+    spread = distribution(read)
+    name = spread["of"]["name"] if spread["name"] == "inverted" else spread["name"]
     if name not in DRAWN:
         raise ValueError(f"cassandra-stress has no {name}; allowed: {', '.join(sorted(DRAWN - {'inverted'}))}, and ~")
-    return said(made)
+    return short_form(spread)
 
 
 Distribution = Annotated[
@@ -103,13 +103,13 @@ class Stress:
         self._names = tuple(f"C{number}" for number in range(settings.columns))
 
     def schema(self) -> Schema:
-        """cassandra-stress's table but for COMPACT STORAGE, without which it works as well; compression and compaction
+        """cassandra-stress's table without COMPACT STORAGE, which it does not need; compression and compaction
         are the system's settings."""
         columns = ", ".join(f"{quoted(name)} blob" for name in self._names)
         return Schema(KEYSPACE, TABLE, "key", self._names, (Table(TABLE, f"key blob PRIMARY KEY, {columns}"),))
 
     def data(self) -> dict[str, Any]:
-        """What determines the filled table."""
+        """The settings that determine the filled table."""
         return self.settings.model_dump(mode="json", include={"records", "columns", "column_size"})
 
     def order(self) -> dict[str, Any]:
@@ -183,14 +183,14 @@ class Stress:
         }
 
 
-def shifted(made: Mapping[str, Any], by: int) -> dict[str, Any]:
-    """The same distribution of numbers that are `by` greater: seeds begin with 1, keys of an order with 0."""
-    if made["name"] == "inverted":
-        return {**made, "of": shifted(made["of"], by)}
+def shifted(spread: Mapping[str, Any], by: int) -> dict[str, Any]:
+    """The distribution shifted up by `by`: seeds begin with 1, keys of an order with 0."""
+    if spread["name"] == "inverted":
+        return {**spread, "of": shifted(spread["of"], by)}
     moved = {
-        key: value + by for key, value in made.items() if key in ("value", "min", "max", "mean") and value is not None
+        key: value + by for key, value in spread.items() if key in ("value", "min", "max", "mean") and value is not None
     }
-    return {**made, **moved}
+    return {**spread, **moved}
 
 
 def create(settings: Settings) -> Stress:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.workload._distributions import EXTRAS, bounds, distribution, mean, said
+from steelyard.workload._distributions import EXTRAS, bounds, distribution, mean, short_form
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,6 @@ def test_what_is_none_is_refused(read: Any, says: str) -> None:
 )
 def test_what_is_said_is_read_again(name: str, low: int, width: int) -> None:
     made = distribution({"name": name, "min": low, "max": low + width})
-    assert distribution(said(made)) == made
+    assert distribution(short_form(made)) == made
     assert low <= mean(made) <= low + width
     assert bounds(made) == (low, low + width)

@@ -63,13 +63,13 @@ def _progress(console: Console, seconds: float) -> Iterator[Any]:
 
     def tell(step: Step) -> None:
         status.update(f"{step.name}, {step.seconds:.1f} s")
-        if step.found is None:
+        if step.result is None:
             if not console.is_terminal:
                 say(console, f"  {step.name} ...")
-        elif isinstance(step.found, Ceiling):
-            say(console, f"  {step.name:<34}{step.found.measured_per_s:>11,.0f} op/s")
+        elif isinstance(step.result, Ceiling):
+            say(console, f"  {step.name:<34}{step.result.measured_per_s:>11,.0f} op/s")
         else:
-            say(console, f"  {step.name:<34}{step.found.pacing_ms_p50 * 1000:>11,.0f} us late")
+            say(console, f"  {step.name:<34}{step.result.pacing_ms_p50 * 1000:>11,.0f} us late")
 
     with status:
         yield tell

@@ -1,9 +1,8 @@
-"""`steelyard stress`: takes cassandra-stress's command lines as they stand, drives our agent, prints what
-cassandra-stress prints.
+"""Drop-in for cassandra-stress: `steelyard stress` takes its command lines, drives our agent, prints in its format.
 
     words -> grammar -> settings -> compiled (orders of the agent) -> action (schema, warm-up, load) -> output
 
-What a command line means follows cassandra-stress 3.11.4; the words of messages and help are our own.
+Command lines mean what they mean in cassandra-stress 3.11.4; the wording of messages and help is our own.
 """
 
 from steelyard.dropin.stress.parse.refusal import Refused

@@ -1,4 +1,4 @@
-"""YCSB's words: `load|run cassandra-cql` and the options of bin/ycsb and its client. Pure but for reading -P files."""
+"""Parser of YCSB's command line: `load|run cassandra-cql`, the options of bin/ycsb and its client. Reads -P files."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ SECRET = "cassandra.password"
 
 @dataclass(frozen=True)
 class Command:
-    """A command line as it was meant."""
+    """A parsed command line."""
 
     action: Literal["load", "run"]
     properties: dict[str, str]
     words: tuple[str, ...]
     """As given, without the password."""
     create_table: bool = False
-    said: tuple[str, ...] = field(default=())
-    """What is to be said about options that mean nothing here."""
+    remarks: tuple[str, ...] = field(default=())
+    """Messages about options without effect."""
 
 
 def parse(arguments: Sequence[str]) -> Command:
-    """The command. Raises StudyError for what we do not have, by name."""
+    """Parse a command line. Raises StudyError with the name of an unsupported option."""
     reader = _Reader(arguments)
     reader.all()
     action = _action(reader)
     return Command(
         action=action,
-        # YCSB: properties of the command line win over those of files, wherever they stand.
+        # YCSB: properties of the command line override those of files, in any order.
         properties={**reader.files, **reader.own},
         words=tuple(_hidden(word) for word in arguments),
         create_table=reader.create_table,
-        said=tuple(reader.said),
+        remarks=tuple(reader.remarks),
     )
 
 
@@ -88,14 +88,14 @@ def _action(reader: _Reader) -> Literal["load", "run"]:
 
 
 class _Reader:
-    """Goes through the words once."""
+    """Reads the words in one pass."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self.left = list(arguments)
         self.positional: list[str] = []
         self.files: dict[str, str] = {}
         self.own: dict[str, str] = {}
-        self.said: list[str] = []
+        self.remarks: list[str] = []
         self.create_table = False
 
     def all(self) -> None:
@@ -113,9 +113,9 @@ class _Reader:
             elif word == "-p":
                 self.own_property(self.value(word))
             elif word in ("-cp", "-jvm-args"):
-                self.said.append(f"{word} {self.value(word)} means nothing here: there is no JVM")
+                self.remarks.append(f"{word} {self.value(word)} means nothing here: there is no JVM")
             elif word.startswith("-jvm-args="):
-                self.said.append(f"{word} means nothing here: there is no JVM")
+                self.remarks.append(f"{word} means nothing here: there is no JVM")
             elif word == "--create-table":
                 self.create_table = True
             elif word.startswith("-"):

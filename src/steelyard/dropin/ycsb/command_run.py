@@ -1,4 +1,4 @@
-"""One command from its first line to its last: makes the table if asked to, drives the load, prints as YCSB does."""
+"""Execution of one command: creates the table if asked to, drives the load, prints in YCSB's format."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from steelyard.wire.tables import Sums
 EXIT_DONE, EXIT_INSERTION_FAILED, EXIT_INTERRUPTED = 0, 1, 130
 CROWDED = "Warning: the threadcount is bigger than recordcount, the threadcount will be recordcount!"
 REPLICATION = 3
-"""Copies of each row that YCSB's own instructions ask for; fewer where there are fewer nodes."""
+"""Replication factor in YCSB's own instructions; lower with fewer nodes."""
 SEED_BITS = 32
 
 
 async def carry_out(command: Command, out: TextIO, err: TextIO) -> int:
-    """The whole command; data to `out`, all else to `err`. Returns the exit code. Raises SteelyardError."""
-    said = [*command.said, *property_support.check(command.properties)]
+    """Run the command; data go to `out`, all else to `err`. Returns the exit code. Raises SteelyardError."""
+    remarks = [*command.remarks, *property_support.check(command.properties)]
     shown = display(command.properties)
     seed = POPULATE_SEED if command.action == "load" else random.SystemRandom().getrandbits(SEED_BITS)
     compiled = compile_command(command, seed)
     _check_writable(shown)
     print("Command line: " + " ".join(command.words), file=err)
     print(f"Steelyard {__version__}, in place of YCSB Client 0.17.0", file=err)
-    for line in said:
+    for line in remarks:
         print(f"steelyard: {line}", file=err)
     if compiled.crowded:
         print(CROWDED, file=out)
@@ -70,7 +70,7 @@ async def _contacts(compiled: Compiled, variables: dict[str, str], err: TextIO) 
 
 
 def _intention(compiled: Compiled, shown: Display) -> str:
-    """What the load will be, with the seed that repeats it."""
+    """A line that describes the load, with the seed that repeats it."""
     schedule = compiled.order["schedule"]
     rate = f", {schedule['rate_per_s']:g} operations/s" if "rate_per_s" in schedule else ""
     seed = compiled.order["seed"]
@@ -82,7 +82,7 @@ def _intention(compiled: Compiled, shown: Display) -> str:
 
 
 def _check_writable(shown: Display) -> None:
-    """Before the load rather than after it."""
+    """Fail before the load rather than after it."""
     paths = [Path(shown.export_file)] if shown.export_file else []
     paths += [Path(shown.hdr_path + "probe")] if shown.hdr_files else []
     for path in paths:
@@ -92,7 +92,7 @@ def _check_writable(shown: Display) -> None:
 
 @dataclass(frozen=True)
 class Ended:
-    """How the driving ended. `cleanup_ns`: from the last answer to the agent's end."""
+    """How the load ended. `cleanup_ns`: from the last answer to the agent's end."""
 
     outcome: agent_run.LoadResult
     cleanup_ns: int
@@ -155,46 +155,46 @@ class Screen:
         self._done = self._done_at_line = 0
         self._sums = Sums()
         self._seen: dict[str, None] = {}
-        """Measurements so far: each status line names all of them."""
+        """Measurements so far; each status line has all of them."""
         self._points: dict[str, list[tuple[int, float]]] = {}
         self._unit, self._unit_ms = Sums(), 0
-        """timeseries: what is being averaged, and since when."""
+        """timeseries: sums of the current unit, and its start."""
         self._files: dict[str, list[str]] = {}
         """Lines of the .hdr files, by measurement."""
 
     def begin(self) -> None:
-        """The line before the first operation."""
+        """Print the line before the first operation."""
         self._print_status(self._now_s(), 0.0, {})
 
     def add(self, interval: Interval) -> None:
-        """Takes an interval, and prints if a line is due."""
+        """Add an interval, and print a status line if one is due."""
         if self._start_s is None:
             self._start_s = interval.t_s
         self._done += interval.done
         self._sums.add(interval.tables)
         end_s = interval.t_s + interval.seconds
         if self._shown.kind == TIME_SERIES:
-            # An interval's beginning wanders by microseconds.
+            # The start of an interval jitters by microseconds.
             units = int(((interval.t_s - self._start_s) * 1000 + 1) // self._shown.granularity_ms)
             if units * self._shown.granularity_ms > self._unit_ms:
                 self._average()
                 self._unit_ms = units * self._shown.granularity_ms
             self._unit.add(interval.tables)
-        # Half of the agent's interval: its ends wander by microseconds.
+        # Half of the agent's interval: its ends jitter by microseconds.
         if end_s - self._start_s - self._line_s >= self._shown.status_interval_s - self._shown.interval_s / 2:
             self._turn(end_s, None)
 
     def finish(self, outcome: agent_run.LoadResult, cleanup_ns: int) -> None:
-        """The last status line and the final block, the latter on `out` or in the file that was asked for."""
+        """Print the last status line and the final block, the latter to `out` or to the requested file."""
         main = outcome.main
         self._average()
         self._turn(main.totals.last_done_s or self._now_s(), cleanup_ns)
-        found = measures.measures(main.tables, self._shown, cleanup_ns)
+        measured = measures.measures(main.tables, self._shown, cleanup_ns)
         operations = main.totals.operations + main.totals.errors
-        # YCSB's own time has its connections in it, so it is never 0 where anything was done.
+        # YCSB's run time includes connecting, so it is never 0 after an operation.
         runtime_ms = max(round(main.totals.execution_ns / 1e6), min(operations, 1))
         rows = output.overall(runtime_ms, operations)
-        text = output.export(rows + output.measured(found, self._shown, self._points), self._shown.exporter)
+        text = output.export(rows + output.measured(measured, self._shown, self._points), self._shown.exporter)
         if self._shown.export_file:
             Path(self._shown.export_file).write_text(text, encoding="utf-8")
         else:
@@ -202,12 +202,12 @@ class Screen:
         self._write_files()
 
     def _turn(self, end_s: float, cleanup_ns: int | None) -> None:
-        """What came since the last line becomes a status line and a line of each .hdr file."""
+        """Write the counts since the last line as a status line and a line of each .hdr file."""
         tables = self._sums.take()
-        found = measures.measures(tables, self._shown, cleanup_ns)
-        self._seen.update(dict.fromkeys(found))
+        measured = measures.measures(tables, self._shown, cleanup_ns)
+        self._seen.update(dict.fromkeys(measured))
         elapsed_s = max(end_s - (self._start_s if self._start_s is not None else end_s), self._line_s)
-        every = {name: found.get(name, measures.Measure()) for name in self._order()}
+        every = {name: measured.get(name, measures.Measure()) for name in self._order()}
         if self._shown.hdr_files:
             for name, measure in every.items():
                 line = hdrlog.line(self._line_s, elapsed_s - self._line_s, measure.counts_us())
@@ -224,14 +224,14 @@ class Screen:
             *(f"Intended-{name}" for name in java.map_order(intended)),
         ]
 
-    def _print_status(self, at_s: float, elapsed_s: float, found: measures.Measures) -> None:
+    def _print_status(self, at_s: float, elapsed_s: float, measured: measures.Measures) -> None:
         if not self._shown.status:
             return
         since_s = elapsed_s - self._line_s
         text = output.status(
             self._shown,
             datetime.fromtimestamp(at_s),
-            found,
+            measured,
             elapsed_s=elapsed_s,
             done=self._done,
             current_per_s=(self._done - self._done_at_line) / since_s if since_s > 0 else 0.0,

@@ -1,4 +1,4 @@
-"""What is printed, and how: YCSB's properties of measurement and export as a value."""
+"""Output options: YCSB's properties of measurement and export as a value."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Display:
     """`op` prints service times, `intended` response times, `both` both."""
     percentiles: tuple[float, ...] = (95.0, 99.0)
     buckets: int = 1000
-    """histogram: milliseconds that are told apart."""
+    """histogram: number of buckets of 1 ms."""
     verbose: bool = False
     granularity_ms: int = 1000
-    """timeseries: what is averaged."""
+    """timeseries: length of the averaged interval."""
     each_error: bool = False
     tracked: frozenset[str] = frozenset()
-    """Statuses whose times are kept apart from the other failures'."""
+    """Statuses whose times are kept separate from those of other failures."""
     exporter: str = "Text"
     export_file: str = ""
     hdr_files: bool = False
@@ -40,12 +40,12 @@ class Display:
 
     @property
     def interval_s(self) -> float:
-        """How often the agent must hand in its counts."""
+        """The interval at which the agent must report its counts."""
         return min(1.0, self.granularity_ms / 1000) if self.kind == TIME_SERIES else 1.0
 
 
 def display(properties: Mapping[str, str]) -> Display:
-    """The settings in a command's properties. Raises StudyError for those that we do not have."""
+    """The settings in a command's properties. Raises StudyError for unsupported ones."""
     values = Values(properties)
     kind = values.text("measurementtype", HDR)
     if kind in RAW:

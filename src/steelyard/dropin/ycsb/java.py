@@ -1,4 +1,4 @@
-"""How Java writes numbers and orders a ConcurrentHashMap: scripts that parse YCSB's output know both by heart."""
+"""Java's number formats and ConcurrentHashMap order, on which scripts that parse YCSB's output depend."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LONG_MAX = 2**63 - 1
 
 
 def double(value: float) -> str:
-    """Double.toString: decimal between 1e-3 and 1e7, else with an exponent; shortest digits that read back the same."""
+    """Double.toString: decimal between 1e-3 and 1e7, else with an exponent; the shortest digits that round-trip."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -36,22 +36,22 @@ def two_places(value: float) -> str:
 
 
 def string_hash(text: str) -> int:
-    """String.hashCode, without its sign."""
-    found = 0
+    """String.hashCode as an unsigned number."""
+    code = 0
     for letter in text:
-        found = (31 * found + ord(letter)) & 0xFFFFFFFF
-    return found
+        code = (31 * code + ord(letter)) & 0xFFFFFFFF
+    return code
 
 
 def map_order(names: Iterable[str]) -> list[str]:
-    """The order in which a ConcurrentHashMap of strings hands out its keys; those of one bin as they came."""
+    """The iteration order of a ConcurrentHashMap of strings; keys of one bin in insertion order."""
     kept = list(dict.fromkeys(names))
     bins = 16
     while len(kept) >= bins * 3 // 4:
         bins *= 2
 
     def place(name: str) -> int:
-        found = string_hash(name)
-        return (found ^ found >> 16) & (bins - 1)
+        code = string_hash(name)
+        return (code ^ code >> 16) & (bins - 1)
 
     return sorted(kept, key=place)

@@ -1,4 +1,4 @@
-"""From the agent's histograms to YCSB's measurements: their names, their times in microseconds, their return codes."""
+"""YCSB's measurements from the agent's histograms: names, times in microseconds, return codes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ STATUSES: Mapping[str, str] = {
     "ERROR": "The operation failed.",
     "NOT_FOUND": "The requested record was not found.",
 }
-"""With the descriptions that decide the order in which Java's map hands them out."""
+"""Return codes and their descriptions, which determine the iteration order of Java's map."""
 NS_PER_US = 1000
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One measurement: times, and return codes where it has any."""
+    """One measurement: times and, if any, return codes."""
 
     buckets: tuple[Bucket, ...] = ()
     statuses: Mapping[str, int] = field(default_factory=dict)
@@ -44,18 +44,18 @@ class Measure:
 
     @property
     def mean_us(self) -> float:
-        """Mean; NaN without a value, as YCSB has it."""
+        """Mean; NaN without a value, as in YCSB."""
         mean = histogram.mean_ns(self.buckets)
         return float("nan") if mean is None else mean / NS_PER_US
 
     @property
     def min_us(self) -> int:
-        """Least; without a value the greatest long, as YCSB has it."""
+        """Minimum; the greatest long without a value, as in YCSB."""
         return self.buckets[0][0] // NS_PER_US if self.buckets else java.LONG_MAX
 
     @property
     def max_us(self) -> int:
-        """Greatest; 0 without a value."""
+        """Maximum; 0 without a value."""
         return self.buckets[-1][1] // NS_PER_US if self.buckets else 0
 
     def upper_percentile_us(self, percentile: float) -> int:
@@ -65,7 +65,7 @@ class Measure:
         return self.max_us if bucket is None else bucket[1] // NS_PER_US
 
     def counts_us(self) -> list[tuple[int, int]]:
-        """Middles of the buckets, and how often."""
+        """Middle and count of each bucket."""
         return [((low + high) // 2 // NS_PER_US, count) for low, high, count in self.buckets]
 
 
@@ -92,11 +92,11 @@ def measures(tables: Tables, display: Display, cleanup_ns: int | None = None) ->
 
 
 def status_order(names: Iterable[str]) -> list[str]:
-    """Return codes in the order of Java's map, whose keys hash their description and name."""
+    """Return codes in the order of Java's map, which hashes description and name."""
 
     def place(name: str) -> int:
-        found = (31 * (31 + java.string_hash(STATUSES[name])) + java.string_hash(name)) & 0xFFFFFFFF
-        return (found ^ found >> 16) & 15
+        code = (31 * (31 + java.string_hash(STATUSES[name])) + java.string_hash(name)) & 0xFFFFFFFF
+        return (code ^ code >> 16) & 15
 
     return sorted(names, key=place)
 
@@ -113,7 +113,7 @@ def _failed(name: str, status: str, display: Display) -> str:
 
 
 def _service(tables: Tables, display: Display) -> Measures:
-    """Times from sending to the answer. The halves of a read-modify-write are reads and updates, as in YCSB."""
+    """Service times, from sending to the answer. As in YCSB, read-modify-writes count as reads and updates."""
     parts: dict[str, list[Sequence[Bucket]]] = {}
     for operation, name in NAMES.items():
         for outcome, buckets in _times(tables, operation, "service").items():
@@ -124,8 +124,8 @@ def _service(tables: Tables, display: Display) -> Measures:
 
 
 def _intended(tables: Tables, display: Display) -> Measures:
-    """Times from the instant that an operation was due. A read-modify-write's update ends when the whole does; when its
-    read ended is not known by that measure."""
+    """Response times, from the instant that an operation was due. The update of a read-modify-write ends with the
+    whole; when the read ended is unknown in this measure."""
     parts: dict[str, list[Sequence[Bucket]]] = {}
     for operation, name in NAMES.items():
         for outcome, buckets in _cells(tables, operation, "response").items():
@@ -150,17 +150,17 @@ def _cells(tables: Tables, operation: str, measure: str) -> dict[str, tuple[Buck
 
 
 def _times(tables: Tables, operation: str, measure: str) -> dict[str, tuple[Bucket, ...]]:
-    """Buckets by outcome. Operations that were never sent, because no node was up, have a response time only: then all
-    of that outcome count with it, so that none is lost."""
-    found = _cells(tables, operation, measure)
+    """Buckets by outcome. Operations that were never sent, because no node was up, have only a response time. If there
+    are more of these, all operations of the outcome are counted by response time, so that none is lost."""
+    by_outcome = _cells(tables, operation, measure)
     for outcome, buckets in _cells(tables, operation, "response").items():
-        if histogram.total(buckets) > histogram.total(found.get(outcome, ())):
-            found[outcome] = buckets
-    return found
+        if histogram.total(buckets) > histogram.total(by_outcome.get(outcome, ())):
+            by_outcome[outcome] = buckets
+    return by_outcome
 
 
-def _with_statuses(found: Measures, tables: Tables) -> Measures:
-    """Return codes stand under the plain name, whose times may be none."""
+def _with_statuses(by_name: Measures, tables: Tables) -> Measures:
+    """Add the return codes under the plain name, which may have no times."""
     for operation, name in NAMES.items():
         if operation == TWO_STEPS:
             continue
@@ -169,5 +169,5 @@ def _with_statuses(found: Measures, tables: Tables) -> Measures:
             for outcome, buckets in _cells(tables, operation, measure).items():
                 statuses[_status(outcome)] = statuses.get(_status(outcome), 0) + histogram.total(buckets)
         if statuses:
-            found[name] = Measure(found.get(name, Measure()).buckets, statuses)
-    return found
+            by_name[name] = Measure(by_name.get(name, Measure()).buckets, statuses)
+    return by_name

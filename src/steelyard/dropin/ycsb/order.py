@@ -1,7 +1,7 @@
-"""From a command to the agent's order. Pure.
+"""Compiler of a command into the agent's order. Pure.
 
-YCSB's threads become places in flight. With `target` YCSB makes each thread wait for its next tick; here operations are
-due evenly over all threads, and one that finds no thread free is sent late and never skipped.
+YCSB's threads become the limit of operations in flight. With `target`, each YCSB thread waits for its next tick; here
+operations are due evenly over all threads, and one that finds no free thread is sent late, never skipped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from steelyard.system.base import Endpoint
 from steelyard.workload import _ycsb
 
 READ_TIMEOUT_MS = 12_000
-"""What the binding's client library waits for an answer by default."""
+"""Default request time-out of the binding's client library."""
 MOST_THREADS = 100_000
 PROPERTIES: Mapping[str, str] = {
     "records": "recordcount",
@@ -52,30 +52,30 @@ PROPERTIES: Mapping[str, str] = {
     "exponential_percentile": "exponential.percentile",
     "exponential_fraction": "exponential.frac",
 }
-"""Our workload's settings and the properties that they are read from; the defaults are the same."""
+"""Setting of our workload to YCSB property; the defaults are the same."""
 TLS = ("ca", "certificate", "key", "verify", "name")
 COMPUTED = ("records", "insert_start")
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where the load goes."""
+    """The target cluster of the load."""
 
     contacts: tuple[str, ...]
     schema: Schema
     user: str | None
     password: str | None
     tls: dict[str, str] | None = None
-    """As the order has it; None: connections are not encrypted."""
+    """As in the order; None: connections are not encrypted."""
 
     def statements(self, replication_factor: int) -> tuple[str, ...]:
-        """What makes keyspace and table."""
+        """CQL that creates keyspace and table."""
         return (self.schema.create_keyspace(replication_factor), *self.schema.create_rest())
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A command as the agent understands it. `operations` None: until the time is over."""
+    """A compiled command. `operations` None: until the time is over."""
 
     order: dict[str, Any]
     target: Target
@@ -83,13 +83,13 @@ class Compiled:
     workers: int
     operations: int | None
     crowded: bool
-    """Whether there were more threads than operations; YCSB says so on standard output."""
+    """Whether there were more threads than operations; YCSB warns on standard output."""
     keeps_going: bool
     """Whether a failed insertion does not end a load."""
 
 
 def compile_command(command: Command, seed: int) -> Compiled:
-    """The order and what belongs to it; `seed` where the properties give none. Raises StudyError."""
+    """Compile a command; `seed` is used if the properties have none. Raises StudyError."""
     values = Values(command.properties)
     _same_classes(values)
     target = _target(values)
@@ -157,7 +157,7 @@ def _target(values: Values) -> Target:
 
 
 def _tls(values: Values) -> dict[str, str] | None:
-    """Encryption. Java takes certificates from the JVM's options, which we do not have: here they are properties."""
+    """Encryption options. Java reads certificates from JVM options; here they are properties."""
     given = {name: values.text(f"steelyard.tls.{name}") for name in TLS if f"steelyard.tls.{name}" in values}
     if not values.boolean("cassandra.useSSL", False):
         if given:
@@ -173,7 +173,7 @@ def _consistency(values: Values, kind: str) -> str:
 
 
 def _operations(command: Command, values: Values) -> int | None:
-    """How many operations YCSB's threads would do together; None for no end."""
+    """The number of operations that YCSB's threads would do together; None if unlimited."""
     if command.action == "load":
         name = "insertcount" if "insertcount" in values else "recordcount"
         operations = values.integer(name, 0)
@@ -184,7 +184,7 @@ def _operations(command: Command, values: Values) -> int | None:
 
 
 def _span(command: Command, values: Values) -> tuple[int, int]:
-    """The first key and the number of keys that are there before the load, or that it fills."""
+    """First key and number of keys that exist before a run, or that a load writes."""
     start = values.integer("insertstart", 0)
     records = values.integer("recordcount", 0)
     if command.action == "load":
@@ -218,14 +218,14 @@ def _beyond(start: int, count: int, records: int) -> StudyError:
 
 
 def _settings(command: Command, values: Values, operations: int) -> _ycsb.Settings:
-    """The workload. Every bound is checked by our own workload's model, and told under YCSB's name."""
+    """The workload settings. Our workload's model checks every bound; errors use YCSB's names."""
     start, count = _span(command, values)
     given: dict[str, Any] = {"insert_start": start, "records": count}
     for ours, name in PROPERTIES.items():
         if ours not in COMPUTED and name in values:
             given[ours] = values.boolean(name, False) if name.endswith("allfields") else values.text(name)
     if command.action == "run":
-        # YCSB's own arithmetic, which does not divide by the sum of the proportions.
+        # As in YCSB, not divided by the sum of the proportions.
         inserts = values.number("insertproportion", 0.0)
         given["expected_new_keys"] = int(operations * inserts * 2.0)
     try:

@@ -1,4 +1,4 @@
-"""YCSB's output: the rows of its final block in each of its exporters' forms, and its status lines. Pure."""
+"""YCSB's output: the final block in each exporter's format, and status lines. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from steelyard.dropin.ycsb.measures import Measure, Measures, status_order
 Row = tuple[str, str, int | float]
 """Metric, measurement, value."""
 Points = Mapping[str, Sequence[tuple[int, float]]]
-"""Measurement to its averages over time: milliseconds since the start, microseconds."""
+"""Measurement to its time series: (milliseconds since the start, mean in microseconds)."""
 
 
 def overall(runtime_ms: int, operations: int) -> list[Row]:
-    """The rows about the whole. There is no JVM, so there are no rows of single collectors, and the sums are 0."""
+    """The rows about the whole run. There is no JVM: no rows of single collectors, and sums of 0."""
     throughput = 1000.0 * operations / runtime_ms if runtime_ms else math.inf if operations else math.nan
     return [
         ("OVERALL", "RunTime(ms)", runtime_ms),
@@ -29,10 +29,10 @@ def overall(runtime_ms: int, operations: int) -> list[Row]:
     ]
 
 
-def measured(found: Measures, display: Display, points: Points) -> list[Row]:
+def measured(measures: Measures, display: Display, points: Points) -> list[Row]:
     """The rows of all measurements."""
     rows: list[Row] = []
-    for name, measure in found.items():
+    for name, measure in measures.items():
         if display.kind == TIME_SERIES:
             rows += _time_series(name, measure, points.get(name, ()))
         elif display.kind == HISTOGRAM:
@@ -65,7 +65,7 @@ def _hdr(name: str, measure: Measure, display: Display) -> list[Row]:
 
 
 def _histogram(name: str, measure: Measure, display: Display, statuses: Mapping[str, int]) -> list[Row]:
-    """The older measurement: buckets of 1 ms, and percentiles as their lower ends."""
+    """The measurement type `histogram`: buckets of 1 ms; percentiles are lower ends of buckets."""
     cells, beyond = [0] * display.buckets, 0
     squares = 0.0
     for value, count in measure.counts_us():
@@ -114,7 +114,7 @@ def _joined(counts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def ordinal(percentile: float) -> str:
-    """`95th`, `1st`; a broken number stands as it is."""
+    """An ordinal such as `95th` or `1st`; a fraction is left as it is."""
     if percentile % 1:
         return java.double(percentile)
     whole = int(percentile)
@@ -146,14 +146,14 @@ def _json(value: float) -> str:
 def status(
     display: Display,
     at: datetime,
-    found: Measures,
+    measures: Measures,
     *,
     elapsed_s: float,
     done: int,
     current_per_s: float,
     todo: int,
 ) -> str:
-    """One status line. `done` operations so far, `current_per_s` since the last line, `todo` left; `found`:
+    """One status line. `done` operations so far, `current_per_s` since the last line, `todo` left; `measures`:
     measurements since the last line."""
     text = (
         f"{display.label}{at:%Y-%m-%d %H:%M:%S}:{at.microsecond // 1000:03d} {int(elapsed_s)} sec: {done} operations; "
@@ -162,18 +162,18 @@ def status(
         text += f"{java.two_places(current_per_s)} current ops/sec; "
     if todo > 0:
         text += f"est completion in {remaining(_seconds_left(todo, done, elapsed_s))}"
-    return text + "".join(f"{_summary(name, measure, display)} " for name, measure in found.items())
+    return text + "".join(f"{_summary(name, measure, display)} " for name, measure in measures.items())
 
 
 def _seconds_left(todo: int, done: int, elapsed_s: float) -> int:
     if done and elapsed_s > 0:
         return math.ceil(todo / (done / elapsed_s))
-    # As Java turns NaN and infinity into a long.
+    # As Java converts NaN and infinity to a long.
     return java.LONG_MAX if elapsed_s > 0 else 0
 
 
 def remaining(seconds: int) -> str:
-    """A time as YCSB writes it, with a blank behind; only a single digit of seconds is `second`."""
+    """A duration in YCSB's format, with a trailing blank; only a single digit of seconds is `second`."""
     days, rest = divmod(seconds, 86_400)
     hours, rest = divmod(rest, 3600)
     minutes, rest = divmod(rest, 60)

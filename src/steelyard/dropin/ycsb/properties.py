@@ -1,4 +1,4 @@
-"""Java's .properties files: what YCSB's -P reads, by the rules of java.util.Properties.load."""
+"""Parser of Java .properties files (YCSB's -P) by the rules of java.util.Properties.load."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 
 
 def read(path: Path) -> dict[str, str]:
-    """The properties of a file; of a key that stands there twice the last counts. Raises StudyError when it cannot be
-    read, or holds a broken escape."""
+    """The properties of a file; the last value of a repeated key counts. Raises StudyError if the file cannot be read
+    or has an invalid escape."""
     try:
         # Java reads such files as Latin-1.
         text = path.read_text(encoding="latin-1")
@@ -27,19 +27,19 @@ def read(path: Path) -> dict[str, str]:
 
 def parse(text: str, path: str = "") -> dict[str, str]:
     """The properties of a text; `path` is for errors."""
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for number, line in _logical_lines(text):
         key, value = _split(line)
         try:
-            found[_plain(key)] = _plain(value)
+            properties[_plain(key)] = _plain(value)
         except ValueError as error:
             message = f"{path}:{number}: {error}"
             raise StudyError(message, "write \\u and four hexadecimal digits", path=path, line=number) from error
-    return found
+    return properties
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Number of the first line of each, and the line with its continuations; no blank lines, no comments."""
+    """Logical lines with the number of their first line, continuations joined, without blank lines and comments."""
     parts: list[str] = []
     first = 0
     for number, natural in enumerate(re.split(r"\r\n|\n|\r", text), 1):
@@ -70,8 +70,8 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _plain(text: str) -> str:
-    def replace(found: re.Match[str]) -> str:
-        body = found[1]
+    def replace(match: re.Match[str]) -> str:
+        body = match[1]
         if len(body) == 5:
             return chr(int(body[1:], 16))
         if body == "u":

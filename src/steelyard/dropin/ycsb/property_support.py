@@ -1,5 +1,6 @@
-"""What each of YCSB's properties means here: used, accepted although it means nothing, or refused. No other place
-decides that, so nothing can be ignored in silence.
+"""Support table of YCSB's properties: used, accepted without effect, or refused.
+
+No other module decides this, so no property is silently ignored.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ NOTHING: Mapping[str, str] = {
     "scanoptimelimit": "only another binding reads it",
     "spin.sleep": "the agent paces itself",
 }
-"""Accepted, and each is said on standard error with its reason."""
+"""Accepted without effect; each is reported on standard error with the reason."""
 
 ONLY_OFF: Mapping[str, tuple[str, str]] = {
     "cassandra.tracing": ("false", "we do not trace requests"),
@@ -56,7 +57,7 @@ ONLY_OFF: Mapping[str, tuple[str, str]] = {
     ),
     "dataintegrity": ("false", "we do not compare the values that are read with YCSB's"),
 }
-"""Accepted with that value only."""
+"""Accepted only with this value."""
 
 REFUSED: Mapping[str, str] = {
     "fieldlengthhistogram": "lengths from a histogram file are not there; fieldlengthdistribution: constant, uniform "
@@ -67,21 +68,21 @@ REFUSED: Mapping[str, str] = {
 
 
 def check(properties: Mapping[str, str]) -> list[str]:
-    """What is to be said about properties that mean nothing here. Raises StudyError for those that we do not have."""
-    said = []
+    """Messages about properties without effect. Raises StudyError for unsupported ones."""
+    remarks = []
     for name in sorted(properties):
         value = properties[name].strip()
         if name in USED:
             continue
         if name in NOTHING:
-            said.append(f"{name}={value} means nothing here: {NOTHING[name]}")
+            remarks.append(f"{name}={value} means nothing here: {NOTHING[name]}")
         elif name in ONLY_OFF:
             off, why = ONLY_OFF[name]
             if value.lower() != off:
                 raise wrong(name, value, (off,), why)
         else:
             raise _unknown(name, value)
-    return said
+    return remarks
 
 
 def _unknown(name: str, value: str) -> StudyError:

@@ -1,4 +1,4 @@
-"""Values of properties by their types: what cannot be read is an error that names the property and what is allowed."""
+"""Typed reading of property values; an error names the property and what is allowed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST = 2**40
 
 
 class Values:
-    """Typed reading of properties; blanks around a value do not count."""
+    """Typed reader of properties; blanks around a value are ignored."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._properties = properties
@@ -22,7 +22,7 @@ class Values:
         return name in self._properties
 
     def text(self, name: str, default: str = "") -> str:
-        """As it is."""
+        """The text as written."""
         return self._properties.get(name, default).strip()
 
     def integer(self, name: str, default: int, least: int = 0, most: int = MOST) -> int:
@@ -34,7 +34,7 @@ class Values:
         return self._number(name, default, float, least, most, "a number")
 
     def boolean(self, name: str, default: bool) -> bool:
-        """`true` or `false`, in any case. Java takes every other word for false: here it is an error."""
+        """`true` or `false`, case-insensitive. Java reads any other word as false; here it is an error."""
         read = self.text(name, str(default)).lower()
         if read not in ("true", "false"):
             raise wrong(name, self.text(name), ("true", "false"))
@@ -48,7 +48,7 @@ class Values:
         return read
 
     def listed(self, name: str, default: str = "") -> tuple[str, ...]:
-        """Words between commas; empty ones are dropped."""
+        """Comma-separated words, without empty ones."""
         return tuple(word.strip() for word in self.text(name, default).split(",") if word.strip())
 
     def _number(
@@ -69,7 +69,7 @@ class Values:
 
 
 def wrong(name: str, read: str, allowed: Sequence[str], why: str = "") -> StudyError:
-    """The error of a property whose value we do not have."""
+    """The error of an unsupported property value."""
     reason = f": {why}" if why else ""
     message, hint = f"the property {name}: read {read!r}{reason}", f"allowed: {', '.join(allowed)}"
     return StudyError(message, hint, key=name, read=read, allowed=allowed)

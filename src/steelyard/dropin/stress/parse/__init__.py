@@ -1,1 +1,1 @@
-"""From the words of a command line, and a profile, to settings; what we do not have is refused by name."""
+"""Parser of command lines and profiles into settings; unsupported options are refused by name."""

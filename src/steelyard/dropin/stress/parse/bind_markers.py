@@ -1,6 +1,6 @@
-"""Which column each `?` of a CQL statement belongs to, read off the statement itself.
+"""Bind markers of a CQL statement: the column that each `?` belongs to, found by parsing the statement.
 
-cassandra-stress is told by the server when it prepares; we need to know before, because the agent prepares.
+cassandra-stress learns it from the server when it prepares; we need it earlier, because the agent prepares.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[A-Za-z_][\w]*|<=|>=|!=|[-+<>=(),?.;*\[\]{}:]|\d+(?:\.\d+)?""")
 COMPARISONS = ("=", "<", ">", "<=", ">=", "!=", "LIKE", "CONTAINS", "KEY")
-"""What stands between a column and its marker; KEY ends CONTAINS KEY."""
+"""Operators between a column and its marker; KEY ends CONTAINS KEY."""
 
 
 def columns_of(cql: str) -> list[tuple[str, str]]:
@@ -18,15 +18,15 @@ def columns_of(cql: str) -> list[tuple[str, str]]:
     where."""
     tokens = TOKEN.findall(cql)
     inserted = _inserted(tokens)
-    found = []
+    columns = []
     for index, token in enumerate(tokens):
         if token != "?":
             continue
         column = inserted.get(index) or _compared(tokens, index)
         if column is None:
             raise ValueError(" ".join(tokens[max(0, index - 4) : index + 1]))
-        found.append((_plain(column[0]), column[1]))
-    return found
+        columns.append((_plain(column[0]), column[1]))
+    return columns
 
 
 def _plain(name: str) -> str:
@@ -34,14 +34,14 @@ def _plain(name: str) -> str:
 
 
 def _inserted(tokens: Sequence[str]) -> dict[int, tuple[str, str]]:
-    """Markers of INSERT INTO t (a, b) VALUES (?, ?), by their place."""
+    """Markers of INSERT INTO t (a, b) VALUES (?, ?), by token index."""
     upper = [token.upper() for token in tokens]
     if "INSERT" not in upper or "VALUES" not in upper:
         return {}
     opening = upper.index("(")
     names = [token for token in tokens[opening + 1 : upper.index(")")] if token != ","]
     begin = upper.index("VALUES") + 1
-    found, position, depth = {}, 0, 0
+    by_marker, position, depth = {}, 0, 0
     for index in range(begin, len(tokens)):
         token = tokens[index]
         depth += (token == "(") - (token == ")")
@@ -50,8 +50,8 @@ def _inserted(tokens: Sequence[str]) -> dict[int, tuple[str, str]]:
         if token == "," and depth == 1:
             position += 1
         elif token == "?" and depth == 1 and position < len(names):
-            found[index] = (names[position], "=")
-    return found
+            by_marker[index] = (names[position], "=")
+    return by_marker
 
 
 def _compared(tokens: Sequence[str], index: int) -> tuple[str, str] | None:

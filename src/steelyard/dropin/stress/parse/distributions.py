@@ -1,8 +1,7 @@
-"""cassandra-stress's distributions as its options write them: `UNIFORM(1..1000000)`, `~EXP(1..10)`, `fixed(1)/500`.
+"""Distributions in cassandra-stress's option syntax: `UNIFORM(1..1000000)`, `~EXP(1..10)`, `fixed(1)/500`.
 
-What each means follows cassandra-stress 3.11.4 and is held against its own generators by the tests of
-`crates/steelyard-workload`; here is only their grammar, their words for the settings block, and the form that the agent
-takes.
+Their meaning follows cassandra-stress 3.11.4; the tests of `crates/steelyard-workload` compare them with its own
+generators. This module has only their grammar, their text in the settings block, and their form in the agent's order.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ NAMES = {
     "fixed": "fixed",
     "seq": "sequence",
 }
-"""Names and aliases, without regard to case."""
+"""Names and aliases, case-insensitive."""
 FORMS = (
     "EXP(min..max)",
     "EXTREME(min..max,shape)",
@@ -45,13 +44,13 @@ FULL = re.compile(r"(~?)([a-z]+)\((.+)\)", re.IGNORECASE)
 RATIO = re.compile(r"(.*)/([0-9]+[kmb]?)", re.IGNORECASE)
 MULTIPLES = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
 BEYOND = 2**62
-"""Numbers of the agent are below."""
+"""Exclusive upper bound of the agent's numbers."""
 NORMAL_EDGES = 3.0
-"""Deviations from the middle to either end of GAUSSIAN(min..max)."""
+"""Standard deviations from the middle to either end of GAUSSIAN(min..max)."""
 
 
 def whole_number(text: str) -> int:
-    """`1000000`, `1M`, `10k`, `1B` (thousand millions). Raises ValueError."""
+    """The number in `1000000`, `1M`, `10k`, `1B` (10^9). Raises ValueError."""
     text = text.strip().lower()
     multiple = MULTIPLES.get(text[-1:], 1)
     number = int(text[:-1] if multiple > 1 else text) * multiple
@@ -75,19 +74,19 @@ class Distribution:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether only one number can come out."""
+        """Whether there is only one possible value."""
         return self.low == self.high
 
     @property
     def average(self) -> float:
-        """Expected number; of the skewed kinds by their quantiles."""
+        """Mean; for the skewed kinds computed from quantiles."""
         if self.kind in ("fixed", "uniform", "sequence"):
             return (self.low + self.high) / 2
         return sum(self.inverse((index + 0.5) / 200) for index in range(200)) / 200
 
     @property
     def scale(self) -> float:
-        """Weibull's scale (the exponential's mean): such that a draw is beyond `high` with the probability
+        """Weibull's scale (the exponential's mean), chosen so that a draw exceeds `high` with probability
         sqrt(1 / (high - low)), as cassandra-stress sets it."""
         span = self.high - self.low
         tail = -math.log(math.sqrt(1 / span))
@@ -95,7 +94,7 @@ class Distribution:
         return span / edge if edge else math.inf
 
     def shifted(self, by: int) -> Distribution:
-        """The same distribution of numbers that are `by` greater."""
+        """The distribution shifted up by `by`."""
         return replace(self, low=self.low + by, high=self.high + by, mean=self.mean + by)
 
     def inverse(self, probability: float) -> int:
@@ -123,7 +122,7 @@ class Distribution:
         return int(min(self.high, max(self.low, number)))
 
     def described(self) -> str:
-        """As cassandra-stress's settings block puts it."""
+        """Its text in cassandra-stress's settings block."""
         bounds = f"min={self.low},max={self.high}"
         match self.kind:
             case "fixed":
@@ -141,32 +140,32 @@ class Distribution:
         return f"Inverse: {text}" if self.inverted else text
 
     def wire(self) -> dict[str, Any]:
-        """As the agent takes it, see crates/steelyard-wire/src/program.rs."""
+        """Its form in the agent's order, see crates/steelyard-wire/src/program.rs."""
         bounds = {"min": self.low, "max": self.high}
-        made: dict[str, Any]
+        distribution: dict[str, Any]
         match self.kind:
             case "fixed":
-                made = {"name": "fixed", "value": float(self.low)}
+                distribution = {"name": "fixed", "value": float(self.low)}
             case "uniform":
-                made = {"name": "uniform", "min": float(self.low), "max": float(self.high)}
+                distribution = {"name": "uniform", "min": float(self.low), "max": float(self.high)}
             case "sequence":
-                made = {"name": "sequence", **bounds}
+                distribution = {"name": "sequence", **bounds}
             case "gaussian":
-                made = {"name": "gaussian", **bounds, "mean": self.mean, "deviation": self.deviation}
+                distribution = {"name": "gaussian", **bounds, "mean": self.mean, "deviation": self.deviation}
             case "exponential":
-                made = {"name": "exponential", **bounds}
+                distribution = {"name": "exponential", **bounds}
             case _:
-                made = {"name": "extreme", **bounds, "shape": self.shape, "quanta": self.quanta or None}
-        return {"name": "inverted", "of": made} if self.inverted else made
+                distribution = {"name": "extreme", **bounds, "shape": self.shape, "quanta": self.quanta or None}
+        return {"name": "inverted", "of": distribution} if self.inverted else distribution
 
 
 def fixed(value: int) -> Distribution:
-    """Always the same number."""
+    """A constant."""
     return Distribution("fixed", value, value)
 
 
 def parse(text: str, option: str) -> Distribution:
-    """A distribution as written. Raises Refused, naming the option."""
+    """Parse a distribution. Raises Refused with the name of the option."""
     match = FULL.fullmatch(text)
     if match is None:
         raise Refused(option, text, "this is no distribution", "; ".join(FORMS))
@@ -175,14 +174,14 @@ def parse(text: str, option: str) -> Distribution:
     if kind is None:
         raise Refused(option, text, f"there is no distribution {match[2]!r}", "; ".join(FORMS))
     try:
-        made = _made(kind, inner)
+        distribution = _distribution(kind, inner)
     except (ValueError, IndexError, ArithmeticError):
         raise Refused(option, text, f"the parameters do not fit {match[2]}", "; ".join(FORMS)) from None
-    return replace(made, inverted=inverted and not made.is_fixed)
+    return replace(distribution, inverted=inverted and not distribution.is_fixed)
 
 
-def _made(kind: str, inner: list[str]) -> Distribution:
-    """Raises ValueError where number or kind of the parameters is wrong."""
+def _distribution(kind: str, inner: list[str]) -> Distribution:
+    """Raises ValueError for a wrong number or type of parameters."""
     counts = {"gaussian": (1, 2, 3), "extreme": (2,), "quantized-extreme": (3,)}.get(kind, (1,))
     if len(inner) not in counts:
         raise ValueError(inner)
@@ -208,36 +207,36 @@ def _made(kind: str, inner: list[str]) -> Distribution:
         raise ValueError(inner)
     if low == high:
         return fixed(low)
-    made = Distribution(kind, low, high, shape, mean, deviation, quanta)
-    if kind in ("extreme", "quantized-extreme") and not 0 < made.scale < math.inf:
+    distribution = Distribution(kind, low, high, shape, mean, deviation, quanta)
+    if kind in ("extreme", "quantized-extreme") and not 0 < distribution.scale < math.inf:
         raise ValueError(inner)
-    return made
+    return distribution
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """A share: a number of a distribution over a divisor, at most 1."""
+    """A ratio: a draw from a distribution over a divisor, at most 1."""
 
     of: Distribution
     divisor: int
 
     @property
     def is_whole(self) -> bool:
-        """Whether the share is always 1."""
+        """Whether the ratio is always 1."""
         return self.of.low >= self.divisor
 
     @property
     def least(self) -> float:
-        """The least share that can come out."""
+        """The smallest possible ratio."""
         return min(1.0, self.of.low / self.divisor)
 
     @property
     def greatest(self) -> float:
-        """The greatest share that can come out."""
+        """The greatest possible ratio."""
         return min(1.0, self.of.high / self.divisor)
 
     def described(self) -> str:
-        """As cassandra-stress's settings block puts it."""
+        """Its text in cassandra-stress's settings block."""
         return f"Ratio: divisor={self.divisor:f};delegate={self.of.described()}"
 
 
@@ -245,7 +244,7 @@ WHOLE = Ratio(fixed(1), 1)
 
 
 def parse_ratio(text: str, option: str) -> Ratio:
-    """`DIST(...)/divisor`. Raises Refused."""
+    """Parse `DIST(...)/divisor`. Raises Refused."""
     match = RATIO.fullmatch(text)
     divisor = whole_number(match[2]) if match else 0
     if match is None or divisor <= 0:

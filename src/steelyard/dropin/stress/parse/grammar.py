@@ -1,7 +1,7 @@
-"""The grammar of one section: which words it takes, which of them go together, and how its help is written.
+"""Grammar of one section of a command line: its words, the valid combinations of them, and its help text.
 
-A section has forms (`-rate threads=? ...` or `-rate threads>=? ... auto`). A word belongs to the first option of the
-section whose prefix it begins with; the words together must belong to one form.
+A section has forms (`-rate threads=? ...` or `-rate threads>=? ... auto`). A word belongs to the first option whose
+prefix it begins with; all words together must belong to one form.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Option:
     default: str | None = None
     required: bool = False
     refused: str = ""
-    """Why we do not have it; where it says something, the word is refused by name."""
+    """Why the option is not supported; if set, the word is refused by name."""
     allowed: str = ""
-    """What stands in the message, where the pattern is not for people."""
+    """The allowed values in the error message, if the pattern is not readable."""
 
     def accepts(self, word: str) -> bool:
-        """Whether the word is this option's."""
+        """Whether the word belongs to this option."""
         if self.kind == "flag":
             return word.lower() == self.prefix.lower()
         if self.kind == "group":
@@ -42,11 +42,11 @@ class Option:
 
     @property
     def what_is_allowed(self) -> str:
-        """For messages."""
+        """The allowed values, for error messages."""
         return self.allowed or self.pattern
 
     def value_of(self, section: str, word: str) -> str:
-        """What follows the prefix. Raises Refused where it does not fit, or where we do not have the option."""
+        """The text after the prefix. Raises Refused if it does not match, or if the option is not supported."""
         name = f"{section} {self.prefix}".rstrip()
         if self.refused:
             raise Refused(name, word, self.refused)
@@ -65,7 +65,7 @@ class Option:
 
     @property
     def shown(self) -> str:
-        """As help names it."""
+        """Its name in the help text."""
         if self.kind == "group":
             return f"{self.prefix}(?)"
         if self.kind in ("distribution", "ratio"):
@@ -83,33 +83,33 @@ class Section:
 
     @property
     def options(self) -> tuple[Option, ...]:
-        """Every option once, in order. An option without a prefix takes what no other does, so it comes last."""
+        """Every option once, in order. An option without a prefix takes all remaining words, so it comes last."""
         named = {option.prefix: option for form in self.forms for option in form}
         return tuple(sorted(named.values(), key=lambda option: option.prefix == ""))
 
     def read(self, words: Sequence[str]) -> Given:
-        """The words that stand there. Raises Refused."""
-        found: dict[str, str] = {}
+        """Parse the words of the section. Raises Refused."""
+        values: dict[str, str] = {}
         for word in words:
             option = next((one for one in self.options if one.accepts(word)), None)
             if option is None:
                 raise Refused(self.name, word, "there is no such option", ", ".join(one.shown for one in self.options))
-            if option.prefix in found:
+            if option.prefix in values:
                 raise Refused(f"{self.name} {option.prefix}", word, "it stands there twice", "once")
-            found[option.prefix] = option.value_of(self.name, word)
-        self._form_of(found, words)
-        return Given(self, found)
+            values[option.prefix] = option.value_of(self.name, word)
+        self._form_of(values, words)
+        return Given(self, values)
 
-    def _form_of(self, found: Mapping[str, str], words: Sequence[str]) -> None:
+    def _form_of(self, values: Mapping[str, str], words: Sequence[str]) -> None:
         for form in self.forms:
-            has_all = set(found) <= {option.prefix for option in form}
-            if has_all and all(option.prefix in found for option in form if option.required):
+            has_all = set(values) <= {option.prefix for option in form}
+            if has_all and all(option.prefix in values for option in form if option.required):
                 return
         raise Refused(self.name, " ".join(words), "these words do not make one of its forms", " | ".join(self.usages))
 
     @property
     def usages(self) -> tuple[str, ...]:
-        """One line a form."""
+        """One usage line per form."""
         lines = []
         for form in self.forms:
             shown = (one.shown if one.required else f"[{one.shown}]" for one in form if one.shown)
@@ -136,7 +136,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Given(Mapping[str, str]):
-    """Prefix to value of the words that stand in a section; `value` knows the defaults of those that do not."""
+    """Prefix to value for the words given in a section; `value` adds the defaults of the others."""
 
     section: Section
     words: Mapping[str, str]
@@ -151,7 +151,7 @@ class Given(Mapping[str, str]):
         return len(self.words)
 
     def value(self, prefix: str) -> str:
-        """What stands there, else the option's default. Raises KeyError for an option that has none."""
+        """The given value, else the option's default. Raises KeyError for an option without a default."""
         if prefix in self.words:
             return self.words[prefix]
         default = next((one.default for one in self.section.options if one.prefix == prefix), None)
@@ -161,13 +161,13 @@ class Given(Mapping[str, str]):
 
 
 def pairs(option: str, inner: str) -> dict[str, str]:
-    """`a=1,b=2` of a group. Raises Refused for what is no pair, or stands there twice."""
-    found: dict[str, str] = {}
+    """The pairs of a group such as `a=1,b=2`. Raises Refused for a malformed or repeated pair."""
+    by_name: dict[str, str] = {}
     for part in inner.split(","):
         name, equals, value = part.partition("=")
         if not equals or not name or not value:
             raise Refused(option, part, "this is no name=value", "name=value, separated by commas")
-        if name in found:
+        if name in by_name:
             raise Refused(option, part, f"{name} stands there twice", "each name once")
-        found[name] = value
-    return found
+        by_name[name] = value
+    return by_name

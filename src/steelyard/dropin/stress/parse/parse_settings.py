@@ -1,6 +1,6 @@
-"""From words to settings: every word read, every default put in, every word that we do not have refused.
+"""Parser of settings: reads every word, fills in defaults, refuses unsupported words.
 
-Defaults are those of cassandra-stress 3.11.4; they stand in `sections`.
+The defaults are those of cassandra-stress 3.11.4, see `sections`.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ from steelyard.dropin.stress.parse.settings import (
 Words = Mapping[str, Sequence[str]]
 LEAST_INTERVAL_MS = 100
 MOST_TRIES = 1000
-"""Bounds of the agent's."""
+"""The agent's limit."""
 MOST_THREADS = 100_000
 MAX_COLUMNS = 1000
 DEFAULT_KEYS = 1_000_000
 THREADS_OF_COUNTED_WRITES = 200
-"""cassandra-stress writes `n=` rows with so many threads where -rate says nothing; everything else begins with 4."""
+"""Threads of cassandra-stress for `n=` writes without -rate; all other commands start with 4."""
 MIXABLE = ("read", "write", "counter_write", "counter_read")
 LOCATOR = "org.apache.cassandra.locator."
 
 
 def read(arguments: Sequence[str]) -> Settings:
-    """Settings of a command line. Raises Refused, naming the first word that does not fit."""
-    found = tokens.sections(arguments)
-    if not found:
+    """The settings of a command line. Raises Refused with the first invalid word."""
+    by_section = tokens.sections(arguments)
+    if not by_section:
         raise Refused("command", "", "there is none", _all_commands())
-    name, *rest = found
+    name, *rest = by_section
     section = sections.command(name)
     if section is None:
         raise Refused("command", name, "there is no such command", _all_commands())
     for other in rest:
         if sections.option(other) is None:
             listed = ", ".join(one.name for one in sections.OPTIONS)
-            raise Refused(other, " ".join([other, *found[other]]), "there is no such option", listed)
-    options: Words = {sections.option(one).name: found[one] for one in rest}  # type: ignore[union-attr]
+            raise Refused(other, " ".join([other, *by_section[other]]), "there is no such option", listed)
+    options: Words = {sections.option(one).name: by_section[one] for one in rest}  # type: ignore[union-attr]
     notes: list[str] = []
-    command = _command(section.name, section.read(found[name]))
+    command = _command(section.name, section.read(by_section[name]))
     for unknown in (sections.SENDTO, sections.TOKENRANGE):
         if unknown.name in options:
             unknown.read(options[unknown.name] or ("",))
@@ -80,21 +80,21 @@ def _all_commands() -> str:
     return ", ".join([*(one.name for one in sections.COMMANDS), *sections.SPECIAL])
 
 
-def _command(name: str, found: Given) -> Command:
-    duration = found.get("duration=")
-    count = found.get("n=")
+def _command(name: str, given: Given) -> Command:
+    duration = given.get("duration=")
+    count = given.get("n=")
     ends_by_itself = duration is None and count is None
     ratios = {name: 1.0}
     if name == "mixed":
-        ratios = _ratios("mixed ratio", found.value("ratio"), MIXABLE)
+        ratios = _ratios("mixed ratio", given.value("ratio"), MIXABLE)
     elif name == "user":
-        ratios = _ratios("user ops", found["ops"], None)
+        ratios = _ratios("user ops", given["ops"], None)
     mixture = name in ("mixed", "user")
-    clustering = found.get("clustering=", "GAUSSIAN(1..10)" if name == "mixed" else "gaussian(1..10)")
-    # `user` has neither word: what its operations are stands in its profile.
-    plain = Given(sections.COMMANDS[0], found)
+    clustering = given.get("clustering=", "GAUSSIAN(1..10)" if name == "mixed" else "gaussian(1..10)")
+    # `user` has neither word: its operations are in its profile.
+    plain = Given(sections.COMMANDS[0], given)
     add = plain.value("add=")
-    least, most = int(found.value("n>")), int(found.value("n<"))
+    least, most = int(given.value("n>")), int(given.value("n<"))
     if most < 1:
         raise Refused(f"{name} n<", str(most), "the value does not fit", "from 1")
     if duration is not None and int(duration[:-1]) < 1:
@@ -103,24 +103,24 @@ def _command(name: str, found: Given) -> Command:
         name=name,
         count=_whole(count, f"{name} n=") if count is not None else None,
         duration=(int(duration[:-1]), UNITS[duration[-1].lower()][1]) if duration is not None else None,
-        uncertainty=float(found.value("err<")) if ends_by_itself else None,
+        uncertainty=float(given.value("err<")) if ends_by_itself else None,
         measurements=(least, most),
-        warm_up="no-warmup" not in found,
-        truncate=found.value("truncate=").lower(),  # type: ignore[arg-type]
-        consistency=found.value("cl=").upper(),
-        serial_consistency=found.value("serial-cl=").upper(),
+        warm_up="no-warmup" not in given,
+        truncate=given.value("truncate=").lower(),  # type: ignore[arg-type]
+        consistency=given.value("cl=").upper(),
+        serial_consistency=given.value("serial-cl=").upper(),
         key_size=_at_least(1, int(plain.value("keysize=")), f"{name} keysize="),
         add=distributions.parse(add, f"{name} add="),
         add_text=add,
         ratios=ratios,
         clustering=distributions.parse(clustering, f"{name} clustering=") if mixture else None,
         clustering_text=clustering,
-        profile=found.get("profile=", ""),
+        profile=given.get("profile=", ""),
     )
 
 
 def _ratios(option: str, inner: str, known: Sequence[str] | None) -> dict[str, float]:
-    """Share by operation, in order of name; those of share 0 are left out, as they never come."""
+    """Share by operation, sorted by name, without operations of share 0."""
     shares: dict[str, float] = {}
     for name, text in pairs(option, inner).items():
         own = name.lower() if known is not None else name
@@ -150,113 +150,113 @@ def _at_least(least: int, number: int, option: str) -> int:
     return number
 
 
-def _rate(said: Sequence[str] | None, command: Command) -> Rate:
-    if said is None:
+def _rate(words: Sequence[str] | None, command: Command) -> Rate:
+    if words is None:
         if command.name in ("write", "counter_write") and command.count:
             return Rate(THREADS_OF_COUNTED_WRITES, 0, 0, False, 0, 0)
         return Rate(None, 0, 0, True, 4, 1000)
-    found = sections.RATE.read(said)
-    throttle, fixed = (int(found.value(name)[:-2]) for name in ("throttle=", "fixed="))
+    given = sections.RATE.read(words)
+    throttle, fixed = (int(given.value(name)[:-2]) for name in ("throttle=", "fixed="))
     if throttle and fixed:
-        raise Refused("-rate", " ".join(said), "throttle and fixed are two ways of setting one rate", "one of them")
+        raise Refused("-rate", " ".join(words), "throttle and fixed are two ways of setting one rate", "one of them")
     for name in ("threads=", "threads>=", "threads<="):
-        if int(found.get(name, "1")) > MOST_THREADS:
-            raise Refused(f"-rate {name}", found[name], "so many cannot be in flight", f"1 to {MOST_THREADS}")
-    if "threads=" in found:
-        return Rate(_at_least(1, int(found["threads="]), "-rate threads="), throttle, fixed, False, 0, 0)
-    least = _at_least(1, int(found.value("threads>=")), "-rate threads>=")
-    most = _at_least(least, int(found.value("threads<=")), "-rate threads<=")
-    return Rate(None, 0, 0, "auto" in found, least, most)
+        if int(given.get(name, "1")) > MOST_THREADS:
+            raise Refused(f"-rate {name}", given[name], "so many cannot be in flight", f"1 to {MOST_THREADS}")
+    if "threads=" in given:
+        return Rate(_at_least(1, int(given["threads="]), "-rate threads="), throttle, fixed, False, 0, 0)
+    least = _at_least(1, int(given.value("threads>=")), "-rate threads>=")
+    most = _at_least(least, int(given.value("threads<=")), "-rate threads<=")
+    return Rate(None, 0, 0, "auto" in given, least, most)
 
 
-def _population(said: Sequence[str] | None, command: Command, note: Callable[[str], None]) -> Population:
+def _population(words: Sequence[str] | None, command: Command, note: Callable[[str], None]) -> Population:
     most = command.count or DEFAULT_KEYS
     only_inserts = command.name == "user" and list(command.ratios) == ["insert"]
-    if said is None:
+    if words is None:
         if only_inserts or command.name in ("write", "counter_write"):
             return Population((1, most), None, True, "ARBITRARY")
         return Population(None, distributions.parse(f"gaussian(1..{most})", "-pop"), False, "ARBITRARY")
-    found = sections.POPULATION.read(said)
-    order = found.get("contents=", "arbitrary").upper()
-    if "contents=" in found:
-        note(f"-pop contents={found['contents=']} changes nothing: rows of a partition are written in their order")
-    if "seq=" in found:
-        low, high = (_whole(bound, "-pop seq=") for bound in found["seq="].replace("...", "..").split(".."))
+    given = sections.POPULATION.read(words)
+    order = given.get("contents=", "arbitrary").upper()
+    if "contents=" in given:
+        note(f"-pop contents={given['contents=']} changes nothing: rows of a partition are written in their order")
+    if "seq=" in given:
+        low, high = (_whole(bound, "-pop seq=") for bound in given["seq="].replace("...", "..").split(".."))
         if low < 1 or low > high:
-            raise Refused("-pop seq=", found["seq="], "the bounds do not fit", "as 1..1000000, from 1")
-        return Population((low, high), None, "no-wrap" not in found, order)
-    drawn = distributions.parse(found.get("dist=", f"gaussian(1..{most})"), "-pop dist=")
+            raise Refused("-pop seq=", given["seq="], "the bounds do not fit", "as 1..1000000, from 1")
+        return Population((low, high), None, "no-wrap" not in given, order)
+    drawn = distributions.parse(given.get("dist=", f"gaussian(1..{most})"), "-pop dist=")
     if drawn.low < 1:
-        raise Refused("-pop dist=", found["dist="], "there is no key below 1", "distributions from 1")
+        raise Refused("-pop dist=", given["dist="], "there is no key below 1", "distributions from 1")
     return Population(None, drawn, False, order)
 
 
-def _insert(said: Sequence[str], command: Command, note: Callable[[str], None]) -> Insert:
-    found = sections.INSERT.read(said)
-    visits = distributions.parse(found.value("visits="), "-insert visits=")
-    revisit = distributions.parse(found.value("revisit="), "-insert revisit=")
-    row_population = distributions.parse_ratio(found.value("row-population-ratio="), "-insert row-population-ratio=")
+def _insert(words: Sequence[str], command: Command, note: Callable[[str], None]) -> Insert:
+    given = sections.INSERT.read(words)
+    visits = distributions.parse(given.value("visits="), "-insert visits=")
+    revisit = distributions.parse(given.value("revisit="), "-insert revisit=")
+    row_population = distributions.parse_ratio(given.value("row-population-ratio="), "-insert row-population-ratio=")
     if visits != distributions.fixed(1):
         raise Refused(
-            "-insert visits=", found["visits="], "partitions are not spread over several visits", "visits=fixed(1)"
+            "-insert visits=", given["visits="], "partitions are not spread over several visits", "visits=fixed(1)"
         )
     if not row_population.is_whole:
         raise Refused(
             "-insert row-population-ratio=",
-            found["row-population-ratio="],
+            given["row-population-ratio="],
             "all columns of a row are written",
             "row-population-ratio=fixed(1)/1",
         )
     for name in ("partitions=", "batchtype=", "select-ratio="):
-        if name in found and command.name != "user":
-            note(f"-insert {name}{found[name]} changes nothing for `{command.name}`, as in cassandra-stress")
-    partitions, select = found.get("partitions="), found.get("select-ratio=")
+        if name in given and command.name != "user":
+            note(f"-insert {name}{given[name]} changes nothing for `{command.name}`, as in cassandra-stress")
+    partitions, select = given.get("partitions="), given.get("select-ratio=")
     return Insert(
         visits=visits,
         revisit=revisit,
         partitions=distributions.parse(partitions, "-insert partitions=") if partitions else None,
-        batch=found["batchtype="].upper() if "batchtype=" in found else None,
+        batch=given["batchtype="].upper() if "batchtype=" in given else None,
         select=distributions.parse_ratio(select, "-insert select-ratio=") if select else None,
         row_population=row_population,
     )
 
 
-def _columns(said: Sequence[str], command: Command, note: Callable[[str], None]) -> Columns:
-    found = sections.COLUMNS.read(said)
-    count = distributions.parse(found.value("n="), "-col n=")
-    names = tuple(sorted(found["names="].split(","))) if "names=" in found else ()
+def _columns(words: Sequence[str], command: Command, note: Callable[[str], None]) -> Columns:
+    given = sections.COLUMNS.read(words)
+    count = distributions.parse(given.value("n="), "-col n=")
+    names = tuple(sorted(given["names="].split(","))) if "names=" in given else ()
     if len(set(names)) != len(names):
-        raise Refused("-col names=", found["names="], "a name stands there twice", "each name once")
+        raise Refused("-col names=", given["names="], "a name stands there twice", "each name once")
     if not count.is_fixed:
-        raise Refused("-col n=", found["n="], "CQL rows have one number of columns, as in cassandra-stress", "FIXED(n)")
+        raise Refused("-col n=", given["n="], "CQL rows have one number of columns, as in cassandra-stress", "FIXED(n)")
     if not 1 <= count.low <= MAX_COLUMNS:
-        raise Refused("-col n=", found["n="], "the number does not fit", f"FIXED(1) to FIXED({MAX_COLUMNS})")
-    if command.name == "user" and said:
+        raise Refused("-col n=", given["n="], "the number does not fit", f"FIXED(1) to FIXED({MAX_COLUMNS})")
+    if command.name == "user" and words:
         note("-col changes nothing for `user`, as in cassandra-stress: columns stand in the profile")
-    if found.value("comparator=") == "TimeUUIDType":
+    if given.value("comparator=") == "TimeUUIDType":
         raise Refused("-col comparator=", "TimeUUIDType", "columns have names", "AsciiType, UTF8Type")
     return Columns(
         names=names or tuple(sorted(f"C{index}" for index in range(count.low))),
         given=bool(names),
         count=distributions.fixed(len(names)) if names else count,
-        size=distributions.parse(found.value("size="), "-col size="),
-        comparator=found.value("comparator="),
-        timestamp=found.get("timestamp="),
-        slice="slice" in found,
+        size=distributions.parse(given.value("size="), "-col size="),
+        comparator=given.value("comparator="),
+        timestamp=given.get("timestamp="),
+        slice="slice" in given,
     )
 
 
-def _errors(said: Sequence[str]) -> Errors:
-    found = sections.ERRORS.read(said)
-    tries = int(found.value("retries=")) + 1
+def _errors(words: Sequence[str]) -> Errors:
+    given = sections.ERRORS.read(words)
+    tries = int(given.value("retries=")) + 1
     if tries > MOST_TRIES:
-        raise Refused("-errors retries=", found["retries="], "the value does not fit", f"0 to {MOST_TRIES - 1}")
-    return Errors("ignore" in found, tries, "skip-read-validation" not in found)
+        raise Refused("-errors retries=", given["retries="], "the value does not fit", f"0 to {MOST_TRIES - 1}")
+    return Errors("ignore" in given, tries, "skip-read-validation" not in given)
 
 
-def _schema(said: Sequence[str]) -> Schema:
-    found = sections.SCHEMA.read(said)
-    replication = pairs("-schema replication", found["replication"]) if "replication" in found else {}
+def _schema(words: Sequence[str]) -> Schema:
+    given = sections.SCHEMA.read(words)
+    replication = pairs("-schema replication", given["replication"]) if "replication" in given else {}
     strategy = replication.pop("strategy", "SimpleStrategy")
     strategy = strategy if "." in strategy else LOCATOR + strategy
     factor = replication.pop("factor", None)
@@ -265,12 +265,12 @@ def _schema(said: Sequence[str]) -> Schema:
     for name, number in replication.items():
         if not number.isdigit():
             raise Refused("-schema replication", f"{name}={number}", "this is no number of replicas", "as 3")
-    compaction = pairs("-schema compaction", found["compaction"]) if "compaction" in found else {}
+    compaction = pairs("-schema compaction", given["compaction"]) if "compaction" in given else {}
     return Schema(
-        keyspace=found.value("keyspace="),
+        keyspace=given.value("keyspace="),
         strategy=strategy,
         options=replication,
-        compression=found.get("compression="),
+        compression=given.get("compression="),
         compaction=compaction.pop("strategy", None),
         compaction_options=compaction,
     )
@@ -283,8 +283,8 @@ def _connection(options: Words, note: Callable[[str], None]) -> Connection:
     for name in ("unprepared", "port=", "maxPending=", "connectionsPerHost=", "protocolVersion="):
         if name in mode:
             word = name if mode[name] == "set" else name + mode[name]
-            said = next(one.help for one in sections.MODE.options if one.prefix == name)
-            note(f"-mode {word} is {said}")
+            meaning = next(one.help for one in sections.MODE.options if one.prefix == name)
+            note(f"-mode {word} is {meaning}")
     if "password=" in mode and "user=" not in mode:
         raise Refused("-mode password=", "*suppressed*", "there is no user to it", "user=... password=...")
     node = sections.NODE.read(options.get("-node", ()))
@@ -318,10 +318,10 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _nodes(found: Given) -> tuple[str, ...]:
-    if "file=" not in found:
-        return tuple(found.value("").split(","))
-    path = Path(found["file="]).expanduser()
+def _nodes(given: Given) -> tuple[str, ...]:
+    if "file=" not in given:
+        return tuple(given.value("").split(","))
+    path = Path(given["file="]).expanduser()
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -354,26 +354,26 @@ def _pem(option: str, text: str | None) -> Path | None:
     return path
 
 
-def _log(said: Sequence[str]) -> Log:
-    found = sections.LOG.read(said)
-    interval = found.value("interval=").lower()
+def _log(words: Sequence[str]) -> Log:
+    given = sections.LOG.read(words)
+    interval = given.value("interval=").lower()
     number = int(interval.rstrip("ms"))
     interval_ms = number if interval.endswith("ms") else 1000 * number
     return Log(
-        file=Path(found["file="]).expanduser() if "file=" in found else None,
-        histograms=Path(found["hdrfile="]).expanduser() if "hdrfile=" in found else None,
+        file=Path(given["file="]).expanduser() if "file=" in given else None,
+        histograms=Path(given["hdrfile="]).expanduser() if "hdrfile=" in given else None,
         interval_ms=_at_least(LEAST_INTERVAL_MS, interval_ms, "-log interval="),
-        level=found.value("level=").upper(),
-        settings="no-settings" not in found,
-        summary="no-summary" not in found,
+        level=given.value("level=").upper(),
+        settings="no-settings" not in given,
+        summary="no-summary" not in given,
     )
 
 
-def _graph(said: Sequence[str] | None, command: Command) -> Graph:
-    found = sections.GRAPH.read(said) if said is not None else Given(sections.GRAPH, {})
+def _graph(words: Sequence[str] | None, command: Command) -> Graph:
+    given = sections.GRAPH.read(words) if words is not None else Given(sections.GRAPH, {})
     return Graph(
-        file=Path(found["file="]).expanduser() if "file=" in found else None,
-        revision=found.value("revision="),
-        title=found.get("title="),
-        operation=found.get("op=", command.name.upper()),
+        file=Path(given["file="]).expanduser() if "file=" in given else None,
+        revision=given.value("revision="),
+        title=given.get("title="),
+        operation=given.get("op=", command.name.upper()),
     )

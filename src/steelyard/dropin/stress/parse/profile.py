@@ -1,4 +1,4 @@
-"""A profile of `user profile=FILE`: the YAML that describes a table, how its values spread, and statements on it."""
+"""Profile files of `user profile=FILE`: YAML with a table, the distributions of its values, and statements."""
 
 from __future__ import annotations
 
@@ -33,10 +33,9 @@ FIELDS = ("samerow", "multirow")
 
 @dataclass(frozen=True)
 class ColumnSpec:
-    """How the values of a column spread; None where the profile leaves it to cassandra-stress's defaults.
+    """Distributions of a column's values; None means cassandra-stress's default.
 
-    `population`: of the values themselves, `size`: of bytes or entries, `cluster`: of different values within a
-    partition."""
+    `population`: of the values, `size`: of bytes or entries, `cluster`: of distinct values within a partition."""
 
     name: str
     size: Distribution | None = None
@@ -44,7 +43,7 @@ class ColumnSpec:
     cluster: Distribution | None = None
 
     def described(self) -> str:
-        """As the settings block puts it."""
+        """Its text in the settings block."""
         parts = (("Clustering", self.cluster), ("Size", self.size), ("Identity", self.population))
         return "".join(f"{name}: {one.described()};" for name, one in parts if one is not None)
 
@@ -61,7 +60,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile, read."""
+    """A parsed profile."""
 
     path: str
     keyspace: str
@@ -75,25 +74,25 @@ class Profile:
     batch: str
     queries: Mapping[str, Query]
     insert: Mapping[str, str]
-    """As it stands there, for the settings block."""
+    """The section `insert` as written, for the settings block."""
 
     def creations(self) -> tuple[str, ...]:
-        """CQL that makes what is not there. Statements that do not say so get their IF NOT EXISTS."""
+        """CQL that creates what is missing; IF NOT EXISTS is added to statements that lack it."""
         statements = [cql for cql in (self.keyspace_cql, self.table_cql, *self.extra_cql) if cql]
         return tuple(_if_not_there(_qualified(cql, self.keyspace, self.table)) for cql in statements)
 
     @property
     def qualified(self) -> str:
-        """The table with its keyspace, as CQL takes it."""
+        """The table name with its keyspace, in CQL."""
         return f"{_name(self.keyspace)}.{_name(self.table)}"
 
     def spec(self, column: str) -> ColumnSpec:
-        """Of a column; empty where the profile says nothing."""
+        """The spec of a column; empty if the profile has none."""
         return self.columns.get(column, ColumnSpec(column))
 
 
 def _name(name: str) -> str:
-    """A name that stands alone is without regard to case, as in CQL."""
+    """An unquoted name is case-insensitive, as in CQL."""
     return name if re.fullmatch("[a-z][a-z0-9_]*", name) else quoted(name)
 
 
@@ -103,7 +102,7 @@ def _if_not_there(cql: str) -> str:
 
 
 def _qualified(cql: str, keyspace: str, table: str) -> str:
-    """With the keyspace before a table that stands without one (cassandra-stress says USE first)."""
+    """Add the keyspace to a table name without one (cassandra-stress sends USE first)."""
     plain = (
         rf'(\b(?:TABLE|COLUMNFAMILY|FROM|ON|INTO|UPDATE)\s+(?:IF\s+NOT\s+EXISTS\s+)?)("?){re.escape(table)}\2(?![\w.])'
     )
@@ -113,7 +112,7 @@ def _qualified(cql: str, keyspace: str, table: str) -> str:
 
 
 def load(path: str) -> Profile:
-    """Read a profile. Raises Refused: where, what was read, what is allowed."""
+    """Read a profile. Raises Refused with the place, what was read, and what is allowed."""
     option = "user profile="
     if re.match(r"^https?://", path):
         raise Refused(option, path, "profiles are read from files, not fetched", "a path")
@@ -128,11 +127,11 @@ def load(path: str) -> Profile:
         raise Refused(option, path, f"{where}{getattr(error, 'problem', None) or 'no YAML'}", "a YAML file") from None
     if not isinstance(read, dict):
         raise Refused(option, path, "the file is no table of keys", ", ".join(KEYS))
-    return made(path, {str(key): value for key, value in read.items()})
+    return profile_of(path, {str(key): value for key, value in read.items()})
 
 
-def made(path: str, read: Mapping[str, Any]) -> Profile:
-    """The profile of what a YAML file holds. Raises Refused."""
+def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
+    """The profile in a parsed YAML file. Raises Refused."""
     for key in read:
         if key not in KEYS:
             raise Refused(path, key, "there is no such key", ", ".join(KEYS))
@@ -188,13 +187,13 @@ def _lower(path: str, key: str, value: object) -> dict[str, Any]:
 def _columns(path: str, read: object) -> dict[str, ColumnSpec]:
     if not isinstance(read, list):
         raise Refused(f"{path}: columnspec", str(read), "this is no list", "a list of columns")
-    found = {}
-    for number, one in enumerate(read):
+    by_name = {}
+    for number, entry in enumerate(read):
         where = f"{path}: columnspec {number + 1}"
-        spec = _lower(path, f"columnspec {number + 1}", one)
+        spec = _lower(path, f"columnspec {number + 1}", entry)
         name = spec.pop("name", None)
         if not isinstance(name, str):
-            raise Refused(where, str(one), "the column has no name", "name: ...")
+            raise Refused(where, str(entry), "the column has no name", "name: ...")
         spread = {
             key: distributions.parse(str(spec.pop(key)), f"{where} ({name}): {key}")
             for key in ("size", "population", "cluster")
@@ -202,24 +201,24 @@ def _columns(path: str, read: object) -> dict[str, ColumnSpec]:
         }
         if spec:
             raise Refused(f"{where} ({name})", ", ".join(spec), "there is no such key", "size, population, cluster")
-        found[name] = ColumnSpec(name, **spread)
-    return found
+        by_name[name] = ColumnSpec(name, **spread)
+    return by_name
 
 
 def _queries(path: str, read: object) -> dict[str, Query]:
-    found = {}
-    for name, one in _lower(path, "queries", read).items():
+    by_name = {}
+    for name, entry in _lower(path, "queries", read).items():
         where = f"{path}: queries: {name}"
-        query = _lower(path, f"queries: {name}", one)
+        query = _lower(path, f"queries: {name}", entry)
         cql, fields = query.pop("cql", None), query.pop("fields", None)
         if not isinstance(cql, str):
-            raise Refused(where, str(one), "there is no statement", "cql: ...")
+            raise Refused(where, str(entry), "there is no statement", "cql: ...")
         if query:
             raise Refused(where, ", ".join(query), "there is no such key", "cql, fields")
         if fields is not None and str(fields).lower() not in FIELDS:
             raise Refused(f"{where}: fields", str(fields), "the value does not fit", ", ".join(FIELDS))
-        found[name] = Query(name, cql.strip().rstrip(";"), str(fields).lower() == "samerow", fields)
-    return found
+        by_name[name] = Query(name, cql.strip().rstrip(";"), str(fields).lower() == "samerow", fields)
+    return by_name
 
 
 def qualified_cql(profile: Profile, query: Query) -> str:

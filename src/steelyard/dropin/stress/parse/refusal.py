@@ -1,4 +1,4 @@
-"""Why a command line is not carried out: an option is refused by name, never ignored in silence."""
+"""Error for an unsupported or wrong command line: an option is refused by name, never silently ignored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SECRET = re.compile(r"(password=)\S+", re.IGNORECASE)
 
 
 class Refused(SteelyardError):
-    """A word of the command line is wrong, or stands for something that we do not have. `option`: where it stands,
+    """A word of the command line is wrong or not supported. `option`: where it is,
     `read`: what was read, `allowed`: what is."""
 
     def __init__(self, option: str, read: str, why: str, allowed: str = "") -> None:

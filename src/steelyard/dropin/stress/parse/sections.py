@@ -1,4 +1,4 @@
-"""Every command and option of cassandra-stress 3.11 as a section of our grammar."""
+"""Command and option tables: every command and option of cassandra-stress 3.11 as a section of our grammar."""
 
 from __future__ import annotations
 
@@ -329,7 +329,7 @@ OPTIONS = (
     GRAPH,
     TOKENRANGE,
 )
-"""In the order in which cassandra-stress lists them."""
+"""In cassandra-stress's order."""
 
 
 def command(name: str) -> Section | None:

@@ -1,4 +1,4 @@
-"""What a command line asks for, as frozen values; `parse_settings` makes them."""
+"""Settings of a command line as frozen values; `parse_settings` creates them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNITS = {"s": (1, "SECONDS"), "m": (60, "MINUTES"), "h": (3600, "HOURS")}
 
 @dataclass(frozen=True)
 class Command:
-    """The command itself. Of `count`, `duration` and `uncertainty` one is set: it ends the load."""
+    """The command. One of `count`, `duration` and `uncertainty` is set and ends the load."""
 
     name: str
     count: int | None
@@ -22,7 +22,7 @@ class Command:
     """Number and unit, as `(15, "MINUTES")`."""
     uncertainty: float | None
     measurements: tuple[int, int]
-    """With `uncertainty`: at least and at most so many."""
+    """With `uncertainty`: the least and the greatest number of measurements."""
     warm_up: bool
     truncate: Literal["never", "once", "always"]
     consistency: str
@@ -31,27 +31,27 @@ class Command:
     add: Distribution
     add_text: str
     ratios: Mapping[str, float]
-    """Operation to its share, in order of name; one operation where the command is no mixture."""
+    """Share by operation, sorted by name; a single operation unless the command is a mixture."""
     clustering: Distribution | None
     clustering_text: str
     profile: str
 
     @property
     def duration_s(self) -> float | None:
-        """Seconds, if the load ends by the clock."""
+        """Seconds, if a duration ends the load."""
         if self.duration is None:
             return None
         return self.duration[0] * next(float(s) for s, name in UNITS.values() if name == self.duration[1])
 
     @property
     def writes(self) -> bool:
-        """Whether the command changes data; between two thread counts of `auto` there is a rest then."""
+        """Whether the command changes data; then `auto` pauses between two thread counts."""
         return self.name not in ("read", "counter_read")
 
 
 @dataclass(frozen=True)
 class Rate:
-    """Threads, or the range of them that is tried."""
+    """The number of threads, or the range to try."""
 
     threads: int | None
     throttle_per_s: int
@@ -63,7 +63,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Population:
-    """Keys: `sequence` or drawn from `drawn`; seeds of cassandra-stress, which begin with 1."""
+    """Keys, in `sequence` or drawn from `drawn`, as seeds of cassandra-stress, which begin with 1."""
 
     sequence: tuple[int, int] | None
     drawn: Distribution | None
@@ -73,7 +73,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Insert:
-    """How partitions are written; None where the command line says nothing."""
+    """How partitions are written; None where the command line has no value."""
 
     visits: Distribution
     revisit: Distribution
@@ -85,7 +85,7 @@ class Insert:
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of standard1 and counter1. `names` in the order of their bytes; `given` if the user named them."""
+    """Columns of standard1 and counter1. `names`: in byte order; `given`: whether the user named them."""
 
     names: tuple[str, ...]
     given: bool
@@ -98,7 +98,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Errors:
-    """`tries`: how often an operation is tried in all."""
+    """Error handling. `tries`: attempts per operation, the first included."""
 
     ignore: bool
     tries: int
@@ -119,14 +119,14 @@ class Schema:
 
 @dataclass(frozen=True)
 class Connection:
-    """Nodes, and how to speak to them."""
+    """Nodes, and how to connect to them."""
 
     nodes: tuple[str, ...]
     whitelist: bool
     datacenter: str | None
     port: int
     ports: tuple[int, int]
-    """Thrift's and JMX's, which we only show."""
+    """Ports of Thrift and JMX, only shown."""
     user: str | None
     password: str | None
     provider: str | None
@@ -141,7 +141,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Log:
-    """Where what is said goes."""
+    """Destination of the output."""
 
     file: Path | None
     histograms: Path | None
@@ -163,7 +163,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Settings:
-    """All of a command line. `notes`: words that are accepted and change nothing, to be said on standard error."""
+    """All settings of a command line. `notes`: messages for standard error about accepted words without effect."""
 
     command: Command
     rate: Rate

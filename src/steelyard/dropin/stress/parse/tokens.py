@@ -1,8 +1,9 @@
-"""From argv to sections: `write n=1 -rate threads=4` is the section `write` with the word `n=1`, and `-rate` with
-`threads=4`.
+"""Tokeniser of a command line: argv to sections with their words.
 
-A command line that was written for a shell may come to us without one (from a file, from an argv list): backslashes
-before brackets, quotes around values and the semicolon that ended the command are taken off as a shell would.
+`write n=1 -rate threads=4` is the section `write` with the word `n=1`, and `-rate` with `threads=4`.
+
+A command line that was written for a shell may arrive without one (from a file, from an argv list). So backslashes
+before brackets, quotes around values and a final semicolon are removed as a shell would.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from steelyard.dropin.stress.parse.refusal import Refused
 
 ESCAPED = re.compile(r"\\([(){}\[\]<>=,;~*?!&|$#'\"])")
-"""What a shell makes people escape. Any other backslash is part of a value."""
+"""Characters that need a backslash in a shell. Any other backslash is part of a value."""
 QUOTED = re.compile(r"""^([^\s"'=(]*=)?(["'])(.*)\2$""")
 Sections = Mapping[str, tuple[str, ...]]
 """Section to its words, in order; the first is the command."""
@@ -33,14 +34,14 @@ def tidy(arguments: Sequence[str]) -> tuple[str, ...]:
 def sections(arguments: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Words by section. Raises Refused for a section that is named twice."""
     words = tidy(arguments)
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     name = ""
     for index, word in enumerate(words):
         if index == 0 or word.startswith("-"):
             name = word.lower()
-            if name in found:
+            if name in by_name:
                 raise Refused(name, word, "it stands there twice", "each command and option once")
-            found[name] = []
+            by_name[name] = []
         else:
-            found[name].append(word)
-    return {name: tuple(values) for name, values in found.items()}
+            by_name[name].append(word)
+    return {name: tuple(values) for name, values in by_name.items()}

@@ -1,1 +1,1 @@
-"""From settings to the orders that the agent carries out, and to tables."""
+"""Compiler of settings into orders for the agent and CQL of tables."""

@@ -1,6 +1,6 @@
-"""From settings to what the agent carries out: a workload as data (crates/steelyard-wire/src/program.rs) and orders.
+"""Compiler of settings into a workload (crates/steelyard-wire/src/program.rs) and orders for the agent.
 
-The statements and the values of their markers are those of cassandra-stress, so that either reads what the other wrote.
+Statements and marker values are those of cassandra-stress, so each tool can read what the other has written.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from steelyard.dropin.stress.run.interval_stats import Counting
 from steelyard.wire.record import FORMAT
 
 VALUE_SEED = 0
-"""Always the same: a later load must find what an earlier one has written."""
+"""Constant, so that a later load finds the values that an earlier one has written."""
 TIMEOUT_MS = 12_000
-"""How long cassandra-stress's client library waits for an answer."""
+"""Request time-out of cassandra-stress's client library."""
 WARM_UP_OPERATIONS = 50_000
 WARM_UP_SHARE = 0.25
 WARM_UP_THREADS = 100
@@ -26,7 +26,7 @@ WARM_UP_THREADS = 100
 
 @dataclass(frozen=True)
 class Plan:
-    """A workload and how its operations are counted. `counted` by operation; `shared` parts of the program."""
+    """A workload and how its operations are counted. `counted`: by operation; `shared`: common parts of the program."""
 
     keyspace: str
     statements: tuple[Mapping[str, Any], ...]
@@ -36,7 +36,7 @@ class Plan:
     validated: bool
 
     def program(self, only: str | None = None, records: int = 1) -> dict[str, Any]:
-        """The agent's workload; of one operation, if `only` names it."""
+        """The agent's workload; only the operation `only`, if given."""
         kept = [one for one in self.operations if only in (None, one["name"])]
         return {
             "kind": "program",
@@ -51,7 +51,7 @@ class Plan:
 
 
 def keys(settings: Settings) -> dict[str, Any]:
-    """Where keys come from. Seeds of cassandra-stress begin with 1, keys of the agent with 0."""
+    """The key distribution. Seeds of cassandra-stress begin with 1, keys of the agent with 0."""
     population = settings.population
     if population.sequence is not None:
         low, high = population.sequence
@@ -63,7 +63,7 @@ def keys(settings: Settings) -> dict[str, Any]:
 
 
 def records(settings: Settings) -> int:
-    """Keys that may come."""
+    """Number of possible keys."""
     population = settings.population
     if population.sequence is not None:
         return population.sequence[1]
@@ -72,7 +72,7 @@ def records(settings: Settings) -> int:
 
 
 def predefined(settings: Settings) -> Plan:
-    """The plan of every command but `user`."""
+    """The plan of every command except `user`."""
     makers = {"read": _read, "write": _write, "counter_read": _counter_read, "counter_write": _counter_write}
     chosen = settings.command.ratios
     operations = tuple(
@@ -89,7 +89,7 @@ def predefined(settings: Settings) -> Plan:
         keyspace=settings.schema.keyspace,
         statements=tuple(makers[name](settings) for name in chosen),
         operations=operations,
-        # A counter that is not there is an error whatever -errors says; a row that is not there only if it is compared.
+        # A missing counter is an error whatever -errors is; a missing row only if rows are compared.
         counted={name.upper(): Counting(may_be_empty=empty and name == "read") for name in chosen},
         clustering=settings.command.clustering,
         validated=settings.errors.validate,
@@ -171,15 +171,15 @@ def _counter_read(settings: Settings) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Ending:
-    """What ends a load; neither: a signal."""
+    """What ends a load; only a signal if neither is set."""
 
     operations: int | None = None
     duration_s: float | None = None
 
 
 def ending(settings: Settings) -> Ending:
-    """Of the measured load. With `no-wrap` at the latest when every key has had its turn; of `err<` at the latest when
-    the most measurements are made."""
+    """The end of the measured load. `no-wrap` also ends it after every key was used once, `err<` after the greatest
+    number of measurements."""
     operations, population = settings.command.count, settings.population
     if settings.command.uncertainty is not None:
         return Ending(duration_s=(settings.command.measurements[1] + 1) * settings.log.interval_ms / 1000)
@@ -190,15 +190,14 @@ def ending(settings: Settings) -> Ending:
 
 
 def warm_up_operations(settings: Settings) -> int:
-    """Operations of each kind before the measured ones: a quarter of their number, at most 50,000, for each named
-    node."""
+    """Warm-up operations of each kind: a quarter of the measured ones, at most 50,000, per named node."""
     count = settings.command.count
-    one = WARM_UP_OPERATIONS if count is None else min(WARM_UP_OPERATIONS, int(count * WARM_UP_SHARE))
-    return one * len(settings.connection.nodes)
+    per_node = WARM_UP_OPERATIONS if count is None else min(WARM_UP_OPERATIONS, int(count * WARM_UP_SHARE))
+    return per_node * len(settings.connection.nodes)
 
 
 def warm_up_threads(settings: Settings) -> int:
-    """At most 100 at once."""
+    """Warm-up threads, at most 100."""
     return min(WARM_UP_THREADS, settings.rate.threads or settings.rate.most)
 
 
@@ -211,12 +210,12 @@ def order(
     seed: int,
     only: str | None = None,
 ) -> dict[str, Any]:
-    """An order of the agent: the plan's load, or (unpaced) that of its operation `only`."""
+    """The agent's order for the plan's load, or the unpaced order of its operation `only`."""
     rate = max(settings.rate.throttle_per_s, settings.rate.fixed_per_s) if only is None else 0
     schedule: dict[str, Any] = {"kind": "closed", "threads": threads}
     if rate:
         schedule = {"kind": "constant", "rate_per_s": float(rate), "in_flight": threads}
-    made: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "format": FORMAT,
         "protocol": "cql",
         "contacts": list(contacts),
@@ -237,16 +236,16 @@ def order(
         "discover": not settings.connection.whitelist,
     }
     if settings.connection.compression != "none":
-        made["compression"] = settings.connection.compression
+        fields["compression"] = settings.connection.compression
     encrypted = tls(settings)
-    return made if encrypted is None else {**made, "tls": encrypted}
+    return fields if encrypted is None else {**fields, "tls": encrypted}
 
 
 def tls(settings: Settings) -> dict[str, str] | None:
-    """An order's encryption, if it is asked for."""
+    """The encryption options of an order; None without encryption."""
     trusted, own = settings.connection.trusted, settings.connection.own
     if trusted is None and own is None:
         return None
-    # Java's client checks who signed a certificate, not which name it bears.
-    told = {"ca": trusted, "certificate": own, "key": own, "verify": "chain"}
-    return {name: str(value) for name, value in told.items() if value is not None}
+    # Java's client checks who signed a certificate, not the host name in it.
+    options = {"ca": trusted, "certificate": own, "key": own, "verify": "chain"}
+    return {name: str(value) for name, value in options.items() if value is not None}

@@ -1,8 +1,8 @@
-"""From a profile and the table's columns to a plan: values that spread alike, though their bytes are others.
+"""Compiler of a profile and the table's columns into a plan: same distributions of values, other bytes.
 
-A key of the agent is a partition, its number cassandra-stress's seed. Columns of the partition key are functions of it;
-clustering columns are the numbers of the partition's rows, from 0; all other columns look random, and are functions of
-partition and row.
+A key of the agent is a partition; its number is cassandra-stress's seed. Columns of the partition key are functions of
+it. Clustering columns are the row numbers within the partition, from 0. All other columns are pseudo-random functions
+of partition and row.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from steelyard.dropin.stress.run.interval_stats import Counting
 Role = Literal["partition_key", "clustering", "regular", "static"]
 TEXTS, BLOBS = ("ascii", "text", "varchar"), ("blob",)
 HOLDS = {"tinyint": 2**7 - 1, "smallint": 2**15 - 1, "int": 2**31 - 1, "date": 2**31 - 1, "inet": 2**32 - 1}
-"""Greatest number of types that do not hold cassandra-stress's default, 100 billion."""
+"""Greatest value of types that are too small for cassandra-stress's default, 100 billion."""
 DEFAULT_POPULATION = 100_000_000_000
 LAST_MS = 1_576_800_000_000
-"""cassandra-stress's timestamps end 50 years after 1970."""
+"""Greatest timestamp of cassandra-stress: 50 years after 1970, in ms."""
 LAST_NS = 86_399_999_999_999
 MOST_DIGITS = 64
 DEFAULT_SIZE = Distribution("uniform", 4, 8)
 PAGE_ROWS, MAX_PAGES = 5000, 10_000
-"""cassandra-stress's client library asks for pages of 5000 rows until there are no more."""
+"""cassandra-stress's client library fetches pages of 5000 rows to the end."""
 SCHEMA_CQL = (
     "SELECT column_name, kind, position, type FROM system_schema.columns WHERE keyspace_name = {} AND table_name = {}"
 )
@@ -51,13 +51,13 @@ class Column:
 
     @property
     def outer(self) -> str:
-        """The type without what it is made of."""
+        """The type without its parameters."""
         bare = self.cql_type.removeprefix("frozen<") if self.cql_type.startswith("frozen<") else self.cql_type
         return bare.partition("<")[0].rstrip(">")
 
 
 def schema_question(profile: Profile) -> str:
-    """CQL that asks for the table's columns."""
+    """CQL that selects the table's columns."""
     return SCHEMA_CQL.format(literal(_server_name(profile.keyspace)), literal(_server_name(profile.table)))
 
 
@@ -68,13 +68,15 @@ def _server_name(name: str) -> str:
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
     """Columns in the order of the primary key, then by name."""
     order = {"partition_key": 0, "clustering": 1, "static": 2, "regular": 2}
-    found = [Column(str(r["column_name"]), str(r["type"]), r["kind"], int(r["position"])) for r in rows]
-    return tuple(sorted(found, key=lambda one: (order[one.role], one.position if order[one.role] < 2 else 0, one.name)))
+    columns = [Column(str(r["column_name"]), str(r["type"]), r["kind"], int(r["position"])) for r in rows]
+    return tuple(
+        sorted(columns, key=lambda one: (order[one.role], one.position if order[one.role] < 2 else 0, one.name))
+    )
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table with how its values spread. `rows`: of a partition."""
+    """A table with the distributions of its values. `rows`: per partition."""
 
     profile: Profile
     columns: tuple[Column, ...]
@@ -82,7 +84,7 @@ class Table:
 
     @classmethod
     def of(cls, profile: Profile, columns: tuple[Column, ...], note: Callable[[str], None]) -> Table:
-        """`note` is told what is not as in cassandra-stress. Raises Refused for a table that is not there."""
+        """`note` receives the differences from cassandra-stress. Raises Refused for a missing table."""
         if not any(column.role == "partition_key" for column in columns):
             raise Refused(
                 f"{profile.path}: table", profile.qualified, "the table is not there", "table_definition: CREATE ..."
@@ -93,11 +95,11 @@ class Table:
         return cls(profile, columns, _rows(profile, columns, note))
 
     def column(self, name: str) -> Column | None:
-        """By name, as CQL compares names."""
+        """The column of a name, compared as CQL does."""
         return next((one for one in self.columns if one.name == name), None)
 
     def value(self, column: Column) -> dict[str, Any]:
-        """Where a column's values come from."""
+        """The generator of a column's values."""
         makers = {"partition_key": self._of_partition, "clustering": self._of_row}
         return {"type": column.cql_type, "make": makers.get(column.role, self._random)(column)}
 
@@ -113,7 +115,7 @@ class Table:
         return self._of_key(column)
 
     def _of_key(self, column: Column) -> dict[str, Any]:
-        """One value in a partition, spread evenly."""
+        """One value per partition, uniformly distributed."""
         if "<" in column.cql_type:
             raise Refused(
                 f"{self.profile.path}: {column.name}", column.cql_type, "keys have types without others in them"
@@ -122,7 +124,7 @@ class Table:
         digits = round((spec.size or DEFAULT_SIZE).average) if column.outer in TEXTS else 0
         make: dict[str, Any] = {"kind": "key", "digits": min(MOST_DIGITS, max(0, digits))}
         if spec.population is None and column.outer in (*TEXTS, *BLOBS):
-            # Each seed has a value of its own, as random text has in cassandra-stress but for rare twins.
+            # Each seed has its own value; cassandra-stress's random text has rare duplicates.
             return make
         numbers = spec.population or Distribution("uniform", 1, _greatest(column.outer))
         return {**make, "scramble": True, "modulo": numbers.high - numbers.low + 1, "offset": numbers.low}
@@ -142,7 +144,7 @@ class Table:
         size = (spec.size or DEFAULT_SIZE).wire()
         salt = zlib.crc32(column.name.encode())
         if column.outer in ("set", "list"):
-            # As in cassandra-stress, `size` is of the collection and of each of its texts.
+            # As in cassandra-stress, `size` applies to the collection and to each of its texts.
             inner = replace(column, cql_type=column.cql_type.partition("<")[2].removesuffix(">"))
             if column.outer in inner.cql_type.partition("<")[0]:
                 inner = replace(column, cql_type=inner.cql_type.partition("<")[2].removesuffix(">"))
@@ -176,7 +178,8 @@ def _greatest(outer: str) -> int:
 
 
 def _rows(profile: Profile, columns: Sequence[Column], note: Callable[[str], None]) -> Distribution:
-    """Rows of a partition. One clustering column may spread; of more, only the widest does, over the product of all."""
+    """Distribution of the rows per partition. With several clustering columns only the widest varies, over the product
+    of all."""
     spread = [profile.spec(one.name).cluster for one in columns if one.role == "clustering"]
     several = [one for one in spread if one is not None and one.high > 1]
     if any(one.low < 1 for one in several):
@@ -194,7 +197,7 @@ def _rows(profile: Profile, columns: Sequence[Column], note: Callable[[str], Non
 
 
 def scaled(distribution: Distribution, factor: float) -> Distribution:
-    """The distribution of numbers `factor` times as large, at least 1."""
+    """The distribution scaled by `factor`, at least 1."""
     low, high = (max(1, round(bound * factor)) for bound in (distribution.low, distribution.high))
     if low == high:
         return fixed(low)
@@ -203,7 +206,7 @@ def scaled(distribution: Distribution, factor: float) -> Distribution:
 
 
 def plan(settings: Settings, table: Table, note: Callable[[str], None]) -> Plan:
-    """The plan of `user`. Raises Refused for what we cannot carry out."""
+    """The plan of the command `user`. Raises Refused for what is not supported."""
     profile = table.profile
     statements, operations, counted = [], [], {}
     for name, weight in settings.command.ratios.items():
@@ -250,7 +253,7 @@ def _insert(
 
 
 def _selected(profile: Profile, rows: Distribution, select: Ratio, note: Callable[[str], None]) -> Distribution:
-    """Rows of a partition that one insert writes."""
+    """Rows per partition that one insert writes."""
     if select.is_whole or rows == fixed(1):
         return rows
     if select.greatest * rows.high <= 1:
@@ -265,7 +268,7 @@ def _selected(profile: Profile, rows: Distribution, select: Ratio, note: Callabl
 
 
 def _insertion(table: Table) -> dict[str, Any]:
-    """UPDATE as cassandra-stress prepares it; INSERT for a table of keys only."""
+    """The UPDATE that cassandra-stress prepares; INSERT for a table of key columns only."""
     keys = [one for one in table.columns if one.role in ("partition_key", "clustering")]
     others = [one for one in table.columns if one not in keys]
     partition = [index for index, one in enumerate(keys) if one.role == "partition_key"]
@@ -306,7 +309,7 @@ def _query(table: Table, query: Query) -> tuple[dict[str, Any], Counting]:
             raise Refused(where, name, "the table has no such column", _names(table.columns))
         value = table.value(column)
         if column.role == "clustering" and not query.same_row and value["make"]["kind"] == "row":
-            # Markers come from rows of their own: each draws one.
+            # Each marker draws its own row.
             value["make"] = {"kind": "draw", "number": _row_numbers(table.rows).wire()}
         if column.role == "partition_key" and comparison == "=":
             partition[column.name] = index
@@ -320,7 +323,7 @@ def _query(table: Table, query: Query) -> tuple[dict[str, Any], Counting]:
         "writes": not query.cql.lstrip().upper().startswith("SELECT"),
     }
     if not statement["writes"]:
-        # An answer without rows is no error, but reads no partition.
+        # An answer without rows is not an error, but reads no partition.
         statement |= {"page_rows": PAGE_ROWS, "max_pages": MAX_PAGES, "wants_row": True}
     return statement, Counting(rows=1.0 if statement["writes"] else None, may_be_empty=True)
 

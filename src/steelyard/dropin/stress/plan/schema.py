@@ -1,4 +1,4 @@
-"""CQL of what a command line needs to be there: cassandra-stress's keyspace and tables, and their emptying."""
+"""CQL that creates and truncates cassandra-stress's keyspace and tables."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ TABLES = ("standard1", "counter1")
 
 
 def quoted(name: str) -> str:
-    """A name as CQL takes it whatever its letters."""
+    """A name quoted for CQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """A string as CQL takes it."""
+    """A string literal of CQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def creations(settings: Settings) -> tuple[str, ...]:
-    """Keyspace, standard1, counter1, each if it is not there. As cassandra-stress makes them but for COMPACT STORAGE,
-    which Cassandra 4 has no longer; both read and write either."""
+    """CREATE ... IF NOT EXISTS for keyspace, standard1 and counter1, as in cassandra-stress but without COMPACT
+    STORAGE, which Cassandra 4 no longer has; either tool reads and writes either form."""
     schema = settings.schema
     replication = _map({"class": schema.strategy, **schema.options})
     keyspace = quoted(schema.keyspace)
@@ -49,5 +49,5 @@ def _map(values: Mapping[str, str]) -> str:
 
 
 def truncations(keyspace: str, tables: tuple[str, ...] = TABLES) -> tuple[str, ...]:
-    """What empties the tables."""
+    """TRUNCATE statements."""
     return tuple(f"TRUNCATE {quoted(keyspace)}.{quoted(table)}" for table in tables)

@@ -1,1 +1,1 @@
-"""What cassandra-stress prints: rows, settings, help, graphs and logs."""
+"""Output in cassandra-stress's formats: rows, settings, help, graphs and logs."""

@@ -1,7 +1,7 @@
-"""`-graph file=`: one HTML page of what was measured, readable without a network, that further loads are added to.
+"""HTML graph page of `-graph file=`: readable offline; further loads are appended to it.
 
-The page carries its numbers as cassandra-stress's pages do (between two marks, as `stats = {...};`): one of that tool's
-can be gone on with, and a script reads both.
+The page holds its numbers as cassandra-stress's pages do (between two marks, as `stats = {...};`). So a page of that
+tool can be continued, and a script can read both.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ STATS = re.compile(re.escape(BEGIN) + r"(.*)" + re.escape(END), re.DOTALL)
 RUNNING = re.compile(r"Running .* with ([0-9]+) threads .*")
 SECRET = re.compile(r"password=\S*")
 CHARTS = (("op/s", 2, "operations per second"), ("mean", 5, "mean, ms"), (".99", 8, "99th percentile, ms"))
-"""Label, column and title of what is drawn."""
+"""Label, column and title of each chart."""
 TIME, TYPE = 11, 0
 TOTAL = ("total", None)
-"""Types of the rows that are drawn; cassandra-stress keeps none of them."""
+"""Row types that are drawn; cassandra-stress stores no type for them."""
 WIDTH, HEIGHT, MARGIN = 720, 220, 48
 COLOURS = ("#4269d0", "#c4511d", "#2f8f5b", "#9c6b4e", "#a463f2", "#6b6b6b", "#b8860b", "#d64f7f")
 
 
 def parsed(lines: Sequence[str], graph: Graph, command: str) -> list[dict[str, Any]]:
-    """Loads of a log: intervals as numbers, results by label."""
+    """The loads in a log: intervals as numbers, results by label."""
     loads: list[dict[str, Any]] = []
     load: dict[str, Any] | None = None
     threads, several, results = "", False, False
@@ -69,7 +69,7 @@ def _number(cell: str) -> float | None:
 
 
 def check(path: Path) -> None:
-    """Whether a page can be written there, asked before the load. Raises Refused."""
+    """Check before the load that the page can be written. Raises Refused."""
     _existing(path)
     above = next(folder for folder in path.absolute().parents if folder.exists())
     if path.is_dir() or not above.is_dir() or not os.access(path if path.exists() else above, os.W_OK):
@@ -77,7 +77,7 @@ def check(path: Path) -> None:
 
 
 def write(graph: Graph, words: Sequence[str], lines: Sequence[str]) -> None:
-    """Make the page, or add to the one that is there. Raises Refused where it is none of ours, or cannot be written."""
+    """Create the page or append to it. Raises Refused if the file is not such a page, or cannot be written."""
     path = graph.file
     assert path is not None
     command = SECRET.sub("password=*******", " ".join(words))
@@ -109,7 +109,7 @@ def _existing(path: Path) -> dict[str, Any]:
 
 
 def page(stats: Mapping[str, Any]) -> str:
-    """The whole document."""
+    """The HTML document."""
     title = html.escape(str(stats["title"]))
     # `</` inside a script would end it.
     data = json.dumps(stats, allow_nan=False).replace("</", "<\\/")
@@ -144,7 +144,7 @@ STYLE = (
 
 def _row(load: Mapping[str, Any], index: int) -> str:
     colour = COLOURS[index % len(COLOURS)]
-    # Only what stands before the figures of each operation.
+    # Only the lines before the figures of each operation.
     values = (str(load.get(key, "")).partition("[")[0].strip() for _, key in RESULTS)
     cells = [f'<td style="color:{colour}">&#9632;</td>']
     cells += [f"<td>{html.escape(str(value))}</td>" for value in (load.get("revision"), load.get("test"), *values)]
@@ -162,12 +162,12 @@ def _chart(loads: Sequence[Mapping[str, Any]], column: int, title: str) -> str:
     top = max((y for _, y in points), default=0) or 1
     across, up = WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN
     lines = []
-    for index, one in enumerate(series):
+    for index, line in enumerate(series):
         colour = COLOURS[index % len(COLOURS)]
-        # One point alone is drawn as a dot.
+        # A single point is drawn as a dot.
         at = " ".join(
             f"{MARGIN + across * x / right:.1f},{HEIGHT - MARGIN - up * y / top:.1f}"
-            for x, y in (one if len(one) > 1 else one * 2)
+            for x, y in (line if len(line) > 1 else line * 2)
         )
         lines.append(
             f'<polyline fill="none" stroke="{colour}" stroke-width="1.6" stroke-linecap="round" points="{at}"/>'

@@ -1,4 +1,4 @@
-"""The HdrHistogram log that `-log hdrfile=` writes: an interval of an operation's time a line, with a tag."""
+"""HdrHistogram log of `-log hdrfile=`: one tagged line per operation and interval."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from steelyard.model.histogram import Bucket
 
 
 class Log:
-    """Writes one log; times in it count from the second in which it began."""
+    """Writer of one log; its times are relative to the second in which it began."""
 
     def __init__(self, out: TextIO, began_s: float) -> None:
         self._out = out
@@ -23,7 +23,7 @@ class Log:
         out.write(hdrlog.LEGEND + "\n")
 
     def write(self, tag: str, began_s: float, seconds: float, buckets: tuple[Bucket, ...]) -> None:
-        """One interval of one operation's time; nothing for an empty one. Each bucket is counted at its middle."""
+        """Write one interval of one operation, unless it is empty. Each bucket is recorded at its middle."""
         if not buckets:
             return
         counts = [((low + high) // 2, count) for low, high, count in buckets]

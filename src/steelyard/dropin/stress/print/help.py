@@ -1,4 +1,4 @@
-"""`help`, `print` and `version`: what a command line that starts no load prints."""
+"""Output of the commands without a load: `help`, `print` and `version`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def overview() -> list[str]:
 
 
 def about(words: Sequence[str]) -> list[str]:
-    """Help for a command or an option; everything where none is named. Raises Refused."""
+    """Help for a command or an option; all help if none is named. Raises Refused."""
     if not words:
         return overview()
     name = words[0]
@@ -40,7 +40,7 @@ def about(words: Sequence[str]) -> list[str]:
 
 
 def table(distribution: Distribution) -> list[str]:
-    """Below which number how large a share of the draws lies."""
+    """Quantiles of a distribution, as lines."""
     lines = ["% of samples    Range       % of total"]
     most = distribution.inverse(1.0) / 100
     for share in SHARES:
@@ -50,7 +50,7 @@ def table(distribution: Distribution) -> list[str]:
 
 
 def special(words: Sequence[str]) -> list[str] | None:
-    """Lines of a command that starts no load; None if it is not one. Raises Refused."""
+    """The output of a command without a load; None for any other command. Raises Refused."""
     if not words:
         return None
     name = words[0].lower()
@@ -64,6 +64,6 @@ def special(words: Sequence[str]) -> list[str] | None:
         why = "command lines from before 2.1 are not read; `-o INSERT -n 1000 -t 50 -d IP` is now "
         raise Refused("legacy", " ".join(words), why + "`write n=1000 -rate threads=50 -node IP`")
     if name == "print":
-        found = sections.PRINT.read(words[1:])
-        return table(distributions.parse(found["dist="], "print dist="))
+        given = sections.PRINT.read(words[1:])
+        return table(distributions.parse(given["dist="], "print dist="))
     return None

@@ -1,4 +1,4 @@
-"""Lines as cassandra-stress 3.11 prints them: header, rows, results. Scripts parse these; every space is meant."""
+"""Output lines of cassandra-stress 3.11: header, rows, results. Scripts parse them; every space matters."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ LABELS = (
     "mb",
 )
 WIDTHS = (10, 8, 8, 8, 8, 8, 8, 8, 8, 8, 7, 9, 7, 7, 8, 8, 8, 8)
-"""Of every column but the first."""
+"""Width of every column but the first."""
 DIGITS = (0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 5, 0, 0, 0, 0, 0, 0)
-"""After the point, of every column but the first."""
+"""Decimals of every column but the first."""
 TYPE_WIDTH = 10
 QUANTILES = (0.5, 0.95, 0.99, 0.999)
 GC_UNKNOWN = (0.0, 0.0, 0.0, 0.0, 0.0)
-"""Collections, longest and total ms, deviation, MB: read over JMX by cassandra-stress, and 0 where it cannot."""
+"""Collections, longest and total ms, deviation, MB: cassandra-stress reads them over JMX, and prints 0 if it cannot."""
 
 
 def number(value: float, digits: int, grouped: bool = False) -> str:
-    """A number as Java's %f writes it, NaN and Infinity included."""
+    """A number in the format of Java's %f, including NaN and Infinity."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -49,13 +49,13 @@ def number(value: float, digits: int, grouped: bool = False) -> str:
 
 
 def header(prefix: str = "") -> str:
-    """The line above the rows."""
+    """The header line above the rows."""
     cells = (f"{label:>{width}}" for label, width in zip(LABELS[1:], WIDTHS, strict=True))
     return prefix + f"{LABELS[0]:<{TYPE_WIDTH}}" + ",".join(cells)
 
 
 def row(name: str, span: Span, whole: Span, uncertainty: float, prefix: str = "") -> str:
-    """One operation in one interval; `whole` is everything of it so far."""
+    """The row of one operation in one interval; `whole`: the totals of the operation so far."""
     values = (
         whole.operations,
         span.operations_per_s,
@@ -74,13 +74,13 @@ def row(name: str, span: Span, whole: Span, uncertainty: float, prefix: str = ""
 
 
 def clock(seconds: float) -> str:
-    """`HH:mm:ss`."""
+    """Seconds as `HH:mm:ss`."""
     whole = int(seconds)
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
 def results(whole: Span, spans: Mapping[str, Span]) -> list[str]:
-    """The block that ends a load. `spans`: everything of each operation."""
+    """The results block at the end of a load. `spans`: the totals of each operation."""
 
     def each(values: Mapping[str, str], unit: str) -> str:
         listed = (f"{name}: {value}{' ' + unit if unit else ''}" for name, value in values.items())
@@ -128,7 +128,7 @@ def results(whole: Span, spans: Mapping[str, Span]) -> list[str]:
 
 @dataclass(frozen=True)
 class Finished:
-    """One thread count's load, for the table at the end of `auto`."""
+    """The load of one thread count, for the table at the end of `auto`."""
 
     name: str
     whole: Span
@@ -140,8 +140,8 @@ def summary(finished: Sequence[Finished]) -> list[str]:
     """The table that compares thread counts."""
     width = max((len(one.name) for one in finished), default=0)
     lines = [header(f"{'id':>{width}}, ")]
-    for one in finished:
-        prefix = f"{one.name:>{width}}, "
-        lines += [row(name, span, span, one.uncertainty, prefix) for name, span in one.spans.items()]
-        lines.append(row("total", one.whole, one.whole, one.uncertainty, prefix))
+    for load in finished:
+        prefix = f"{load.name:>{width}}, "
+        lines += [row(name, span, span, load.uncertainty, prefix) for name, span in load.spans.items()]
+        lines.append(row("total", load.whole, load.whole, load.uncertainty, prefix))
     return lines

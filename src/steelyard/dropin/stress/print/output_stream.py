@@ -1,4 +1,4 @@
-"""Where lines go: standard output, the file of `-log file=`, and what `-graph` keeps; standard error for all else."""
+"""Output streams: standard output, the file of `-log file=`, the log for `-graph`; notes go to standard error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.dropin.stress.parse.refusal import Refused
 
 @dataclass
 class Voice:
-    """Says lines. `kept`: all lines of the log, for the page of `-graph`."""
+    """Writer of output lines. `kept`: all lines of the log, for the page of `-graph`."""
 
     out: TextIO
     err: TextIO
@@ -22,7 +22,7 @@ class Voice:
     kept: list[str] = field(default_factory=list)
 
     def say(self, *lines: str) -> None:
-        """Lines of the log."""
+        """Write lines to the log."""
         self.kept.extend(lines)
         for stream in (self.out, self.file):
             if stream is not None:
@@ -30,18 +30,18 @@ class Voice:
                 stream.flush()
 
     def say_here(self, line: str) -> None:
-        """A line of standard output that does not go to the file, as cassandra-stress keeps them apart."""
+        """Write a line to standard output only, not to the file, as cassandra-stress does."""
         self.out.write(f"{line}\n")
         self.out.flush()
 
     def note(self, line: str) -> None:
-        """A line on standard error."""
+        """Write a line to standard error."""
         self.err.write(f"{line}\n")
         self.err.flush()
 
 
 def opened(option: str, path: Path) -> TextIO:
-    """A file to write, its folder made. Raises Refused."""
+    """Open a file for writing and create its folder. Raises Refused."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path.open("w", encoding="utf-8")
@@ -51,7 +51,7 @@ def opened(option: str, path: Path) -> TextIO:
 
 @contextlib.contextmanager
 def speaking(log: Path | None) -> Iterator[Voice]:
-    """A voice on this process's own output, and on a file."""
+    """A voice on this process's own output and on a file."""
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(opened("-log file=", log)) if log is not None else None
         yield Voice(sys.stdout, sys.stderr, file)

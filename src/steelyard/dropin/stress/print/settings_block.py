@@ -1,4 +1,4 @@
-"""The block of settings that cassandra-stress prints before anything else: the same labels, in the same order."""
+"""Settings block that cassandra-stress prints first, with the same labels in the same order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECRET = "*suppressed*"
 
 
 def block(settings: Settings, keyspace: str | None = None) -> list[str]:
-    """Lines of the block, without the empty one after it. `keyspace`: the profile's, if there is one."""
+    """Lines of the block, without the empty line after it. `keyspace`: the profile's, if there is one."""
     user = settings.command.name == "user"
     lines = ["******************** Stress Settings ********************"]
     for title, inner in (
@@ -193,8 +193,8 @@ def _schema(settings: Settings, keyspace: str | None) -> list[str]:
 
 
 def _transport(settings: Settings) -> str:
-    said = settings.connection.transport
-    shown = {name: SECRET if "password" in name else value for name, value in said.items()}
+    options = settings.connection.transport
+    shown = {name: SECRET if "password" in name else value for name, value in options.items()}
     return "".join(f"{name}{shown.get(name, value)}; " for name, value in TRANSPORT_DEFAULTS.items())
 
 
@@ -214,7 +214,7 @@ def _graph(settings: Settings) -> list[str]:
 
 
 def profile(read: Profile, rows: Distribution) -> list[str]:
-    """The block of a profile; `rows` of a partition."""
+    """The block of a profile. `rows`: per partition."""
     lines = ["", "******************** Profile ********************", f"  Keyspace Name: {read.keyspace}"]
     lines += ["  Keyspace CQL: ", "***", f"{(read.keyspace_cql or 'null').rstrip()}", "***", ""]
     lines += [

@@ -1,1 +1,1 @@
-"""Carry out the orders of a command and count what comes of them."""
+"""Run the orders of a command and count their results."""

@@ -1,4 +1,4 @@
-"""One command line from argv to exit code."""
+"""Entry point of `steelyard stress`: one command line from argv to exit code."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
 
 
 def conduct(arguments: Sequence[str], tools: Tools | None = None) -> int:
-    """Carry out a command line; the exit code is that of cassandra-stress: 0, or 1 when anything failed. Raises
-    SteelyardError where it could not begin."""
+    """Run a command line. Returns cassandra-stress's exit code: 0, or 1 if anything failed. Raises SteelyardError if it
+    could not begin."""
     tidied = tokens.tidy(arguments)
     if not tidied:
         print("\n".join(help.overview()))
@@ -33,7 +33,7 @@ def conduct(arguments: Sequence[str], tools: Tools | None = None) -> int:
     if settings.graph.file is not None:
         graph.check(settings.graph.file)
     if settings.log.histograms is not None:
-        # Opened anew for each load: whether it can be is known before the first.
+        # Each load opens the file again; this checks before the first that it can be opened.
         output_stream.opened("-log hdrfile=", settings.log.histograms).close()
     with output_stream.speaking(settings.log.file) as speaker:
         return asyncio.run(_carry_out(settings, tidied, speaker, tools or Tools()))
@@ -64,7 +64,7 @@ async def _carry_out(settings: Settings, tidied: Sequence[str], speaker: Voice, 
 async def _of_profile(
     settings: Settings, contacts: Sequence[str], speaker: Voice, tools: Tools
 ) -> tuple[Action, tuple[str, ...], tuple[str, ...]]:
-    """As in cassandra-stress, the schema is made before the settings are shown, as these follow from the table."""
+    """As in cassandra-stress, the schema is created before the settings are shown, because they depend on the table."""
     read = profile.load(settings.command.profile)
     asking = Asking.of(settings, contacts, tools)
     if read.creations():
@@ -87,25 +87,25 @@ def _note(speaker: Voice, text: str) -> None:
 
 
 def addresses(connection: Connection) -> list[str]:
-    """`address:port` of every named node, each once. Raises Refused for a name that nobody knows."""
-    found: list[str] = []
+    """`address:port` of every named node, without duplicates. Raises Refused for an unknown host name."""
+    contacts: list[str] = []
     for node in connection.nodes:
         name, colon, own_port = node.strip().rpartition(":")
         if not colon or not own_port.isdigit() or ":" in name:
             name, own_port = node.strip(), str(connection.port)
         try:
-            # The first address of the family that the agent's contacts are written in.
+            # The first IPv4 address, the family of the agent's contacts.
             known = socket.getaddrinfo(name, int(own_port), socket.AF_INET, socket.SOCK_STREAM)
         except OSError as error:
             raise Refused(
                 "-node", node, f"no address is known for it ({error.strerror})", "names or addresses"
             ) from None
-        found.append(f"{known[0][4][0]}:{own_port}")
-    return list(dict.fromkeys(found))
+        contacts.append(f"{known[0][4][0]}:{own_port}")
+    return list(dict.fromkeys(contacts))
 
 
 async def _nodes(settings: Settings, speaker: Voice, tools: Tools) -> list[str]:
-    """All nodes to send to: those that are named and, without `whitelist`, the others of their data centre."""
+    """All target nodes: the named ones and, without `whitelist`, the others of their data centre."""
     connection = settings.connection
     contacts = addresses(connection)
     asking = Asking.of(settings, contacts, tools)
@@ -119,7 +119,7 @@ async def _nodes(settings: Settings, speaker: Voice, tools: Tools) -> list[str]:
             )
     if connection.whitelist:
         return contacts
-    found, missing = await tools.discover(contacts, variables=asking.variables, tls=asking.tls)
+    reached, missing = await tools.discover(contacts, variables=asking.variables, tls=asking.tls)
     for contact in missing:
         _note(speaker, f"{contact} belongs to the cluster, but cannot be reached: it is left out")
-    return list(found)
+    return list(reached)

@@ -1,7 +1,7 @@
-"""What a command does, in the order of cassandra-stress: schema, warm-up, truncation, load, results.
+"""Execution of a command in cassandra-stress's order: schema, warm-up, truncation, load, results.
 
-Left out is what only waits: the two seconds before a load, and one a node after a schema change, which the server's
-answer makes needless. The rest of 15 s between two thread counts of `auto` stays, because it changes what is measured.
+Two waits are left out because the server's answer makes them unnecessary: 2 s before a load, and 1 s per node after a
+schema change. The pause of 15 s between two thread counts of `auto` stays, because it changes what is measured.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from steelyard.model.errors import SystemFault
 from steelyard.wire.record import Connected, Interval
 
 REST_S = 15.0
-"""Between two thread counts of a command that writes, so that what the first left behind is written out."""
+"""Pause between two thread counts of a writing command, so that the server can flush the data of the first."""
 SCHEMA_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
 class Tools:
-    """What touches the world; a test puts its own in."""
+    """Functions with side effects; tests replace them."""
 
     drive: Callable[..., Any] = agent_run.drive
     cql: Callable[..., Any] = agent_run.cql
@@ -43,7 +43,7 @@ class Tools:
 
 @dataclass(frozen=True)
 class Asking:
-    """Asks the nodes in CQL."""
+    """CQL queries to the nodes."""
 
     contacts: Sequence[str]
     variables: Mapping[str, str]
@@ -52,12 +52,12 @@ class Asking:
 
     @classmethod
     def of(cls, settings: Settings, contacts: Sequence[str], tools: Tools) -> Asking:
-        """As a command line asks."""
+        """From the settings of a command line."""
         user = agent_run.credentials(settings.connection.user, settings.connection.password)
         return cls(contacts, user, orders.tls(settings), tools.cql)
 
     async def rows(self, statements: Sequence[str]) -> tuple[tuple[dict[str, Any], ...], ...]:
-        """Rows of each statement. Raises SystemFault where the server refuses one."""
+        """The rows of each statement. Raises SystemFault if the server refuses one."""
         answers: tuple[tuple[dict[str, Any], ...], ...] = await self.cql(
             self.contacts, statements, variables=self.variables, tls=self.tls, timeout_s=SCHEMA_TIMEOUT_S
         )
@@ -65,7 +65,7 @@ class Asking:
 
 
 class Action:
-    """Carries out one command line. `seed`: of the stream of operations."""
+    """Executes one command line. `seed`: of the operation stream."""
 
     def __init__(
         self, settings: Settings, plan: Plan, contacts: Sequence[str], voice: Voice, seed: int, tools: Tools
@@ -81,7 +81,7 @@ class Action:
         self.asking = Asking.of(settings, contacts, tools)
 
     async def run(self, creations: Sequence[str], tables: tuple[str, ...]) -> bool:
-        """Everything after the settings. Whether it went well. Raises SteelyardError where it could not begin."""
+        """Run everything after the settings; returns the success. Raises SteelyardError if it could not begin."""
         if creations:
             await self.asking.rows(creations)
             self.voice.say_here("Created keyspaces.")
@@ -111,7 +111,7 @@ class Action:
         try:
             await self.asking.rows(schema.truncations(self.plan.keyspace, (table,)))
         except SystemFault as fault:
-            # cassandra-stress names tables that its own schema need not have.
+            # cassandra-stress truncates tables that may not exist.
             if "does not exist" in fault.message or "unconfigured table" in fault.message:
                 raise _NoSuchTable from fault
             raise
@@ -129,7 +129,7 @@ class Action:
         return True
 
     async def _thread_counts(self, tables: tuple[str, ...]) -> bool:
-        """One load for each thread count, until the rate grows no more."""
+        """One load per thread count, until the rate stops growing."""
         rate, command = self.settings.rate, self.settings.command
         if command.uncertainty is not None:
             self.voice.say(
@@ -195,7 +195,7 @@ class Action:
     async def _drive(
         self, threads: int, stop: Ending, voice: Voice | None, only: str | None = None
     ) -> tuple[LoadResult | None, Recorder]:
-        """Carry out one order, measured if there is a voice; no outcome where an operation failed that may not."""
+        """Run one order, measured if there is a voice. The result is None if a failed operation aborted the load."""
         command, rate = self.settings.command, self.settings.rate
         paced = only is None and bool(rate.throttle_per_s or rate.fixed_per_s)
         time_of = "response" if paced and rate.fixed_per_s else "service"
@@ -214,17 +214,17 @@ class Action:
                     if recorder.uncertainty.settled(command.uncertainty, least, most):
                         end.set()
 
-            made = orders.order(self.settings, self.plan, self.contacts, threads, stop, self.seed, only)
-            workers = agent_run.workers_for(threads, made["schedule"].get("rate_per_s"))
+            order = orders.order(self.settings, self.plan, self.contacts, threads, stop, self.seed, only)
+            workers = agent_run.workers_for(threads, order["schedule"].get("rate_per_s"))
             outcome = await self.tools.drive(
-                made,
+                order,
                 workers=workers,
                 variables=self.asking.variables,
                 on_connected=self._say_connected,
                 on_interval=on_interval,
                 stop=end,
             )
-        # Set by us for a reason of our own, or else by a signal.
+        # Set by this class, or else by a signal.
         own_end = bool(failed and not self.settings.errors.ignore) or (
             command.uncertainty is not None
             and voice is not None
@@ -271,7 +271,7 @@ class Action:
         self.voice.note("steelyard stress: nothing is read over JMX, so the gc columns are 0")
 
     def _tell_of_waiting(self, outcome: LoadResult) -> None:
-        """`throttle=` shows times that begin when an operation is sent: what it waited before is said here."""
+        """Report how late operations were sent: with `throttle=` the printed times begin when an operation is sent."""
         rate = self.settings.rate
         if not rate.throttle_per_s:
             return
@@ -287,4 +287,4 @@ class Action:
 
 
 class _NoSuchTable(Exception):
-    """A table that need not be there is not there."""
+    """An optional table does not exist."""

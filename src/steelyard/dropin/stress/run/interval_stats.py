@@ -1,7 +1,7 @@
-"""The numbers behind cassandra-stress's rows: one span of time of one operation, or of all together.
+"""Statistics of cassandra-stress's rows: rates and latencies of one operation, or of all, in a time span.
 
-`time_of` says which time is shown: that of service (done - sent), as cassandra-stress shows it unless the rate is
-`fixed=`; then that of response (done - due). Failed operations are counted and timed like the others, as there.
+`time_of` selects the time: service time (done - sent) as in cassandra-stress, or response time (done - due) if the rate
+is `fixed=`. Failed operations are counted and timed like the others, as in cassandra-stress.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from steelyard.wire.tables import Histogram
 
 @dataclass(frozen=True)
 class Span:
-    """What happened within some seconds."""
+    """The operations of a time span."""
 
     seconds: float = 0.0
     operations: int = 0
@@ -29,29 +29,29 @@ class Span:
 
     @property
     def operations_per_s(self) -> float:
-        """0 where no time went by."""
+        """0 for a span of no length."""
         return self.operations / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def partitions_per_s(self) -> float:
-        """0 where no time went by."""
+        """0 for a span of no length."""
         return self.partitions / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def rows_per_s(self) -> float:
-        """0 where no time went by."""
+        """0 for a span of no length."""
         return self.rows / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def settled_rows_per_s(self) -> float:
-        """Rows over the span without its longest operation: what cassandra-stress takes the standard error of. Where
-        that one began before the span, over the whole: there cassandra-stress would have a rate below nothing."""
+        """Rows over the length of the span minus its longest operation, the input of cassandra-stress's standard error.
+        If that operation began before the span, over the whole length: cassandra-stress would have a negative rate."""
         seconds = self.seconds - (self.times.max_ns or 0) / 1e9
         return self.rows / seconds if seconds > 0 else self.rows_per_s
 
     @property
     def mean_ms(self) -> float:
-        """0 where nothing was done, as in cassandra-stress."""
+        """0 without operations, as in cassandra-stress."""
         return (self.times.mean_ns or 0.0) / 1e6
 
     @property
@@ -61,13 +61,13 @@ class Span:
 
     def upper_quantile_ms(self, share: float) -> float:
         """Upper bound of the bucket that holds the quantile, as HdrHistogram gives it and cassandra-stress prints it;
-        reports show the bucket's middle. 0 where nothing was done."""
+        reports show the bucket's middle. 0 without operations."""
         bucket = histogram.quantile_bucket(self.times.buckets, share)
         return 0.0 if bucket is None else bucket[1] / 1e6
 
 
 def merged(spans: Iterable[Span], *, side_by_side: bool) -> Span:
-    """Of several operations in the same time, or of times that follow each other."""
+    """The merged span of several operations at the same time, or of consecutive spans."""
     listed = list(spans)
     lengths = [span.seconds for span in listed]
     return Span(
@@ -82,21 +82,21 @@ def merged(spans: Iterable[Span], *, side_by_side: bool) -> Span:
 
 @dataclass(frozen=True)
 class Counting:
-    """How answers of one operation are counted. `rows`, `partitions`: of one without error, `rows` None: as many as are
-    in it; `may_be_empty`: whether an answer without a row is one."""
+    """How answers of one operation are counted. `rows`, `partitions`: per answer without error; `rows` None: the number
+    in the answer. `may_be_empty`: whether an answer without a row is valid."""
 
     rows: float | None = 1.0
     partitions: float = 1.0
     may_be_empty: bool = False
 
     def fails(self, outcome: str) -> bool:
-        """Whether cassandra-stress counts it as an error: for it a read that expects a row and finds none is one, too.
-        A light-weight transaction whose condition did not hold is none, though it answers without a row."""
+        """Whether cassandra-stress counts the outcome as an error. A read that expects a row and gets none is one; a
+        light-weight transaction whose condition did not hold is not, although its answer has no row."""
         return is_error(outcome) or (outcome == Outcome.NOT_FOUND and not self.may_be_empty)
 
 
 def span_of(interval: Interval, operation: str, counting: Counting, time_of: str = "service") -> Span:
-    """One operation's part of an interval."""
+    """The span of one operation in an interval."""
     tables = interval.tables
     outcomes = tables.outcomes(operation)
     answered = outcomes.get(Outcome.OK, 0)
@@ -111,12 +111,12 @@ def span_of(interval: Interval, operation: str, counting: Counting, time_of: str
 
 
 def spans_of(interval: Interval, counted: Mapping[str, Counting], time_of: str) -> dict[str, Span]:
-    """Each operation's part of an interval, in order of name."""
+    """The span of each operation in an interval, sorted by name."""
     return {name: span_of(interval, name, counted[name], time_of) for name in sorted(counted)}
 
 
 class Uncertainty:
-    """The standard error of the mean of what it is fed, as a share of that mean."""
+    """Relative standard error of the mean of the measurements."""
 
     def __init__(self) -> None:
         self.measurements = 0
@@ -125,13 +125,13 @@ class Uncertainty:
         self._squares = 0.0
 
     def feed(self, value: float) -> None:
-        """One more measurement."""
+        """Add a measurement."""
         self.measurements += 1
         self._sum += value
         self._squares += value * value
         mean = self._sum / self.measurements
         variance = self._squares / self.measurements - mean * mean
-        # Rounding can make it a little less than nothing; then cassandra-stress has NaN, too.
+        # Rounding can make it slightly negative; cassandra-stress has NaN then, too.
         deviation = math.sqrt(variance) if variance >= 0 else math.nan
         self.share = deviation / math.sqrt(self.measurements) / mean if mean else math.nan
 
@@ -141,16 +141,16 @@ class Uncertainty:
 
 
 def average_improvement(rates: list[float], count: int) -> float:
-    """Mean relative growth over the last `count` steps of a series."""
+    """Mean relative growth over the last `count` steps."""
     steps = range(len(rates) - count, len(rates))
     return sum((rates[step] - rates[step - 1]) / rates[step - 1] for step in steps) / count
 
 
 def still_improves(rates: list[float], count: int, least: float) -> bool:
-    """Whether the last `count` steps grew by `least` on average; yes while there are fewer steps."""
+    """Whether the last `count` steps grew by `least` on average; true while there are fewer steps."""
     return len(rates) < count + 1 or average_improvement(rates, count) >= least
 
 
 def threads_after(threads: int) -> int:
-    """The next thread count that `auto` tries: twice as many below 16, then half as many more."""
+    """The next thread count of `auto`: doubled below 16, then multiplied by 1.5."""
     return threads * 2 if threads < 16 else threads * 3 // 2

@@ -1,4 +1,4 @@
-"""Counts one load as it goes: rows as they come, histograms on request, and the sums that the results are made of."""
+"""Running counts of one load: rows, histograms on request, and the totals for the results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from steelyard.wire.record import Interval
 
 @dataclass
 class Recorder:
-    """Counts one load as it goes, and says its rows."""
+    """Counts one load and prints its rows."""
 
     plan: Plan
     time_of: str
@@ -27,9 +27,9 @@ class Recorder:
     whole: Span = field(default_factory=Span)
 
     def take(self, interval: Interval) -> None:
-        """One interval of all operations."""
+        """Add one interval of all operations."""
         spans = interval_stats.spans_of(interval, self.plan.counted, self.time_of)
-        # An operation has rows from the interval on in which it first came.
+        # An operation has rows from the interval of its first occurrence.
         spans = {name: span for name, span in spans.items() if span.operations or name in self.spans}
         together = interval_stats.merged(spans.values(), side_by_side=True)
         if not spans:
