@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
+from steelyard.format import signed
 from steelyard.model.estimate import Estimate
 from steelyard.model.value import Value
 from steelyard.reference.printed import Printed
@@ -65,8 +66,8 @@ class Beside(Value):
 
 
 def _change(value: float, low: float | None, high: float | None) -> str:
-    ends = "" if low is None or high is None else f" [{low:+.3g}, {high:+.3g}]%"
-    return f"{value:+.3g}%{ends}"
+    ends = "" if low is None or high is None else f" [{signed(low, digits=3)}, {signed(high, digits=3)}]%"
+    return f"{signed(value, digits=3)}%{ends}"
 
 
 def shown(value: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -14,6 +15,7 @@ from steelyard.model.sample import Sample
 from steelyard.model.trial import Phase, Responses
 from steelyard.progress import events as progress
 from steelyard.progress.publisher import Publisher
+from steelyard.wire.record import Interval
 from tests.unit.judging.test_stopping import sealed, spread
 from tests.unit.judging.test_stopping import study as sequential_study
 from tests.unit.lab.fakes import plan_of, records_of, study
@@ -34,7 +36,8 @@ class Clock:
 
 def events() -> list[Any]:
     planned = PLAN.trials[0]
-    interval = records_of({"action": "load", "stop": {"operations": 100}})[1]
+    records = records_of({"action": "load", "stop": {"operations": 100}})
+    interval = next(record for record in records if isinstance(record, Interval))
     sealed = record(planned).model_copy(
         update={"responses": Responses(execution_time_ms=4100.0, operations=100, throughput_per_s=24.0)}
     )
@@ -101,11 +104,12 @@ def test_the_load_of_several_load_nodes_is_added_up() -> None:
     """As the page in the browser does, from the same state."""
     out = Console(file=io.StringIO(), width=140, force_terminal=False)
     publisher = Publisher(Clock(), view := LiveView(out, Clock()))
-    interval = records_of({"action": "load", "stop": {"operations": 100}})[1]
+    records = records_of({"action": "load", "stop": {"operations": 100}})
+    interval = next(record for record in records if isinstance(record, Interval))
     for t in range(3):
         for node, rate, p99 in (("l1", 100.0, 5.0), ("l2", 300.0, 40.0)):
-            summary = {**interval["summary"], "rate_per_s": rate, "response_ms_p99": p99}
-            publisher.tell(progress.Ticked(node, {**interval, "t_s": 50.0 + t, "summary": summary}))
+            summary = replace(interval.summary, rate_per_s=rate, response_ms_p99=p99)
+            publisher.tell(progress.Ticked(node, replace(interval, t_s=50.0 + t, summary=summary)))
     out.print(view)
     screen = out.file.getvalue()  # type: ignore[attr-defined]
     assert "400 op/s" in screen

@@ -7,6 +7,7 @@ import pytest
 
 from steelyard.judging.noise_floor import NONE, Circumstances, KeptFloor, Spread, circumstances
 from steelyard.model.errors import SteelyardError
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import noise_floor
 
 MACHINE = {"cpu_model": "a", "cores": "2", "kernel": "6.1", "architecture": "x86_64", "address": "10.0.0.1"}
@@ -22,7 +23,7 @@ def settings(**load: Any) -> dict[str, Any]:
 
 
 def of(**load: Any) -> Circumstances:
-    return circumstances(settings(**load), [MACHINE, {**MACHINE, "address": "10.0.0.2"}])
+    return circumstances(TrialSettings.model_validate(settings(**load)), [MACHINE, {**MACHINE, "address": "10.0.0.2"}])
 
 
 def floor(study: str = "noise-floor", made_s: float = 1.0, **load: Any) -> KeptFloor:

@@ -30,6 +30,7 @@ from steelyard.progress.state import (
     second_of,
 )
 from steelyard.store import StoreWriter, layout
+from steelyard.wire.record import Interval
 from tests.unit.lab.fakes import FakeParts, Script, plan_of, records_of, study, without_waiting
 
 TROUBLE = progress.Trouble("a", "b")
@@ -58,9 +59,9 @@ def told_to(writer: StoreWriter, *events: progress.Event) -> LiveFile:
     return file
 
 
-def an_interval() -> dict[str, Any]:
+def an_interval() -> Interval:
     records = records_of({"action": "load", "stop": {"operations": 7}})
-    return next(dict(record) for record in records if record["record"] == "interval")
+    return next(record for record in records if isinstance(record, Interval))
 
 
 def test_what_is_written_is_read(writer: StoreWriter) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from steelyard.model.trial import Phase, Responses
 from steelyard.progress import events
 from steelyard.progress.state import Live, beginning, fold, second_of, slowest, throughput, with_trial
+from steelyard.wire.record import Interval
 from tests.unit.lab.fakes import plan_of, records_of, study
 from tests.unit.lab.test_resume import record
+from tests.unit.wire import made
 
 PLAN = plan_of(study())
-INTERVAL = records_of({"action": "load", "stop": {"operations": 100}})[1]
+INTERVAL = next(
+    record for record in records_of({"action": "load", "stop": {"operations": 100}}) if isinstance(record, Interval)
+)
 
 
 def folded(*told: events.Event) -> Live:
@@ -59,14 +65,14 @@ def test_cells_count_valid_voided_and_infeasible_trials() -> None:
 
 
 def test_the_lag_is_that_of_the_interval() -> None:
-    lag = {"operation": "read", "outcome": "ok", "measure": "lag", "buckets": [[1_000_000, 3_000_000, 99]]}
-    assert second_of("l1", {**INTERVAL, "counts": [lag]}).lag_ms_p99 == 2.0
-    assert second_of("l1", {**INTERVAL, "counts": []}).lag_ms_p99 is None
+    lag = made.counts([(1_000_000, 3_000_000, 99)], measure="lag")
+    assert second_of("l1", replace(INTERVAL, counts=(lag,))).lag_ms_p99 == 2.0
+    assert second_of("l1", replace(INTERVAL, counts=())).lag_ms_p99 is None
 
 
 def test_rates_are_added_up_over_load_nodes_and_times_are_of_the_slowest() -> None:
     seconds = [
-        second_of(node, {**INTERVAL, "t_s": 10.0 + t + shift, "summary": {**INTERVAL["summary"], **summary}})
+        second_of(node, replace(INTERVAL, t_s=10.0 + t + shift, summary=replace(INTERVAL.summary, **summary)))
         for t in range(3)
         for node, shift, summary in (
             ("l1", 0.1, {"rate_per_s": 100.0, "response_ms_p99": 5.0}),
