@@ -121,7 +121,7 @@ class ReasonKind(StrEnum):
         About(
             "steal: mean of `machine_cpu_steal_fraction` on the worst node above `steal_fraction`. Foreign: (user + "
             "system − interrupts) × cores − nodes − generators − probes − conductor, over all cores of a machine, "
-            "above `foreign_cpu_fraction`; kernel threads count as foreign",
+            "above `background_cpu_fraction`; kernel threads count as background",
             void=True,
         ),
     )  # fmt: skip
