@@ -108,10 +108,10 @@ class TrialFrame:
 
     def where(self, treatment: Mapping[str, Level]) -> pl.DataFrame:
         """The rows of one treatment, or of a part of one: some factors at fixed levels."""
-        found = self.data
+        rows = self.data
         for name, level in treatment.items():
-            found = found.filter(_is_level(found.schema[name], name, level))
-        return found
+            rows = rows.filter(_is_level(rows.schema[name], name, level))
+        return rows
 
     def values(self, response: str, treatment: Mapping[str, Level] | None = None) -> pl.DataFrame:
         """The used rows, without control trials, that have a value of the response; the rows estimates rest on."""
@@ -196,10 +196,10 @@ def _why_left_out(row: Mapping[str, object], response: str) -> str:
 
 def start_means(rows: pl.DataFrame, response: str) -> list[tuple[str, float, int]]:
     """(start, mean of its trials, number of its trials), in order of time."""
-    found = rows.group_by("start", maintain_order=True).agg(
+    means = rows.group_by("start", maintain_order=True).agg(
         pl.col(response).cast(pl.Float64).mean().alias("mean"), pl.len().alias("n")
     )
-    return [(str(start), float(mean), int(n)) for start, mean, n in found.iter_rows()]
+    return [(str(start), float(mean), int(n)) for start, mean, n in means.iter_rows()]
 
 
 def numeric(frame: TrialFrame, fewest: int = 2) -> tuple[str, ...]:

@@ -146,7 +146,7 @@ class Statistic(Generic[AnyRow]):
     """What the rows warn of, given the main response: said among what the answer does not say."""
     order: int = LAST
     """Its place among the tables of its section."""
-    said: int = LAST
+    sentence_order: int = LAST
     """The place of its sentences among those of all statistics: what matters most is said first."""
     own_form: bool = False
     """The report shows it in a form of its own (`steelyard.report`), not as the table that it is."""

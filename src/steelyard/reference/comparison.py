@@ -128,8 +128,8 @@ def summary(values: Sequence[float]) -> dict[str, float]:
         return {name: 0.0 if name == "count" else math.nan for name in STATISTICS}
     quartiles = np.quantile(array, (0.0, 0.25, 0.5, 0.75, 1.0))
     std = float(np.std(array, ddof=1)) if array.size > 1 else math.nan
-    found = (array.size, np.mean(array), std, *quartiles, quartiles[-1] - quartiles[0])
-    return {name: float(value) for name, value in zip(STATISTICS, found, strict=True)}
+    numbers = (array.size, np.mean(array), std, *quartiles, quartiles[-1] - quartiles[0])
+    return {name: float(value) for name, value in zip(STATISTICS, numbers, strict=True)}
 
 
 def speedup(baseline: Sequence[float], treatment: Sequence[float]) -> dict[str, float]:
@@ -151,5 +151,5 @@ def regression(x: Sequence[float], y: Sequence[float]) -> dict[str, float]:
     if len(x) < 3 or len(set(x)) < 2:
         return dict.fromkeys(names, math.nan)
     fit = stats.linregress(np.asarray(x, dtype=float), np.asarray(y, dtype=float))
-    found = (fit.slope, fit.intercept, fit.rvalue, fit.pvalue, fit.stderr)
-    return {name: float(value) for name, value in zip(names, found, strict=True)}
+    numbers = (fit.slope, fit.intercept, fit.rvalue, fit.pvalue, fit.stderr)
+    return {name: float(value) for name, value in zip(names, numbers, strict=True)}

@@ -49,14 +49,14 @@ def lay_table(table: Table, own: Sequence[Own], contrasted: Contrasted) -> tuple
     """Every printed number of the table with ours beside it, or why there is none; empty for a table without a form."""
     if table.form is None:
         return ()
-    form, found = table.form, []
+    form, laid = table.form, []
     if form.computed:
         return tuple(beside for row in table.wide() for beside in _computed(table, form, row, own))
     for row in table.rows:
         for column, printed in row.numbers.items():
             spec = next((one for one in form.numbers if one.column == column and _holds(one.where, row)), None)
-            found.append(_laid(table, form, row, column, printed, spec, own, contrasted))
-    return tuple(found)
+            laid.append(_laid(table, form, row, column, printed, spec, own, contrasted))
+    return tuple(laid)
 
 
 def clashes(table: Table, own: Sequence[Own]) -> tuple[Own, Own] | None:
@@ -65,10 +65,12 @@ def clashes(table: Table, own: Sequence[Own]) -> tuple[Own, Own] | None:
         return None
     if table.form.computed:
         first: dict[tuple[str | None, ...], Own] = {}
-        for one in own:
-            other = first.setdefault(tuple(one.facets.get(facet) for facet in table.form.cell.values()), one)
-            if other is not one:
-                return other, one
+        for treatment in own:
+            other = first.setdefault(
+                tuple(treatment.facets.get(facet) for facet in table.form.cell.values()), treatment
+            )
+            if other is not treatment:
+                return other, treatment
         return None
     for row in table.rows:
         for spec in table.form.numbers:
@@ -93,8 +95,8 @@ def _matching(form: Form, spec: Number, cell: Mapping[str, str] | None, row: Row
     """The own treatments of the cell, the one with the fewest reasons against it first."""
     wanted = {facet: _level(form, name, row) for name, facet in {**form.cell, **(cell or {})}.items()}
     wanted |= dict(spec.only)
-    found = [one for one in own if all(one.facets.get(facet) == level for facet, level in wanted.items())]
-    return sorted(found, key=lambda one: len(apart(form, row, one)))
+    matching = [one for one in own if all(one.facets.get(facet) == level for facet, level in wanted.items())]
+    return sorted(matching, key=lambda one: len(apart(form, row, one)))
 
 
 def _level(form: Form, name: str, row: Row) -> str:
@@ -128,8 +130,8 @@ def _laid(
     reasons = dict.fromkeys(
         why for one in both for why in (*apart(form, row, one), *one.remarks.get(spec.response, ()))
     )
-    found = lay(table.name, row.key, column, printed, ours, (*reasons, *spec.unlike))
-    return found.model_copy(update={"unit": known["unit"]})
+    beside = lay(table.name, row.key, column, printed, ours, (*reasons, *spec.unlike))
+    return beside.model_copy(update={"unit": known["unit"]})
 
 
 def _unit(column: Column, row: Row) -> str:
@@ -208,14 +210,14 @@ def _computed(table: Table, form: Form, row: Row, own: Sequence[Own]) -> list[Be
     reasons = dict.fromkeys(why for group in groups for one in group for why in _differing(form, common, one))
     pools = (_other_pool(form, cell, group) for (_, cell), group in zip(behind, groups, strict=True))
     why = (*reasons, *_too_few(min(counts)), *dict.fromkeys(one for one in pools if one))
-    found = []
+    laid = []
     for statistic, value in _statistics(form, [x for x, _ in behind], values).items():
         ours = alone.numbers.get((form.response, statistic)) if alone is not None else None
         if ours is None and math.isfinite(value):
             unit = "trials" if statistic == "count" else "ms" if form.computed == "summary" else ""
             ours = Estimate(value=value, n=n, unit=unit, method="computed as published, without an interval")
-        found.append(lay(table.name, row.key, statistic, row.numbers[statistic], ours, why))
-    return found
+        laid.append(lay(table.name, row.key, statistic, row.numbers[statistic], ours, why))
+    return laid
 
 
 def _statistics(form: Form, places: Sequence[float], values: Sequence[Sequence[float]]) -> dict[str, float]:

@@ -100,7 +100,7 @@ def hull(intervals: Iterable[Interval]) -> Interval:
 def total(terms: Iterable[tuple[float, Interval]]) -> Interval:
     """All values of the sum of weight x interval; exact, because each interval stands there once."""
     low = high = 0.0
-    for weight, one in terms:
-        part = one.times(weight)
+    for weight, interval in terms:
+        part = interval.times(weight)
         low, high = low + part.low, high + part.high
     return Interval(low, high)

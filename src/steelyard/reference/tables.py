@@ -178,8 +178,8 @@ class Table(Value):
             first.setdefault(key, row)
             numbers.setdefault(key, {})[row.key[name]] = row.numbers[value]
 
-        def side_by_side(found: Mapping[str, Printed]) -> dict[str, Printed]:
-            return {label: found[label] for label in (*self.order, *found) if label in found}
+        def side_by_side(numbers: Mapping[str, Printed]) -> dict[str, Printed]:
+            return {label: numbers[label] for label in (*self.order, *numbers) if label in numbers}
 
         return tuple(
             Row(line=row.line, key=dict(key), numbers=side_by_side(numbers[key])) for key, row in first.items()
@@ -191,14 +191,14 @@ def tables() -> Mapping[str, Table]:
     """Every shipped table by name."""
     index = tomllib.loads(_text(INDEX))
     sources = {name: Source(name=name, **fields) for name, fields in index["sources"].items()}
-    found = {}
+    by_name = {}
     for name, fields in index["tables"].items():
         if cells_of := fields.get("form", {}).get("cells_of"):
             given = index["tables"][cells_of]["form"]
             fields["form"] = {key: given[key] for key in SHARED if key in given} | fields["form"]
         table = Table.model_validate({"name": name, **fields, "source": sources[fields["source"]]})
-        found[name] = table.model_copy(update={"rows": _rows(table, _text(f"{name}.csv"))})
-    return found
+        by_name[name] = table.model_copy(update={"rows": _rows(table, _text(f"{name}.csv"))})
+    return by_name
 
 
 def _text(name: str) -> str:
@@ -206,12 +206,12 @@ def _text(name: str) -> str:
 
 
 def _rows(table: Table, text: str) -> tuple[Row, ...]:
-    found = []
+    rows = []
     for line, fields in enumerate(csv.DictReader(text.splitlines()), start=2):
         numbers = {name: parse(fields[name], column.rounding) for name, column in table.columns.items()}
         key = {name: value for name, value in fields.items() if name not in numbers}
-        found.append(Row(line=line, key=key, numbers=numbers))
-    return tuple(found)
+        rows.append(Row(line=line, key=key, numbers=numbers))
+    return tuple(rows)
 
 
 def named(name: str) -> tuple[Table, ...]:
@@ -219,9 +219,9 @@ def named(name: str) -> tuple[Table, ...]:
     every = tables()
     if name in every:
         return (every[name],)
-    found = tuple(table for table in every.values() if name in ("all", table.source.name))
-    if found:
-        return found
+    chosen = tuple(table for table in every.values() if name in ("all", table.source.name))
+    if chosen:
+        return chosen
     known = [*every, *dict.fromkeys(table.source.name for table in every.values()), "all"]
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""

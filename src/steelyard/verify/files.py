@@ -21,8 +21,8 @@ LONGEST_ERROR = 200
 def sealed_folders(store: Path) -> list[Path]:
     """Folders of sealed attempts, by name."""
     trials = store / layout.TRIALS
-    found = trials.iterdir() if trials.is_dir() else ()
-    return sorted(path for path in found if path.is_dir() and not path.name.startswith(layout.PARTIAL_PREFIX))
+    entries = trials.iterdir() if trials.is_dir() else ()
+    return sorted(path for path in entries if path.is_dir() and not path.name.startswith(layout.PARTIAL_PREFIX))
 
 
 def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
@@ -60,7 +60,7 @@ def checksums(store: Path, folder: Path, record: TrialRecord, book: Book) -> Non
 def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | None:
     """All Parquet files of a part of a trial, with their columns checked; None if one cannot be read."""
     schema: dict[str, Any] = layout.INTERVAL_SCHEMA if part == layout.INTERVALS else layout.SAMPLE_SCHEMA
-    found = [pl.DataFrame(schema={"node": pl.String, **schema})]
+    tables = [pl.DataFrame(schema={"node": pl.String, **schema})]
     whole = True
     for path in sorted((folder / part).glob("*.parquet")):
         where = str(path.relative_to(store))
@@ -72,10 +72,10 @@ def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | N
         columns = {name: str(dtype) for name, dtype in frame.schema.items()}
         wanted = {name: str(dtype) for name, dtype in pl.DataFrame(schema=schema).schema.items()}
         if book.equal("format", where, "columns", columns, wanted):
-            found.append(frame.select(pl.lit(path.stem).alias("node"), *schema))
+            tables.append(frame.select(pl.lit(path.stem).alias("node"), *schema))
         else:
             whole = False
-    return pl.concat(found) if whole else None
+    return pl.concat(tables) if whole else None
 
 
 def facts(store: Path, folder: Path, book: Book) -> None:

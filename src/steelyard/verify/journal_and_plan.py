@@ -31,12 +31,11 @@ def study(folder: Path, book: Book) -> None:
     """`study.json` is a study."""
     path = folder / layout.STUDY_JSON
     try:
-        found = Study.model_validate_json(path.read_text(encoding="utf-8")).study.name
+        name = Study.model_validate_json(path.read_text(encoding="utf-8")).study.name
     except (OSError, ValidationError) as error:
-        found = f"{type(error).__name__}"
-        book.check("format", False, layout.STUDY_JSON, "the study cannot be read", found)
+        book.check("format", False, layout.STUDY_JSON, "the study cannot be read", type(error).__name__)
         return
-    book.check("format", bool(found), layout.STUDY_JSON, "the study's name", found)
+    book.check("format", bool(name), layout.STUDY_JSON, "the study's name", name)
 
 
 def ids(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
@@ -82,7 +81,7 @@ def _planned(folder: Path, book: Book) -> dict[str, PlannedTrial] | None:
     if not path.is_file():
         book.remark("plan", layout.PLAN, "the plan", "no such file")
         return None
-    found: dict[str, PlannedTrial] = {}
+    planned: dict[str, PlannedTrial] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()[1:], start=2):
         try:
             trial = PlannedTrial.model_validate_json(line)
@@ -91,8 +90,8 @@ def _planned(folder: Path, book: Book) -> dict[str, PlannedTrial] | None:
             continue
         wanted = f"{settings_hash(trial.settings)}-s{trial.start_replicate}-t{trial.replicate}"
         book.equal("id", layout.PLAN, f"line {number}: id", trial.id, wanted)
-        found[trial.id] = trial
-    return found
+        planned[trial.id] = trial
+    return planned
 
 
 def journal(
@@ -119,8 +118,8 @@ def journal(
         if key in records:
             _event(event, *records[key], folder, number, book)
         elif name not in unreadable:
-            said = f"line {number}: trial {name} was sealed as {event.get('outcome')}"
-            book.check("journal", False, layout.EVENTS, said, "no such folder", f"{layout.TRIALS}/{name}")
+            what = f"line {number}: trial {name} was sealed as {event.get('outcome')}"
+            book.check("journal", False, layout.EVENTS, what, "no such folder", f"{layout.TRIALS}/{name}")
     for key, (_, where) in records.items():
         if not known[key]:
             book.remark("journal", where, "a trial", "the journal does not know it: copied from another store?")

@@ -55,18 +55,18 @@ def read(path: Path, where: str, book: Book) -> tuple[Tables | None, list[str]]:
     try:
         text = path.read_text(encoding="utf-8")
         if text.lstrip().startswith("{"):
-            found = json.loads(text)
+            tables = json.loads(text)
         else:
             page = _Page()
             page.feed(text)
             lines = page.lines
-            found = embedded_data.unpack("".join(page.data))
+            tables = embedded_data.unpack("".join(page.data))
     except (OSError, ValueError) as error:
         book.check("format", False, where, "the report's tables cannot be read", f"{type(error).__name__}: {error}")
         return None, lines
-    fits = isinstance(found, dict) and all(isinstance(one, dict) and "rows" in one for one in found.values())
+    fits = isinstance(tables, dict) and all(isinstance(one, dict) and "rows" in one for one in tables.values())
     book.check("format", fits, where, "the report's tables", "tables" if fits else "something else", "tables")
-    return (found if fits else None), lines
+    return (tables if fits else None), lines
 
 
 def older(tables: Tables, again: Tables) -> int:
@@ -75,59 +75,59 @@ def older(tables: Tables, again: Tables) -> int:
     return len(now) - len(rows) if set(rows) < set(now) else 0
 
 
-def same_form(found: Tables, again: Tables) -> bool:
+def same_form(reported: Tables, again: Tables) -> bool:
     """Whether both have the same tables with the same columns: else another version made the report."""
-    forms = [{name: list(one["columns"]) for name, one in tables.items()} for tables in (found, again)]
+    forms = [{name: list(one["columns"]) for name, one in tables.items()} for tables in (reported, again)]
     return forms[0] == forms[1]
 
 
-def compare_tables(found: Tables, again: Tables, where: str, book: Book) -> None:
+def compare_tables(reported: Tables, again: Tables, where: str, book: Book) -> None:
     """Every cell of every table that both have, to the last digit."""
-    for name in sorted({*found, *again}):
-        if name not in found or name not in again:
+    for name in sorted({*reported, *again}):
+        if name not in reported or name not in again:
             book.remark(
-                "report", where, f"table {name}", "only in the report" if name in found else "not in the report"
+                "report", where, f"table {name}", "only in the report" if name in reported else "not in the report"
             )
             continue
-        one, other = found[name], again[name]
-        columns = [column for column in one["columns"] if column in other["columns"]]
-        if list(one["columns"]) != list(other["columns"]):
-            odd = sorted(set(one["columns"]) ^ set(other["columns"]))
+        table, other = reported[name], again[name]
+        columns = [column for column in table["columns"] if column in other["columns"]]
+        if list(table["columns"]) != list(other["columns"]):
+            odd = sorted(set(table["columns"]) ^ set(other["columns"]))
             book.remark("report", where, f"table {name}: columns of another version", ", ".join(odd))
-        if not book.equal("report", where, f"table {name}: rows", len(one["rows"]), len(other["rows"])):
+        if not book.equal("report", where, f"table {name}: rows", len(table["rows"]), len(other["rows"])):
             continue
-        places = [(column, one["columns"].index(column), other["columns"].index(column)) for column in columns]
-        for number, (mine, theirs) in enumerate(zip(one["rows"], other["rows"], strict=True), start=1):
+        places = [(column, table["columns"].index(column), other["columns"].index(column)) for column in columns]
+        for number, (mine, theirs) in enumerate(zip(table["rows"], other["rows"], strict=True), start=1):
             for column, at, there in places:
-                told = f"table {name}, row {number}, {column}"
-                book.equal("report", where, told, mine[at], theirs[there])
+                what = f"table {name}, row {number}, {column}"
+                book.equal("report", where, what, mine[at], theirs[there])
 
 
-def compare_lines(found: Sequence[str], again: Sequence[str], where: str, book: Book) -> None:
+def compare_lines(reported: Sequence[str], again: Sequence[str], where: str, book: Book) -> None:
     """The numbers that stand in the page's text, in order; words alone are not compared."""
-    mine, theirs = ([" ".join(_NUMBER.findall(line)) for line in lines] for lines in (found, again))
+    mine, theirs = ([" ".join(_NUMBER.findall(line)) for line in lines] for lines in (reported, again))
     if not mine and not theirs:
         return
-    told = 0
+    places = 0
     for tag, a, b, c, d in difflib.SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
         if tag == "equal":
             book.made["report"] += sum(len(numbers.split()) for numbers in mine[a:b])
             continue
         if not any(mine[a:b]) and not any(theirs[c:d]):
             continue
-        told += 1
-        if told <= MOST_LINES:
-            read, should = (" / ".join(lines) or "nothing" for lines in (found[a:b], again[c:d]))
+        places += 1
+        if places <= MOST_LINES:
+            read, should = (" / ".join(lines) or "nothing" for lines in (reported[a:b], again[c:d]))
             book.check("report", False, where, "text of the page", _short(read), _short(should))
-    if told > MOST_LINES:
-        book.check("report", False, where, "further places of the page's text", f"{told - MOST_LINES} differ", "none")
+    if places > MOST_LINES:
+        book.check("report", False, where, "further places of the page's text", f"{places - MOST_LINES} differ", "none")
 
 
 def lines_of(page: str) -> list[str]:
     """Lines of text of a page in memory."""
-    found = _Page()
-    found.feed(page)
-    return found.lines
+    parser = _Page()
+    parser.feed(page)
+    return parser.lines
 
 
 def _short(text: str) -> str:

@@ -36,32 +36,32 @@ def stopping(folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book:
         return frozenset()
     if rule is None or plan is None:
         return frozenset()
-    found = [record for record, _ in records.values()]
-    for number, said, planned in _said(folder):
+    attempts = [record for record, _ in records.values()]
+    for number, decision, planned in _decisions(folder):
         if planned not in (None, len(plan.trials)):
             book.skip(EARLIER)
             continue
-        _same(said, decide(plan, _known_then(found, said), said.rule), number, book)
-    now = decide(plan, found, rule)
+        _same(decision, decide(plan, _known_then(attempts, decision), decision.rule), number, book)
+    now = decide(plan, attempts, rule)
     for record, where in records.values():
         if not now.go_on and record.block > now.blocks:
-            told = f"block {record.block}; by its rule the study ends after block {now.blocks}"
-            book.remark("until", where, "a trial after the end of the study", told)
-    return frozenset(trial.id for trial in not_needed(plan, found, now))
+            what = f"block {record.block}; by its rule the study ends after block {now.blocks}"
+            book.remark("until", where, "a trial after the end of the study", what)
+    return frozenset(trial.id for trial in not_needed(plan, attempts, now))
 
 
-def _known_then(records: Sequence[TrialRecord], said: Decision) -> list[TrialRecord]:
+def _known_then(records: Sequence[TrialRecord], decision: Decision) -> list[TrialRecord]:
     """The attempts that a decision rests on: of its blocks, of each trial up to the one that settled it. Those that
     came later, because `limits.attempts` was raised, were not known."""
     known: list[TrialRecord] = []
-    for attempts in attempts_by_id(one for one in records if one.block <= said.blocks).values():
+    for attempts in attempts_by_id(one for one in records if one.block <= decision.blocks).values():
         ordered = sorted(attempts, key=lambda one: one.attempt)
-        last = next((n for n in range(1, len(ordered)) if settled(ordered[:n], said.rule.attempts)), len(ordered))
+        last = next((n for n in range(1, len(ordered)) if settled(ordered[:n], decision.rule.attempts)), len(ordered))
         known += ordered[:last]
     return known
 
 
-def _said(folder: Path) -> Iterator[tuple[int, Decision, int | None]]:
+def _decisions(folder: Path) -> Iterator[tuple[int, Decision, int | None]]:
     """Lines of the journal that tell a decision, with how many trials the plan had then, if that is told too."""
     path = folder / layout.EVENTS
     planned: int | None = None
@@ -78,15 +78,15 @@ def _said(folder: Path) -> Iterator[tuple[int, Decision, int | None]]:
             continue
 
 
-def _same(said: Decision, again: Decision, number: int, book: Book) -> None:
-    line = f"line {number}: after block {said.blocks}"
+def _same(decision: Decision, again: Decision, number: int, book: Book) -> None:
+    line = f"line {number}: after block {decision.blocks}"
     treatments = [cell.treatment for cell in again.cells]
-    if [cell.treatment for cell in said.cells] != treatments or said.cap != again.cap:
+    if [cell.treatment for cell in decision.cells] != treatments or decision.cap != again.cap:
         book.skip(EARLIER)
         return
-    book.equal("until", layout.EVENTS, f"{line}, the decision", said.why, again.why)
-    book.equal("until", layout.EVENTS, f"{line}, blocks that were whole", said.blocks, again.blocks)
-    for before, now in zip(said.cells, again.cells, strict=True):
+    book.equal("until", layout.EVENTS, f"{line}, the decision", decision.why, again.why)
+    book.equal("until", layout.EVENTS, f"{line}, blocks that were whole", decision.blocks, again.blocks)
+    for before, now in zip(decision.cells, again.cells, strict=True):
         names = ", ".join(f"{name} {level}" for name, level in before.treatment.items())
         book.equal("until", layout.EVENTS, f"{line}, starts of {names}", before.n, now.n)
         mine, theirs = before.half_width_percent, now.half_width_percent

@@ -88,10 +88,10 @@ def floor_percent(
     the spread rests on fewer than LEAST_DEGREES. Its interval: z sqrt(v) over the chi-squared interval of v; the value
     has t in place of z, so that it holds although v is only estimated.
     """
-    found = _variance(spread, a, b, paired)
-    if found is None:
+    variance = _variance(spread, a, b, paired)
+    if variance is None:
         return None
-    v, degrees = found
+    v, degrees = variance
     tail = (1 - confidence) / 2
     z, root = float(stats.norm.ppf(1 - tail)), math.sqrt(v)
     low, high = (math.sqrt(degrees / float(stats.chi2.ppf(p, degrees))) for p in (1 - tail, tail))
@@ -131,12 +131,12 @@ def _variance(spread: Spread, a: Sequence[int], b: Sequence[int], paired: bool) 
     if between > within:
         parts = (as_measured, ((inverse - times) * within, spread.within_degrees))
         v = sum(part for part, _ in parts)
-        found = v, v**2 / sum(part**2 / degrees for part, degrees in parts)
+        variance = v, v**2 / sum(part**2 / degrees for part, degrees in parts)
     else:
         # Starts are not seen to differ: what trials differ is all there is.
-        found = (0.0, 0.0) if more_trials else (inverse * within, float(spread.within_degrees))
-    if found[1] >= LEAST_DEGREES:
-        return found
+        variance = (0.0, 0.0) if more_trials else (inverse * within, float(spread.within_degrees))
+    if variance[1] >= LEAST_DEGREES:
+        return variance
     # What starts differ is a difference of two mean squares here, and too little is left of it to say how far more
     # trials would lower the floor: as measured it is too high, never too low.
     return as_measured if more_trials else None
@@ -149,7 +149,7 @@ class Floors:
 
     own: Mapping[str, Spread] = field(default_factory=dict)
     """Response to the spread of the control's treatment."""
-    found: FoundFloor = field(default_factory=FoundFloor)
+    stored: FoundFloor = field(default_factory=FoundFloor)
     confidence: float = 0.95
 
     def of(self, response: str, a: Sequence[int], b: Sequence[int], paired: bool) -> Floor | None:
@@ -163,18 +163,18 @@ class Floors:
 
     def spreads(self, response: str) -> list[tuple[Spread, FloorSource]]:
         """Where a floor of this response can come from, first the first."""
-        found: list[tuple[Spread, FloorSource]] = []
+        sources: list[tuple[Spread, FloorSource]] = []
         if response in self.own:
-            found.append((self.own[response], "control cells"))
-        kept = self.found.floor
+            sources.append((self.own[response], "control cells"))
+        kept = self.stored.floor
         if kept is not None:
-            found += [(one, "kept floor") for one in kept.spreads if one.response == response]
-        return found
+            sources += [(one, "kept floor") for one in kept.spreads if one.response == response]
+        return sources
 
     def words(self, source: FloorSource, spread: Spread) -> str:
         """Where a floor comes from."""
         counts = f"{spread.starts} starts, {spread.trials} trials"
-        kept = self.found.floor
+        kept = self.stored.floor
         if source == "kept floor" and kept is not None:
             return f"study {kept.study} of {_day(kept.made_s)}, {counts}"
         return f"this study's control cells, {counts}"
@@ -185,18 +185,18 @@ def _day(made_s: float) -> str:
 
 
 def floors_of(
-    frame: TrialFrame, found: FoundFloor | None = None, confidence: float = 0.95, study: Study | None = None
+    frame: TrialFrame, stored: FoundFloor | None = None, confidence: float = 0.95, study: Study | None = None
 ) -> Floors:
     """The floors of a study: of its control cells, if it has any, and the one that its store holds. A study of
     identical systems has none: it would be judged against itself."""
     if study is not None and study.design.kind == "same":
-        return Floors(found=FoundFloor(why=""), confidence=confidence)
-    return Floors(own=_own(frame), found=found or FoundFloor(), confidence=confidence)
+        return Floors(stored=FoundFloor(why=""), confidence=confidence)
+    return Floors(own=_own(frame), stored=stored or FoundFloor(), confidence=confidence)
 
 
 def settings_unlike(records: Sequence[TrialRecord], floors: Floors) -> tuple[str, ...]:
     """Settings that the kept floor was measured with and no trial of this study has."""
-    kept = floors.found.floor
+    kept = floors.stored.floor
     if kept is None:
         return ()
     different = {json.dumps(one.settings, sort_keys=True): one.settings for one in records}
@@ -221,9 +221,9 @@ def of_two(
 ) -> Floor | None:
     """The floor of a comparison of two studies: the greater of theirs; None where one of them has none, since nothing
     says then how much its systems differ."""
-    found = [one.of(response, a, b, paired) for one in floors]
-    known = [one for one in found if one is not None]
-    return max(known, key=lambda one: one.percent.value) if len(known) == len(found) else None
+    candidates = [one.of(response, a, b, paired) for one in floors]
+    known = [one for one in candidates if one is not None]
+    return max(known, key=lambda one: one.percent.value) if len(known) == len(candidates) else None
 
 
 def within_noise(ratio: Estimate, floor: Estimate) -> bool:
@@ -259,8 +259,8 @@ def held(ratio: Estimate | None, verdict: str, sentence: str, floor: Floor | Non
     if not within_noise(ratio, floor.percent):
         return {}
     why = noise_words(percent(ratio), floor).removeprefix("undecided: ")
-    said = sentence.replace(f": {verdict}: ", ": undecided: ", 1)
-    return {"verdict": "undecided", "sentence": f"{said}; {why}"}
+    undecided = sentence.replace(f": {verdict}: ", ": undecided: ", 1)
+    return {"verdict": "undecided", "sentence": f"{undecided}; {why}"}
 
 
 def floor_of_levels(
@@ -284,8 +284,8 @@ def measured(frame: TrialFrame, study: str, holds_for: Circumstances) -> KeptFlo
     `frame`: of a study with `design.kind = "same"`.
     """
     rows = frame.data.filter(pl.col("used"))
-    found = [one for one in (spread_of(rows, response) for response in with_floor()) if one is not None]
-    enough = [one for one in found if min(one.between_degrees, one.within_degrees) >= LEAST_DEGREES]
+    spreads = [one for one in (spread_of(rows, response) for response in with_floor()) if one is not None]
+    enough = [one for one in spreads if min(one.between_degrees, one.within_degrees) >= LEAST_DEGREES]
     if not enough:
         return None
     labels = rows.group_by("block").agg(pl.col(SAME_FACTOR).n_unique().alias("labels"))

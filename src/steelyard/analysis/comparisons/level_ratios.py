@@ -94,8 +94,8 @@ def ratio_between(
     return Estimate(value=value, confidence=confidence, n=n, unit="", method=method)
 
 
-def _ratio(found: tuple[float, float, float], n: int, confidence: float, method: str) -> Estimate:
-    centre, half, degrees = found
+def _ratio(log_ratio: tuple[float, float, float], n: int, confidence: float, method: str) -> Estimate:
+    centre, half, degrees = log_ratio
     if half == 0:  # Percentiles come in steps of a histogram: few equal values are no proof that nothing varies.
         why = f"{method}; no interval: {NOTHING_VARIES}"
         return Estimate(value=math.exp(centre), confidence=confidence, n=n, unit="", method=why)

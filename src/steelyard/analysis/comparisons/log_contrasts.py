@@ -42,8 +42,8 @@ class Logs:
 
     def mean(self, key: Key) -> float | None:
         """Mean over the starts that have the treatment."""
-        found = [cells[key] for cells in self.of.values() if key in cells]
-        return math.fsum(found) / len(found) if found else None
+        values = [cells[key] for cells in self.of.values() if key in cells]
+        return math.fsum(values) / len(values) if values else None
 
 
 def logs(frame: TrialFrame, response: str) -> Logs | None:
@@ -61,15 +61,15 @@ def logs(frame: TrialFrame, response: str) -> Logs | None:
     return Logs(of, hard)
 
 
-def contrast(found: Logs, weights: Mapping[Key, float], confidence: float) -> Estimate | None:
+def contrast(logarithms: Logs, weights: Mapping[Key, float], confidence: float) -> Estimate | None:
     """exp of the weighted sum of logarithms; without an interval where a combination of hard levels has fewer than two
     whole starts. None where a treatment has no start."""
     groups: dict[Key, list[dict[Key, float]]] = {}
-    for start, cells in found.of.items():
+    for start, cells in logarithms.of.items():
         mine = {key: value for key, value in cells.items() if key in weights}
         if mine:
-            groups.setdefault(found.hard[start], []).append(mine)
-    if any(found.mean(key) is None for key in weights):
+            groups.setdefault(logarithms.hard[start], []).append(mine)
+    if any(logarithms.mean(key) is None for key in weights):
         return None
     parts = []
     for served in groups.values():
@@ -79,9 +79,9 @@ def contrast(found: Logs, weights: Mapping[Key, float], confidence: float) -> Es
         )
     starts = sum(map(len, parts))
     if min(map(len, parts)) < FEWEST_STARTS:
-        total = math.fsum(weight * (found.mean(key) or 0.0) for key, weight in weights.items())
+        total = math.fsum(weight * (logarithms.mean(key) or 0.0) for key, weight in weights.items())
         method = "ratio of geometric means; fewer than two whole starts of a combination: no interval"
-        return Estimate(value=math.exp(total), confidence=confidence, n=len(found.of), unit="", method=method)
+        return Estimate(value=math.exp(total), confidence=confidence, n=len(logarithms.of), unit="", method=method)
     centre = math.fsum(math.fsum(one) / len(one) for one in parts)
     errors = [estimates.deviation(one) ** 2 / len(one) for one in parts]
     error = math.fsum(errors)
@@ -99,11 +99,11 @@ def contrast(found: Logs, weights: Mapping[Key, float], confidence: float) -> Es
 
 def _degrees(errors: Sequence[float], sizes: Sequence[int]) -> float:
     """Satterthwaite's, but for unequal numbers not above those of equal spreads; see `estimates.welch_degrees`."""
-    found = math.fsum(errors) ** 2 / math.fsum(one**2 / (n - 1) for one, n in zip(errors, sizes, strict=True))
+    degrees = math.fsum(errors) ** 2 / math.fsum(one**2 / (n - 1) for one, n in zip(errors, sizes, strict=True))
     if len(set(sizes)) == 1:
-        return found
+        return degrees
     alike = math.fsum(1 / n for n in sizes) ** 2 / math.fsum(1 / (n**2 * (n - 1)) for n in sizes)
-    return min(found, alike)
+    return min(degrees, alike)
 
 
 def key_of(frame: TrialFrame, treatment: Treatment) -> Key:
@@ -111,7 +111,7 @@ def key_of(frame: TrialFrame, treatment: Treatment) -> Key:
     return tuple(treatment.get(name) for name in frame.names)
 
 
-def said(head: str, response: str, ratio: Estimate) -> str:
+def sentence_of(head: str, response: str, ratio: Estimate) -> str:
     """A ratio in words, as comparisons say it."""
     change, verdict = percent(ratio), judge(response, ratio)
     if change.low is None or change.high is None:

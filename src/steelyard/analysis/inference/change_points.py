@@ -59,18 +59,18 @@ class Change:
 
 def changes(values: Sequence[float], r: float = 0.0, alpha: float = ALPHA) -> tuple[Change, ...]:
     """Change points, in order; empty below `FEWEST` values. `r`: correlation of neighbours (0: exchangeable)."""
-    found: list[Change] = []
+    detected: list[Change] = []
     waiting = [(0, len(values))]
     y = np.asarray(values, dtype=float)
-    while waiting and len(found) < MOST_CHANGES:
+    while waiting and len(detected) < MOST_CHANGES:
         low, high = waiting.pop(0)
         if high - low < FEWEST:
             continue
         place, p = greatest(y[low:high], r)
         if p < alpha:
-            found.append(Change(low + place, p))
+            detected.append(Change(low + place, p))
             waiting += [(low, low + place), (low + place, high)]
-    return tuple(sorted(found, key=lambda one: one.after))
+    return tuple(sorted(detected, key=lambda one: one.after))
 
 
 def greatest(values: Numbers, r: float = 0.0) -> tuple[int, float]:

@@ -151,10 +151,10 @@ def noncentral_limits(t: float, degrees: float, confidence: float) -> tuple[floa
 
 def _below(t: float, degrees: float, shift: float) -> float:
     """P(T < t) of noncentral t; scipy gives NaN for what is next to 0 or 1 where `t` and `shift` differ in sign."""
-    found = float(special.nctdtr(degrees, shift, t))
-    if math.isnan(found) and t * shift < 0:
+    probability = float(special.nctdtr(degrees, shift, t))
+    if math.isnan(probability) and t * shift < 0:
         return 0.0 if shift > t else 1.0
-    return found
+    return probability
 
 
 def _crossing(falls: Callable[[float], float], near: float) -> float | None:

@@ -47,13 +47,13 @@ def mean_z(values: Sequence[float], unit: str, confidence: float, over: str) -> 
     Replication only: it takes s for known, so it covers 70% of two values, 88% of five, 92% of ten, 94% of twenty, not
     95%, and its method says that it is none of ours. Otherwise as `mean`.
     """
-    found = mean(values, unit, confidence, over)
-    if found.low is None:
-        return found
+    estimate = mean(values, unit, confidence, over)
+    if estimate.low is None:
+        return estimate
     z = float(stats.norm.ppf(0.5 + confidence / 2))
-    half = z * deviation(values) / math.sqrt(found.n)
+    half = z * deviation(values) / math.sqrt(estimate.n)
     method = f"mean over {over}, z interval ({z:.2f} standard errors), as published: too narrow for few values"
-    return found.model_copy(update={"low": found.value - half, "high": found.value + half, "method": method})
+    return estimate.model_copy(update={"low": estimate.value - half, "high": estimate.value + half, "method": method})
 
 
 def welch_degrees(part_a: float, n_a: int, part_b: float, n_b: int) -> float:
@@ -67,10 +67,10 @@ def welch_degrees(part_a: float, n_a: int, part_b: float, n_b: int) -> float:
     """
     if part_a + part_b == 0:
         return float(n_a + n_b - 2)
-    found = (part_a + part_b) ** 2 / (part_a**2 / (n_a - 1) + part_b**2 / (n_b - 1))
+    degrees = (part_a + part_b) ** 2 / (part_a**2 / (n_a - 1) + part_b**2 / (n_b - 1))
     if n_a == n_b:
-        return found
-    return min(found, (1 / n_a + 1 / n_b) ** 2 / (1 / (n_a**2 * (n_a - 1)) + 1 / (n_b**2 * (n_b - 1))))
+        return degrees
+    return min(degrees, (1 / n_a + 1 / n_b) ** 2 / (1 / (n_a**2 * (n_a - 1)) + 1 / (n_b**2 * (n_b - 1))))
 
 
 def median_rank(n: int, confidence: float) -> int | None:

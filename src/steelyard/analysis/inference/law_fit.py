@@ -116,23 +116,23 @@ def height(design: Numbers, theta: Numbers) -> Numbers:
     return np.asarray(theta[..., :1] + np.log(np.maximum(1 + theta[..., 1:] @ design.T, FLOOR)))
 
 
-def bootstrap(design: Numbers, found: Solution, rng: np.random.Generator) -> Draws | None:
+def bootstrap(design: Numbers, solution: Solution, rng: np.random.Generator) -> Draws | None:
     """Fits of `DRAWS` samples of residuals; None where residuals are rounding or too few draws have an error."""
-    if found.exact:
+    if solution.exact:
         return None
-    left = found.residuals / np.sqrt(1 - found.leverage)
+    left = solution.residuals / np.sqrt(1 - solution.leverage)
     left = left - left.mean()
-    samples = height(design, found.theta) + rng.choice(left, (DRAWS, len(left)))
-    theta = _fit_all(design, samples, found.theta)
+    samples = height(design, solution.theta) + rng.choice(left, (DRAWS, len(left)))
+    theta = _fit_all(design, samples, solution.theta)
     slopes = gradient(design, theta)
     squares = np.sum((samples - height(design, theta)) ** 2, axis=1)
     products = np.einsum("dni,dnj->dij", slopes, slopes)
-    whole = np.isfinite(theta).all(axis=1) & (squares > CLOSE * found.squares)
+    whole = np.isfinite(theta).all(axis=1) & (squares > CLOSE * solution.squares)
     # Hadamard's ratio: 1 where the parameters' gradients are at right angles, 0 where they cannot be told apart.
     whole &= np.linalg.det(products) > CLOSE**2 * np.prod(np.diagonal(products, axis1=1, axis2=2), axis=1)
     if np.mean(whole) < ENOUGH:
         return None
-    scale = squares[whole] / found.degrees
+    scale = squares[whole] / solution.degrees
     return Draws(theta[whole], scale[:, None, None] * np.linalg.inv(products[whole]))
 
 
@@ -161,17 +161,17 @@ def _fit_all(design: Numbers, samples: Numbers, first: Numbers) -> Numbers:
 class Interval:
     """How an interval of any quantity linear (or nearly) in the parameters is made, by bootstrap-t or by t."""
 
-    found: Solution
+    solution: Solution
     draws: Draws | None
     confidence: float
 
     @property
     def how(self) -> str:
         """The method in words."""
-        degrees = f"{self.found.degrees} degrees of freedom"
+        degrees = f"{self.solution.degrees} degrees of freedom"
         if self.draws is not None:
             return f"bootstrap-t interval of {DRAWS} draws of residuals ({degrees})"
-        if self.found.exact:
+        if self.solution.exact:
             return f"t interval with {degrees}: the points lie on the law, there is nothing to draw from"
         return f"t interval with {degrees}: too few draws of the bootstrap could be fitted"
 
@@ -179,11 +179,11 @@ class Interval:
         self, value_of: Callable[[Numbers], Numbers], slope_of: Callable[[Numbers], Numbers]
     ) -> tuple[float, float, float]:
         """(value, low, high) of a quantity: its value and its gradient by the parameters, of one theta or of many."""
-        theta = self.found.theta
+        theta = self.solution.theta
         value, slope = float(value_of(theta)), slope_of(theta)
-        error = math.sqrt(max(float(slope @ self.found.covariance @ slope), 0.0))
+        error = math.sqrt(max(float(slope @ self.solution.covariance @ slope), 0.0))
         if self.draws is None:
-            t = estimates.t_quantile(self.confidence, self.found.degrees)
+            t = estimates.t_quantile(self.confidence, self.solution.degrees)
             return value, value - t * error, value + t * error
         slopes = np.broadcast_to(slope_of(self.draws.theta), self.draws.theta.shape)
         errors = np.sqrt(np.maximum(np.einsum("di,dij,dj->d", slopes, self.draws.covariance, slopes), 0.0))
@@ -195,7 +195,7 @@ class Interval:
 
     def of_parameter(self, index: int) -> tuple[float, float, float]:
         """(value, low, high) of one of theta."""
-        unit = np.eye(len(self.found.theta))[index]
+        unit = np.eye(len(self.solution.theta))[index]
         return self.of(lambda theta: theta[..., index], lambda theta: unit)
 
     def of_height(self, design: Numbers) -> tuple[float, float, float]:

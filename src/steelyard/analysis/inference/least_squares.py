@@ -94,7 +94,7 @@ def _factored(design: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _back(r: Numbers, right: Numbers) -> Numbers:
-    found = np.zeros(len(right), dtype=LONG)
+    solution = np.zeros(len(right), dtype=LONG)
     for j in reversed(range(len(right))):
-        found[j] = (right[j] - r[j, j + 1 :] @ found[j + 1 :]) / r[j, j]
-    return found
+        solution[j] = (right[j] - r[j, j + 1 :] @ solution[j + 1 :]) / r[j, j]
+    return solution

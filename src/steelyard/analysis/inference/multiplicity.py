@@ -18,12 +18,12 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
     whose `multipletests` collects garbage at every call, 0.2 s each; the tests hold the two together.
     """
     known = sorted((p, place) for place, p in enumerate(values) if p is not None)
-    found: list[float | None] = [None] * len(values)
+    adjusted: list[float | None] = [None] * len(values)
     least = 0.0
     for rank, (p, place) in enumerate(known):
         least = max(least, min(1.0, (len(known) - rank) * p))
-        found[place] = least
-    return found
+        adjusted[place] = least
+    return adjusted
 
 
 def survives(verdict: str, p_holm: float | None, confidence: float) -> bool | None:

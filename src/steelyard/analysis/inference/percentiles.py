@@ -95,8 +95,8 @@ def worth_of(parts: Sequence[tuple[int, int]], confidence: float = 0.95) -> floa
 
 def below(parts: Sequence[Sequence[Bucket]], edge_ns: float) -> list[tuple[int, int]]:
     """Of each part's histogram: all values, and those at or below `edge_ns`; parts without a value are left out."""
-    found = [(histogram.total(one), sum(count for low, _, count in one if low <= edge_ns)) for one in parts]
-    return [one for one in found if one[0]]
+    counts = [(histogram.total(one), sum(count for low, _, count in one if low <= edge_ns)) for one in parts]
+    return [one for one in counts if one[0]]
 
 
 class HistogramSeries:
@@ -125,5 +125,5 @@ class HistogramSeries:
         if len(self._pieces) < FEWEST_PARTS:
             return []
         each = -(-len(self._pieces) // PARTS)
-        found = [histogram.merge(self._pieces[at : at + each]) for at in range(0, len(self._pieces), each)]
-        return found if len(found) >= FEWEST_PARTS else self._pieces
+        joined = [histogram.merge(self._pieces[at : at + each]) for at in range(0, len(self._pieces), each)]
+        return joined if len(joined) >= FEWEST_PARTS else self._pieces

@@ -92,8 +92,8 @@ def _above(value: float, degrees: float, shift: float) -> float:
     """P(T > value) of noncentral t, `shift` not below 0; scipy's far tails, which are nan, are 0 or 1."""
     if abs(shift - value) > abs(value) + FAR:
         return float(shift > value)
-    found = float(stats.nct.sf(value, degrees, shift))
-    return found if math.isfinite(found) else float(stats.norm.sf(value - shift))
+    probability = float(stats.nct.sf(value, degrees, shift))
+    return probability if math.isfinite(probability) else float(stats.norm.sf(value - shift))
 
 
 def chance_of_equivalence(change: float, bound: float, error: float, degrees: float, confidence: float) -> float:

@@ -113,9 +113,9 @@ class _About:
 
 def _indicators(labels: Sequence[object]) -> Numbers:
     order = {key: place for place, key in enumerate(dict.fromkeys(labels))}
-    found = np.zeros((len(labels), len(order)))
-    found[np.arange(len(labels)), [order[key] for key in labels]] = 1.0
-    return found
+    indicators = np.zeros((len(labels), len(order)))
+    indicators[np.arange(len(labels)), [order[key] for key in labels]] = 1.0
+    return indicators
 
 
 def _strata(
@@ -240,22 +240,22 @@ def as_cv(estimate: Estimate | None) -> Estimate | None:
     )  # fmt: skip
 
 
-def advice(found: Components, trials_a_start: float) -> str:
+def advice(spread: Components, trials_a_start: float) -> str:
     """What would narrow the interval of a mean: more starts, more trials a start, or both; empty where not known."""
-    if found.between_starts is None or found.within_starts is None:
+    if spread.between_starts is None or spread.within_starts is None:
         return ""
-    between, within = found.between_starts.value**2, found.within_starts.value**2
+    between, within = spread.between_starts.value**2, spread.within_starts.value**2
     now = between + within / trials_a_start
     if now <= 0:
         return "nothing varies: more trials add nothing"
     by_trials = 1 - math.sqrt((between + within / (2 * trials_a_start)) / now)
     by_starts = 1 - math.sqrt(0.5)
-    told = (
+    text = (
         f"doubling the starts narrows the interval of a mean by {by_starts:.0%}, doubling the trials of a start by "
         f"{by_trials:.0%}"
     )
     if by_trials < HARDLY:
-        return f"{told}: more starts help, more trials do not"
+        return f"{text}: more starts help, more trials do not"
     if between == 0:
-        return f"{told}: starts are not seen to differ, though the interval does not rule it out: more starts are safe"
-    return f"{told}: both help"
+        return f"{text}: starts are not seen to differ, though the interval does not rule it out: more starts are safe"
+    return f"{text}: both help"

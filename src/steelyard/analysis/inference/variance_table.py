@@ -78,9 +78,9 @@ def _indicators(columns: Sequence[Sequence[object]]) -> Numbers:
     """One column of 0 and 1 for each combination of levels that occurs."""
     keys = list(zip(*columns, strict=True))
     order = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    found = np.zeros((len(keys), len(order)))
-    found[np.arange(len(keys)), [order[key] for key in keys]] = 1.0
-    return found
+    indicators = np.zeros((len(keys), len(order)))
+    indicators[np.arange(len(keys)), [order[key] for key in keys]] = 1.0
+    return indicators
 
 
 def _residual(y: Numbers, blocks: Sequence[Numbers]) -> tuple[float, int]:

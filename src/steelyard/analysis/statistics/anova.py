@@ -129,8 +129,8 @@ def _between_starts(
         terms = [("block",), *terms]
     else:
         note = "; ".join(part for part in (note, "blocks are not complete: their effect stays in the error") if part)
-    found = table([float(value) for value in kept[response]], columns, terms)
-    yield from _terms(found, response, confidence, "honest", "starts", note)
+    fitted = table([float(value) for value in kept[response]], columns, terms)
+    yield from _terms(fitted, response, confidence, "honest", "starts", note)
 
 
 def _complete_blocks(starts: pl.DataFrame, hard: Sequence[str]) -> bool:
@@ -147,15 +147,15 @@ def _within_starts(
     cells = _cell_means(rows, response, hard, easy)
     terms: list[Term] = [term for term in crossed([*hard, *easy]) if any(name in easy for name in term)]
     columns = {**_columns(cells, [*hard, *easy]), "start": cells["start"].to_list()}
-    found = table([float(value) for value in cells[response]], columns, [("start",), *terms])
-    if found.error_df < 1:
+    fitted = table([float(value) for value in cells[response]], columns, [("start",), *terms])
+    if fitted.error_df < 1:
         yield _refused(response, "within starts", easy, cells.height, (
             "each combination of hard-to-change factors was started once, so there is no error term: how a difference "
             "changes from start to start is not known"
         ))  # fmt: skip
         return
     kept = Table(
-        found.n, tuple(line for line in found.lines if line.term != ("start",)), found.error_df, found.error_squares
+        fitted.n, tuple(line for line in fitted.lines if line.term != ("start",)), fitted.error_df, fitted.error_squares
     )
     yield from _terms(kept, response, confidence, "honest", "within starts", "means of the trials of a start are cells")
 
@@ -172,21 +172,21 @@ def _refused(response: str, stratum: Any, names: Sequence[str], n: int, why: str
     )
 
 
-def _terms(found: Table, response: str, confidence: float, form: Any, stratum: Any, note: str) -> Iterator[AnovaTerm]:
-    common = {"form": form, "stratum": stratum, "response": response, "unit": unit_of(response), "n": found.n}
-    for line in found.lines:
+def _terms(fitted: Table, response: str, confidence: float, form: Any, stratum: Any, note: str) -> Iterator[AnovaTerm]:
+    common = {"form": form, "stratum": stratum, "response": response, "unit": unit_of(response), "n": fitted.n}
+    for line in fitted.lines:
         eta = None
         if line.f is not None:
-            eta = effect_sizes.eta_squared(line.f, line.df, found.error_df, confidence, found.n)
+            eta = effect_sizes.eta_squared(line.f, line.df, fitted.error_df, confidence, fitted.n)
         yield AnovaTerm(
-            **common, term=" x ".join(line.term), df=line.df, error_df=found.error_df, sum_of_squares=line.squares,
+            **common, term=" x ".join(line.term), df=line.df, error_df=fitted.error_df, sum_of_squares=line.squares,
             mean_square=line.squares / line.df, f=line.f, p=line.p, eta_squared=eta, note=note,
-            method="" if line.f is None else _method(stratum, line.df, found.error_df),
+            method="" if line.f is None else _method(stratum, line.df, fitted.error_df),
         )  # fmt: skip
-    if found.error_df > 0:
+    if fitted.error_df > 0:
         yield AnovaTerm(
-            **common, term="error", df=found.error_df, sum_of_squares=found.error_squares,
-            mean_square=found.error_squares / found.error_df, note=note,
+            **common, term="error", df=fitted.error_df, sum_of_squares=fitted.error_squares,
+            mean_square=fitted.error_squares / fitted.error_df, note=note,
         )  # fmt: skip
 
 
@@ -203,18 +203,18 @@ def _corrected(terms: Sequence[AnovaTerm] | Iterator[AnovaTerm]) -> tuple[AnovaT
 
 def interactions(terms: Sequence[AnovaTerm], response: str = "") -> list[str]:
     """Which effects depend on which: said before any main effect, because it says when a main effect means little."""
-    found = [
+    interacting = [
         one for one in terms if one.form == "honest" and CROSS in one.term and one.p is not None and one.p < INTERACTS
     ]
-    said = []
-    for one in found:
-        first, *rest = one.term.split(CROSS)
-        said.append(
-            f"The effect of {first} depends on {' and '.join(rest)} (F({one.df}, {one.error_df}) = {one.f:.3g}, "
-            f"p {p_words(one.p)}, {p_words(one.p_holm)} after Holm's correction): read it level by level; one "
+    sentences = []
+    for term in interacting:
+        first, *rest = term.term.split(CROSS)
+        sentences.append(
+            f"The effect of {first} depends on {' and '.join(rest)} (F({term.df}, {term.error_df}) = {term.f:.3g}, "
+            f"p {p_words(term.p)}, {p_words(term.p_holm)} after Holm's correction): read it level by level; one "
             "effect over all levels says little."
         )
-    return said
+    return sentences
 
 
 STATISTIC = Statistic(
@@ -225,5 +225,5 @@ STATISTIC = Statistic(
     compute=lambda context: anova(context.frame, context.response, context.confidence),
     sentences=interactions,
     order=10,
-    said=20,
+    sentence_order=20,
 )

@@ -69,26 +69,26 @@ def coefficients(frame: TrialFrame, response: str, confidence: float = 0.95) -> 
         return ()
     hard = [name for name in names if name in frame.hard]
     easy = [name for name in names if name not in frame.hard]
-    found: list[Coefficient] = []
+    honest: list[Coefficient] = []
     if hard:
-        found += _between(frame, rows, response, hard, numbers, confidence)
+        honest += _between(frame, rows, response, hard, numbers, confidence)
     if easy:
-        found += _within(frame, rows, response, easy, numbers, confidence)
+        honest += _within(frame, rows, response, easy, numbers, confidence)
     fitted = _Fitted(response, "published", "trials", confidence, "trials are counted as independent")
-    return (*found, *fitted.fit(_columns(frame, rows, names, numbers), rows[response].to_list()))
+    return (*honest, *fitted.fit(_columns(frame, rows, names, numbers), rows[response].to_list()))
 
 
 def _columns(frame: TrialFrame, rows: pl.DataFrame, names: Sequence[str], numbers: Sequence[str]) -> Columns:
-    found: dict[str, list[float]] = {}
+    columns: dict[str, list[float]] = {}
     for name in names:
         levels = rows[name].to_list()
         if name in numbers:
-            found[name] = [float(level) for level in levels]
+            columns[name] = [float(level) for level in levels]
         else:
             present: list[Level] = [level for level in frame.factors[name] if level in levels or str(level) in levels]
             for level in present[1:]:
-                found[f"{name} = {level}"] = [float(str(one) == str(level)) for one in levels]
-    return found
+                columns[f"{name} = {level}"] = [float(str(one) == str(level)) for one in levels]
+    return columns
 
 
 def _between(
@@ -146,30 +146,30 @@ class _Fitted:
             yield self.refused(names, len(y), why)
             return
         try:
-            found = least_squares(list(columns.values()), y, constant=not less)
+            solution = least_squares(list(columns.values()), y, constant=not less)
         except Dependent as error:
             gone = names[error.column - (0 if less else 1)]
             why = f"{gone} varied together with the factors before it: they cannot be told apart"
             yield self.refused(names, len(y), why)
             return
         # Means that were taken out of y and x before cost their degrees of freedom too.
-        widen = (found.degrees / degrees) ** 0.5
+        widen = (solution.degrees / degrees) ** 0.5
         for place, name in enumerate(names if less else [INTERCEPT, *names]):
-            yield self._coefficient(found, place, name, degrees, widen)
+            yield self._coefficient(solution, place, name, degrees, widen)
 
-    def _coefficient(self, found: Coefficients, place: int, name: str, degrees: int, widen: float) -> Coefficient:
-        value, error = found.values[place], found.std_errors[place] * widen
+    def _coefficient(self, solution: Coefficients, place: int, name: str, degrees: int, widen: float) -> Coefficient:
+        value, error = solution.values[place], solution.std_errors[place] * widen
         half = estimates.t_quantile(self.confidence, degrees) * error
         unit = str(self.common["unit"])
         estimate = Estimate(
-            value=value, low=value - half, high=value + half, confidence=self.confidence, n=found.n,
+            value=value, low=value - half, high=value + half, confidence=self.confidence, n=solution.n,
             unit=unit if name == INTERCEPT or " = " in name else f"{unit} per step",
             method=f"least squares over all factors of the stratum, t interval with {degrees} degrees of freedom",
         )  # fmt: skip
         p = float(2 * stats.t.sf(abs(value) / error, degrees)) if error > 0 else None
         return Coefficient.model_validate(
-            {**self.common, "term": name, "n": found.n, "value": estimate, "std_err": error, "p": p,
-             "error_df": degrees, "r_squared": found.r_squared, "note": self.note}
+            {**self.common, "term": name, "n": solution.n, "value": estimate, "std_err": error, "p": p,
+             "error_df": degrees, "r_squared": solution.r_squared, "note": self.note}
         )  # fmt: skip
 
 

@@ -147,7 +147,7 @@ def comparisons(
     family of Holm's correction is all of them.
     """
     factors = [name for name in frame.names if name not in WORKLOADS] or list(frame.names)
-    found = []
+    unadjusted = []
     pace_s = forecast.block_s(frame)
     for factor in factors:
         levels = frame.factors[factor]
@@ -156,19 +156,19 @@ def comparisons(
             for level in levels:
                 if level == base:
                     continue
-                one = compare(frame, response, factor, base, level, others, confidence, margin_percent, pace_s)
-                if one is not None:
-                    found.append(one)
-    adjusted = multiplicity.holm([one.p for one in found])
-    family = sum(one.p is not None for one in found)
-    return tuple(_adjusted(one, p, family) for one, p in zip(found, adjusted, strict=True))
+                comparison = compare(frame, response, factor, base, level, others, confidence, margin_percent, pace_s)
+                if comparison is not None:
+                    unadjusted.append(comparison)
+    adjusted = multiplicity.holm([one.p for one in unadjusted])
+    family = sum(one.p is not None for one in unadjusted)
+    return tuple(_adjusted(one, p, family) for one, p in zip(unadjusted, adjusted, strict=True))
 
 
-def _adjusted(one: Comparison, p_holm: float | None, family: int) -> Comparison:
+def _adjusted(comparison: Comparison, p_holm: float | None, family: int) -> Comparison:
     """With what Holm's correction says of it; the verdict stays the interval's."""
-    holds = multiplicity.survives(one.verdict, p_holm, one.ratio.confidence)
-    said = one.sentence + (f"; {multiplicity.lost(family, one.p, p_holm)}" if holds is False else "")
-    return one.model_copy(update={"p_holm": p_holm, "family": family, "survives_holm": holds, "sentence": said})
+    holds = multiplicity.survives(comparison.verdict, p_holm, comparison.ratio.confidence)
+    text = comparison.sentence + (f"; {multiplicity.lost(family, comparison.p, p_holm)}" if holds is False else "")
+    return comparison.model_copy(update={"p_holm": p_holm, "family": family, "survives_holm": holds, "sentence": text})
 
 
 def judged(comparisons: Sequence[Comparison], frame: TrialFrame, floors: Floors) -> tuple[Comparison, ...]:
@@ -176,22 +176,22 @@ def judged(comparisons: Sequence[Comparison], frame: TrialFrame, floors: Floors)
     return tuple(_judged(one, frame, floors) for one in comparisons)
 
 
-def _judged(one: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
-    floor = floor_of_levels(frame, floors, one.response, one.factor, (one.baseline, one.level), one.others)
+def _judged(row: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
+    floor = floor_of_levels(frame, floors, row.response, row.factor, (row.baseline, row.level), row.others)
     if floor is None:
-        return one
+        return row
     known = {"floor_percent": floor.percent, "floor_source": floor.words}
-    if not within_noise(one.ratio, floor.percent):
-        return one.model_copy(update=known)
-    said = f"{head(one.factor, one.baseline, one.level, one.others)}: {noise_words(one.change_percent, floor)}"
-    within = {"within_noise": True, "verdict": "undecided", "survives_holm": None, "sentence": said}
-    return one.model_copy(update={**known, **within})
+    if not within_noise(row.ratio, floor.percent):
+        return row.model_copy(update=known)
+    text = f"{head(row.factor, row.baseline, row.level, row.others)}: {noise_words(row.change_percent, floor)}"
+    within = {"within_noise": True, "verdict": "undecided", "survives_holm": None, "sentence": text}
+    return row.model_copy(update={**known, **within})
 
 
 def _judged_comparisons(context: Context) -> tuple[Comparison, ...]:
     margin_percent = context.study.analysis.equivalence_margin_percent
-    found = comparisons(context.frame, context.response, context.confidence, margin_percent)
-    return judged(found, context.frame, context.floors)
+    unjudged = comparisons(context.frame, context.response, context.confidence, margin_percent)
+    return judged(unjudged, context.frame, context.floors)
 
 
 def after_holm(comparisons: Sequence[Comparison], response: str) -> Iterator[str]:
@@ -199,15 +199,15 @@ def after_holm(comparisons: Sequence[Comparison], response: str) -> Iterator[str
     judged = sum(one.verdict != "descriptive" for one in comparisons)
     if judged < 2:
         return
-    said = [one for one in comparisons if one.survives_holm is not None]
-    lost = sum(one.survives_holm is False for one in said)
-    if not said:
+    decided = [one for one in comparisons if one.survives_holm is not None]
+    lost = sum(one.survives_holm is False for one in decided)
+    if not decided:
         remain = "none of them shows a difference"
     elif not lost:
-        survive = "the one that shows" if len(said) == 1 else f"all {len(said)} that show"
+        survive = "the one that shows" if len(decided) == 1 else f"all {len(decided)} that show"
         remain = f"{survive} a difference would still do so with Holm's correction"
     else:
-        remain = f"with Holm's correction {len(said) - lost} of the {len(said)} differences would remain"
+        remain = f"with Holm's correction {len(decided) - lost} of the {len(decided)} differences would remain"
     yield (
         f"Each of the {judged} comparisons has its own {comparisons[0].ratio.confidence:.0%} interval, not adjusted "
         f"for their number; {remain}."
@@ -222,6 +222,6 @@ STATISTIC = Statistic(
     compute=_judged_comparisons,
     sentences=after_holm,
     order=10,
-    said=70,
+    sentence_order=70,
     own_form=True,
 )

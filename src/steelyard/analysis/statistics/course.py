@@ -56,16 +56,16 @@ def courses(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple
     """All treatments together (where there are several), then each treatment that has a used trial."""
     treatments = frame.treatments()
     first_s = float(frame.data["begun_s"].min()) if frame.data.height else 0.0  # type: ignore[arg-type]
-    found = []
+    judged = []
     if len(treatments) > 1:
         rows = frame.values(response).filter(pl.col(response) > 0)
         if rows.height:
-            found.append(_course(_together(frame, rows, response), frame, response, {}, True, first_s, confidence))
+            judged.append(_course(_together(frame, rows, response), frame, response, {}, True, first_s, confidence))
     for treatment in treatments:
         rows = frame.values(response, treatment)
         if rows.height:
-            found.append(_course(_units(rows, response), frame, response, treatment, False, first_s, confidence))
-    return tuple(found)
+            judged.append(_course(_units(rows, response), frame, response, treatment, False, first_s, confidence))
+    return tuple(judged)
 
 
 def _units(rows: pl.DataFrame, response: str) -> pl.DataFrame:
@@ -109,11 +109,11 @@ def _course(
     if len(values) < FEWEST:
         detail = f"{len(values)} {noun}s are too few to tell a change from chance; {FEWEST} are needed"
         return Course.model_validate({**about, "verdict": "none", "detail": detail})
-    found = change_points.changes(values)
-    verdict, detail = verdict_of(values, found, noun)
+    changes = change_points.changes(values)
+    verdict, detail = verdict_of(values, changes, noun)
     hours = [(float(begun_s) - first_s) / 3600 for begun_s in units["begun_s"]]
-    made = points_of(values, found, hours, over, confidence)
-    return Course.model_validate({**about, "verdict": verdict, "detail": detail, "changes": made})
+    points = points_of(values, changes, hours, over, confidence)
+    return Course.model_validate({**about, "verdict": verdict, "detail": detail, "changes": points})
 
 
 def moved(courses: Sequence[Course], response: str = "") -> list[str]:
@@ -139,11 +139,11 @@ def moved(courses: Sequence[Course], response: str = "") -> list[str]:
 
 
 def _size(change: ChangePoint) -> str:
-    found = change.change_percent
-    if found is None:
+    percent = change.change_percent
+    if percent is None:
         return f"p {p_words(change.p)}"
-    ends = "" if found.low is None or found.high is None else f" [{found.low:+.2g}, {found.high:+.2g}]"
-    return f"{found.value:+.2g}%{ends}"
+    ends = "" if percent.low is None or percent.high is None else f" [{percent.low:+.2g}, {percent.high:+.2g}]"
+    return f"{percent.value:+.2g}%{ends}"
 
 
 STATISTIC = Statistic(
@@ -154,5 +154,5 @@ STATISTIC = Statistic(
     compute=lambda context: courses(context.frame, context.response, context.confidence),
     sentences=moved,
     order=50,
-    said=30,
+    sentence_order=30,
 )

@@ -57,8 +57,8 @@ def merits(frame: TrialFrame, cost: Cost, uses: Mapping[Attempt, Use], confidenc
     """A row per treatment with a used trial; none where neither cost nor energy is known of any."""
     if not cost.declared and all(one.measured_watts is None and not one.why_not for one in uses.values()):
         return ()
-    found = (_merit(frame, treatment, cost, uses, confidence) for treatment in frame.treatments())
-    return tuple(one for one in found if one is not None)
+    rows = (_merit(frame, treatment, cost, uses, confidence) for treatment in frame.treatments())
+    return tuple(one for one in rows if one is not None)
 
 
 def _merit(
@@ -119,21 +119,21 @@ def _basis(watts: Sequence[tuple[float | None, Basis]]) -> Basis:
 
 
 def _note(cost: Cost, uses: Sequence[Use], basis: Basis, shared: bool) -> str:
-    said = []
+    notes = []
     why = next((one.why_not for one in uses if one.why_not), "")
     if why:
-        said.append(f"energy was not measured: {why}")
+        notes.append(f"energy was not measured: {why}")
     if basis == "measured":
         where = "of the one machine that all nodes share with the load generator" if shared else "of all machines"
-        said.append(f"energy {where}: processor packages and memory, not disks, fans or power supplies")
+        notes.append(f"energy {where}: processor packages and memory, not disks, fans or power supplies")
     elif basis == "declared":
         how = "a node counts as busy throughout" if cost.node_watts_idle is None else "by the share of cores busy"
-        said.append(f"energy as declared in the study, {how}")
+        notes.append(f"energy as declared in the study, {how}")
     elif cost.node_watts_busy is not None:
-        said.append("no energy: not all trials have it by the same means, or nobody read how busy the nodes were")
+        notes.append("no energy: not all trials have it by the same means, or nobody read how busy the nodes were")
     if shared and (cost.price_per_node_hour is not None or basis == "declared"):
-        said.append("the nodes share one machine, so what is declared of a node is of hardware that was not there")
-    return "; ".join(said)
+        notes.append("the nodes share one machine, so what is declared of a node is of hardware that was not there")
+    return "; ".join(notes)
 
 
 def by_start(values: Sequence[tuple[str, float]], unit: str, confidence: float) -> Estimate:

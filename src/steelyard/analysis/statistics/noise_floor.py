@@ -16,7 +16,7 @@ from steelyard.analysis.inference.variance_components import Stratum
 from steelyard.analysis.row import Column, FractionOrNone, PercentOrNone, RatioOrNone, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.wording import number
-from steelyard.judging.noise_floor import Spread, told
+from steelyard.judging.noise_floor import Spread, in_words
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
 from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Study
@@ -109,8 +109,8 @@ def judged_against(
     )  # fmt: skip
 
 
-def _of_way(one: ResponseFloor, paired: bool) -> Estimate | None:
-    return one.floor_paired_percent if paired else one.floor_percent
+def _of_way(row: ResponseFloor, paired: bool) -> Estimate | None:
+    return row.floor_paired_percent if paired else row.floor_percent
 
 
 def _of_response(
@@ -131,7 +131,7 @@ def _of_response(
         )  # fmt: skip
         starts, trials = _level(spread, study, same)
         level = [trials] * starts
-        found = ResponseFloor(
+        row = ResponseFloor(
             response=response, unit=unit_of(response), source=source, starts=spread.starts, trials=spread.trials,
             between_cv=variance_components.as_cv(components.between_starts),
             within_cv=variance_components.as_cv(components.within_starts),
@@ -139,7 +139,7 @@ def _of_response(
             floor_percent=floor_percent(spread, level, level, False, floors.confidence),
             floor_paired_percent=floor_percent(spread, level, level, True, floors.confidence),
         )  # fmt: skip
-        yield found.model_copy(update=_pairs(frame, response, floors.confidence)) if same else found
+        yield row.model_copy(update=_pairs(frame, response, floors.confidence)) if same else row
 
 
 def _level(spread: Spread, study: Study | None, same: bool) -> tuple[int, int]:
@@ -175,7 +175,7 @@ def _sentence(
     """`alone`: levels on starts of their own were compared too, and have no floor."""
     if main is None:
         why = [f"{one.source} of {one.starts} starts: too few" for one in mine if one.source != "none"]
-        why += [floors.found.why] if floors.found.why else []
+        why += [floors.stored.why] if floors.stored.why else []
         told_why = "; ".join(why) or "this response has none"
         return f"Verdicts on two levels were judged against no noise floor: {told_why}."
     floor = _of_way(main, paired)
@@ -186,17 +186,17 @@ def _sentence(
         where = "Verdicts on two levels were judged against the noise floor of this machine "
         where += f"({floors.words(source, spread)})"
     sizes = f"{main.level_starts} starts of {main.level_trials} trials a level, {what}"
-    said = f"{where}: {floors.confidence:.0%} of comparisons of identical systems with {sizes}, stay below "
-    said += f"{number(floor.value if floor else 0.0)}%"
+    text = f"{where}: {floors.confidence:.0%} of comparisons of identical systems with {sizes}, stay below "
+    text += f"{number(floor.value if floor else 0.0)}%"
     if main.within_cv is not None:
-        said += f"; trials of one start differ by a coefficient of variation of {100 * main.within_cv.value:.2g}%"
+        text += f"; trials of one start differ by a coefficient of variation of {100 * main.within_cv.value:.2g}%"
     if main.between_cv is not None:
-        said += f", starts by {100 * main.between_cv.value:.2g}%"
-    return f"{said}." + (" Levels on starts of their own were judged against none." if alone else "")
+        text += f", starts by {100 * main.between_cv.value:.2g}%"
+    return f"{text}." + (" Levels on starts of their own were judged against none." if alone else "")
 
 
 def _beside(differing: Sequence[str]) -> str:
-    return f" It was measured with {told(differing)}, which this study has nowhere." if differing else ""
+    return f" It was measured with {in_words(differing)}, which this study has nowhere." if differing else ""
 
 
 STATISTIC = Statistic(

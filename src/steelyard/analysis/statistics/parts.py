@@ -57,28 +57,28 @@ def mean_values(
 
     `trials` holds one series per trial, in equal steps of time.
     """
-    found = []
+    rows = []
     for count in parts:
         cut = [part_means(series, count) for series in trials if len(series) >= count]
         if not cut:
             continue
         for part, values in enumerate(zip(*cut, strict=True), start=1):
-            found.append(
+            rows.append(
                 PartMean(
                     treatment=dict(treatment or {}), response=response, unit=unit, parts=count, part=part,
                     n=len(values), mean=estimates.mean(values, unit, confidence, "trials"),
                     mean_z=estimates.mean_z(values, unit, confidence, "trials"),
                 )
             )  # fmt: skip
-    return tuple(found)
+    return tuple(rows)
 
 
 def _of_context(context: Context) -> Iterator[PartMean]:
-    for found in context.within.seconds:
+    for of_treatment in context.within.seconds:
         for response in SERIES:
-            series = [[float(value) for value in seconds[response]] for _, seconds in found.trials]
+            series = [[float(value) for value in seconds[response]] for _, seconds in of_treatment.trials]
             yield from mean_values(
-                series, response, unit_of(response), treatment=found.treatment, confidence=context.confidence
+                series, response, unit_of(response), treatment=of_treatment.treatment, confidence=context.confidence
             )  # fmt: skip
 
 

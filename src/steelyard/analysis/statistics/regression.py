@@ -94,9 +94,9 @@ def _within_starts(cells: pl.DataFrame, response: str, factor: str, unit: str, c
     start to start (summary measures: J. N. S. Matthews et al., British Medical Journal 300, 1990).
     """
     slopes, intercepts = [], []
-    for one in cells.partition_by("start", maintain_order=True):
-        if one[factor].n_unique() > 1:
-            fit = stats.linregress([float(x) for x in one[factor]], [float(y) for y in one[response]])
+    for start_rows in cells.partition_by("start", maintain_order=True):
+        if start_rows[factor].n_unique() > 1:
+            fit = stats.linregress([float(x) for x in start_rows[factor]], [float(y) for y in start_rows[response]])
             slopes.append(float(fit.slope))
             intercepts.append(float(fit.intercept))
     if len(slopes) < FEWEST_STARTS:

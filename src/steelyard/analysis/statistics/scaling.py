@@ -62,7 +62,7 @@ def scaling(
     if factor not in NODES or factor is None:
         return ()
     response = response if response in SPEEDS else "throughput_per_s"
-    found: list[Scaling] = []
+    rows: list[Scaling] = []
     for others in frame.others(factor):
         levels = sorted(
             (
@@ -72,13 +72,11 @@ def scaling(
             ),
             key=float,
         )
-        found += [
-            _one(frame, response, factor, (levels[0], level), others, is_open, confidence) for level in levels[1:]
-        ]
-    return tuple(found)
+        rows += [_row(frame, response, factor, (levels[0], level), others, is_open, confidence) for level in levels[1:]]
+    return tuple(rows)
 
 
-def _one(
+def _row(
     frame: TrialFrame, response: str, factor: str, of: tuple[Level, Level], others: Treatment, is_open: bool,
     confidence: float,
 ) -> Scaling:  # fmt: skip
@@ -98,13 +96,13 @@ def _one(
     )  # fmt: skip
 
 
-def scaled(one: Estimate, by: float) -> Estimate:
+def scaled(estimate: Estimate, by: float) -> Estimate:
     """An estimate times a constant above 0."""
-    return one.model_copy(
+    return estimate.model_copy(
         update={
-            "value": one.value * by,
-            "low": None if one.low is None else one.low * by,
-            "high": None if one.high is None else one.high * by,
+            "value": estimate.value * by,
+            "low": None if estimate.low is None else estimate.low * by,
+            "high": None if estimate.high is None else estimate.high * by,
         }
     )
 
@@ -118,20 +116,20 @@ def _sentence(
     if speedup is None or efficiency is None:
         why = "the schedule sets the rate, not the cluster, or a mean is 0"
         return f"{head}: no speed-up over {part(factor, base)}: {why}"
-    told = (
+    text = (
         f"{head}: {speedup.value:.2f}{_ends(speedup, 1, '.2f')} times as fast as {part(factor, base)}, an efficiency "
         f"of {100 * efficiency.value:.0f}%{_ends(efficiency, 100, '.0f')}"
     )
     if speedup.low is None:
         why = NOTHING_VARIES if NOTHING_VARIES in speedup.method else "fewer than two starts a size"
-        told += f"; {why}: no interval"
-    return told + ("; the nodes share one processor: nothing is said of separate machines" if shared else "")
+        text += f"; {why}: no interval"
+    return text + ("; the nodes share one processor: nothing is said of separate machines" if shared else "")
 
 
-def _ends(one: Estimate, times: float, form: str) -> str:
-    if one.low is None or one.high is None:
+def _ends(estimate: Estimate, times: float, form: str) -> str:
+    if estimate.low is None or estimate.high is None:
         return ""
-    return f" [{times * one.low:{form}}, {times * one.high:{form}}]"
+    return f" [{times * estimate.low:{form}}, {times * estimate.high:{form}}]"
 
 
 STATISTIC = Statistic(

@@ -61,7 +61,7 @@ def caveats(decision: Decision | None) -> Iterator[str]:
     yield f"By its stopping rule (intervals of the mean {response}) the study {decision.sentence}."
     wide = decision.wide
     if wide:
-        named = [_told(cell) for cell in wide[:MOST_NAMED]]
+        named = [_cell_text(cell) for cell in wide[:MOST_NAMED]]
         more = f"; and {len(wide) - MOST_NAMED} more" if len(wide) > MOST_NAMED else ""
         asked = f"±{decision.rule.width_percent:g}%, from {decision.rule.least_starts} starts"
         yield f"Not as was asked ({asked}): {'; '.join(named)}{more}."
@@ -77,7 +77,7 @@ def caveats(decision: Decision | None) -> Iterator[str]:
         )
 
 
-def _told(cell: Narrowing) -> str:
+def _cell_text(cell: Narrowing) -> str:
     percent = cell.half_width_percent
     width = "no interval" if percent is None else plus_minus(percent)
     return f"{label(cell.treatment)} {width} of {cell.n} start{'' if cell.n == 1 else 's'}"

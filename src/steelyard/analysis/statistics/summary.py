@@ -125,7 +125,7 @@ def all_summaries(context: Context) -> Iterator[Summary]:
 
 def wild(summaries: Sequence[Summary], response: str) -> list[str]:
     """Treatments whose start means vary so much that their t intervals may cover too little."""
-    found = [
+    varying = [
         one
         for one in summaries
         if one.response == response
@@ -133,10 +133,10 @@ def wild(summaries: Sequence[Summary], response: str) -> list[str]:
         and statistics.fmean(one.start_means) > 0
         and statistics.stdev(one.start_means) > WILD_CV * statistics.fmean(one.start_means)
     ]
-    if not found:
+    if not varying:
         return []
     return [
-        f"Start means of {named([one.treatment for one in found])} vary by more than {WILD_CV:.0%}: t intervals "
+        f"Start means of {named([one.treatment for one in varying])} vary by more than {WILD_CV:.0%}: t intervals "
         "of means that vary so are too narrow if they are skew (simulated, 86 to 91% at 100%); read medians, and "
         "ratios, which are on logarithms."
     ]
@@ -150,6 +150,6 @@ STATISTIC = Statistic(
     compute=all_summaries,
     sentences=wild,
     order=10,
-    said=50,
+    sentence_order=50,
     own_form=True,
 )

@@ -173,6 +173,6 @@ STATISTIC = Statistic(
     compute=validity,
     sentences=sentences,
     order=10,
-    said=10,
+    sentence_order=10,
     own_form=True,
 )

@@ -160,8 +160,8 @@ def misfit_ss(xs: Sequence[float], counts: Sequence[int], means: Sequence[Interv
     lows, highs = (np.asarray(ends, dtype=float) for ends in zip(*means, strict=True))
     scale = float(np.max(np.abs([lows, highs]))) or 1.0
     widest = np.maximum(highs / scale, lows / scale + 1e-12)
-    found = optimize.lsq_linear(residual, np.zeros(len(xs)), bounds=(lows / scale, widest), method="bvls")
-    least = max(0.0, (2 * float(found.cost) - 1e-12) * scale**2 * (1 - 1e-6))
+    solution = optimize.lsq_linear(residual, np.zeros(len(xs)), bounds=(lows / scale, widest), method="bvls")
+    least = max(0.0, (2 * float(solution.cost) - 1e-12) * scale**2 * (1 - 1e-6))
     if len(xs) > MOST_CORNERS:
         return Interval(least, ss_bounds(means, [float(n) for n in counts]).high)
     corners = np.asarray(np.meshgrid(*zip(lows, highs, strict=True))).reshape(len(xs), -1)

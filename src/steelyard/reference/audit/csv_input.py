@@ -87,8 +87,8 @@ def audit(path: Path, how: Conventions, rounding: Rounding) -> Audit:
 
 def _read_as(sheet: Sequence[Numbers]) -> dict[str, str]:
     """What each column, or statistic of a long table, was taken for."""
-    found = {column: CELL for entry in sheet for column in entry.key}
-    return found | {label: name for entry in sheet for name, label in entry.labels.items()}
+    roles = {column: CELL for entry in sheet for column in entry.key}
+    return roles | {label: name for entry in sheet for name, label in entry.labels.items()}
 
 
 def _row(name: str, entry: Numbers, how: Conventions, ledger: Ledger) -> Iterator[Cell]:
@@ -129,23 +129,26 @@ def _line(line: Line, entry: Numbers, pairs: Sequence[tuple[Cell, Cell]], how: C
     regression_rows.check_itself(line, n, ledger)
 
 
-def _group(x: float, one: Cell) -> Group | None:
-    mean, sd, count = one.get("mean"), one.get("sd"), one.n
+def _group(x: float, cell: Cell) -> Group | None:
+    mean, sd, count = cell.get("mean"), cell.get("sd"), cell.n
     if mean is None or sd is None or count is None or count < 2:
         return None
-    return Group(x, count, mean, sd, one.label("mean"))
+    return Group(x, count, mean, sd, cell.label("mean"))
+
+
+def _side(cell: Cell) -> Side:
+    return Side(cell.numbers["mean"], cell.numbers.get("sd"), cell.n)
 
 
 def _compared(place: Place, entry: Numbers, first: Cell, second: Cell, how: Conventions, ledger: Ledger) -> None:
     """Effect size, ratio, difference and change of the two groups: of means, or of medians, whichever fits."""
     if "mean" in first.numbers and "mean" in second.numbers:
-        one, other = (Side(side.numbers["mean"], side.numbers.get("sd"), side.n) for side in (first, second))
+        sides = (_side(first), _side(second))
         for name in ("cohens_d", "hedges_g"):
             if name in entry.numbers:
                 pooling: two_groups.Pooling | None = "Hedges' g" if name == "hedges_g" else None
-                two_groups.check_effect(
-                    place, entry.labels[name], entry.numbers[name], (one, other), pooling, how.sd_divisors, ledger
-                )
+                label, printed = entry.labels[name], entry.numbers[name]
+                two_groups.check_effect(place, label, printed, sides, pooling, how.sd_divisors, ledger)
     both = [
         (first.numbers[name], second.numbers[name])
         for name in ("mean", "median")
@@ -176,17 +179,16 @@ def read(path: Path, rounding: Rounding) -> list[Numbers]:
     lowered = [text.strip().lower() for text in heading]
     value = next((at for at, text in enumerate(lowered) if text == "value" or text.startswith("value_")), None)
     if "statistic" in lowered and value is not None:
-        found = _long(path, heading, lowered.index("statistic"), value, rows, rounding)
+        cells = _long(path, heading, lowered.index("statistic"), value, rows, rounding)
     else:
-        found = _wide(path, lines[0][0], heading, names, rows, rounding)
+        cells = _wide(path, lines[0][0], heading, names, rows, rounding)
     seen: dict[tuple[str, ...], int] = {}
-    for one in found:
-        first = seen.setdefault(tuple(one.key.values()), one.line)
-        if first != one.line and one.key:
-            raise _wrong(
-                path, one.line, "", f"the same cell as in line {first}: {_cell(one.key)}", "name it by one more column"
-            )
-    return found
+    for cell in cells:
+        first = seen.setdefault(tuple(cell.key.values()), cell.line)
+        if first != cell.line and cell.key:
+            problem = f"the same cell as in line {first}: {_cell(cell.key)}"
+            raise _wrong(path, cell.line, "", problem, "name it by one more column")
+    return cells
 
 
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
@@ -200,20 +202,20 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
     except OSError as error:
         raise _wrong(path, 0, "", error.strerror or str(error), "") from error
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    found: list[tuple[int, list[str]]] = []
+    rows: list[tuple[int, list[str]]] = []
     try:
         for fields in reader:
             if any(field.strip() for field in fields) and not fields[0].lstrip().startswith("#"):
-                found.append((reader.line_num, fields))
+                rows.append((reader.line_num, fields))
     except csv.Error as error:
         raise _wrong(path, reader.line_num, "", str(error), "fields with a comma or a quote stand in quotes") from error
-    if len(found) < 2:
+    if len(rows) < 2:
         raise _wrong(path, 0, "", "a heading and at least one row are needed", _allowed([]))
-    heading = [text.strip() for text in found[0][1]]
+    heading = [text.strip() for text in rows[0][1]]
     twice = [text for text in heading if heading.count(text) > 1]
     if twice:
-        raise _wrong(path, found[0][0], twice[0], "this column stands there twice", "")
-    for line, fields in found[1:]:
+        raise _wrong(path, rows[0][0], twice[0], "this column stands there twice", "")
+    for line, fields in rows[1:]:
         if len(fields) != len(heading):
             raise _wrong(
                 path,
@@ -222,7 +224,7 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
                 f"{len(fields)} fields where the heading has {len(heading)}",
                 "a comma too many or too few?",
             )
-    return [(found[0][0], heading), *found[1:]]
+    return [(rows[0][0], heading), *rows[1:]]
 
 
 def _name(text: str) -> str | None:
@@ -258,7 +260,7 @@ def _wide(
         if name and first.setdefault(name, text) != text:
             what = f"the same statistic as column {first[name]!r}"
             raise _wrong(path, line_of_heading, text, what, "keep one of them")
-    found = []
+    cells = []
     for line, fields in rows:
         key = {text: field.strip() for text, name, field in zip(heading, names, fields, strict=True) if not name}
         numbers = {
@@ -267,8 +269,8 @@ def _wide(
             if name
         }
         labels = {name: text for text, name in zip(heading, names, strict=True) if name}
-        found.append(Numbers(line, key, numbers, labels))
-    return found
+        cells.append(Numbers(line, key, numbers, labels))
+    return cells
 
 
 def _long(
@@ -286,11 +288,11 @@ def _long(
         name = _name(label)
         if name is None:
             raise _wrong(path, line, heading[statistic], f"{label!r} is no statistic", _allowed([label]))
-        one = cells.setdefault(tuple(key.values()), Numbers(line, key, {}, {}))
-        if name in one.numbers:
+        cell = cells.setdefault(tuple(key.values()), Numbers(line, key, {}, {}))
+        if name in cell.numbers:
             raise _wrong(path, line, heading[statistic], f"{label!r} a second time for {_cell(key)}", "")
-        one.numbers[name] = _number(path, line, heading[value], fields[value], name, rounding)
-        one.labels[name] = label
+        cell.numbers[name] = _number(path, line, heading[value], fields[value], name, rounding)
+        cell.labels[name] = label
     return list(cells.values())
 
 

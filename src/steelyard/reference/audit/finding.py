@@ -171,8 +171,8 @@ class Ledger:
         ranked = sorted(
             self.findings, key=lambda one: (one.weight != "contradiction", one.table, order.index(one.kind))
         )
-        made = {kind: self.made[kind] for kind in KINDS if kind in self.made}
-        return Audit(name=name, findings=tuple(ranked), made=made, left_out=self.left_out)
+        counts = {kind: self.made[kind] for kind in KINDS if kind in self.made}
+        return Audit(name=name, findings=tuple(ranked), made=counts, left_out=self.left_out)
 
 
 def _finite(value: float | None) -> float | None:

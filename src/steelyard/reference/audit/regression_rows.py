@@ -119,11 +119,11 @@ def check_cells(line: Line, groups: Sequence[Group], how: Conventions, ledger: L
 def t_of_r(r: Interval, degrees: int) -> Interval:
     """t = r sqrt(df / (1 - r^2)); endless where r may be 1 or -1."""
 
-    def one(value: float) -> float:
+    def t_value(value: float) -> float:
         value = max(-1.0, min(1.0, value))
         return math.copysign(math.inf, value) if abs(value) == 1 else value * math.sqrt(degrees / (1 - value**2))
 
-    return Interval(one(r.low), one(r.high))
+    return Interval(t_value(r.low), t_value(r.high))
 
 
 def p_of_t(t: Interval, degrees: int) -> Interval:

@@ -71,13 +71,13 @@ def place_of(table: Table, row: Row) -> Place:
 def richardson_cells() -> dict[CellKey, Cell]:
     """Every cell of the summaries by what it is about."""
     table = tables()["trial_time_summary"]
-    found = {}
+    cells = {}
     names = {label: name for name, label in CELL_LABELS.items()}
     for row in table.wide():
         numbers = {names.get(label, label): printed for label, printed in row.numbers.items()}
         cell = Cell(place_of(table, row), numbers, CELL_LABELS, row.key["cluster_size"] == OVERALL)
-        found[key_of(row.key)] = cell
-    return found
+        cells[key_of(row.key)] = cell
+    return cells
 
 
 def _summaries(_: Table, ledger: Ledger) -> None:
@@ -241,14 +241,14 @@ def _bare_metal(table: Table, ledger: Ledger) -> None:
 def _spark(table: Table, ledger: Ledger) -> None:
     """The text: Docker costs 5 to 6% of job time at 6 GB."""
     rows = _by(table.rows, ("environment", "job", "input_gb"))
-    said = Printed(text="5 to 6", value=5.5, low=4.5, high=6.5)
+    stated = Printed(text="5 to 6", value=5.5, low=4.5, high=6.5)
     for job in ("WordCount", "Sort"):
         native, docker = (rows[where, job, "6"] for where in ("native", "docker"))
         column = "overhead of Docker in percent, in the text"
         before, after = native.numbers["seconds"], docker.numbers["seconds"]
         should = two_groups.changes(before, after)[f"100 ({after.text} / {before.text} - 1)"]
         because = f"{job}: {after.text} s instead of {before.text} s"
-        ledger.weigh("percentage", place_of(table, docker), column, said, should, because)
+        ledger.weigh("percentage", place_of(table, docker), column, stated, should, because)
 
 
 def _http(table: Table, ledger: Ledger) -> None:

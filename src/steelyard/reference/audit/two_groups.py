@@ -29,7 +29,7 @@ Pooling = Literal[
 ]
 
 
-def effect_sizes(one: Side, other: Side, divisors: tuple[int, ...]) -> dict[str, Interval]:
+def effect_sizes(first: Side, second: Side, divisors: tuple[int, ...]) -> dict[str, Interval]:
     """|Cohen's d| by every usual denominator that the numbers allow.
 
     `root mean square`: sqrt((s1^2 + s2^2) / 2). `pooled by n - 1`: sqrt(((n1-1) s1^2 + (n2-1) s2^2) / (n1+n2-2))
@@ -38,13 +38,13 @@ def effect_sizes(one: Side, other: Side, divisors: tuple[int, ...]) -> dict[str,
     n minus what may stand below the root of the standard deviations. Without counts those that need them are left
     out, and so is what divides by 0; what may be divided by 0 has no upper end.
     """
-    if one.sd is None or other.sd is None:
+    if first.sd is None or second.sd is None:
         return {}
-    means, sds = (one.mean.interval, other.mean.interval), (one.sd.interval, other.sd.interval)
+    means, sds = (first.mean.interval, second.mean.interval), (first.sd.interval, second.sd.interval)
     if means[0] is None or means[1] is None or sds[0] is None or sds[1] is None:
         return {}
     away = means[0].minus(means[1]).size()
-    n1, n2 = one.n, other.n
+    n1, n2 = first.n, second.n
     squares = tuple(
         sd_otherwise(sd.size(), n, divisors).squared() for sd, n in ((sds[0], n1), (sds[1], n2)) if sd is not None
     )
@@ -60,14 +60,14 @@ def effect_sizes(one: Side, other: Side, divisors: tuple[int, ...]) -> dict[str,
         below["pooled by n - 1"] = within.times(1 / degrees).root()
         below["pooled by n"] = within.times(1 / (n1 + n2)).root()
     dust = DUST * max(mean.size().high for mean in means if mean is not None)
-    found = {
+    sizes = {
         name: away.over(sd) if sd.low > dust else Interval(away.low / sd.high, math.inf)
         for name, sd in below.items()
         if sd.high > dust
     }
-    if "pooled by n - 1" in found:
-        found["Hedges' g"] = found["pooled by n - 1"].by(_hedges(degrees))
-    return found
+    if "pooled by n - 1" in sizes:
+        sizes["Hedges' g"] = sizes["pooled by n - 1"].by(_hedges(degrees))
+    return sizes
 
 
 def _hedges(degrees: int) -> Interval:
@@ -91,8 +91,8 @@ def check_effect(
     With `pooling` None any usual denominator will do. The finding says what every usual one gives, and what difference
     of means the printed number would need.
     """
-    one, other = sides
-    sizes = effect_sizes(one, other, divisors)
+    first, second = sides
+    sizes = effect_sizes(first, second, divisors)
     if printed.interval is None:
         return
     if not sizes or (pooling is not None and pooling not in sizes):
@@ -106,10 +106,10 @@ def check_effect(
     shown = ", ".join(f"{words(allowed)} by {name}" for name, allowed in sizes.items())
     fits = [name for name, allowed in sizes.items() if size.meets(allowed)]
     others = f"; it would be right by {', '.join(fits)}" if fits else "; no usual denominator gives the printed one"
-    sd1, sd2 = one.sd, other.sd
-    below = _root_mean_square(one, other)
+    sd1, sd2 = first.sd, second.sd
+    below = _root_mean_square(first, second)
     because = (
-        f"means {one.mean.text} and {other.mean.text}, standard deviations {sd1.text if sd1 else ''} and "
+        f"means {first.mean.text} and {second.mean.text}, standard deviations {sd1.text if sd1 else ''} and "
         f"{sd2.text if sd2 else ''}: |d| is {shown}{others}"
     )
     if below is not None:
@@ -118,9 +118,9 @@ def check_effect(
     ledger.add("effect size", "contradiction", place, column, printed, should, because)
 
 
-def _root_mean_square(one: Side, other: Side) -> Interval | None:
-    sd1 = None if one.sd is None else one.sd.interval
-    sd2 = None if other.sd is None else other.sd.interval
+def _root_mean_square(first: Side, second: Side) -> Interval | None:
+    sd1 = None if first.sd is None else first.sd.interval
+    sd2 = None if second.sd is None else second.sd.interval
     return None if sd1 is None or sd2 is None else sd1.squared().plus(sd2.squared()).times(0.5).root()
 
 
@@ -156,8 +156,8 @@ def _nearest(
 def check_any_ratio(place: Place, column: str, printed: Printed, both: Both, ledger: Ledger) -> None:
     """Either way round is a ratio of the two groups."""
     ways = {}
-    for one, other in both:
-        for over, under in ((one, other), (other, one)):
+    for first, second in both:
+        for over, under in ((first, second), (second, first)):
             if over.interval and under.interval and not under.interval.low <= 0 <= under.interval.high:
                 ways[f"{over.text} / {under.text}"] = over.interval.over(under.interval)
     least = _least_over_zero(both)
@@ -172,36 +172,36 @@ MAY_BE_ZERO = "a ratio or percentage whose divisor may be 0"
 
 def _least_over_zero(both: Both) -> float | None:
     """The least size of a quotient whose divisor may be 0, of either way round; None where no divisor may."""
-    found = [
+    sizes = [
         over.interval.size().low / under.interval.size().high if under.interval.size().high else 0.0
         for one, other in both
         for over, under in ((one, other), (other, one))
         if over.interval and under.interval and under.interval.low <= 0 <= under.interval.high
     ]
-    return min(found, default=None)
+    return min(sizes, default=None)
 
 
 def check_difference(place: Place, column: str, printed: Printed, both: Both, ledger: Ledger) -> None:
     """Either way round is a difference of the two groups."""
     ways = {}
-    for one, other in both:
-        for first, second in ((one, other), (other, one)):
+    for left, right in both:
+        for first, second in ((left, right), (right, left)):
             if first.interval and second.interval:
                 ways[f"{first.text} - {second.text}"] = first.interval.minus(second.interval)
     _nearest("difference", place, column, printed, ways, ledger)
 
 
-def changes(one: Printed, other: Printed) -> dict[str, Interval]:
+def changes(first: Printed, second: Printed) -> dict[str, Interval]:
     """Every usual percentage of two numbers: change of one from the other as rise and as fall, and one's share in the
     other. Without those whose divisor may be 0."""
-    found = {}
-    for over, under in ((other, one), (one, other)):
+    percentages = {}
+    for over, under in ((second, first), (first, second)):
         if over.interval and under.interval and not under.interval.low <= 0 <= under.interval.high:
             share, text = over.interval.over(under.interval).times(100), f"{over.text} / {under.text}"
-            found[f"100 ({text} - 1)"] = Interval(share.low - 100, share.high - 100)
-            found[f"100 (1 - {text})"] = Interval(100 - share.high, 100 - share.low)
-            found[f"100 {text}"] = share
-    return found
+            percentages[f"100 ({text} - 1)"] = Interval(share.low - 100, share.high - 100)
+            percentages[f"100 (1 - {text})"] = Interval(100 - share.high, 100 - share.low)
+            percentages[f"100 {text}"] = share
+    return percentages
 
 
 def check_change(place: Place, column: str, printed: Printed, both: Both, ledger: Ledger) -> None:

@@ -16,7 +16,7 @@ from steelyard.analysis.statistics.noise_floor import ResponseFloor
 from steelyard.analysis.statistics.overall import judged, overall
 from steelyard.analysis.statistics.validity import Validity
 from steelyard.analysis.tables import tables
-from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, foreign, told, unlike
+from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, foreign, in_words, unlike
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import SAME_LABELS, Study
 from tests.unit.analysis.made import VOIDED, cell, frame, record, study
@@ -382,7 +382,7 @@ def test_a_floor_of_something_else_is_foreign_and_says_why():
     other = HELD.model_copy(update={"settings": {**HELD.settings, "load.threads": "8", "workload.name": "ycsb-c"}})
     assert unlike(floor, [other]) == ("load.threads 1", "workload.name ycsb-a")
     assert unlike(floor, [other, HELD]) == ()
-    assert told(["a 1", "b 2", "c 3", "d 4"]) == "a 1, b 2, c 3 and 1 more"
+    assert in_words(["a 1", "b 2", "c 3", "d 4"]) == "a 1, b 2, c 3 and 1 more"
 
 
 SETTINGS = {
