@@ -1,4 +1,4 @@
-"""Own results beside published ones: agrees, differs by so much, or is not comparable because of what.
+"""Comparison of own with published numbers: agrees, differs by a percentage, or not comparable.
 
 Pure functions over own trial values and estimates; nothing here reads a store.
 """
@@ -31,24 +31,24 @@ RATIOS: Mapping[str, tuple[str, str]] = {
 
 
 class Beside(Value):
-    """One own number beside one published one."""
+    """One own number and one published number."""
 
     table: str
     cell: dict[str, str]
     statistic: str
     unit: str = ""
-    """Of the printed number; empty where the table has one for all."""
+    """Unit of the printed number; empty where the table has one for all."""
     printed: str
     published_low: float | None = None
     published_high: float | None = None
-    """What the printed digits allow."""
+    """Ends of the interval of the printed number."""
     ours: Estimate | None = None
     verdict: Verdict
     change_percent: float | None = None
-    """100 (ours / published - 1); given beside `not comparable` too, to see the scale, not to conclude from."""
+    """100 (ours / published - 1); also given with `not comparable`, for the scale only."""
     low: float | None = None
     high: float | None = None
-    """What our interval and the printed digits together allow of the change; None without an interval of ours."""
+    """Ends of the change, from our interval and the printed digits together; None without an interval of ours."""
     reasons: tuple[str, ...] = ()
     """Why it is not comparable, or what weakens the verdict."""
 
@@ -70,7 +70,7 @@ def _change(value: float, low: float | None, high: float | None) -> str:
 
 
 def shown(value: object) -> str:
-    """A condition's level for people: whole numbers with commas."""
+    """A condition's level as text: whole numbers with commas."""
     text = str(value)
     return f"{int(text):,}" if text.isdecimal() else text
 
@@ -83,11 +83,11 @@ def lay(
     ours: Estimate | None,
     reasons: Sequence[str] = (),
 ) -> Beside:
-    """One own estimate beside one printed number. `reasons`: why they are not comparable.
+    """Compare one own estimate with one printed number. `reasons`: why they are not comparable.
 
     Agrees where our interval (our value, if it has none) and the interval of the printed digits meet. Otherwise the
     change in percent; its interval is [ours.low / published.high - 1, ours.high / published.low - 1] for positive
-    numbers, so that the rounding of both sides is in it.
+    numbers, so that it includes the rounding of both sides.
     """
     published = printed.interval
     known = {
@@ -121,7 +121,7 @@ def lay(
 def summary(values: Sequence[float]) -> dict[str, float]:
     """The published summary of own trial values: count, mean, std (n - 1), min, quartiles (linear), max, range.
 
-    nan where n does not allow it, as richardson2017's tool printed it.
+    nan where n is too small, as richardson2017's tool printed it.
     """
     array = np.asarray(values, dtype=float)
     if not array.size:

@@ -1,5 +1,7 @@
-"""Files: are they there, unharmed, and of the right form? Read without the store's own reader, which stops at the first
-fault."""
+"""Integrity of files: existence, checksum, format.
+
+Files are read without the store's own reader, which stops at the first fault.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def sealed_folders(store: Path) -> list[Path]:
 
 
 def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
-    """The record as it stands on disk; None, and a finding, if it cannot be read."""
+    """The record as on disk; None, and a finding, if it cannot be read."""
     path = folder / layout.TRIAL_JSON
     where = str(path.relative_to(store))
     try:
@@ -44,7 +46,7 @@ def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
 
 
 def checksums(store: Path, folder: Path, record: TrialRecord, book: Book) -> None:
-    """Every file of the trial against the record, both ways."""
+    """Check every file of the trial against the record, and the record against the files."""
     there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {layout.TRIAL_JSON}
     for name in sorted(there | set(record.checksums)):
         where = str((folder / name).relative_to(store))
@@ -79,7 +81,7 @@ def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | N
 
 
 def facts(store: Path, folder: Path, book: Book) -> None:
-    """Facts and links are JSON of the form that readers expect."""
+    """Check that facts and links are JSON of the expected type."""
     for path in [*sorted((folder / layout.FACTS).glob("*.json")), folder / layout.LINKS_JSON]:
         if not path.exists():
             continue

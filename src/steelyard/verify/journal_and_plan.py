@@ -1,4 +1,4 @@
-"""Whether the journal and the plan agree with the trials that are there."""
+"""Consistency of the journal and the plan with the sealed trials."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Key = tuple[str, int]
 SEALED = "trial-sealed"
 FLOOR = "noise-floor"
 SAME = ("settings", "seed", "block", "start_replicate", "replicate", "control")
-"""What a trial has from the plan and never changes; its place and its treatment's names do when a study is widened."""
+"""Fields that a trial takes from the plan and keeps; position and factors may change when a study is widened."""
 
 
 def study(folder: Path, book: Book) -> None:
-    """`study.json` is a study."""
+    """Check that `study.json` is a study."""
     path = folder / layout.STUDY_JSON
     try:
         name = Study.model_validate_json(path.read_text(encoding="utf-8")).study.name
@@ -39,7 +39,7 @@ def study(folder: Path, book: Book) -> None:
 
 
 def ids(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
-    """Ids follow from settings and replicate numbers."""
+    """Check that ids follow from settings and replicate numbers."""
     for record, where in records.values():
         wanted = f"{settings_hash(record.settings)}-s{record.start_replicate}-t{record.replicate}"
         book.equal("id", where, "id", record.id, wanted)
@@ -48,8 +48,7 @@ def ids(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
 def plan(
     folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book: Book, not_needed: Collection[str] = ()
 ) -> None:
-    """Each trial that the plan has against what the plan says of it. `not_needed`: ids that a stopping rule made
-    unnecessary."""
+    """Check each trial against its entry in the plan. `not_needed`: ids that the stopping rule made unnecessary."""
     planned = _planned(folder, book)
     if planned is None:
         return
@@ -97,8 +96,8 @@ def _planned(folder: Path, book: Book) -> dict[str, PlannedTrial] | None:
 def journal(
     folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], unreadable: Sequence[str], book: Book
 ) -> None:
-    """Every sealed trial that the journal knows is there, with its verdict; `unreadable`: folders that are there but
-    have no record."""
+    """Check that every trial that the journal reports as sealed exists, with that verdict. `unreadable`: folders
+    without a readable record."""
     path = folder / layout.EVENTS
     if not path.is_file():
         book.remark("journal", layout.EVENTS, "the journal", "no such file")
@@ -126,7 +125,7 @@ def journal(
 
 
 def noise_floor(folder: Path, book: Book) -> None:
-    """The noise floor that verdicts are judged against is the one that the laboratory laid there last."""
+    """Check that the noise floor in the store is the one that the laboratory wrote last."""
     path = folder / layout.NOISE_FLOOR
     events = [event for event in Store(folder).events() if event.get("event") == FLOOR and event.get("found")]
     if not path.is_file():
@@ -153,7 +152,7 @@ def _event(event: Mapping[str, Any], record: TrialRecord, where: str, folder: Pa
 
 
 def capacities(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
-    """A capacity that another trial measured is the one that stands there."""
+    """Check capacities that were measured by another trial against that trial's record."""
     measured = {
         (record.id, record.capacity.measured_s): record.capacity
         for record, _ in records.values()

@@ -1,4 +1,4 @@
-"""A report against one made now: the tables that it carries, cell by cell, and the numbers in its words."""
+"""Verification of a report: its tables cell by cell, and the numbers in its text, against a report made now."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DATA_ID = "data"
 """Id of the script element that carries the tables."""
 UNSEEN = frozenset({"script", "style"})
 MOST_LINES = 20
-"""Lines of a page that are told apart; further ones are counted."""
+"""Most differing places of a page that become findings; further ones are counted."""
 TRIALS = "trials"
 _NUMBER = re.compile(r"[−+-]?\d[\d,]*\.?\d*")
 
@@ -50,7 +50,7 @@ class _Page(HTMLParser):
 
 
 def read(path: Path, where: str, book: Book) -> tuple[Tables | None, list[str]]:
-    """Tables and lines of text of a report: a page, or what `report --json` printed. No tables: a finding."""
+    """Tables and lines of text of a report: a page, or the output of `report --json`. Without tables: a finding."""
     lines: list[str] = []
     try:
         text = path.read_text(encoding="utf-8")
@@ -70,19 +70,19 @@ def read(path: Path, where: str, book: Book) -> tuple[Tables | None, list[str]]:
 
 
 def older(tables: Tables, again: Tables) -> int:
-    """How many trials were sealed after the report was made; 0 if none, or if it cannot be told."""
+    """Number of trials that were sealed after the report was made; 0 if unknown."""
     rows, now = ([tuple(row[:2]) for row in one.get(TRIALS, {}).get("rows", ())] for one in (tables, again))
     return len(now) - len(rows) if set(rows) < set(now) else 0
 
 
 def same_form(reported: Tables, again: Tables) -> bool:
-    """Whether both have the same tables with the same columns: else another version made the report."""
+    """Whether both have the same tables and columns; if not, another version made the report."""
     forms = [{name: list(one["columns"]) for name, one in tables.items()} for tables in (reported, again)]
     return forms[0] == forms[1]
 
 
 def compare_tables(reported: Tables, again: Tables, where: str, book: Book) -> None:
-    """Every cell of every table that both have, to the last digit."""
+    """Check that all cells of the tables that both have are equal."""
     for name in sorted({*reported, *again}):
         if name not in reported or name not in again:
             book.remark(
@@ -104,7 +104,7 @@ def compare_tables(reported: Tables, again: Tables, where: str, book: Book) -> N
 
 
 def compare_lines(reported: Sequence[str], again: Sequence[str], where: str, book: Book) -> None:
-    """The numbers that stand in the page's text, in order; words alone are not compared."""
+    """Compare the numbers in the page's text, in order; words are not compared."""
     mine, theirs = ([" ".join(_NUMBER.findall(line)) for line in lines] for lines in (reported, again))
     if not mine and not theirs:
         return
@@ -124,7 +124,7 @@ def compare_lines(reported: Sequence[str], again: Sequence[str], where: str, boo
 
 
 def lines_of(page: str) -> list[str]:
-    """Lines of text of a page in memory."""
+    """Text lines of an HTML page."""
     parser = _Page()
     parser.feed(page)
     return parser.lines

@@ -1,7 +1,7 @@
-"""One trial's responses and verdict, computed again from its raw intervals by the same functions that made them.
+"""Recomputation of one trial's responses and verdict from its raw intervals, by the functions of `judging`.
 
-What the engine alone knew (its CPU time, the instants of the first and the last operation, what it dropped) is not in
-the intervals; what depends on it is held against what is there, and counted as not recomputed.
+The engine's CPU time, the instants of its first and last operation, and the records that it dropped are not in the
+intervals. Values that depend on them are checked for consistency, and counted as not recomputed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from steelyard.verify.checklist import Book
 from steelyard.wire.record import NO_SUMMARY, Counts, Done, Interval, nothing_done
 
 RELATIVE = 1e-12
-"""Between a quotient and the same quotient by way of milliseconds."""
+"""Relative error of a quotient that is computed from milliseconds."""
 CLOCK_S = 0.01
-"""What the clocks of intervals and operations may be apart."""
+"""Tolerance between the clocks of intervals and operations, seconds."""
 BLAMED = (ReasonKind.LAB_FAULT, ReasonKind.SYSTEM_FAULT)
 
 ENGINE_ONLY = "generator_cpu_us_per_operation: the engine's CPU time is not in the intervals"
@@ -60,8 +60,8 @@ def _ended(record: TrialRecord, recorded: Responses) -> bool:
 
 
 def _interval(intervals: pl.DataFrame, operations: int = 0) -> Interval:
-    """All rows as one interval, whose operations have no names: their counts by outcome and measure. `operations`: how
-    many were sent."""
+    """All rows as one interval without names of operations: counts by outcome and measure. `operations`: the number
+    sent."""
     keys = ["outcome", "measure", "bucket_low_ns", "bucket_high_ns"]
     summed = intervals.group_by(keys).agg(pl.col("count").sum()).sort(keys)
     tables: dict[tuple[str, str], list[Bucket]] = {}
@@ -83,7 +83,7 @@ def _by_outcome(intervals: pl.DataFrame) -> dict[str, int]:
 
 
 def _end(recorded: Responses, outcomes: Mapping[str, int]) -> Done:
-    """The end of the phase as far as the intervals tell it."""
+    """The end of the phase, as far as it follows from the intervals."""
     failed = {kind: count for kind, count in outcomes.items() if is_error(kind)}
     return replace(
         nothing_done(""),
@@ -95,7 +95,7 @@ def _end(recorded: Responses, outcomes: Mapping[str, int]) -> Done:
 
 
 def _whole_ns(milliseconds: float) -> float:
-    """Whole where it was: one load node says whole nanoseconds; over several they are a difference of seconds."""
+    """Nanoseconds, rounded if nearly whole: whole from one load node; over several a difference of seconds."""
     ns = milliseconds * NS_PER_MS
     return round(ns) if abs(ns - round(ns)) < 0.01 else ns
 
@@ -106,7 +106,7 @@ def _responses(recorded: Responses, part: pl.DataFrame, where: str, what: str, o
     again = responses([_interval(part)], [end])
     by_kept = {kept: [name for name, one in registered.every().items() if one.kept is kept] for kept in Kept}
     for name in (*by_kept[Kept.WHOLE], *(by_kept[Kept.OWN_ENGINE] if ours else ())):
-        # A record that was sealed before a response was there has none, which is no difference.
+        # A record from before a response was introduced does not have it, which is no difference.
         if recorded.has(name):
             book.equal("response", where, f"{what}: {name}", recorded.of(name), again.of(name))
     if not ours:
@@ -130,8 +130,8 @@ def _responses(recorded: Responses, part: pl.DataFrame, where: str, what: str, o
 
 
 def _span(recorded: Responses, part: pl.DataFrame, where: str, what: str, book: Book) -> None:
-    """Execution time against the intervals: no longer than all of them, no shorter than what lies between the first
-    with an answer and the last."""
+    """Check the execution time against the intervals: at most their whole span, at least the time between the end of
+    the first and the beginning of the last."""
     if recorded.execution_time_ms is None or not part.height:
         return
     ends = part.select(
@@ -178,7 +178,7 @@ def _threshold(reason: Reason, limits: Limits, where: str, book: Book) -> None:
         book.equal("verdict", where, f"threshold of {reason.kind.name}", reason.threshold, wanted)
     if reason.measured is None or reason.threshold is None:
         return
-    # A value at its threshold contradicts nothing.
+    # A value equal to its threshold is consistent.
     at = reason.measured == reason.threshold and about.speaks is not Speaks.BELOW
     crossed = at or about.speaks.crossed(reason.measured, reason.threshold)
     book.check(
@@ -187,13 +187,13 @@ def _threshold(reason: Reason, limits: Limits, where: str, book: Book) -> None:
 
 
 def measured_here(record: TrialRecord) -> bool:
-    """Whether this attempt measured its capacity: a start measures once, for further attempts of a trial too."""
+    """Whether this attempt measured its capacity itself: a start measures capacity once, also for later attempts."""
     capacity = record.capacity
     return capacity is not None and capacity.trial == record.id and record.begun_s <= capacity.measured_s
 
 
 def _capacity(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) -> None:
-    """The capacity that this trial measured, where it did: the counts are in its intervals."""
+    """Check a capacity that this trial measured itself against the counts in its intervals."""
     capacity = record.capacity
     if capacity is None or not measured_here(record):
         return

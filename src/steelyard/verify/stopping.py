@@ -1,4 +1,4 @@
-"""Whether a study ended where its stopping rule says, by the trials as they stand on disk."""
+"""Verification of the stopping rule's decisions, from the trials on disk."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from steelyard.verify.journal_and_plan import Key
 BEGAN, JUDGED = "run-began", "judged"
 EARLIER = "decisions of the stopping rule that were made on an earlier form of the plan"
 SAME_WIDTH = 1e-9
-"""Half widths that differ by a smaller share are the same: Student's quantile is another library's last digit."""
+"""Relative tolerance of half widths: libraries differ in the last digits of Student's quantile."""
 
 
 def stopping(folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> frozenset[str]:
-    """Every decision that the journal says, again from the trials of its blocks; and trials after the end. Gives the
-    ids of the planned trials that the rule made unnecessary. What cannot be read is found elsewhere."""
+    """Recompute every decision in the journal from the trials of its blocks, and remark trials after the end. Returns
+    the ids of planned trials that the rule made unnecessary. Unreadable files are findings of other checks."""
     store = Store(folder)
     try:
         rule, plan = rule_of(store.study), store.plan
@@ -51,8 +51,8 @@ def stopping(folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book:
 
 
 def _known_then(records: Sequence[TrialRecord], decision: Decision) -> list[TrialRecord]:
-    """The attempts that a decision rests on: of its blocks, of each trial up to the one that settled it. Those that
-    came later, because `limits.attempts` was raised, were not known."""
+    """The attempts that a decision rests on: of its blocks, and of each trial up to the attempt that settled it. Later
+    ones, made after `limits.attempts` was raised, were not known."""
     known: list[TrialRecord] = []
     for attempts in attempts_by_id(one for one in records if one.block <= decision.blocks).values():
         ordered = sorted(attempts, key=lambda one: one.attempt)
@@ -62,7 +62,7 @@ def _known_then(records: Sequence[TrialRecord], decision: Decision) -> list[Tria
 
 
 def _decisions(folder: Path) -> Iterator[tuple[int, Decision, int | None]]:
-    """Lines of the journal that tell a decision, with how many trials the plan had then, if that is told too."""
+    """Decisions in the journal: line number, decision, and the number of planned trials at that time if known."""
     path = folder / layout.EVENTS
     planned: int | None = None
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []

@@ -1,4 +1,4 @@
-"""Verification of a whole store: every check of `verify`, in order; nothing is written."""
+"""Verification of a whole store: all checks in order, read only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from steelyard.verify.checklist import Book, Verification
 
 
 def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
-    """Everything that can be checked; nothing is written."""
+    """Run every check; nothing is written."""
     book, folder = Book(), store.folder
     journal_and_plan.study(folder, book)
     records: dict[journal_and_plan.Key, tuple[TrialRecord, str]] = {}

@@ -1,7 +1,7 @@
-"""A table of one's own, or copied from a paper, as a CSV file: read it, and audit what its columns allow.
+"""CSV input of the audit: reads a table of summaries, own or copied from a paper, and audits it.
 
 Wide: a row is a cell, each statistic a column. Long: a row is one number, with the columns `statistic` and `value`. All
-other columns say which cell it is. Errors name line and column.
+other columns are the key of the cell. Errors name line and column.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "difference": ("difference",),
     "change_percent": ("change_percent",),
 }
-"""What the audit understands, and the names it may have in a file, whatever the case."""
+"""Statistics of the audit, and their accepted column names, in any case."""
 
 NAMES = {alias: name for name, aliases in ALIASES.items() for alias in aliases}
 SIDES = (("_baseline", "_treatment"), ("_before", "_after"), ("_1", "_2"))
-"""Endings that tell the two groups of a comparison apart: `mean_before`, `mean_after`."""
+"""Suffixes of the two groups of a comparison: `mean_before`, `mean_after`."""
 OF_A_SIDE = ("count", "mean", "sd", "min", "q1", "median", "q3", "max", "range", "se", "cv_percent")
 OVERALL = ("overall", "total", "pooled")
 """Levels that pool all others of their column. Not `all`: that is a consistency level."""
@@ -60,7 +60,7 @@ Fields = tuple[int, list[str]]
 
 
 class TableError(StudyError):
-    """The file is no table that can be audited: which line, which column, what was read."""
+    """The file cannot be audited; names line, column and the text read."""
 
 
 class Numbers(NamedTuple):
@@ -86,13 +86,13 @@ def audit(path: Path, how: Conventions, rounding: Rounding) -> Audit:
 
 
 def _read_as(sheet: Sequence[Numbers]) -> dict[str, str]:
-    """What each column, or statistic of a long table, was taken for."""
+    """The role of each column, or of each statistic of a long table."""
     roles = {column: CELL for entry in sheet for column in entry.key}
     return roles | {label: name for entry in sheet for name, label in entry.labels.items()}
 
 
 def _row(name: str, entry: Numbers, how: Conventions, ledger: Ledger) -> Iterator[Cell]:
-    """All checks of one row; gives back the cells in it."""
+    """All checks of one row; yields its cells."""
     place = Place(name, entry.line, entry.key)
     pooled = any(text.strip().lower() in OVERALL for text in entry.key.values())
     named: dict[str, Cell] = {}
@@ -118,7 +118,7 @@ LINE = ("slope", "intercept", "r", "p", "std_err")
 
 
 def _line(line: Line, entry: Numbers, pairs: Sequence[tuple[Cell, Cell]], how: Conventions, ledger: Ledger) -> None:
-    """A regression; a slope beside two groups is taken as the one over their 0/1 indicator."""
+    """A regression; a slope in a row with two groups is the one over their 0/1 indicator."""
     count = entry.numbers.get("count")
     n = None if count is None else count.whole
     if len(pairs) == 1 and line.get("slope") is not None:
@@ -141,7 +141,7 @@ def _side(cell: Cell) -> Side:
 
 
 def _compared(place: Place, entry: Numbers, first: Cell, second: Cell, how: Conventions, ledger: Ledger) -> None:
-    """Effect size, ratio, difference and change of the two groups: of means, or of medians, whichever fits."""
+    """Effect size, ratio, difference and change of the two groups: of means, or of medians if they fit better."""
     if "mean" in first.numbers and "mean" in second.numbers:
         sides = (_side(first), _side(second))
         for name in ("cohens_d", "hedges_g"):
@@ -164,7 +164,7 @@ def _compared(place: Place, entry: Numbers, first: Cell, second: Cell, how: Conv
 
 
 def _parts(whole: Cell, cells: Sequence[Cell]) -> list[Cell]:
-    """The cells that an overall row pools: the same levels wherever it has one of its own."""
+    """The cells that an overall row pools: those that share its own levels."""
     fixed = {name: text for name, text in whole.place.cell.items() if text.strip().lower() not in OVERALL}
     return [
         one for one in cells if not one.pooled and all(one.place.cell.get(name) == text for name, text in fixed.items())
@@ -228,7 +228,7 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _name(text: str) -> str | None:
-    """The audit's name of a column, with its ending; None for a column that says which cell it is."""
+    """The audit's name of a column, with its ending; None for a key column."""
     lowered = text.strip().lower()
     for ending in (ending for both in SIDES for ending in both):
         base = NAMES.get(lowered.removesuffix(ending))
@@ -238,7 +238,7 @@ def _name(text: str) -> str | None:
 
 
 def _allowed(read: Sequence[str]) -> str:
-    """The statistics that there are, and the nearest to what was read."""
+    """The known statistics, and the nearest names to those read."""
     near = [(text, match) for text in read for match in difflib.get_close_matches(text.lower(), NAMES, n=1, cutoff=0.7)]
     best = max(near, key=lambda pair: difflib.SequenceMatcher(None, *pair).ratio(), default=None)
     return f"{f'did you mean {best[1]!r}? ' if best else ''}there are: {', '.join(NAMES)}"

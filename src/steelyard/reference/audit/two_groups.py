@@ -1,4 +1,4 @@
-"""Checks of numbers that compare two groups, or that follow from others by a formula."""
+"""Audit of comparisons of two groups: effect sizes, ratios, differences, percentages, copied rows."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def effect_sizes(first: Side, second: Side, divisors: tuple[int, ...]) -> dict[s
     `root mean square`: sqrt((s1^2 + s2^2) / 2). `pooled by n - 1`: sqrt(((n1-1) s1^2 + (n2-1) s2^2) / (n1+n2-2))
     (Cohen 1988, chapter 2); `pooled by n`: the same over n1 + n2. `the first group's`, `the second group's`: Glass
     1976. `Hedges' g`: the pooled one times the correction of Hedges 1981, exact or as 1 - 3 / (4 df - 1). `divisors`:
-    n minus what may stand below the root of the standard deviations. Without counts those that need them are left
-    out, and so is what divides by 0; what may be divided by 0 has no upper end.
+    possible k in the divisor n - k of the standard deviations. Denominators that need a missing count, or are 0, are
+    left out; one that may be 0 gives no upper end.
     """
     if first.sd is None or second.sd is None:
         return {}
@@ -88,8 +88,8 @@ def check_effect(
 ) -> None:
     """The printed effect size against means and standard deviations; the sign is free.
 
-    With `pooling` None any usual denominator will do. The finding says what every usual one gives, and what difference
-    of means the printed number would need.
+    With `pooling` None any usual denominator is accepted. The finding gives the result of each, and the difference
+    of means that the printed number would need.
     """
     first, second = sides
     sizes = effect_sizes(first, second, divisors)
@@ -136,13 +136,13 @@ def check_ratio(place: Place, column: str, printed: Printed, over: Printed, unde
 
 
 Both = Sequence[tuple[Printed, Printed]]
-"""Pairs of numbers, of each of which the printed one may speak (means, medians); at least one pair."""
+"""Pairs of numbers that the printed one may refer to (means, medians); at least one pair."""
 
 
 def _nearest(
     kind: str, place: Place, column: str, printed: Printed, ways: Mapping[str, Interval], ledger: Ledger
 ) -> None:
-    """Any of several ways to compute the number will do; a finding names the one that is nearest, and all others."""
+    """Accept any of several formulas for the number; a finding names the nearest, and all others."""
     meant = printed.interval
     if meant is None:
         return
@@ -154,7 +154,7 @@ def _nearest(
 
 
 def check_any_ratio(place: Place, column: str, printed: Printed, both: Both, ledger: Ledger) -> None:
-    """Either way round is a ratio of the two groups."""
+    """Check a ratio of the two groups, in either direction."""
     ways = {}
     for first, second in both:
         for over, under in ((first, second), (second, first)):
@@ -171,7 +171,7 @@ MAY_BE_ZERO = "a ratio or percentage whose divisor may be 0"
 
 
 def _least_over_zero(both: Both) -> float | None:
-    """The least size of a quotient whose divisor may be 0, of either way round; None where no divisor may."""
+    """Least absolute value of a quotient whose divisor may be 0, in either direction; None where none may."""
     sizes = [
         over.interval.size().low / under.interval.size().high if under.interval.size().high else 0.0
         for one, other in both
@@ -182,7 +182,7 @@ def _least_over_zero(both: Both) -> float | None:
 
 
 def check_difference(place: Place, column: str, printed: Printed, both: Both, ledger: Ledger) -> None:
-    """Either way round is a difference of the two groups."""
+    """Check a difference of the two groups, in either direction."""
     ways = {}
     for left, right in both:
         for first, second in ((left, right), (right, left)):
@@ -192,8 +192,8 @@ def check_difference(place: Place, column: str, printed: Printed, both: Both, le
 
 
 def changes(first: Printed, second: Printed) -> dict[str, Interval]:
-    """Every usual percentage of two numbers: change of one from the other as rise and as fall, and one's share in the
-    other. Without those whose divisor may be 0."""
+    """Every usual percentage of two numbers: change of either from the other as rise and as fall, and the share of
+    one in the other. Without those whose divisor may be 0."""
     percentages = {}
     for over, under in ((second, first), (first, second)):
         if over.interval and under.interval and not under.interval.low <= 0 <= under.interval.high:
@@ -205,7 +205,7 @@ def changes(first: Printed, second: Printed) -> dict[str, Interval]:
 
 
 def check_change(place: Place, column: str, printed: Printed, both: Both, ledger: Ledger) -> None:
-    """Any usual percentage will do."""
+    """Check a percentage of the two groups; any usual formula is accepted."""
     ways = {name: way for one, other in both for name, way in changes(one, other).items()}
     least = _least_over_zero(both)
     if least is not None and printed.interval is not None and printed.interval.size().high >= 100 * (least - 1):
@@ -229,7 +229,7 @@ def check_percent(place: Place, mean: tuple[str, Printed], sd: tuple[str, Printe
 
 
 def check_copies(blocks: Mapping[str, Sequence[tuple[Place, str, Printed]]], ledger: Ledger) -> None:
-    """Blocks of rows whose numbers agree with another block's to the last digit.
+    """Find copied blocks of rows: all numbers equal to another block's.
 
     A block is the rows of one level (its name), each number with its place. At least four numbers in the same order
     must agree, each of three digits or more, and no number of the later block may differ: by chance that is about one
