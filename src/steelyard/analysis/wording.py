@@ -1,4 +1,4 @@
-"""Numbers and counts as sentences say them."""
+"""Formatting of numbers, durations and counts in sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MOST_NAMED = 3
 
 
 def hours(seconds: float) -> str:
-    """A length of time with the digits that a forecast deserves: `50 s`, `40 min`, `2 h 50`, `3 days`."""
+    """A duration with the precision of a forecast: `50 s`, `40 min`, `2 h 50`, `3 days`."""
     minutes = seconds / 60
     if minutes < 1:
         return f"{max(1, round(seconds))} s"
@@ -29,13 +29,13 @@ def blocks(starts: int, seconds: float | None) -> str:
 
 
 def number(percent: float) -> str:
-    """Per cent with the digits it deserves: 0.41, 4.1, 41, 1,200."""
+    """Per cent with two significant digits below 100: 0.41, 4.1, 41, 1,200."""
     size = abs(percent)
     return f"{percent:.2f}" if size < 1 else f"{percent:.1f}" if size < 10 else f"{percent:,.0f}"
 
 
 def signed(percent: float) -> str:
-    """The same with its sign; a true minus."""
+    """As `number`, with sign; a true minus."""
     return ("-" if percent < 0 else "+").replace("-", "\N{MINUS SIGN}") + number(abs(percent))
 
 

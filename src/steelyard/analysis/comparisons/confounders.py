@@ -1,5 +1,4 @@
-"""What differs between two sides besides what was asked: settings, versions, machines, time. Else apples are weighed
-against pears, and nobody sees it."""
+"""Confounders of a comparison: differences in settings, versions, machines and time besides the compared factor."""
 
 from __future__ import annotations
 
@@ -17,17 +16,17 @@ Facts = Mapping[str, Mapping[str, str]]
 """Name of a node, `system:<node>` or `machine` to its facts."""
 
 PASSING = frozenset({"address", "network", "memory_available_mb", "setting initial_token", "seed", "peers"})
-"""Facts that differ from start to start, or node to node, of the same thing, or follow from the number of nodes."""
+"""Facts that differ between starts or nodes of the same machine and version, or follow from the number of nodes."""
 _LEASE = re.compile(r"/nodes/[0-9a-f]{6,}/n\d+")
 _ADDRESSES = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[,; ]+(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?)*")
 LONGEST_TEXT = 60
 
 
 class Difference(Value):
-    """One thing that is not the same on both sides."""
+    """One difference between the sides."""
 
     kind: Kind
-    """asked: the factor that is compared, or what follows from it; time: not measured side by side."""
+    """asked: the compared factor, or a consequence of it; time: not measured side by side."""
     name: str
     a: tuple[str, ...]
     """Every value on side a; empty if it has none."""
@@ -47,9 +46,9 @@ def apart(
     a: Sequence[TrialRecord], b: Sequence[TrialRecord], facts_a: Sequence[Facts], facts_b: Sequence[Facts],
     asked: Iterable[str],
 ) -> tuple[Difference, ...]:  # fmt: skip
-    """Everything that differs, what was asked first. `facts`: of one trial or more a side; `asked`: factors compared.
+    """All differences, those asked for first. `facts`: of one or more trials per side; `asked`: the compared factors.
 
-    A setting varies within a side where a factor that both have is not fixed; so sets of values are compared.
+    A setting varies within a side if a factor of both is not fixed, so sets of values are compared.
     """
     named = set(asked)
     settings = (_sets(_flat(one.settings) for one in side) for side in (a, b))
@@ -92,7 +91,7 @@ def _sets(each: Iterable[Mapping[str, str]]) -> dict[str, set[str]]:
 
 
 def _facts(side: Sequence[Facts], *, system: bool) -> dict[str, set[str]]:
-    """Facts by name over all nodes of a kind, without what changes from start to start."""
+    """Facts by name over all nodes of a kind, without those that change between starts."""
     by_name: dict[str, set[str]] = {}
     for facts in side:
         for who, node_facts in (of_systems(facts) if system else of_machines(facts)).items():
@@ -115,7 +114,7 @@ def _differences(kind: Kind, a: Mapping[str, set[str]], b: Mapping[str, set[str]
 
 
 def _follows(path: str, asked: set[str]) -> bool:
-    """Whether a setting is a factor that is compared, or belongs to the plug-in that one chooses."""
+    """Whether a setting is a compared factor, or belongs to the plug-in that such a factor chooses."""
     short = {"nodes": "site.nodes", "workload": "workload.name"}
     paths = {short.get(name, name) for name in asked}
     chosen = {name.removesuffix(".name") for name in paths if name.endswith(".name")}
@@ -137,7 +136,7 @@ def _time(a: Sequence[TrialRecord], b: Sequence[TrialRecord]) -> list[Difference
 
 
 def warnings(differences: Sequence[Difference]) -> tuple[str, ...]:
-    """Sentences for whoever reads the verdict."""
+    """Warnings about differences, in sentences."""
     sentences = []
     kinds = {
         kind: [one for one in differences if one.kind == kind] for kind in ("setting", "version", "machine", "system")

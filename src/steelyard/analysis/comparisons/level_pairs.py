@@ -1,7 +1,7 @@
-"""Two levels of a factor as numbers: one for each start, and one for each trial.
+"""Samples of two levels of a factor: one number per start, and one per trial.
 
-Over start means a difference holds for another start. Over trials it is what the published studies printed: trials of
-one start are repeated measures of it, so such intervals are too narrow.
+Over start means a difference generalises to new starts. Over trials it is the published studies' form: trials of one
+start are repeated measures of it, so such intervals are too narrow.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from steelyard.analysis.treatments import WORKLOADS, Treatment
 from steelyard.model.study import Level
 
 Over = Literal["start means", "trials"]
-"""What was counted as one unit. Start means: the level at which a hard-to-change factor was randomised. Trials: as the
-published studies counted; trials of one start are repeated measures of it, so such intervals are too narrow."""
+"""The unit of replication. Start means: the level at which a hard-to-change factor was randomised. Trials: as in the
+published studies; trials of one start are repeated measures of it, so such intervals are too narrow."""
 Equivalence = Literal["equivalent", "not shown", "no margin declared", "too few starts"]
 
 
 @dataclass(frozen=True)
 class LevelPair:
-    """One number per unit of two levels; pairs stand at the same place."""
+    """One number per unit of two levels; paired values have the same index."""
 
     over: Over
     paired: bool
@@ -36,7 +36,7 @@ class LevelPair:
 
     @property
     def fewest(self) -> int:
-        """Units of the smaller side."""
+        """Number of units of the smaller side."""
         return min(len(self.baseline), len(self.level))
 
     @property

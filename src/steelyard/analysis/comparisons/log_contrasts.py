@@ -1,12 +1,12 @@
 """Contrasts of logarithms of treatment means: the effect of a factor over several treatments.
 
-The weights add up to 0. Starts are the independent units, and
-a start serves several treatments, so the contrast is cut into the parts that single starts carry:
+The weights add up to 0. Starts are the independent units, and a start serves several treatments, so the contrast is
+split into one part per start:
 
     effect = sum over combinations h of hard levels of mean over the starts of h of e,   e = sum over treatments of c y
 
-with variance sum s_h^2 / n_h and Satterthwaite's degrees of freedom (Welch 1947). What a start adds to all of its
-trials cancels in factors that vary within it. A geometric mean is the mean that does not depend on what is the baseline
+with variance sum s_h^2 / n_h and Satterthwaite's degrees of freedom (Welch 1947). A start's own effect
+cancels in factors that vary within it. The geometric mean is the mean that does not depend on the choice of baseline
 (Fleming and Wallace 1986, Communications of the ACM 29(3)). It holds for these cells (workloads), not for others.
 """
 
@@ -47,7 +47,7 @@ class Logs:
 
 
 def logs(frame: TrialFrame, response: str) -> Logs | None:
-    """Of every used trial without control; None where a value is not above 0, so that there is no logarithm."""
+    """Logarithms of every used trial without control trials; None if a value is not above 0."""
     rows = frame.values(response)
     if not rows.height or float(rows[response].cast(pl.Float64).min() or 0) <= 0:  # type: ignore[arg-type]
         return None
@@ -98,7 +98,7 @@ def contrast(logarithms: Logs, weights: Mapping[Key, float], confidence: float) 
 
 
 def _degrees(errors: Sequence[float], sizes: Sequence[int]) -> float:
-    """Satterthwaite's, but for unequal numbers not above those of equal spreads; see `estimates.welch_degrees`."""
+    """Satterthwaite's degrees of freedom, at most those of equal spreads; see `estimates.welch_degrees`."""
     degrees = math.fsum(errors) ** 2 / math.fsum(one**2 / (n - 1) for one, n in zip(errors, sizes, strict=True))
     if len(set(sizes)) == 1:
         return degrees
@@ -107,12 +107,12 @@ def _degrees(errors: Sequence[float], sizes: Sequence[int]) -> float:
 
 
 def key_of(frame: TrialFrame, treatment: Treatment) -> Key:
-    """A treatment as a key."""
+    """The key of a treatment."""
     return tuple(treatment.get(name) for name in frame.names)
 
 
 def sentence_of(head: str, response: str, ratio: Estimate) -> str:
-    """A ratio in words, as comparisons say it."""
+    """A ratio as a sentence, in the form of comparisons."""
     change, verdict = percent(ratio), judge(response, ratio)
     if change.low is None or change.high is None:
         why = f"{NOTHING_VARIES}, so" if NOTHING_VARIES in ratio.method else "from too few starts for an interval:"

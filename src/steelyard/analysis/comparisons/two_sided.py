@@ -1,4 +1,4 @@
-"""Two sides against each other: two treatments of one study, or the same treatments of two studies.
+"""Comparison of two sides: two treatments of one study, or the same treatments of two studies.
 
 The unit is the start of a cluster, as everywhere: a side with one start has neither interval nor verdict. Sides of
 two studies never share a start; sides of one study share theirs where no factor between them needs a new cluster.
@@ -52,16 +52,16 @@ class Contrast(Value):
     """Side b against side a in one cell."""
 
     cell: Treatment
-    """What both sides have in common, of the factors that vary."""
+    """The levels that both sides have in common, of the factors that vary."""
     a: Treatment
     b: Treatment
     response: str
     unit: str
     mean_a: Estimate
-    """Over start means where there are two or more, else over trials; its method says which."""
+    """Mean over start means if there are two or more, else over trials; its method says which."""
     mean_b: Estimate
     ratio: Estimate
-    """b over a."""
+    """Ratio b / a."""
     change_percent: Estimate
     effect: Estimate | None = None
     """Hedges' g over start means; None where they have no standard deviation."""
@@ -77,9 +77,9 @@ class Contrast(Value):
     """The interval of the change that lies within the margin if the sides are equivalent: confidence 1 - 2 alpha, which
     makes two one-sided tests at alpha of it (Schuirmann 1987)."""
     more: power.More | None = None
-    """Where undecided: so many more starts a side would decide with a chance of 80%, if change and spread stay."""
+    """If undecided: further starts per side that would decide with power 80%, if change and spread stay."""
     more_s: float | None = None
-    """How long these would take by the pace of the stores, seconds: a block more of each for a start more a side."""
+    """Duration of these at the pace of the stores, seconds: one more block of each for one more start per side."""
     p: float | None = None
     """Two-sided p that the ratio is 1, by the test whose interval `ratio` has; None below two starts a side."""
     p_holm: float | None = None
@@ -94,7 +94,7 @@ class Contrast(Value):
     `tost_p_holm` for equivalence; None for the other verdicts."""
     floor_percent: Estimate | None = None
     """Change that 95% (the confidence) of comparisons of identical systems with as many starts and trials stay below:
-    of two stores the greater of theirs. None where a side has no noise floor."""
+    of two stores the greater. None if a side has no noise floor."""
     floor_source: str = ""
     within_noise: bool = False
     """The interval leaves 1 out, but lies within the floor: undecided."""
@@ -108,7 +108,7 @@ class Contrast(Value):
 
 
 class Pairing(Value):
-    """The cells in which both sides have a treatment, and those in which only one has."""
+    """The cells of both sides, and those of one side only."""
 
     both: tuple[tuple[Treatment, Treatment, Treatment], ...]
     """Cell, treatment of a, treatment of b."""
@@ -133,7 +133,7 @@ def pair(a: Side, b: Side) -> Pairing:
 
 
 def _levels(side: Side) -> list[str]:
-    """Factor and the levels that have a trial."""
+    """Each factor with its levels that have a trial, as text."""
     tried = side.frame.treatments()
     return [
         f"{name} {' '.join(str(level) for level in levels if any(one.get(name) == level for one in tried))}"
@@ -167,9 +167,9 @@ def contrasts(
     a: Side, b: Side, pairing: Pairing, response: str, confidence: float, margin_percent: float | None = None,
     floors: tuple[identical_systems.Floors, identical_systems.Floors] | None = None,
 ) -> tuple[Contrast, ...]:  # fmt: skip
-    """Every cell that both sides have used trials of; without a value of the response on a side there is none.
+    """A contrast for every cell in which both sides have used trials with a value of the response.
 
-    `floors`: what either side's study is judged against.
+    `floors`: the noise floors of both sides' studies.
     """
     paces = {id(side.frame): forecast.block_s(side.frame) for side in (a, b)}
     pace_s = None if None in paces.values() else sum(one for one in paces.values() if one is not None)
@@ -181,7 +181,7 @@ def contrasts(
 def _beside_floor(
     a: Side, b: Side, contrast: Contrast, floors: tuple[identical_systems.Floors, identical_systems.Floors]
 ) -> Contrast:
-    """With the floor; a difference whose whole interval lies within it is undecided, as in the report."""
+    """Add the noise floor; a difference whose whole interval lies within it becomes undecided, as in the report."""
     trials = [
         {start: n for start, _, n in start_means(side.frame.values(contrast.response, treatment), contrast.response)}
         for side, treatment in ((a, contrast.a), (b, contrast.b))
@@ -200,7 +200,7 @@ def _beside_floor(
 
 
 def _adjusted(unadjusted: Sequence[Contrast]) -> tuple[Contrast, ...]:
-    """With Holm's correction over all of them; the verdict stays the interval's and says what does not survive."""
+    """Add Holm's correction over all contrasts; the verdict stays, with a note if it does not survive."""
     p_holm = multiplicity.holm([one.p for one in unadjusted])
     tost_holm = multiplicity.holm([one.tost_p for one in unadjusted])
     family = sum(one.p is not None for one in unadjusted)
@@ -286,7 +286,7 @@ def limits_percent(margin: float) -> tuple[float, float]:
 def effect_of(
     a: Sequence[float], b: Sequence[float], paired: bool, confidence: float
 ) -> tuple[Estimate | None, Estimate | None]:
-    """Hedges' g and Cliff's delta over start means. No g of two pairs: Hedges' correction is 0 there."""
+    """Hedges' g and Cliff's delta over start means. No g for two pairs: Hedges' correction is 0."""
     g = None if paired and len(a) == 2 else hedges_g(a, b, confidence, "start means", paired)
     return g, cliffs_delta(a, b, confidence, "start means")
 

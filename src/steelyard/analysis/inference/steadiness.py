@@ -1,4 +1,4 @@
-"""Whether a series keeps its level: the verdict on its change points and trend, and the changes with their size."""
+"""Steady-state verdict on a series, from its change points and trend, and the size of each change."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def points_of(
 ) -> tuple[ChangePoint, ...]:  # fmt: skip
     """The changes with their size: ratio of the levels on either side, Fieller's interval.
 
-    The place was chosen by looking, so the size is rather too large than too small; `method` says so.
+    The place was chosen from the same data, so the size is biased upwards; `method` says so.
     """
     bounds = [0, *(one.after for one in changes), len(values)]
     points = []
@@ -73,7 +73,7 @@ def points_of(
 
 
 def changes_text(points: Sequence[ChangePoint]) -> str:
-    """Changes in one line: `after 12: +8.1% (p 0.0005)`."""
+    """Change points in one line: `after 12: +8.1% (p 0.0005)`."""
     return "; ".join(
         f"after {one.after}: {'level' if one.change_percent is None else f'{one.change_percent.value:+.2g}%'} "
         f"(p {one.p:.2g})"

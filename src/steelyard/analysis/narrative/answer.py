@@ -1,4 +1,4 @@
-"""The answer in words, as a careful person would write it, and what it does not say."""
+"""Answer to the study's question in sentences, with intervals and verdicts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_LINES = 4
 """With more lines (workloads) than this, the answer groups them."""
 MOST_SENTENCES = 5
 FEWEST_SIZES = 5
-"""Laws of fewer sizes are refused, which is no answer."""
+"""A law over fewer sizes is refused, so the answer does not mention it."""
 MOST_LEVELS = 4
 
 
@@ -54,7 +54,7 @@ def answer(question: str, results: Results) -> list[str]:
 
 
 def _of_fraction(results: Results) -> list[str]:
-    """A fraction: each factor over all treatments, decided ones first, the greatest first."""
+    """Answer of a fractional design: each factor's main effect, decided ones first, by size."""
     ranked = sorted(
         results.of(MainEffect),
         key=lambda one: (
@@ -176,7 +176,7 @@ def _verdict(row: Comparison, level: str, name_level: bool) -> str:
 
 
 def _grouped(results: Results, factor: str) -> list[str]:
-    """Many lines: which are slower, faster, undecided between the ends; then the greatest change in full."""
+    """Answer for many lines: how many are slower, faster, undecided between the ends; then the greatest change."""
     last = _levels(results, factor)[-1]
     ends = [one for one in results.of(Comparison) if one.factor == factor and one.level == last]
     if not ends:

@@ -1,4 +1,4 @@
-"""What the answer does not say, and why: of the study and its load, then what the statistics warn of."""
+"""Caveats of the answer: from the study and its load, then from the statistics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from steelyard.model.study import Study
 
 
 def caveats(study: Study, results: Results) -> list[str]:
-    """What the answer does not say and why, most important first."""
+    """Caveats, most important first."""
     sentences: list[str] = []
     shared = [thing for thing in ("cpu", "memory", "disk", "clock", "kernel") if thing in results.shares]
     if shared:

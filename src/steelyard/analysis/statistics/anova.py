@@ -1,10 +1,9 @@
-"""Analysis of variance with the right error: a factor that varied over starts is held against starts.
+"""Split-plot analysis of variance: each factor against the error of its level of randomisation.
 
 A study is a split plot. Hard-to-change factors are randomised over starts (whole plots), the others over trials within
 a start (sub-plots), so there are two error terms (F. Yates, Complex experiments, Supplement to the Journal of the Royal
-Statistical Society 2, 1935). Block and start are random: a block effect is taken out of the starts, and a start's own
-effect out of what is compared within it. With one start of each combination there is no error term for hard factors,
-and none is made up.
+Statistical Society 2, 1935). Block and start are random: block effects are removed from the starts, and start
+effects from comparisons within a start. With one start per combination there is no error term for hard factors.
 
 The arithmetic is in `inference.variance_table`.
 """
@@ -73,12 +72,12 @@ class AnovaTerm(Row):
 
 
 INTERACTS = 0.05
-"""Level of an interaction, before Holm's correction: a warning, which is better given too often than not."""
+"""Significance level of an interaction, before Holm's correction: lenient, because it only warns."""
 CROSS = " x "
 
 
 def anova(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[AnovaTerm, ...]:
-    """The split plot's two levels (`honest`), and trials counted as independent (`published`), over all factors.
+    """Both levels of the split plot (`honest`), and trials counted as independent (`published`), over all factors.
 
     p-values of each form are corrected together (Holm).
     """
@@ -108,7 +107,7 @@ def _columns(rows: pl.DataFrame, names: Sequence[str]) -> dict[str, list[object]
 def _between_starts(
     rows: pl.DataFrame, response: str, hard: Sequence[str], easy: Sequence[str], confidence: float
 ) -> Iterator[AnovaTerm]:
-    """Hard factors against starts; the mean of a start is over the cells of the other factors, each counted once."""
+    """Hard factors against starts; a start's mean weights the cells of the other factors equally."""
     cells = _cell_means(rows, response, hard, easy)
     wanted = cells.select(easy).n_unique() if easy else 1
     starts = cells.group_by("start", "block", *hard, maintain_order=True).agg(pl.col(response).mean(), pl.len())
@@ -134,7 +133,7 @@ def _between_starts(
 
 
 def _complete_blocks(starts: pl.DataFrame, hard: Sequence[str]) -> bool:
-    """Every block has every combination of hard factors once, and there are two blocks or more."""
+    """Whether there are two or more blocks, each with every combination of hard factors once."""
     combinations, blocks = starts.select(hard).n_unique(), starts["block"].n_unique()
     once = starts.select("block", *hard).n_unique() == starts.height
     return blocks > 1 and combinations > 1 and once and starts.height == combinations * blocks
@@ -195,14 +194,14 @@ def _method(stratum: Stratum, df: int, error_df: int) -> str:
 
 
 def _corrected(terms: Sequence[AnovaTerm] | Iterator[AnovaTerm]) -> tuple[AnovaTerm, ...]:
-    """With Holm's p over the terms of one form; blocks are no question and do not count."""
+    """Add Holm's p over the terms of one form, without blocks."""
     listed = list(terms)
     p_holm = holm([None if one.term == "block" else one.p for one in listed])
     return tuple(one.model_copy(update={"p_holm": p}) for one, p in zip(listed, p_holm, strict=True))
 
 
 def interactions(terms: Sequence[AnovaTerm], response: str = "") -> list[str]:
-    """Which effects depend on which: said before any main effect, because it says when a main effect means little."""
+    """Sentences on interactions: they come before main effects, which mean little where an interaction is strong."""
     interacting = [
         one for one in terms if one.form == "honest" and CROSS in one.term and one.p is not None and one.p < INTERACTS
     ]

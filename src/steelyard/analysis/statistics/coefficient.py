@@ -1,7 +1,7 @@
-"""Several numeric factors at once: the response over all of them, others as indicators (analysis of covariance).
+"""Multiple regression over all factors: numeric ones as predictors, others as indicators (analysis of covariance).
 
-The two levels of a split plot again, as in `anova`: coefficients of hard-to-change factors from start means, those of
-the others from what treatments differ within a start; beside them all trials as if they were independent.
+Two levels of a split plot, as in `anova`: coefficients of hard-to-change factors from start means, those of the others
+from differences within a start; also all trials as if they were independent.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class Coefficient(Row):
 
 INTERCEPT = "intercept"
 FEWEST_NUMERIC = 2
-"""With one numeric factor the straight lines of `regression` say it all."""
+"""One numeric factor is covered by the straight lines of `regression`."""
 
 Columns = Mapping[str, Sequence[float]]
 
 
 def coefficients(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Coefficient, ...]:
-    """Coefficients of every factor, or nothing where fewer than two numeric factors vary."""
+    """Coefficients of every factor; empty if fewer than two numeric factors vary."""
     rows = frame.values(response).with_columns(pl.col(response).cast(pl.Float64))
     rows = rows.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in frame.names)) if frame.names else rows
     names = [name for name in frame.names if rows[name].n_unique() > 1]
@@ -95,7 +95,7 @@ def _between(
     frame: TrialFrame, rows: pl.DataFrame, response: str, hard: Sequence[str], numbers: Sequence[str],
     confidence: float,
 ) -> Iterator[Coefficient]:  # fmt: skip
-    """Over start means, each over the means of its treatments; refused where no combination was started twice."""
+    """Fit over start means, each the mean over its treatments; refused if no combination was started twice."""
     easy = [name for name in frame.names if name not in hard]
     cells = rows.group_by("start", *hard, *easy, maintain_order=True).agg(pl.col(response).mean())
     starts = cells.group_by("start", *hard, maintain_order=True).agg(pl.col(response).mean())
@@ -112,7 +112,7 @@ def _within(
     frame: TrialFrame, rows: pl.DataFrame, response: str, easy: Sequence[str], numbers: Sequence[str],
     confidence: float,
 ) -> Iterator[Coefficient]:  # fmt: skip
-    """Over means of each treatment in each start, every start about its own mean."""
+    """Fit over the means of each treatment in each start, centred by start."""
     keys = ["start", *easy]
     cells = rows.group_by(keys, maintain_order=True).agg(pl.col(response).mean())
     starts = cells["start"].n_unique()
@@ -128,7 +128,7 @@ def _within(
 
 
 class _Fitted:
-    """What the coefficients of one stratum have in common, and how they are made."""
+    """Fit of the coefficients of one stratum."""
 
     def __init__(self, response: str, form: Any, stratum: Any, confidence: float, note: str) -> None:
         self.common = {"form": form, "stratum": stratum, "response": response, "unit": unit_of(response)}
@@ -138,7 +138,7 @@ class _Fitted:
         return Coefficient.model_validate({**self.common, "term": ", ".join(names), "n": n, "note": why})
 
     def fit(self, columns: Columns, y: Sequence[float], less: int = 0) -> Iterator[Coefficient]:
-        """One coefficient a column; `less`: means that were taken out of y before, so that no intercept is fitted."""
+        """One coefficient per column; `less`: number of means removed from y, without which an intercept is fitted."""
         names = list(columns)
         degrees = len(y) - len(names) - (less or 1)
         if degrees < 1:
@@ -152,7 +152,7 @@ class _Fitted:
             why = f"{gone} varied together with the factors before it: they cannot be told apart"
             yield self.refused(names, len(y), why)
             return
-        # Means that were taken out of y and x before cost their degrees of freedom too.
+        # Means removed from y and x before use degrees of freedom too.
         widen = (solution.degrees / degrees) ** 0.5
         for place, name in enumerate(names if less else [INTERCEPT, *names]):
             yield self._coefficient(solution, place, name, degrees, widen)

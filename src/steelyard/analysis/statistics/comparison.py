@@ -1,4 +1,4 @@
-"""Levels against their baseline: a ratio with its interval, and a verdict in words with three values."""
+"""Comparison of levels with their baseline: a ratio with its interval, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def compare(
 
 
 def head(factor: str, baseline: Level, level: Level, others: Treatment) -> str:
-    """What is compared: `workload A, 3 nodes against 1 node`."""
+    """Head of the sentence: `workload A, 3 nodes against 1 node`."""
     about = f"{part(factor, level)} against {part(factor, baseline)}"
     return f"{label(others)}, {about}" if others else about
 
@@ -123,7 +123,7 @@ def sentence(
     response: str, factor: str, baseline: Level, level: Level, others: Treatment, change: Estimate,
     verdict: ComparisonVerdict, would: str = "",
 ) -> str:  # fmt: skip
-    """The comparison in words; per cent are of the baseline's value. `would`: what would decide, where it is not."""
+    """The comparison in words; per cent are of the baseline's value. `would`: what would decide, if undecided."""
     about = head(factor, baseline, level, others)
     low, high = change.low, change.high
     if low is None or high is None:
@@ -143,7 +143,7 @@ def comparisons(
 ) -> tuple[Comparison, ...]:
     """Every level of every factor against its baseline, for each combination of the other factors.
 
-    Workloads are compared only if nothing else is a factor: they are different questions, not answers to one. The
+    Workloads are compared only if nothing else is a factor, because they are different questions. The
     family of Holm's correction is all of them.
     """
     factors = [name for name in frame.names if name not in WORKLOADS] or list(frame.names)
@@ -165,14 +165,14 @@ def comparisons(
 
 
 def _adjusted(comparison: Comparison, p_holm: float | None, family: int) -> Comparison:
-    """With what Holm's correction says of it; the verdict stays the interval's."""
+    """Add the result of Holm's correction; the verdict stays the interval's."""
     holds = multiplicity.survives(comparison.verdict, p_holm, comparison.ratio.confidence)
     text = comparison.sentence + (f"; {multiplicity.lost(family, comparison.p, p_holm)}" if holds is False else "")
     return comparison.model_copy(update={"p_holm": p_holm, "family": family, "survives_holm": holds, "sentence": text})
 
 
 def judged(comparisons: Sequence[Comparison], frame: TrialFrame, floors: Floors) -> tuple[Comparison, ...]:
-    """Every comparison with its floor; one whose whole interval lies within it is undecided, whatever it was."""
+    """Add the noise floor to every comparison; one whose whole interval lies within it becomes undecided."""
     return tuple(_judged(one, frame, floors) for one in comparisons)
 
 
@@ -195,7 +195,7 @@ def _judged_comparisons(context: Context) -> tuple[Comparison, ...]:
 
 
 def after_holm(comparisons: Sequence[Comparison], response: str) -> Iterator[str]:
-    """How many comparisons there are, and how many of their differences remain under Holm's correction."""
+    """Sentence on the number of comparisons, and of differences that survive Holm's correction."""
     judged = sum(one.verdict != "descriptive" for one in comparisons)
     if judged < 2:
         return

@@ -1,7 +1,7 @@
-"""Whether a treatment kept its level over the study: change points over starts, or over the trials of a single start.
+"""Steadiness over the study: change points over starts, or over the trials of a single start.
 
-What happens at an hour of the day happens to every treatment that is tried then. So all treatments are looked at
-together too, each less its own mean: many more starts, one question.
+A disturbance at some hour affects every treatment measured then. So all treatments are also analysed together, each
+less its own mean: many more starts, one question.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def courses(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple
 
 
 def _units(rows: pl.DataFrame, response: str) -> pl.DataFrame:
-    """start, begun_s, value: of each start its mean; of a single start its trials."""
+    """Columns start, begun_s, value: the mean of each start; for a single start its trials."""
     value = pl.col(response).cast(pl.Float64)
     if rows["start"].n_unique() == 1:
         return rows.select("start", "begun_s", value.alias("value")).sort("begun_s", "start")
@@ -80,7 +80,7 @@ def _units(rows: pl.DataFrame, response: str) -> pl.DataFrame:
 def _together(frame: TrialFrame, rows: pl.DataFrame, response: str) -> pl.DataFrame:
     """The same over all treatments: the geometric mean over a start of value / the treatment's geometric mean.
 
-    Treatments with one start say nothing of starts and are left out.
+    Treatments with one start are left out.
     """
     names = list(frame.names)
     log = pl.col(response).cast(pl.Float64).log()
@@ -117,7 +117,7 @@ def _course(
 
 
 def moved(courses: Sequence[Course], response: str = "") -> list[str]:
-    """Changes of level between starts: of all treatments together, else of single ones."""
+    """Sentences on changes of level between starts: of all treatments together, else of single ones."""
     together = next((one for one in courses if one.together), None)
     if together is not None and together.changes:
         first = together.changes[0]

@@ -1,4 +1,4 @@
-"""Absolute differentials, trial by trial, of a level from its baseline (richardson2017)."""
+"""Absolute differentials of richardson2017: level minus baseline, trial by trial."""
 
 from __future__ import annotations
 

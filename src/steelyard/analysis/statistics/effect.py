@@ -1,7 +1,7 @@
-"""Two levels of a factor, in every form that a paper prints: effects, differentials, speed-up, all pairs.
+"""Effect sizes of two levels: difference, Cohen's d, Hedges' g, Cliff's delta, ratios, equivalence.
 
-Each form stands at two levels of replication. Over start means it holds for another start. Over trials it is what the
-published studies printed: trials of one start are repeated measures of it, so such intervals are too narrow.
+Each is given at two levels of replication. Over start means it generalises to new starts. Over trials it is the
+published studies' form: trials of one start are repeated measures of it, so such intervals are too narrow.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def effects_of(
 ) -> tuple[Effect, ...]:  # fmt: skip
     """Every level against its baseline in absolute, relative and standardised form, over start means and over trials.
 
-    `margin_percent` is the change of the ratio that the study calls equivalent.
+    `margin_percent` is the change of the ratio that counts as equivalent.
     """
     return tuple(
         _effect(found, response, rng, confidence, margin_percent, (factor, base, level, others))
@@ -101,7 +101,7 @@ def _effect(
 
 def more_starts(pair: LevelPair, margin_percent: float | None, confidence: float = 0.95) -> int | None:
     """Further starts a level that would decide (`inference.power.more_starts`); 0 where the interval or the margin has
-    decided.
+    already decided.
 
     None where nothing up to `inference.power.MOST_STARTS` would.
     """

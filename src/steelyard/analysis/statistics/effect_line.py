@@ -1,4 +1,4 @@
-"""Straight lines over 0 (baseline) and 1 (level): richardson2017's regressions of an effect."""
+"""Regression on a 0/1 indicator of the level: richardson2017's regressions of an effect."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""Scalability laws over cluster sizes, each parameter with its interval; refused where the sizes cannot carry them.
+"""Scalability laws over cluster sizes (universal, Amdahl, linear), each parameter with its interval.
 
 Universal scalability law: X(n) = lambda n / (1 + sigma (n - 1) + kappa n (n - 1)), N. J. Gunther, Guerrilla Capacity
 Planning, Springer 2007, chapter 4; sigma is contention, kappa coherency. Amdahl's law is kappa = 0, linear scaling
 sigma = kappa = 0.
 
-Both loads reduce to one regression. Saturated: n / X(n) = (1 / lambda)(1 + sigma (n - 1) + kappa n (n - 1)). A single
-closed-loop client does not saturate anything, so X is 1 / s(n), and the law is that of the service demand:
+A law is refused if there are too few sizes. Both loads reduce to one regression. Saturated:
+n / X(n) = (1 / lambda)(1 + sigma (n - 1) + kappa n (n - 1)). A single closed-loop client saturates nothing, so X
+is 1 / s(n), and the law is that of the service demand:
 s(n) = s1 (1 + sigma (n - 1) + kappa n (n - 1)), fitted to the time per operation.
 """
 
@@ -91,10 +92,10 @@ LAWS: tuple[Law, ...] = ("usl", "amdahl", "linear")
 FEWEST_SIZES = 5
 CURVE_POINTS = 60
 FARTHEST = 1000.0
-"""Ends of a peak are looked for up to so many times the largest size."""
+"""Ends of a peak are searched up to so many times the largest size."""
 HALVINGS = 50
 FLAT = 1e-9
-"""Below this kappa x largest size squared, and above 1 less this sigma, there is no peak to speak of."""
+"""Below this kappa x largest size squared, and above 1 less this sigma, there is no peak."""
 
 
 def fit_law(
@@ -156,7 +157,7 @@ def _refusal(sizes: Sequence[float], values: Sequence[float], parameters: int) -
 
 
 def _aicc(n: int, solution: Solution) -> float | None:
-    """Hurvich and Tsai 1989: n log(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1), k counting the error's variance."""
+    """Hurvich and Tsai 1989: n log(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1), k including the error's variance."""
     k = len(solution.theta) + 1
     if n - k - 1 <= 0 or solution.exact:
         return None
@@ -182,7 +183,7 @@ def _residual_sd(solution: Solution, confidence: float) -> Estimate:
 
 
 def _lack_of_fit(sizes: Sequence[float], demands: Sequence[float], solution: Solution) -> float | None:
-    """p of the F test that the sizes' means lie on the law, against what starts of one size differ (N. R. Draper,
+    """p of the F test for lack of fit of the law, against the pure error between starts of one size (N. R. Draper,
     H. Smith, Applied Regression Analysis, 3rd edition, section 2.1); None without starts of one size that differ."""
     groups: dict[float, list[float]] = {}
     for size, demand in zip(sizes, demands, strict=True):
@@ -197,7 +198,7 @@ def _lack_of_fit(sizes: Sequence[float], demands: Sequence[float], solution: Sol
 
 
 def _peak(interval: Interval, n: int, largest: float) -> Estimate | None:
-    """Size of the greatest throughput: all m for which 1 - sigma - kappa m^2 is not told from 0 (Fieller's way)."""
+    """Size of the greatest throughput: all m for which 1 - sigma - kappa m^2 does not differ from 0 (Fieller)."""
     sigma, kappa = float(interval.solution.theta[1]), float(interval.solution.theta[2])
     if kappa * largest**2 <= FLAT or sigma >= 1 - FLAT:
         return None
@@ -220,7 +221,7 @@ def _peak(interval: Interval, n: int, largest: float) -> Estimate | None:
 
 
 def _end(holds: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Where `holds` turns false between a point inside and one outside, halved in logarithms where it can be."""
+    """Bisection for the point where `holds` turns false, on logarithms if possible."""
     for _ in range(HALVINGS):
         middle = math.sqrt(inside * outside) if outside > 0 else inside / 2
         if outside == 0.0 and middle < FLAT:
@@ -299,7 +300,7 @@ def _only(frame: TrialFrame, where: pl.Expr) -> TrialFrame:
 
 
 def weighed(fits: Sequence[LawFit]) -> tuple[LawFit, ...]:
-    """The same laws with their weights among those of the same points and load that have an AICc.
+    """The laws with Akaike weights among those of the same points and load that have an AICc.
 
     exp(-d / 2) / sum of exp(-d / 2), d the AICc less the least (K. P. Burnham, D. R. Anderson, Model Selection and
     Multimodel Inference, 2nd edition, Springer 2002, section 2.9).
@@ -320,7 +321,7 @@ def weighed(fits: Sequence[LawFit]) -> tuple[LawFit, ...]:
 
 
 def same_points(fit: LawFit) -> tuple[object, ...]:
-    """What laws have in common that were fitted to the same points."""
+    """Key of laws that were fitted to the same points."""
     return (fit.load, fit.factor, *sorted((name, str(level)) for name, level in fit.others.items()))
 
 

@@ -1,4 +1,4 @@
-"""Which scalability law the data prefer, in a sentence: by Akaike's weights, and only as far as they tell."""
+"""Model selection among scalability laws by Akaike weights, in a sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from steelyard.model.estimate import Estimate
 
 
 class LawChoice(Row):
-    """Which law the data prefer on one line, in a sentence."""
+    """The preferred law of one line, in a sentence."""
 
     load: Literal["saturated", "single"]
     """Saturated: throughput is fitted; single: time per operation."""
@@ -44,7 +44,7 @@ NAMES = {"usl": "the universal scalability law", "amdahl": "Amdahl's law", "line
 
 
 def choices(fits: Sequence[LawFit]) -> tuple[LawChoice, ...]:
-    """One sentence for each line and load over which laws were tried; `fits` as `weighed` gives them."""
+    """One sentence for each line and load with fitted laws; `fits` as from `weighed`."""
     groups: dict[tuple[object, ...], list[LawFit]] = {}
     for fit in fits:
         groups.setdefault(same_points(fit), []).append(fit)
@@ -93,7 +93,7 @@ def _preference(group: Sequence[LawFit]) -> tuple[str | None, str]:
 
 
 def _against(best: LawFit, usl: LawFit | None) -> str:
-    """AICc is strict with few points: a coherency whose interval leaves out 0 speaks against a law without one."""
+    """Evidence against a law without coherency where AICc is strict: the interval of kappa excludes 0."""
     kappa = usl.parameters.get("kappa") if usl is not None else None
     if best.law == "usl" or kappa is None or kappa.low is None or kappa.high is None or kappa.low <= 0 <= kappa.high:
         return ""
@@ -110,7 +110,7 @@ def _exactly(fit: LawFit) -> str:
 
 
 def _shape(fit: LawFit) -> str:
-    """What the law says in words: better than linear, or where it peaks, and whether that was tried."""
+    """Shape of the law in words: better than linear, or its peak, and whether it is within the tried sizes."""
     sigma = fit.parameters.get("sigma")
     if fit.law != "usl":
         return "; it is better than linear" if sigma and sigma.high is not None and sigma.high < 0 else ""

@@ -1,4 +1,4 @@
-"""Effects of the factors of a fractional design, with what cannot be told from them."""
+"""Main effects of a fractional factorial design, with their aliases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from steelyard.model.study import Level, Study
 
 
 class MainEffect(Row):
-    """The effect of a factor of a fraction of a factorial design, with what cannot be told from it."""
+    """The main effect of a factor of a fractional design, with its aliases."""
 
     factor: str
     """Factor whose levels are compared."""
@@ -45,10 +45,10 @@ class MainEffect(Row):
 def main_effects(
     frame: TrialFrame, response: str, fraction: Fraction | None, confidence: float = 0.95
 ) -> tuple[MainEffect, ...]:
-    """Every factor of a fraction: its treatments at the second level against those at the first.
+    """Main effect of every factor: treatments at the second level against those at the first.
 
-    In a fraction hardly two treatments differ in one factor only; over all of them every other factor is balanced, but
-    for the aliases. Where a treatment has no used trial the balance is gone, and no effect is given.
+    In a fraction few treatments differ in one factor only; over all of them every other factor is balanced, except for
+    the aliases. If a treatment has no used trial the balance is lost, and no effect is given.
     """
     logarithms = logs(frame, response) if fraction is not None else None
     if fraction is None or logarithms is None:
@@ -61,7 +61,7 @@ def main_effects(
 
 
 def _treatments(frame: TrialFrame, fraction: Fraction) -> list[Treatment]:
-    """All that the design has."""
+    """All treatments of the design."""
     rest = [name for name in frame.names if name not in fraction.factors]
     return [
         {
@@ -106,7 +106,7 @@ def fraction_of(frame: TrialFrame, study: Study) -> fractional_design.Fraction |
 
 
 def judged(effects: Sequence[MainEffect], frame: TrialFrame, floors: Floors) -> tuple[MainEffect, ...]:
-    """Held against the noise floor of all starts and trials of both levels."""
+    """Judge the effects against the noise floor of all starts and trials of both levels."""
     return tuple(
         one.model_copy(
             update=held(one.ratio, one.verdict, one.sentence, floor_of_levels(

@@ -1,4 +1,4 @@
-"""Cost and energy per million operations, beside throughput.
+"""Cost and energy per million operations, with throughput.
 
 Cost is declared: price of a node-hour x nodes x hours / operations. Energy is measured, where the probe `energy` found
 counters on every machine, else declared: the power of a node grows from idle to busy with the share of its cores that
@@ -54,7 +54,7 @@ PER_MILLION = "per million operations"
 
 
 def merits(frame: TrialFrame, cost: Cost, uses: Mapping[Attempt, Use], confidence: float = 0.95) -> tuple[Merit, ...]:
-    """A row per treatment with a used trial; none where neither cost nor energy is known of any."""
+    """One row per treatment with a used trial; empty if no treatment has a known cost or energy."""
     if not cost.declared and all(one.measured_watts is None and not one.why_not for one in uses.values()):
         return ()
     rows = (_merit(frame, treatment, cost, uses, confidence) for treatment in frame.treatments())
@@ -99,7 +99,7 @@ def _merit(
 
 
 def _watts(cost: Cost, use: Use) -> tuple[float | None, Basis]:
-    """Power of a trial's nodes and what it rests on."""
+    """Power of a trial's nodes and its basis: measured or declared."""
     if use.measured_watts is not None:
         return use.measured_watts, "measured"
     if cost.node_watts_busy is None:
@@ -113,7 +113,7 @@ def _watts(cost: Cost, use: Use) -> tuple[float | None, Basis]:
 
 
 def _basis(watts: Sequence[tuple[float | None, Basis]]) -> Basis:
-    """One for all trials of a treatment: measured and declared are never averaged."""
+    """The common basis of a treatment's trials: measured and declared are never averaged."""
     kinds = {basis for _, basis in watts}
     return kinds.pop() if len(kinds) == 1 else "none"
 

@@ -1,4 +1,4 @@
-"""The noise floor of every response: how much identical systems differ here."""
+"""Noise floor of every response: how much identical systems differ."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ResponseFloor(Row):
 
 
 class NoiseFloor(Value):
-    """What verdicts were judged against: how much identical systems differ here."""
+    """The noise floor that verdicts were judged against."""
 
     source: FloorSource = "none"
     control_trials: int
@@ -74,14 +74,14 @@ class NoiseFloor(Value):
 def noise_floor(
     frame: TrialFrame, response: str, floors: Floors, study: Study | None = None, differing: Sequence[str] = ()
 ) -> NoiseFloor:
-    """What verdicts on `response` are judged against; as `judged_against`, from the trials."""
+    """The noise floor for verdicts on `response`; as `judged_against`, from the trials."""
     return judged_against(every_floor(frame, floors, study), frame, response, floors, differing)
 
 
 def every_floor(frame: TrialFrame, floors: Floors, study: Study | None = None) -> tuple[ResponseFloor, ...]:
     """The floor of every response from every source.
 
-    Without `study` it holds for as many starts and trials a level as it was measured with itself.
+    Without `study` it holds for the numbers of starts and trials that it was measured with.
     """
     same = study is not None and study.design.kind == "same"
     return tuple(one for name in with_floor() for one in _of_response(frame, name, floors, study, same))
@@ -90,9 +90,9 @@ def every_floor(frame: TrialFrame, floors: Floors, study: Study | None = None) -
 def judged_against(
     rows: Sequence[ResponseFloor], frame: TrialFrame, response: str, floors: Floors, differing: Sequence[str] = ()
 ) -> NoiseFloor:
-    """In a sentence and in numbers what verdicts on `response` are judged against.
+    """The noise floor for verdicts on `response`, as a sentence and in numbers.
 
-    `rows`: of every response. `differing`: see `identical_systems.settings_unlike`.
+    `rows`: floors of every response. `differing`: see `identical_systems.settings_unlike`.
     """
     varied = {name for name, levels in frame.factors.items() if len(levels) > 1}
     ways = [paired for paired, some in ((False, varied & set(frame.hard)), (True, varied - set(frame.hard))) if some]
@@ -116,7 +116,7 @@ def _of_way(row: ResponseFloor, paired: bool) -> Estimate | None:
 def _of_response(
     frame: TrialFrame, response: str, floors: Floors, study: Study | None, same: bool
 ) -> Iterator[ResponseFloor]:
-    """One row a source; none where the study has no value of the response."""
+    """One row per source; none if the study has no value of the response."""
     rows = frame.data.filter(pl.col("used") & pl.col(response).is_not_null())
     if not rows.height:
         return
@@ -143,7 +143,7 @@ def _of_response(
 
 
 def _level(spread: Spread, study: Study | None, same: bool) -> tuple[int, int]:
-    """Starts and used trials a level that the table's floors hold for."""
+    """Starts and used trials per level that the table's floors hold for."""
     if study is None:
         return spread.starts, max(1, round(spread.trials / spread.starts))
     if same:
@@ -152,7 +152,7 @@ def _level(spread: Spread, study: Study | None, same: bool) -> tuple[int, int]:
 
 
 def _pairs(frame: TrialFrame, response: str, confidence: float) -> dict[str, object]:
-    """The two labels against each other, as two levels are, and block by block."""
+    """Comparison of the two labels of identical systems, as of two levels, and block by block."""
     by_label = [frame.values(response, {SAME_FACTOR: label}) for label in SAME_LABELS]
     means = [{start: mean for start, mean, _ in start_means(rows, response)} for rows in by_label]
     if not all(means):

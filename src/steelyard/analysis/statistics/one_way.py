@@ -1,4 +1,4 @@
-"""All levels of one factor at once: one-way analysis of variance, and rank tests beside it."""
+"""One-way analysis of variance over all levels of a factor, with rank tests."""
 
 from __future__ import annotations
 

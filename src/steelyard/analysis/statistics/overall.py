@@ -1,4 +1,4 @@
-"""Each level against its baseline over all other factors: geometric means of ratios."""
+"""Overall comparison of a level with its baseline: geometric mean of the ratios over all other factors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ FEWEST_CELLS = 2
 def overall(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Overall, ...]:
     """Every level of every factor but the workload against its baseline, over the combinations that have both.
 
-    None for a factor without two such combinations, where the ratio of the one is the whole answer.
+    A factor needs two such combinations; with one, its ratio is already the answer.
     """
     logarithms = logs(frame, response)
     if logarithms is None:
@@ -109,7 +109,7 @@ def _starts(logarithms: Logs, weights: Iterable[Key]) -> int:
 
 
 def judged(rows: Sequence[Overall], frame: TrialFrame, floors: Floors) -> tuple[Overall, ...]:
-    """Held against the noise floor of all starts and trials of both levels."""
+    """Judge the ratios against the noise floor of all starts and trials of both levels."""
     return tuple(
         one.model_copy(
             update=held(one.ratio, one.verdict, one.sentence, floor_of_levels(

@@ -1,7 +1,6 @@
-"""Mean value analysis: a trial cut into equal parts, each part's mean over the trials (chekkilla2016).
+"""Mean value analysis of chekkilla2016: the means of equal parts of a trial, over trials.
 
-Seconds inside a trial are repeated measurements of it and are only averaged here: what is counted is trials, one mean
-per trial and part.
+Seconds inside a trial are repeated measurements and are only averaged: the unit is the trial, with one mean per part.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class PartMean(MeasuredTreatment):
 
 
 SERIES = ("response_ms_mean", "throughput_per_s")
-"""What is averaged over each part of the seconds."""
+"""Series of the seconds that are averaged over each part."""
 PARTS = (2, 4, 8)
 """Numbers of parts that chekkilla2016 printed."""
 

@@ -34,11 +34,11 @@ class TrialPercentile(Row):
 
 
 SHOWN = ("response_ms_p50", "response_ms_p95", "response_ms_p99")
-"""The percentiles that are given of every trial."""
+"""The percentiles that the table has for every trial."""
 
 
 def sentences(rows: Sequence[TrialPercentile], response: str) -> tuple[str, ...]:
-    """Caveats by the percentiles of single trials: of the main response, else of the p99."""
+    """Caveats from the percentiles of single trials: of the main response, else of the p99."""
     name = response if response in SHOWN else SHOWN[-1]
     mine = [one for one in rows if one.response == name]
     lines = []

@@ -1,4 +1,4 @@
-"""All pairs of levels of a factor, with Holm's correction over the pairs."""
+"""Post-hoc tests of all pairs of levels of a factor, with Holm's correction over the pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speed-up and efficiency over sizes, against a stated base: the smallest size that has trials.
+"""Speed-up and efficiency over cluster sizes, against the smallest size that has trials.
 
 Speed-up S(n) = T(base) / T(n) of times, X(n) / X(base) of throughput; efficiency E(n) = S(n) / (n / base). The interval
 of the efficiency is that of the speed-up over a constant. Sizes are compared by start means
@@ -48,7 +48,7 @@ class Scaling(Row):
 
 
 SPEEDS = ("execution_time_ms", "throughput_per_s")
-"""Responses of which a quotient is a speed-up."""
+"""Responses whose quotient is a speed-up."""
 
 
 def scaling(
@@ -56,8 +56,8 @@ def scaling(
 ) -> tuple[Scaling, ...]:
     """Every size against the base, for each combination of the other factors.
 
-    Of throughput where the main response is no speed. `is_open`: the schedule sets the throughput, so there is neither
-    number, only the sentence that says so.
+    Throughput is used if the main response is no speed. `is_open`: the schedule sets the throughput, so there are no
+    numbers, only a sentence that says so.
     """
     if factor not in NODES or factor is None:
         return ()

@@ -1,4 +1,4 @@
-"""The shape of a treatment's values: outliers, two modes, normality. Pointed out, never removed.
+"""Distribution shape of a treatment's values: outliers, bimodality, normality; reported, never removed.
 
 Outliers: beyond Tukey's fences, 1.5 interquartile ranges outside the box (J. W. Tukey, Exploratory Data Analysis,
 1977).
@@ -46,13 +46,13 @@ class Shape(MeasuredTreatment):
 
 
 FEWEST = 10
-"""Values that a test of modes needs."""
+"""Least number of values for a test of modes."""
 RESAMPLES = 200
 GRID = 256
 MOST_CELLS = 2_000_000
 """Kernel values held at once: 16 MB."""
 ALPHA = 0.01
-"""Below this p a second mode is said: strict, because every treatment is looked at."""
+"""Below this p a second mode is reported: strict, because every treatment is tested."""
 
 Numbers = np.ndarray[Any, Any]
 
@@ -91,7 +91,7 @@ def two_modes(values: Sequence[float], rng: np.random.Generator) -> float | None
 
 
 def shapes(frame: TrialFrame, response: str, rng: np.random.Generator) -> tuple[Shape, ...]:
-    """Every treatment with a used trial."""
+    """One row per treatment with a used trial."""
     pointed = []
     for treatment in frame.treatments():
         rows = frame.values(response, treatment)
@@ -126,7 +126,7 @@ def _verdict(outliers: int, p: float | None) -> str:
 
 
 def pointed_out(shapes: Sequence[Shape], response: str = "") -> list[str]:
-    """Treatments of more than one mode, with outliers, or not normally distributed."""
+    """Sentences on treatments with several modes, with outliers, or not normally distributed."""
     sentences = []
     several = [one for one in shapes if one.verdict.startswith("more than one mode")]
     if several:

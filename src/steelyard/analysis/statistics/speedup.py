@@ -1,4 +1,4 @@
-"""How many times faster a level is than its baseline: the speed-up table of richardson2017."""
+"""Speed-up table of richardson2017: how many times faster a level is than its baseline."""
 
 from __future__ import annotations
 

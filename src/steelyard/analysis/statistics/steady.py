@@ -1,4 +1,4 @@
-"""The steady state of each trial within itself, by change points over its seconds."""
+"""Steady state within each trial, by change points over its seconds."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ class Steady(Row):
 
 
 RESPONSE = "response_ms_mean"
-"""Whose course over the seconds is looked at."""
+"""The series of seconds that is tested."""
 
 
 def steady(
     series: Sequence[float], *, trial_id: str, attempt: int, treatment: Treatment, response: str,
     confidence: float = 0.95,
 ) -> Steady | None:  # fmt: skip
-    """Whether a trial came to a steady state within itself, from one value a second; None without a value.
+    """Steady-state verdict within a trial, from one value per second; None without a value.
 
-    By change points and trend that allow for how alike neighbouring seconds are (`inference.change_points`), MSER-5's
-    cut beside them. No other number rests on it.
+    By change points and trend with autocorrelated seconds (`inference.change_points`), with MSER-5's cut for reference.
+    No other number depends on it.
     """
     if not series:
         return None
@@ -81,7 +81,7 @@ def steady(
 
 
 def not_settled(steady: Sequence[Steady], response: str = "") -> list[str]:
-    """How many trials came to a steady state within themselves; nothing where all did."""
+    """Sentence on trials without a steady state; empty if all reached one."""
     if not steady:
         return []
     counts = {verdict: sum(one.verdict == verdict for one in steady) for verdict in ("warm-up", "drifting", "none")}

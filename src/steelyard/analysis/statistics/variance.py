@@ -48,8 +48,8 @@ class VarianceComponents(TreatmentRow):
 def variance_components(
     frame: TrialFrame, responses: Sequence[str], confidence: float = 0.95
 ) -> tuple[VarianceComponents, ...]:
-    """Of each response: all treatments together, each about its own mean, then each treatment by itself. Coefficients
-    of variation, on logarithms: in the response's unit the intervals cover 84% where trials differ by 25%."""
+    """Components of each response: all treatments together, each about its own mean, then each treatment separately, as
+    coefficients of variation on logarithms. In the response's unit the intervals cover 84% if trials vary by 25%."""
     return tuple(one for response in responses for one in _of_response(frame, response, confidence))
 
 
@@ -69,7 +69,7 @@ def _of_response(frame: TrialFrame, response: str, confidence: float) -> Iterato
 def _row(
     rows: pl.DataFrame, names: Sequence[str], response: str, treatment: Treatment, confidence: float
 ) -> VarianceComponents:
-    """The treatments that `names` tell apart are taken out; what is left is compared on logarithms."""
+    """Components on logarithms, after the means of the treatments by `names` are removed."""
     about: dict[str, Any] = {
         "treatment": treatment, "together": bool(names), "response": response, "n": rows.height,
         "starts": rows["start"].n_unique(), "blocks": rows["block"].n_unique(),
@@ -101,7 +101,7 @@ def _note(spread: Components) -> str:
 
 
 def sources_of_spread(components: Sequence[VarianceComponents], response: str) -> list[str]:
-    """Where the main response's spread comes from, and what would narrow its intervals."""
+    """Sentence on the sources of the main response's spread, and on what would narrow its intervals."""
     mine = [one for one in components if one.response == response and one.advice]
     row = next((one for one in mine if one.together), mine[0] if len(mine) == 1 else None)
     if row is None or row.between_starts is None or row.within_starts is None:

@@ -1,4 +1,4 @@
-"""Where the warm-up ends: the study's fixed count beside what the series itself shows, by MSER-5 and change points."""
+"""Warm-up detection within a start: the study's fixed count, and the cut by MSER-5 and change points."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class WarmUp(TreatmentRow):
 
 
 ALPHA = 0.01
-"""Level of the two checks behind the verdict: strict, because the cut was chosen by looking at the same series."""
+"""Significance level of the verdict's two tests: strict, because the cut was chosen from the same series."""
 
 
 def judge(series: Sequence[float]) -> tuple[WarmUpVerdict, int | None, str]:
     """(verdict, cut, the sentence behind it) of a series of trials of one treatment in one start.
 
-    What is left after the cut drifts if Kendall's tau over its order differs from 0 (1%). The cut counts as warm-up
-    only if the dropped part differs from the rest (Mann-Whitney, 1%), or the whole has a trend that the rest has not.
+    The series after the cut drifts if Kendall's tau over its order differs from 0 (1%). The cut counts as warm-up
+    only if the dropped part differs from the rest (Mann-Whitney, 1%), or only the whole has a trend.
     """
     cut = mser5(series)
     if cut is None:
@@ -133,7 +133,7 @@ def warm_up(
 
 
 def warm_ups(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[WarmUp, ...]:
-    """Every treatment in every start that it was tried in."""
+    """One row per treatment and start."""
     rows = []
     for treatment in frame.treatments():
         for start in frame.where(treatment)["start"].unique(maintain_order=True):
