@@ -1,8 +1,8 @@
-"""From one row per trial to estimates. Sees `steelyard.model` only.
+"""Statistical analysis: from one row per trial to estimates. Sees `steelyard.model` only.
 
-`analyse(records, study, seed=...)` gives `results.Results`; `tables.tables(results)` gives its tables. What is computed
-is in `statistics`, one module for each table; `inference` has the arithmetic of numbers, `comparisons` what levels and
-studies are held against each other by, `narrative` the sentences.
+`analyse(records, study, seed=...)` gives `results.Results`; `tables.tables(results)` gives its tables. `statistics`
+has one module per table, `inference` the statistical methods on plain numbers, `comparisons` the comparison of levels
+and studies, `narrative` the sentences.
 """
 
 from steelyard.analysis.analyse import analyse

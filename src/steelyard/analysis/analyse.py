@@ -1,4 +1,4 @@
-"""The one way in: records and their study to `Results`."""
+"""Entry point of the analysis: records and their study to `Results`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def analyse(
     records: Sequence[TrialRecord], study: Study, *, seed: int, within: Within | None = None,
     floor: FoundFloor | None = None, plan: Plan | None = None,
 ) -> Results:  # fmt: skip
-    """Everything that report and command line show, from every sealed record (valid or not) of one study.
+    """All results for report and command line, from every sealed record (valid or not) of one study.
 
     `seed` drives the draws behind the interval of a law's peak and the bootstraps; the same records and seed give the
-    same results. `within` is what the store has of the inside of trials; without it the statistics of it are empty.
+    same results. `within` has the data within trials; without it their statistics are empty.
     `floor` is the noise floor that the store holds; verdicts are judged against it, control cells of the study first.
-    `plan` is what the study's stopping rule, if it has one, is judged by.
+    `plan` is needed for the study's stopping rule, if it has one.
     """
     frame, rule = frame_of(records, study), rule_of(study)
     response, confidence = study.analysis.response, study.analysis.confidence

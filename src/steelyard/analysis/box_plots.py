@@ -1,4 +1,4 @@
-"""Box plots with every trial: quartiles, whiskers, mean. Made of the rows that the results have already."""
+"""Box plots with all points: quartiles, whiskers, mean. Built from the rows of the results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.model.value import Value
 
 
 class Box(Value):
-    """What a box plot needs, with all points: quartiles, whiskers to the last point within 1.5 interquartile ranges."""
+    """One box plot with all points: quartiles, whiskers to the last point within 1.5 interquartile ranges."""
 
     treatment: Treatment
     response: str

@@ -1,7 +1,7 @@
-"""One row per trial: the experimental unit, and what statistics are computed from.
+"""Trial frame: one row per trial, the input of all statistics across trials.
 
-Seconds and requests inside a trial are repeated measurements of it. They are handed to the analysis apart
-(`statistic.Within`), and only statistics of the inside of trials read them: no test of levels can be fed with seconds.
+Seconds and requests inside a trial are repeated measurements of it. They are passed separately (`statistic.Within`),
+and only statistics within trials read them, so no test of levels can use seconds as replicates.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class TrialFrame:
     """The factors that need a new cluster: they vary over starts."""
     warm_up_trials: int
     shares: tuple[str, ...] = ()
-    """What the nodes of the site share, over all trials: cpu, disk, clock, memory, kernel."""
+    """Resources that the nodes share in any trial: cpu, disk, clock, memory, kernel."""
 
     @classmethod
     def build(
@@ -68,7 +68,7 @@ class TrialFrame:
         hard: Sequence[str],
         warm_up_trials: int,
     ) -> TrialFrame:
-        """Lay records out as rows. `warm_up` marks the first `warm_up_trials` valid trials of a treatment in a start.
+        """Build the frame. `warm_up` marks the first `warm_up_trials` valid trials of a treatment in a start.
 
         Only valid trials are counted as warm-up trials, so that a voided attempt never moves the cut. Raises
         ValueError if a factor has the name of another column.
@@ -108,13 +108,13 @@ class TrialFrame:
 
     def where(self, treatment: Mapping[str, Level]) -> pl.DataFrame:
         """The rows of one treatment, or of a part of one: some factors at fixed levels."""
-        found = self.data
+        rows = self.data
         for name, level in treatment.items():
-            found = found.filter(_is_level(found.schema[name], name, level))
-        return found
+            rows = rows.filter(_is_level(rows.schema[name], name, level))
+        return rows
 
     def values(self, response: str, treatment: Mapping[str, Level] | None = None) -> pl.DataFrame:
-        """The used rows, without control trials, that have a value of the response; the rows estimates rest on."""
+        """The used rows, without control trials, that have a value of the response; estimates use these rows."""
         rows = self.where(treatment or {})
         return rows.filter(pl.col("used") & ~pl.col("control") & pl.col(response).is_not_null())
 
@@ -128,7 +128,7 @@ class TrialFrame:
         return tuple(seen[key] for key in sorted(seen, key=self._place))
 
     def others(self, *without: str) -> Iterator[dict[str, Level]]:
-        """Every combination of levels of the factors not named that has a row, in order: the lines of a figure."""
+        """Every combination of levels of the other factors that has a row, in order: the lines of a figure."""
         seen: list[dict[str, Level]] = []
         for treatment in self.treatments():
             rest = {name: level for name, level in treatment.items() if name not in without}
@@ -137,7 +137,7 @@ class TrialFrame:
                 yield rest
 
     def exclusions(self, response: str, treatment: Mapping[str, Level] | None = None) -> dict[str, int]:
-        """How many rows are left out and why, by first reason: {reason: rows}, most frequent first."""
+        """Number of excluded rows by first reason: {reason: rows}, most frequent first."""
         counts: dict[str, int] = {}
         for row in self.where(treatment or {}).iter_rows(named=True):
             reason = _why_left_out(row, response)
@@ -196,14 +196,14 @@ def _why_left_out(row: Mapping[str, object], response: str) -> str:
 
 def start_means(rows: pl.DataFrame, response: str) -> list[tuple[str, float, int]]:
     """(start, mean of its trials, number of its trials), in order of time."""
-    found = rows.group_by("start", maintain_order=True).agg(
+    means = rows.group_by("start", maintain_order=True).agg(
         pl.col(response).cast(pl.Float64).mean().alias("mean"), pl.len().alias("n")
     )
-    return [(str(start), float(mean), int(n)) for start, mean, n in found.iter_rows()]
+    return [(str(start), float(mean), int(n)) for start, mean, n in means.iter_rows()]
 
 
 def numeric(frame: TrialFrame, fewest: int = 2) -> tuple[str, ...]:
-    """Factors with so many levels, all of them numbers."""
+    """Factors with at least `fewest` levels, all of them numbers."""
     return tuple(
         name
         for name, levels in frame.factors.items()

@@ -1,7 +1,7 @@
-"""Processors and disks over a trial, from the samples of its nodes: one number a trial, as published studies print it.
+"""Processor and disk use of a trial, from node samples: one number per trial, as published studies print it.
 
-Samples are of the machine that a node runs on. Where nodes share it, the number is of all of them, the load and the
-laboratory together; whoever shows it says so.
+Samples are of the machine that a node runs on. If nodes share it, the number covers all of them, the load generators
+and the laboratory; callers must say so.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import polars as pl
 
 KIB = 1024.0
 POINT_S = 30.0
-"""Seconds of a point of chekkilla2016 (`iostat -d 30 40`)."""
+"""Length of a point of chekkilla2016, seconds (`iostat -d 30 40`)."""
 
 
 def cpu_percent(samples: pl.DataFrame) -> float | None:
@@ -28,7 +28,7 @@ def disk_written_kb_per_s(samples: pl.DataFrame) -> float | None:
 
 
 def disk_written_most_kb_per_s(samples: pl.DataFrame) -> float | None:
-    """The greatest mean over 30 s of KiB/s written to disks; None for trials shorter than that."""
+    """The greatest 30 s mean of KiB/s written to disks; None for shorter trials."""
     written = _by_second(samples, "machine_disk_write_bytes_per_s")
     if not written.height:
         return None
@@ -41,7 +41,7 @@ def disk_written_most_kb_per_s(samples: pl.DataFrame) -> float | None:
 
 
 def _by_second(samples: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """Columns t_s and value: the mean over the nodes, which are added up in one order."""
+    """Columns t_s and value: the mean over the nodes, summed in a fixed order."""
     rows = samples.filter(pl.col("metric") == metric).sort("t_s", "node")
     return rows.group_by(pl.col("t_s").round(0), maintain_order=True).agg(pl.col("value").mean()).sort("t_s")
 
@@ -55,23 +55,22 @@ SAMPLED: Mapping[str, Callable[[pl.DataFrame], float | None]] = {
     "disk_written_kb_per_s": disk_written_kb_per_s,
     "disk_written_most_kb_per_s": disk_written_most_kb_per_s,
 }
-"""Name of the number to what makes it of the samples of the database nodes in the measured phase: node, t_s, metric,
-value."""
+"""Name of the number to its function of the database nodes' samples in the measured phase: node, t_s, metric, value."""
 SAMPLED_UNITS: Mapping[str, str] = {
     "cpu_percent": "% of the processors",
     "disk_written_kb_per_s": "KiB/s",
     "disk_written_most_kb_per_s": "KiB/s",
 }
-"""Unit of each."""
+"""Name of the number to its unit."""
 SHARED: Mapping[str, str] = {
     "cpu_percent": "cpu",
     "disk_written_kb_per_s": "disk",
     "disk_written_most_kb_per_s": "disk",
 }
-"""Which thing, if the nodes share it, makes the number one of all of them together."""
+"""Name of the number to the shared resource that makes it a number of all nodes together."""
 
 
 def sampled(name: str, samples: pl.DataFrame, nodes: Sequence[str], begun_s: float, ended_s: float) -> float | None:
-    """One of `SAMPLED` of these nodes from `begun_s` to `ended_s` since the epoch; a sample is of the second before."""
+    """One of `SAMPLED` of these nodes from `begun_s` to `ended_s` since the epoch; a sample covers 1 s before it."""
     rows = samples.filter(pl.col("node").is_in(list(nodes)) & pl.col("t_s").is_between(begun_s + 1, ended_s))
     return SAMPLED[name](rows)

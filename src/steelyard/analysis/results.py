@@ -1,7 +1,7 @@
-"""What the analysis says: what was asked, the answer in words, and the rows of every statistic.
+"""Results of the analysis: the question, the answer in words, and the rows of every statistic.
 
-The report and the command line read these. Every uncertain number is an `Estimate`, every table has its n and what was
-left out.
+The report and the command line read these. Every uncertain number is an `Estimate`; every table has its n and its
+exclusions.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class Results(Value):
     caveats: tuple[str, ...] = ()
     """What the answer does not say, and why."""
     stopping: Decision | None = None
-    """Of the stopping rule, after the last whole block; None without a rule, or where the plan is not known."""
+    """Decision of the stopping rule after the last whole block; None without a rule or a plan."""
     rows: dict[str, tuple[SerializeAsAny[Row], ...]] = Field(default_factory=dict)
     """Name of a statistic to its rows; `of` gives them by their type."""
 
     @field_validator("rows", mode="before")
     @classmethod
     def _of_their_types(cls, rows: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-        """Rows that were read from JSON get the type that their statistic says."""
+        """Convert rows read from JSON to the row type of their statistic."""
         types = {statistic.name: statistic.row for statistic in statistics.every()}
         return {
             name: tuple(row if isinstance(row, Row) else types[name].model_validate(row) for row in of)
@@ -61,14 +61,14 @@ class Results(Value):
         }
 
     def of(self, row: type[AnyRow]) -> tuple[AnyRow, ...]:
-        """The rows of a statistic by their type; none where it has none. Raises KeyError if no statistic has such."""
+        """The rows of a statistic by row type. Raises KeyError if no statistic has this row type."""
         rows = self.rows.get(statistics.by_row()[row].name, ())
         return tuple(one for one in rows if isinstance(one, row))
 
     def main(self, row: type[Measured]) -> tuple[Measured, ...]:
-        """Those of the main response."""
+        """Rows of the main response."""
         return tuple(one for one in self.of(row) if one.response == self.response)
 
     def others(self, row: type[Measured]) -> tuple[Measured, ...]:
-        """Those of every other response."""
+        """Rows of every other response."""
         return tuple(one for one in self.of(row) if one.response != self.response)

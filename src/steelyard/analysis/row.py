@@ -1,7 +1,7 @@
-"""Rows of tables: frozen values whose fields are the columns, each with its meaning and its unit.
+"""Row types of tables: frozen values whose fields are the columns, each with meaning and unit.
 
-The docstring below a field is what the column means. `Annotated` with a `Column` says the unit, and what else tables
-need; `Hidden` keeps a field out of tables, `Levels` marks the levels of factors that a row is of.
+The docstring below a field is the meaning of its column. `Annotated` with a `Column` gives the unit and the layout;
+`Hidden` keeps a field out of tables, `Levels` marks the factor levels of the row's treatment.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ class Kind(Enum):
     NUMBER = "number"
     YES_NO = "yes or no"
     ESTIMATE = "estimate"
-    """It becomes four columns: the value, both ends of its interval, and how they were computed."""
+    """It has four columns: the value, both ends of its interval, and the method."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """What a field says of its column beside name, type and meaning."""
+    """Properties of a column besides name, type and meaning."""
 
     unit: str = ""
     head: str = ""
     """Head on the page; the field's name, if empty."""
     is_p: bool = False
-    """A p-value: shown with the digits of one."""
+    """A p-value: shown with a p-value's digits."""
     bare: bool = False
     """An estimate that never has an interval: one column, its value."""
 
@@ -56,7 +56,7 @@ class Hidden:
 
 @dataclass(frozen=True)
 class OfFactors:
-    """A field that holds the levels of factors that the row is of: a column for each factor, first in the table."""
+    """A field with the factor levels of the row's treatment: a column for each factor, first in the table."""
 
 
 Levels = Annotated[dict[str, Level], OfFactors()]
@@ -78,7 +78,7 @@ class Row(Value):
 
 
 class TreatmentRow(Row):
-    """Of a treatment."""
+    """A row about one treatment."""
 
     treatment: Levels
 
@@ -115,7 +115,7 @@ class MeasuredLevels(ComparedLevels):
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of a table: how it is called, what it means, how it is read from a row."""
+    """A column of a table: name, meaning, and how to read it from a row."""
 
     name: str
     meaning: str
@@ -128,7 +128,7 @@ class TableColumn:
 
     @property
     def called(self) -> str:
-        """Its head on the page."""
+        """The column's head on the page."""
         return self.head or self.name.replace("_", " ")
 
     @property
@@ -142,18 +142,18 @@ class TableColumn:
 
 
 def columns_of(row: type[Value]) -> tuple[TableColumn, ...]:
-    """The columns of a table with such rows, without those of factors. Raises TypeError for a field that can be none,
+    """The columns of a table with such rows, without factors. Raises TypeError for a field that cannot be a column,
     ValueError for one without a meaning or a number without a unit."""
     return tuple(_columns(row, row.__name__))
 
 
 def factors_field(row: type[Value]) -> str | None:
-    """Name of the field with the levels of factors that a row is of; None if rows are of no treatment."""
+    """Name of the field with the factor levels of a row's treatment; None if rows have no treatment."""
     return next((name for name, field in row.model_fields.items() if OfFactors() in field.metadata), None)
 
 
 def meaning(row: type[Value], name: str) -> str:
-    """What a column means. Raises KeyError if rows have no such column."""
+    """The meaning of a column. Raises KeyError if rows have no such column."""
     return {column.name: column.meaning for column in columns_of(row)}[name]
 
 

@@ -1,7 +1,7 @@
-"""What a statistic is: a table of the results, with the way to compute it, to call it, to place it, to say it.
+"""Interface of a statistic: a table of the results with its computation, title, section and sentences.
 
-A module of `steelyard.analysis.statistics` defines one as `STATISTIC`; nothing else is needed for a new one. Report,
-command line, exports and the reference have it from there.
+A module of `steelyard.analysis.statistics` defines one as `STATISTIC`; a new one needs nothing else. Report, command
+line, exports and reference take it from there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from steelyard.model.trial import TrialRecord
 
 AnyRow = TypeVar("AnyRow", bound=Row)
 Attempt = tuple[str, int]
-"""Id of a trial, and which attempt of it."""
+"""Trial id and number of the attempt."""
 LAST: Final = 1000
 
 
@@ -45,16 +45,16 @@ class Section(StrEnum):
 
 @dataclass(frozen=True)
 class Use:
-    """What a trial used."""
+    """Resources that a trial used."""
 
     nodes: int
     """Nodes that count."""
     busy: float | None = None
-    """Mean share of their cores that was busy, from 0 to 1; None where nobody read it."""
+    """Mean fraction of their cores that was busy, 0 to 1; None without readings."""
     measured_watts: float | None = None
     """Mean power of all machines, by their counters."""
     why_not: str = ""
-    """Why there is no measured power; empty where nobody asked for it."""
+    """Why there is no measured power; empty where it was not requested."""
 
 
 @dataclass(frozen=True)
@@ -68,24 +68,24 @@ class Seconds:
 
 @dataclass(frozen=True)
 class Within:
-    """What the store has of the inside of the used trials, read before the analysis: it is handed frames, no store."""
+    """Data within the used trials, read before the analysis, which gets frames and no store."""
 
     seconds: Sequence[Seconds] = ()
     percentiles: Sequence[Row] = ()
-    """Rows of the statistic `percentile`, which are computed while the histograms are read."""
+    """Rows of the statistic `percentile`, computed while the histograms are read."""
     uses: Mapping[Attempt, Use] = field(default_factory=dict)
-    """What every attempt used; empty where neither cost nor energy is asked for."""
+    """Resources of every attempt; empty where neither cost nor energy is requested."""
 
 
 class Context:
-    """What statistics are computed from: the trials, the study, and each other."""
+    """Input of statistics: the trials, the study, and other statistics."""
 
     def __init__(
         self, frame: TrialFrame, study: Study, *, seed: int, statistics: Sequence[Statistic[Any]] = (),
         records: Sequence[TrialRecord] = (), floors: Floors | None = None, decision: Decision | None = None,
         within: Within | None = None,
     ) -> None:  # fmt: skip
-        """`statistics`: those that may be asked for with `of`. `within`: None where nothing within trials was read."""
+        """`statistics`: those available through `of`. `within`: None if no data within trials were read."""
         self.frame, self.study, self.records, self.seed = frame, study, records, seed
         self.floors, self.decision, self.within = floors or Floors(), decision, within or Within()
         self._statistics = {statistic.row: statistic for statistic in statistics}
@@ -98,7 +98,7 @@ class Context:
 
     @property
     def confidence(self) -> float:
-        """Of every interval."""
+        """Confidence level of every interval."""
         return self.study.analysis.confidence
 
     @property
@@ -108,17 +108,17 @@ class Context:
 
     @property
     def is_open(self) -> bool:
-        """Whether the load, or some level of it, is an open loop: then its schedule sets the throughput."""
+        """Whether the load, or one of its levels, is an open loop: then its schedule sets the throughput."""
         return self.study.load.is_open or "load.schedule" in self.frame.factors
 
     def generator(self) -> np.random.Generator:
-        """Random numbers of a statistic: each begins with the same seed, so none changes another's."""
+        """Random generator of a statistic: each starts from the same seed, so statistics do not affect each other."""
         return np.random.default_rng(self.seed)
 
     def of(self, row: type[AnyRow]) -> tuple[AnyRow, ...]:
-        """The rows of a statistic, computed when they are asked for first.
+        """The rows of a statistic, computed on first use.
 
-        Raises KeyError if no statistic has such rows, RuntimeError if statistics need each other in a circle.
+        Raises KeyError if no statistic has such rows, RuntimeError for a cycle of statistics.
         """
         if row not in self._computed:
             self._computed[row] = None
@@ -134,7 +134,7 @@ class Statistic(Generic[AnyRow]):
     """One table of the results."""
 
     name: str
-    """Of the table in `--json` and of its CSV file; the module is called the same."""
+    """Name of the table in `--json`, of its CSV file, and of the module."""
     row: type[AnyRow]
     """Its rows; no other statistic has rows of this type."""
     title: str
@@ -143,12 +143,12 @@ class Statistic(Generic[AnyRow]):
     """Where the report shows it."""
     compute: Callable[[Context], Iterable[AnyRow]]
     sentences: Callable[[Sequence[AnyRow], str], Iterable[str]] | None = None
-    """What the rows warn of, given the main response: said among what the answer does not say."""
+    """Caveats from the rows, given the main response."""
     order: int = LAST
     """Its place among the tables of its section."""
-    said: int = LAST
-    """The place of its sentences among those of all statistics: what matters most is said first."""
+    sentence_order: int = LAST
+    """Rank of its sentences among those of all statistics: the most important first."""
     own_form: bool = False
-    """The report shows it in a form of its own (`steelyard.report`), not as the table that it is."""
+    """The report shows it in a form of its own (`steelyard.report`), not as a table."""
     without_size: bool = False
     """Its rows are over sizes: the factor of sizes is no column."""

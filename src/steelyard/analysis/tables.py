@@ -1,6 +1,6 @@
-"""Every table of the results as a data frame, and what each of its columns means: for `--json`, CSV and reference.
+"""Tables of the results as data frames, with the meaning of each column: for `--json`, CSV and reference.
 
-A table has the rows of a statistic; its columns are the fields of the rows, so no column can be without a meaning.
+A table has the rows of a statistic; its columns are the fields of the rows, so every column has a meaning.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ TYPES: dict[Kind, Any] = {
     Kind.NUMBER: pl.Float64,
     Kind.YES_NO: pl.Boolean,
 }
-"""Type of the data frame's column; an estimate becomes four."""
+"""Kind of column to the data frame's type; an estimate has four columns."""
 
 
 class Source(NamedTuple):
-    """A table before it is laid out as a data frame or for the page."""
+    """A table before it becomes a data frame or HTML."""
 
     statistic: Statistic[Any]
     columns: tuple[TableColumn, ...]
     rows: tuple[Row, ...]
 
     def levels(self, row: Row) -> Treatment:
-        """The levels of factors that a row is of."""
+        """The factor levels of a row's treatment."""
         name = factors_field(self.statistic.row)
         levels: Treatment = getattr(row, name) if name else {}
         return levels
@@ -57,7 +57,7 @@ def tables(results: Results) -> dict[str, pl.DataFrame]:
 
 
 def columns(results: Results) -> dict[str, dict[str, str]]:
-    """For each table and column: what it means, with its unit."""
+    """Meaning and unit of each column of each table."""
     by_table: dict[str, dict[str, str]] = {}
     for statistic in statistics.every():
         about = {factor: f"Level of the factor {factor}." for factor in factors_of(results, statistic)}

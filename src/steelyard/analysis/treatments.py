@@ -1,4 +1,4 @@
-"""Treatments as people read them: `workload A, 3 nodes`."""
+"""Labels of treatments: `workload A, 3 nodes`."""
 
 from __future__ import annotations
 

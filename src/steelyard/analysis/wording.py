@@ -1,4 +1,4 @@
-"""Numbers and counts as sentences say them."""
+"""Formatting of numbers, durations and counts in sentences."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from steelyard.analysis.frame import frame_of
 from steelyard.analysis.statistics import noise_floor
 from steelyard.cli.terminal.output import say
 from steelyard.format import number
-from steelyard.judging.noise_floor import FoundFloor, circumstances, told, unlike
+from steelyard.judging.noise_floor import FoundFloor, circumstances, in_words, unlike
 from steelyard.model.plan import Plan
 from steelyard.model.responses import label_of
 from steelyard.model.study import Study
@@ -36,10 +36,10 @@ def foreseen(study: Study, plan: Plan) -> tuple[FoundFloor, str]:
     if study.design.control is not None:
         said.append("the study's own control cells, where they suffice")
     if found.floor is not None:
-        floor = identical_systems.Floors(found=found, confidence=study.analysis.confidence)
+        floor = identical_systems.Floors(stored=found, confidence=study.analysis.confidence)
         said.append(_said(floor, study, plan))
         if differing := unlike(found.floor, of):
-            said.append(f"measured with {told(differing)}, which this study has nowhere")
+            said.append(f"measured with {in_words(differing)}, which this study has nowhere")
     else:
         said.append(f"none: {found.why}")
     if any(one.site != LOCAL for one in of):

@@ -1,4 +1,4 @@
-"""When a trial is done: what its sealed attempts say. Both halves count by it."""
+"""Completion of a trial, from its sealed attempts; the measuring and the reading half both use it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from steelyard.model.trial import TrialRecord
 def settled(attempts: Sequence[TrialRecord], limit: int) -> bool:
     """Whether a trial needs no further attempt: valid, a result about the system, or voided `limit` times.
 
-    Attempts that the laboratory itself spoilt do not count: whoever mended it may go on."""
+    Attempts that failed through a fault of the laboratory do not count: after the repair the study goes on."""
     if any(record.verdict.final for record in attempts):
         return True
     return sum(not record.verdict.lab_fault for record in attempts) >= limit
 
 
 def attempts_by_id(records: Iterable[TrialRecord]) -> dict[str, list[TrialRecord]]:
-    """Sealed attempts of each trial."""
-    found: dict[str, list[TrialRecord]] = defaultdict(list)
+    """Sealed attempts by the id of their trial."""
+    by_id: dict[str, list[TrialRecord]] = defaultdict(list)
     for record in records:
-        found[record.id].append(record)
-    return dict(found)
+        by_id[record.id].append(record)
+    return dict(by_id)

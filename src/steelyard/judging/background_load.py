@@ -17,11 +17,11 @@ from itertools import pairwise
 from steelyard.model.sample import Sample
 
 INTERVAL_S = 1.0
-"""A reading at t speaks of the second that ends at t."""
+"""A reading at t covers the second that ends at t."""
 SLACK_S = 0.05
 MOST_NAMED, NAMED_CORES = 3, 0.02
 LEAST_READINGS = 3
-"""Whole seconds within the measured phase; fewer are too coarse to take one amount from another."""
+"""Least number of whole seconds within the measured phase; fewer are too coarse for a difference of two means."""
 BUSY = ("machine_cpu_user_fraction", "machine_cpu_system_fraction")
 INTERRUPTS = "machine_cpu_interrupt_fraction"
 STEAL = "machine_cpu_steal_fraction"
@@ -30,13 +30,13 @@ NODE = ("node_cpu_user_cores", "node_cpu_system_cores")
 
 @dataclass(frozen=True)
 class OwnTime:
-    """Processor seconds of the laboratory while `elapsed_s` passed."""
+    """Processor seconds that the laboratory used during `elapsed_s`."""
 
     elapsed_s: float = 0.0
     conductor_s: float = 0.0
     """This process and its probes, all on this machine."""
     load_s: Mapping[str, float] = field(default_factory=dict)
-    """Load node to what its generator took."""
+    """Load node to the processor seconds of its generator."""
     others: Sequence[tuple[str, float]] = ()
     """Programs of this machine that are not ours, and the cores that they kept busy, the busiest first."""
 
@@ -64,18 +64,18 @@ class BackgroundLoad:
     cores: float
     of: int
     programs: Sequence[tuple[str, float]] = ()
-    """Of whom it is known."""
+    """Foreign programs and the cores they kept busy, as far as known."""
 
     @property
     def text(self) -> str:
-        """In words."""
+        """The foreign time in words."""
         named = ", ".join(f"{name} {cores:.2f}" for name, cores in self.programs if cores >= NAMED_CORES)
         among = f", among them {named}" if named else ""
         return f"other programs on {self.where} kept {self.cores:.2f} of {self.of} cores busy{among}"
 
     @property
     def fraction(self) -> float:
-        """Of all cores."""
+        """Foreign time as a fraction of all cores."""
         return self.cores / self.of
 
 
@@ -110,13 +110,13 @@ def background_load(
             return None
         cores = sum(busy) / len(busy) - sum(known.values()) - own.conductor_cores
         return [BackgroundLoad("this machine", max(0.0, cores), max(machines.cores.values()), own.others[:MOST_NAMED])]
-    found = []
+    by_machine = []
     for node in sorted(samples):
         machine = _machine_cores(samples[node], machines.cores.get(node, 0), begun_s, ended_s)
         if machine is None:
             return None
-        found.append(BackgroundLoad(node, max(0.0, machine - known[node]), machines.cores[node]))
-    return found
+        by_machine.append(BackgroundLoad(node, max(0.0, machine - known[node]), machines.cores[node]))
+    return by_machine
 
 
 def _machine_cores(samples: Sequence[Sample], cores: int, begun_s: float, ended_s: float) -> float | None:

@@ -1,10 +1,10 @@
-"""Fractions of two-level factorial designs: which treatments they have, and what they cannot tell apart.
+"""Fractional factorial designs with two levels: generators, defining relation, aliases, resolution.
 
 Levels are -1 (first) and +1 (second). A *generator* makes a factor's level the product of others', so that the product
 of all of them is the same in every treatment: a *word* of the defining relation. Products of words are words too. An
 effect times a word is its *alias*: both show as the same difference. The *resolution* is the length of the shortest
 word: from 3 on no two factors are aliases, from 4 on no factor is one of an interaction of two (Box, Hunter and Hunter
-2005, Statistics for Experimenters, chapter 6). Pure; measuring and reading both need it, so it belongs to the model.
+2005, Statistics for Experimenters, chapter 6). Pure; measuring and reading both use it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from dataclasses import dataclass
 Word = frozenset[str]
 LEAST_RESOLUTION = 3
 MOST_FACTORS = 15
-"""Of two levels. More of them in one study are no question that can be answered."""
+"""Most two-level factors of a design."""
 MOST_TRIED = 50_000
-"""Sets of generators that the search looks at for one size of the fraction."""
+"""Most sets of generators that the search tries for one size of the fraction."""
 MOST_KEPT = 50
-"""Of those that have the resolution, the best of the first so many is taken."""
+"""The search stops after so many fractions with the resolution, and takes the best of them."""
 LONGEST_TOLD = 3
 """Interactions of more factors are not named as aliases: they are small as a rule."""
 
@@ -43,16 +43,18 @@ class Fraction:
         """Every combination of signs, the last free factor fastest."""
         for signs in itertools.product((-1, 1), repeat=len(self.base)):
             free = dict(zip(self.base, signs, strict=True))
-            made = {name: sign * math.prod(free[one] for one in word) for name, (sign, word) in self.generators.items()}
-            yield {name: {**free, **made}[name] for name in self.factors}
+            generated = {
+                name: sign * math.prod(free[one] for one in word) for name, (sign, word) in self.generators.items()
+            }
+            yield {name: {**free, **generated}[name] for name in self.factors}
 
     def words(self) -> dict[Word, int]:
         """The defining relation: each word and its sign."""
-        found: dict[Word, int] = {}
+        relation: dict[Word, int] = {}
         for name, (sign, word) in self.generators.items():
             new = word | {name}
-            found |= {new ^ other: sign * of for other, of in found.items()} | {new: sign}
-        return found
+            relation |= {new ^ other: sign * of for other, of in relation.items()} | {new: sign}
+        return relation
 
     @property
     def resolution(self) -> int | None:
@@ -60,43 +62,43 @@ class Fraction:
         return min(map(len, self.words()), default=None)
 
     def aliases(self, effect: Set[str], longest: int = LONGEST_TOLD) -> tuple[Word, ...]:
-        """What cannot be told from an effect (a factor, or an interaction), of at most `longest` factors, shortest
-        first."""
-        found = {frozenset(effect) ^ word for word in self.words()}
-        short = (one for one in found if 0 < len(one) <= longest)
+        """Aliases of an effect (a factor, or an interaction) with at most `longest` factors, shortest first."""
+        products = {frozenset(effect) ^ word for word in self.words()}
+        short = (one for one in products if 0 < len(one) <= longest)
         return tuple(sorted(short, key=lambda one: (len(one), self.place(one))))
 
     def place(self, word: Set[str]) -> tuple[int, ...]:
-        """Places of its factors, to sort by."""
+        """Indices of a word's factors, as a sort key."""
         return tuple(sorted(self.factors.index(name) for name in word))
 
-    def told(self, word: Set[str]) -> str:
+    def interaction_text(self, word: Set[str]) -> str:
         """An interaction as people write it: `threads x consistency`."""
         return " x ".join(sorted(word, key=self.factors.index))
 
     def sentences(self) -> tuple[str, ...]:
-        """What cannot be told apart, in words: of each factor, then of interactions of two with each other."""
-        found = []
+        """Aliases in sentences: of each factor, then of two-factor interactions with each other."""
+        lines = []
         for name in self.factors:
             short = self.aliases({name}, 2) or self.aliases({name})
             if short:
-                which = " or ".join(self.told(one) for one in short)
-                found.append(f"the effect of {name} cannot be told from {which}")
+                which = " or ".join(self.interaction_text(one) for one in short)
+                lines.append(f"the effect of {name} cannot be told from {which}")
         seen: set[Word] = set()
         for pair in map(frozenset, itertools.combinations(self.factors, 2)):
             others = [one for one in self.aliases(pair, 2) if len(one) == 2]
             if others and pair not in seen:
                 seen |= {pair, *others}
-                found.append(f"{self.told(pair)} cannot be told from {' or '.join(self.told(one) for one in others)}")
-        return tuple(found)
+                which = " or ".join(self.interaction_text(one) for one in others)
+                lines.append(f"{self.interaction_text(pair)} cannot be told from {which}")
+        return tuple(lines)
 
 
 def of_design(
     levels: Mapping[str, int], hard: Set[str], generators: Mapping[str, str], resolution: int | None
 ) -> Fraction | None:
-    """The fraction of the factors that have two of `levels`; by its generators, else the smallest of a resolution.
+    """The fraction of the two-level factors among `levels`: by its generators, else the smallest with the resolution.
 
-    None where there is no such fraction. Raises ValueError on generators that say nothing.
+    None where there is no such fraction. Raises ValueError for generators that cannot be parsed.
     """
     two = tuple(name for name, count in levels.items() if count == 2)
     if generators:
@@ -105,26 +107,26 @@ def of_design(
 
 
 def parsed(generators: Mapping[str, str], factors: Sequence[str]) -> dict[str, tuple[int, Word]]:
-    """`{"c": "a * b"}` or `"-a * b"` as signs and words. Raises ValueError, which says what is wrong."""
-    found: dict[str, tuple[int, Word]] = {}
+    """`{"c": "a * b"}` or `"-a * b"` as signs and words. Raises ValueError with the reason."""
+    by_factor: dict[str, tuple[int, Word]] = {}
     for name, text in generators.items():
         if name not in factors:
             raise ValueError(f"{name} is no factor of two levels; there are {', '.join(factors) or 'none'}")
         negative = text.strip().startswith("-")
         names = [one.strip() for one in text.strip().removeprefix("-").split("*")]
-        for one in names:
-            if one not in factors:
-                raise ValueError(f"{name} = {text!r}: {one or 'nothing'} is no factor of two levels")
-            if one in generators:
-                raise ValueError(f"{name} = {text!r}: {one} is generated itself; name factors that vary freely")
+        for factor in names:
+            if factor not in factors:
+                raise ValueError(f"{name} = {text!r}: {factor or 'nothing'} is no factor of two levels")
+            if factor in generators:
+                raise ValueError(f"{name} = {text!r}: {factor} is generated itself; name factors that vary freely")
         if len(set(names)) < len(names):
             raise ValueError(f"{name} = {text!r}: a factor is there twice")
-        found[name] = (-1 if negative else 1, frozenset(names))
-    return found
+        by_factor[name] = (-1 if negative else 1, frozenset(names))
+    return by_factor
 
 
 def smallest(factors: Sequence[str], hard: Set[str], resolution: int) -> Fraction | None:
-    """The smallest fraction with at least a resolution, and of those of its size one with few short words.
+    """The smallest fraction with at least this resolution; among equals, one with few short words.
 
     Factors that need a new cluster vary freely as far as they can, and are generated from each other only: then every
     start serves all levels of the other factors. None where no half has the resolution.
@@ -133,23 +135,23 @@ def smallest(factors: Sequence[str], hard: Set[str], resolution: int) -> Fractio
     for generated in range(len(factors) - 1, 0, -1):
         if 2 ** (len(factors) - generated) <= len(factors) and resolution >= LEAST_RESOLUTION:
             continue
-        for made in _generated(ordered, hard, generated):
-            best = _best(tuple(factors), made, hard, resolution)
+        for generated_factors in _generated(ordered, hard, generated):
+            best = _best(tuple(factors), generated_factors, hard, resolution)
             if best is not None:
                 return best
     return None
 
 
 def _generated(ordered: Sequence[str], hard: Set[str], count: int) -> Iterator[tuple[str, ...]]:
-    """Which factors to generate: the last of the others first, then of the hard ones."""
+    """Choices of the factors to generate: easy factors from the last on, then hard ones."""
     easy, firm = [one for one in ordered if one not in hard], [one for one in ordered if one in hard]
     for of_hard in range(min(count, max(0, len(firm) - 1)) + 1):
         if count - of_hard <= len(easy):
             yield (*firm[len(firm) - of_hard :], *easy[len(easy) - (count - of_hard) :])
 
 
-def _best(factors: tuple[str, ...], made: tuple[str, ...], hard: Set[str], resolution: int) -> Fraction | None:
-    free = [name for name in factors if name not in made]
+def _best(factors: tuple[str, ...], generated: tuple[str, ...], hard: Set[str], resolution: int) -> Fraction | None:
+    free = [name for name in factors if name not in generated]
     words = [
         frozenset(word)
         for length in range(len(free), resolution - 2, -1)
@@ -160,10 +162,10 @@ def _best(factors: tuple[str, ...], made: tuple[str, ...], hard: Set[str], resol
 
     def extend(chosen: tuple[Word, ...], relation: Mapping[Word, int]) -> None:
         nonlocal tried
-        if len(chosen) == len(made):
-            kept.append(Fraction(factors, {name: (1, word) for name, word in zip(made, chosen, strict=True)}))
+        if len(chosen) == len(generated):
+            kept.append(Fraction(factors, {name: (1, word) for name, word in zip(generated, chosen, strict=True)}))
             return
-        name = made[len(chosen)]
+        name = generated[len(chosen)]
         for word in words:
             if len(kept) >= MOST_KEPT or tried >= MOST_TRIED:
                 return
@@ -179,7 +181,7 @@ def _best(factors: tuple[str, ...], made: tuple[str, ...], hard: Set[str], resol
     return min(kept, key=_aberration, default=None)
 
 
-def _aberration(one: Fraction) -> tuple[int, ...]:
-    """How many words of each length, from the shortest: fewer short ones are better."""
-    lengths = [len(word) for word in one.words()]
-    return tuple(lengths.count(length) for length in range(1, len(one.factors) + 1))
+def _aberration(fraction: Fraction) -> tuple[int, ...]:
+    """Number of words of each length from the shortest on (the word length pattern): fewer short ones are better."""
+    lengths = [len(word) for word in fraction.words()]
+    return tuple(lengths.count(length) for length in range(1, len(fraction.factors) + 1))

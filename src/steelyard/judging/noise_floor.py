@@ -1,8 +1,8 @@
-"""The noise floor of a site, as a study of identical systems leaves it for later studies: mean squares, and of what.
+"""The stored noise floor of a site: mean squares of identical systems, and the conditions they were measured under.
 
-Kept are mean squares of logarithms with their degrees of freedom, not a threshold: the analysis makes of them the floor
-of a comparison with its own numbers of starts and trials. And kept is what was measured, so that a floor of another
-machine, system or kind of load is never taken for this one's. Pure.
+It keeps mean squares of logarithms with their degrees of freedom, not a threshold: the analysis computes from them the
+floor of a comparison with its own numbers of starts and trials. It also keeps the conditions, so that a floor of
+another machine, system or kind of load is never used. Pure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 
 STUDY = "studies/noise-floor.toml"
-"""The shipped study that measures one."""
+"""The shipped study that measures a noise floor."""
 NONE = f"no noise floor of this machine is known: `steelyard run {STUDY}` measures it"
 ALIKE = ("site", "system", "engine", "loop", "nodes")
 """What a treatment of the study must share with a floor that holds for it."""
@@ -33,27 +33,27 @@ class Spread(Value):
     starts: int
     trials: int
     between_mean_square: float | None = None
-    """Of the starts' means, times the trials of each; None with one start."""
+    """Mean square of the starts' means, times the trials of each; None with one start."""
     between_degrees: int = 0
     within_mean_square: float | None = None
-    """Of the trials about their start's mean; None without two trials in some start."""
+    """Mean square of the trials about their start's mean; None if no start has two trials."""
     within_degrees: int = 0
     trials_a_start: float
     """(N - sum of n_i^2 / N) / (starts - 1): the number of trials if all starts have as many."""
 
 
 class Circumstances(Value):
-    """What a floor was measured of."""
+    """Conditions under which a floor was measured."""
 
     machines: tuple[dict[str, str], ...]
-    """Every different machine of the lease: processor, cores, kernel, architecture."""
+    """The distinct machines of the lease: processor, cores, kernel, architecture."""
     site: str
     system: str
     engine: str
     loop: Literal["closed", "open"]
     nodes: int
     settings: dict[str, str]
-    """All other settings by dotted name: they may differ, and where they do it is said."""
+    """All other settings by dotted name: they may differ, and differences are reported."""
 
     @field_validator("settings")
     @classmethod
@@ -62,14 +62,14 @@ class Circumstances(Value):
 
 
 class KeptFloor(Value):
-    """What a study of identical systems found."""
+    """The noise floor that a study of identical systems measured."""
 
     format: Literal[1] = 1
     study: str
     made_s: float
     """When its last trial ended, seconds since the epoch."""
     pairs: int
-    """Blocks with a start of either label."""
+    """Blocks that have a start of both labels."""
     holds_for: Circumstances
     spreads: tuple[Spread, ...]
 
@@ -98,9 +98,9 @@ def circumstances(settings: TrialSettings, machines: Sequence[Mapping[str, str]]
 
 
 def different(machines: Sequence[Mapping[str, str]]) -> tuple[dict[str, str], ...]:
-    """The identities of machines, each once, in order."""
-    found = {tuple(identity(one).items()) for one in machines}
-    return tuple(dict(one) for one in sorted(found))
+    """The distinct identities of machines, sorted."""
+    identities = {tuple(identity(one).items()) for one in machines}
+    return tuple(dict(one) for one in sorted(identities))
 
 
 def _flat(settings: TrialSettings) -> list[tuple[str, str]]:
@@ -139,15 +139,15 @@ def unlike(floor: KeptFloor, of: Sequence[Circumstances]) -> tuple[str, ...]:
     """Settings of the floor's study that no treatment of this one has: `load.operations 1000`."""
     held = floor.holds_for.settings
     seen: dict[str, set[str]] = {}
-    for one in of:
-        for name, value in one.settings.items():
+    for treatment in of:
+        for name, value in treatment.settings.items():
             seen.setdefault(name, set()).add(value)
     return tuple(
         f"{name} {value or 'unset'}" for name, value in held.items() if name in seen and value not in seen[name]
     )
 
 
-def told(differences: Sequence[str]) -> str:
-    """The first of `unlike`, and how many more there are."""
+def in_words(differences: Sequence[str]) -> str:
+    """The first entries of `unlike`, and how many more there are."""
     more = len(differences) - MOST_TOLD
     return ", ".join(differences[:MOST_TOLD]) + (f" and {more} more" if more > 0 else "")

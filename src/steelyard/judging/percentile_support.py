@@ -1,4 +1,4 @@
-"""Which percentile of a trial its number of operations supports. Stopping and analysis leave out the same."""
+"""Least number of operations for a percentile; stopping rule and analysis use the same limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BEYOND = 10
 
 
 def needed(q: float) -> int:
-    """The fewest operations that support a percentile: BEYOND of them above it, and as many below."""
+    """The least number of operations that support a percentile: BEYOND above it, and as many below."""
     return math.ceil(BEYOND / min(q, 1 - q) - 1e-6)
 
 

@@ -1,4 +1,4 @@
-"""From the engine's records to one number per trial. Pure."""
+"""Responses of a trial: one number each, from the engine's records. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def quantile_ms(buckets: Sequence[Bucket], q: float) -> float | None:
 
 
 def joined(ends: Iterable[tuple[str, Done]]) -> dict[str, Done]:
-    """The ends of a node's phases as the end of one, by node; nodes in the order in which they came."""
+    """The ends of a node's phases merged to one, by node, in order of first appearance."""
     nodes: dict[str, list[Done]] = {}
     for node, done in ends:
         nodes.setdefault(node, []).append(done)
@@ -63,7 +63,7 @@ def _sum(dones: Sequence[Done]) -> Done:
 
 
 def measured(intervals: Sequence[Interval], dones: Sequence[Done]) -> Measured | None:
-    """What the records of the measured phases, of all load nodes, amount to; None if no phase came to its end.
+    """Totals of the measured phases over all load nodes; None if no phase ended.
 
     Execution time runs from the first operation sent by any load node to the last answered.
     """
@@ -91,5 +91,5 @@ def measured(intervals: Sequence[Interval], dones: Sequence[Done]) -> Measured |
 
 def responses(intervals: Sequence[Interval], dones: Sequence[Done]) -> Responses:
     """Every response of a trial, from the records of its measured phases, of all load nodes."""
-    found = measured(intervals, dones)
-    return Responses() if found is None else Responses.model_validate(registered.compute(found))
+    totals = measured(intervals, dones)
+    return Responses() if totals is None else Responses.model_validate(registered.compute(totals))

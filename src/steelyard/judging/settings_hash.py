@@ -1,6 +1,6 @@
-"""Hash of a trial's complete settings: what a trial's id is made of, and what verification computes again.
+"""Hash of a trial's complete settings, the first part of the trial's id; verification recomputes it.
 
-The text that is hashed is canonical, so that it depends on nothing but the meaning of the settings.
+The hashed text is canonical: it depends only on the meaning of the settings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ HASH_DIGITS = 12
 
 
 def canonical(settings: Mapping[str, Any]) -> str:
-    """The one text of settings: JSON with sorted keys and without spaces."""
+    """The canonical text of settings: JSON with sorted keys and without spaces."""
     return json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 

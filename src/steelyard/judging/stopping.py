@@ -1,9 +1,9 @@
-"""Replicate until the intervals are narrow enough: whether a study needs another block, from its sealed trials alone.
+"""Sequential stopping rule: whether a study needs another block, from its sealed trials alone.
 
 The plan reaches up to the cap (`design.starts` blocks), so ids, seeds and orders are fixed beforehand and do not depend
 on what is measured. `decide` goes through the whole blocks in order and asks after each, with the trials of the blocks
-so far and nothing else, whether that is enough. So the same trials always give the same decision, whoever asks, however
-often the study was killed, and trials that came after the stop do not move it.
+so far and nothing else, whether that is enough. So the same trials always give the same decision, no matter
+how often the study was interrupted, and trials after the stop do not change it.
 
 Why a least number of starts: an interval that is narrow by chance stops the study, one that is wide by chance does not,
 so the rule prefers samples whose spread came out too small. The fewer values, the more
@@ -47,8 +47,8 @@ class _Cell:
 def decide(plan: Plan, records: Sequence[TrialRecord], rule: Rule) -> Decision:
     """Whether the study goes on after its last whole block, and if not, after which block it stopped.
 
-    A block is whole when all its trials are settled (`judging.attempts.settled`). Records that the plan does not know
-    count for nothing; their order does not matter.
+    A block is whole when all its trials are settled (`judging.attempts.settled`). Records that are not in the
+    plan are ignored; the order of records does not matter.
     """
     planned = {trial.id: trial for trial in plan.trials}
     known = sorted(
@@ -70,23 +70,22 @@ def decide(plan: Plan, records: Sequence[TrialRecord], rule: Rule) -> Decision:
 
 
 def needed_trials(plan: Plan, decision: Decision) -> tuple[PlannedTrial, ...]:
-    """Trials of the blocks that are needed for all that is known now."""
+    """Trials of the blocks that the decision needs."""
     return tuple(trial for trial in plan.trials if trial.block <= decision.needed)
 
 
 def not_needed(plan: Plan, records: Iterable[TrialRecord], decision: Decision) -> tuple[PlannedTrial, ...]:
-    """Trials of the plan beyond the stop that were not done; none while the study goes on."""
+    """Trials of the plan after the stop that were not done; none while the study goes on."""
     if decision.go_on:
         return ()
-    found, limit = attempts_by_id(records), decision.rule.attempts
+    by_id, limit = attempts_by_id(records), decision.rule.attempts
     beyond = (trial for trial in plan.trials if trial.block > decision.blocks)
-    return tuple(trial for trial in beyond if not settled(found.get(trial.id, ()), limit))
+    return tuple(trial for trial in beyond if not settled(by_id.get(trial.id, ()), limit))
 
 
 def _stop(cells: Sequence[_Cell], rule: Rule, block: int, cap: int, spent_h: float) -> Why | None:
-    """Why the study stops after this block, if it does: what was asked for is reached; nothing more is planned; no time
-    is left."""
-    # One treatment that is waited for is enough to go on: the others are not looked at.
+    """Why the study stops after this block: intervals narrow, no more blocks planned, or no time left; None: go on."""
+    # One treatment that is still too wide is enough to go on: `any` stops there.
     if block >= rule.least_starts and not any(_narrowing(cell, rule, block).state in WAITED_FOR for cell in cells):
         return "narrow"
     if block == cap:
@@ -114,7 +113,7 @@ def _decision(rule: Rule, cells: Sequence[_Cell], why: Why, blocks: tuple[int, i
 
 
 def _ended(cell: Narrowing, why: Why) -> Narrowing:
-    """Nothing narrows any more once the study has stopped."""
+    """The state of a treatment after the stop: `narrowing` becomes `too wide`."""
     going = why in GOING_ON or cell.state != "narrowing"
     return cell if going else cell.model_copy(update={"state": "too wide"})
 
@@ -148,14 +147,14 @@ def _state(n: int, starts: int, percent: float | None, rule: Rule) -> State:
 def _cells(
     plan: Plan, planned: Mapping[str, PlannedTrial], records: Sequence[TrialRecord], rule: Rule
 ) -> tuple[_Cell, ...]:
-    """Treatments in the order of the plan, without control trials: what the analysis uses, and no more."""
-    found: dict[str, _Cell] = {}
+    """Treatments in the order of the plan, without control trials: the trials that the analysis uses."""
+    cells: dict[str, _Cell] = {}
     seen: set[tuple[str, str]] = set()
     for trial in plan.trials:
         if trial.control:
             continue
         key = json.dumps(trial.treatment, sort_keys=True)
-        cell = found.setdefault(key, _Cell(trial.treatment))
+        cell = cells.setdefault(key, _Cell(trial.treatment))
         if (key, trial.start) not in seen:
             seen.add((key, trial.start))
             cell.planned.append(trial.block)
@@ -166,13 +165,13 @@ def _cells(
             continue
         key = json.dumps(trial.treatment, sort_keys=True)
         if record.verdict.system_fault:
-            found[key].faults.append(trial.block)
+            cells[key].faults.append(trial.block)
         value = response_of(record, rule.response)
         if order is not None and order > rule.warm_up_trials and value is not None:
             values.setdefault((key, trial.block, record.start), []).append(float(value))
     for (key, block, _), of_start in values.items():
-        found[key].means.append((block, math.fsum(of_start) / len(of_start)))
-    return tuple(sorted(found.values(), key=lambda cell: _place(cell.treatment, plan)))
+        cells[key].means.append((block, math.fsum(of_start) / len(of_start)))
+    return tuple(sorted(cells.values(), key=lambda cell: _place(cell.treatment, plan)))
 
 
 def _place(treatment: Mapping[str, Level], plan: Plan) -> tuple[int, ...]:
@@ -181,9 +180,9 @@ def _place(treatment: Mapping[str, Level], plan: Plan) -> tuple[int, ...]:
 
 
 def _whole_blocks(trials: Sequence[PlannedTrial], records: Iterable[TrialRecord], attempts: int) -> int:
-    """How many blocks, from the first on, have all their trials settled."""
-    found = attempts_by_id(records)
-    open_blocks = [trial.block for trial in trials if not settled(found.get(trial.id, ()), attempts)]
+    """Number of blocks, from the first on, whose trials are all settled."""
+    by_id = attempts_by_id(records)
+    open_blocks = [trial.block for trial in trials if not settled(by_id.get(trial.id, ()), attempts)]
     last = max((trial.block for trial in trials), default=0)
     return min(open_blocks) - 1 if open_blocks else last
 

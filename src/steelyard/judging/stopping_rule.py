@@ -1,4 +1,4 @@
-"""What a stopping rule says of a study: whether further blocks are needed, why, and how narrow each interval is.
+"""Stopping rule and its decision: whether more blocks are needed, why, and how narrow each interval is.
 
 The values only; `steelyard.judging.stopping` decides. Measuring, verification and report read the same ones.
 """
@@ -32,26 +32,26 @@ GOING_ON: tuple[Why, ...] = ("least-starts", "width")
 
 
 class Rule(Value):
-    """Everything that decides when a study with `[design.until]` ends, but for the number of planned blocks."""
+    """Everything that decides when a study with `[design.until]` ends, except the number of planned blocks."""
 
     response: str
     width_percent: float
     least_starts: int
     confidence: float
     warm_up_trials: int
-    """The first valid trials of each treatment within a start that count for nothing."""
+    """Number of first valid trials of each treatment within a start that are left out as warm-up."""
     hours: float | None = None
     attempts: int
     """How often a voided trial is tried, see `Limits.attempts`."""
 
     def same_question(self, other: Rule | None) -> bool:
-        """Whether both judge the same intervals alike. Hours and attempts are budgets: they may change."""
+        """Whether both rules judge the same intervals equally. Hours and attempts are budgets: they may change."""
         budgets = {"hours", "attempts"}
         return other is not None and self.model_dump(exclude=budgets) == other.model_dump(exclude=budgets)
 
 
 def rule_of(study: Study) -> Rule | None:
-    """The rule of a study; None if all that is planned is done."""
+    """The rule of a study; None if the study runs all planned blocks."""
     until = study.design.until
     if until is None:
         return None
@@ -73,16 +73,16 @@ def coverage_percent(least_starts: int) -> float:
 
 
 def plus_minus(percent: float) -> str:
-    """`±1.93%`, `±14.2%`, `±212%`: enough digits to see that it narrows."""
+    """`±1.93%`, `±14.2%`, `±212%`: enough digits to see progress."""
     return f"±{percent:.{0 if percent >= 100 else 1 if percent >= 10 else 2}f}%"
 
 
 class Narrowing(Value):
-    """How well the mean of one treatment is known."""
+    """Precision of the mean of one treatment."""
 
     treatment: dict[str, Level]
     n: int
-    """Start means: the unit that the interval rests on."""
+    """Number of start means, the unit of replication of the interval."""
     mean: float | None = None
     """Mean over start means, in the response's unit; None without any."""
     half_width_percent: float | None = None
@@ -100,7 +100,7 @@ class Narrowing(Value):
 
 
 class Decision(Value):
-    """What the rule says after the last whole block."""
+    """The rule's decision after the last whole block."""
 
     rule: Rule
     go_on: bool
@@ -108,15 +108,15 @@ class Decision(Value):
     """Going on: least-starts (too few blocks or starts), width (an interval is too wide). Stopping: narrow (all are
     narrow enough), cap (all planned blocks are done), hours (the next block would end after the budget)."""
     blocks: int
-    """Whole blocks that were judged: the last one, where the study stops."""
+    """Number of whole blocks that were judged, up to the stop."""
     cap: int
     """Planned blocks."""
     needed: int
-    """Blocks that are needed for all that is known now: where the study stops, or the least that it goes on to."""
+    """Number of blocks needed so far: the block of the stop, or the least number to go on to."""
     hours: float
     """Hours of measuring in these blocks."""
     cells: tuple[Narrowing, ...]
-    """One a treatment, in the order of the factors' levels."""
+    """One per treatment, in the order of the factors' levels."""
 
     @field_validator("why", mode="before")
     @classmethod
@@ -125,17 +125,17 @@ class Decision(Value):
 
     @property
     def wide(self) -> tuple[Narrowing, ...]:
-        """Treatments that are waited for and not narrow enough."""
+        """Treatments that the rule waits for and whose intervals are not narrow enough."""
         return tuple(cell for cell in self.cells if cell.state in WAITED_FOR)
 
     @property
     def target(self) -> str:
-        """What the rule asks, in words."""
+        """The rule's condition in words."""
         return f"half of each {self.rule.confidence:.0%} interval is within {self.rule.width_percent:g}% of its mean"
 
     @property
     def sentence(self) -> str:
-        """The decision in one sentence, without a capital."""
+        """The decision in one sentence, in lower case."""
         done = f"{self.blocks} of at most {self.cap} blocks"
         wide = self._wide()
         if self.why == "narrow":
@@ -157,10 +157,12 @@ class Decision(Value):
     def _wide(self) -> str:
         judged = [cell for cell in self.wide if cell.state != "too few starts"]
         known = [cell.half_width_percent for cell in judged if cell.half_width_percent is not None]
-        told = []
+        clauses = []
         if judged:
             worst = f", the widest {plus_minus(max(known))}" if known else ""
-            told.append(f"{len(judged)} of {len(self.cells)} intervals wider than ±{self.rule.width_percent:g}%{worst}")
+            clauses.append(
+                f"{len(judged)} of {len(self.cells)} intervals wider than ±{self.rule.width_percent:g}%{worst}"
+            )
         if few := len(self.wide) - len(judged):
-            told.append(f"{few} of {len(self.cells)} not judged, of fewer than {self.rule.least_starts} starts")
-        return "; ".join(told)
+            clauses.append(f"{few} of {len(self.cells)} not judged, of fewer than {self.rule.least_starts} starts")
+        return "; ".join(clauses)

@@ -1,7 +1,7 @@
-"""Student's t interval of a mean: the one formula that planning, stopping and analysis share.
+"""Student's t interval of a mean: one formula for planning, stopping and analysis.
 
-mean +- t(n - 1) s / sqrt(n): Student 1908, *The probable error of a mean*, Biometrika 6. scipy and numpy load when the
-first interval is asked for.
+mean +- t(n - 1) s / sqrt(n): Student 1908, *The probable error of a mean*, Biometrika 6. scipy and numpy are imported
+at the first use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def deviation(values: Sequence[float]) -> float:
 
 
 def half_width(sd: Any, n: int, confidence: float) -> Any:
-    """Half the t interval of a mean of n values with this standard deviation (a number, or an array of many), in their
+    """Half width of the t interval of a mean of n values with this standard deviation (a number or an array), in their
     unit. Raises ValueError for n < 2."""
     if n < 2:
         raise ValueError("one value has no interval")

@@ -1,4 +1,4 @@
-"""The verdict on a trial: a pure function of the evidence and the limits."""
+"""Validity verdict on a trial: a pure function of the evidence and the limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from steelyard.wire.record import Done, Interval
 
 NO_CALIBRATION = "there is no calibration: `steelyard calibrate`"
 SAID = "; servers said: "
-"""Between the kinds of errors and their texts, which are not kept raw."""
+"""Separator between the kinds of errors and their texts, which raw files do not have."""
 HIGH_QUANTILE = 0.9
 
 
@@ -36,16 +36,16 @@ class Evidence:
     machines: Machines = field(default_factory=Machines)
     own: OwnTime = field(default_factory=OwnTime)
     calibration: Calibration | None = None
-    """Of the generator that drove this trial."""
+    """Calibration of the generator that drove this trial."""
     no_calibration: str = NO_CALIBRATION
-    """Why there is none, if there is none."""
+    """Why there is no calibration."""
     differing: Mapping[str, Mapping[str, tuple[str, str]]] = field(default_factory=dict)
     """Node to settings that differ: name -> (asked, in force)."""
     still_busy: Mapping[str, float] = field(default_factory=dict)
 
 
 def judge(evidence: Evidence, limits: Limits) -> Verdict:
-    """valid when no reason speaks against it; unknown when the engine never said that it was done."""
+    """valid without a reason against it; unknown if the engine never reported the end of a phase."""
     if not evidence.dones:
         return Verdict(outcome="unknown", reasons=(Reason(kind=ReasonKind.INCOMPLETE, detail="no end of the phase"),))
     disturbed, unseen = _surroundings(evidence, limits)
@@ -66,15 +66,15 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
 def over(
     kind: ReasonKind, measured: float | None, limit: float, unit: str = "", detail: str = ""
 ) -> tuple[Reason, ...]:
-    """The reason, if what was measured crosses its limit; nothing where it was not measured."""
+    """The reason, if the measured value crosses its limit; none without a measured value."""
     if measured is None or not kind.about.speaks.crossed(measured, limit):
         return ()
     return (Reason(kind=kind, measured=measured, threshold=limit, unit=unit, detail=detail),)
 
 
 def _pacing(evidence: Evidence, limits: Limits) -> list[Reason]:
-    """LAG: what the generator did late although it could have sent. RATE: operations that were due and never sent,
-    because the system had no place for them: the load was not what the treatment says."""
+    """LAG: operations that the generator sent late although it could have sent them in time. RATE: operations that were
+    due and never sent because the system accepted no more: the load was not the treatment's."""
     if not evidence.load.is_open:
         return []
     late_ms = quantile_ms(merged(evidence.intervals, "pacing"), 0.99)
@@ -102,13 +102,13 @@ def _generator(evidence: Evidence, limits: Limits) -> list[Reason]:
 
 
 def used_ceiling_fraction(evidence: Evidence) -> float | None:
-    """Share of its calibrated ceiling that a generator reached, by the operations of each interval: the value that one
-    interval in ten exceeds, so that a rate that changes is judged where it is high, and a burst after a stall is not.
-    None without a calibration, or without operations."""
+    """Fraction of its calibrated ceiling that a generator reached: the 90th percentile over intervals. So a changing
+    rate is judged where it is high, and a burst after a stall does not count. None without a calibration, or without
+    operations."""
     if evidence.calibration is None:
         return None
     in_flight = max(1, evidence.load.threads // len(evidence.dones))
-    found = []
+    fractions = []
     for interval in evidence.intervals:
         if interval.seconds <= 0:
             continue
@@ -119,8 +119,8 @@ def used_ceiling_fraction(evidence: Evidence) -> float | None:
                 rates[counts.operation] = rates.get(counts.operation, 0.0) + count / interval.seconds
         used = evidence.calibration.used_fraction(rates, in_flight)
         if rates and used is not None:
-            found.append(used)
-    return sorted(found)[int(HIGH_QUANTILE * (len(found) - 1))] if found else None
+            fractions.append(used)
+    return sorted(fractions)[int(HIGH_QUANTILE * (len(fractions) - 1))] if fractions else None
 
 
 def _answers(evidence: Evidence, limits: Limits) -> list[Reason]:
@@ -150,18 +150,18 @@ def _share(part: int, whole: int) -> float | None:
 
 
 def _errors(evidence: Evidence) -> str:
-    """Errors by kind, and what servers said of them."""
+    """Errors by kind, with the servers' messages."""
     kinds: dict[str, int] = {}
     for done in evidence.dones:
         for kind, count in done.errors_by_kind.items():
             kinds[kind] = kinds.get(kind, 0) + count
     detail = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-    said = {text for done in evidence.dones for texts in done.error_texts.values() for text in texts}
-    return detail + (SAID + "; ".join(sorted(said)) if said else "")
+    messages = {text for done in evidence.dones for texts in done.error_texts.values() for text in texts}
+    return detail + (SAID + "; ".join(sorted(messages)) if messages else "")
 
 
 def _instruments(evidence: Evidence, limits: Limits) -> list[Reason]:
-    """PROBE_GAP, of each probe on each node: one that goes on must not hide another that was silent."""
+    """PROBE_GAP of each probe on each node: a running probe must not hide a silent one."""
     reasons: list[Reason] = []
     begun_s, ended_s = _span(evidence)
     for (probe, node), times_s in sorted(evidence.heard.items()):
@@ -176,20 +176,20 @@ def _span(evidence: Evidence) -> tuple[float, float]:
 
 
 def _surroundings(evidence: Evidence, limits: Limits) -> tuple[list[Reason], tuple[str, ...]]:
-    """STEAL, by guests of the same hardware or by other programs of the same machine; and what could not be seen."""
+    """STEAL by other guests of the hardware or other programs of the machine; and a note where it is unknown."""
     begun_s, ended_s = _span(evidence)
-    found = []
+    readings = []
     steals = {node: steal_fraction(samples, begun_s, ended_s) for node, samples in evidence.samples.items()}
     if steals:
         worst = max(sorted(steals), key=lambda node: steals[node])
         detail = f"other guests of the hardware, seen on {worst}"
-        found.append((steals[worst], limits.steal_fraction, detail))
+        readings.append((steals[worst], limits.steal_fraction, detail))
     machines = background_load(evidence.samples, evidence.machines, evidence.own, begun_s, ended_s)
     for machine in machines or ():
-        found.append((machine.fraction, limits.background_cpu_fraction, machine.text))
+        readings.append((machine.fraction, limits.background_cpu_fraction, machine.text))
     reasons = [
         reason
-        for measured, limit, detail in found
+        for measured, limit, detail in readings
         for reason in over(ReasonKind.STEAL, measured, limit, "of all CPU time", detail)
     ]
     if machines is None and evidence.samples:
@@ -200,8 +200,8 @@ def _surroundings(evidence: Evidence, limits: Limits) -> tuple[list[Reason], tup
 def _cluster(evidence: Evidence) -> list[Reason]:
     reasons = []
     for node, settings in sorted(evidence.differing.items()):
-        for name, (asked, found) in sorted(settings.items()):
-            reasons.append(Reason(kind=ReasonKind.SETTINGS, detail=f"{node}: {name} is {found}, asked for {asked}"))
+        for name, (asked, in_force) in sorted(settings.items()):
+            reasons.append(Reason(kind=ReasonKind.SETTINGS, detail=f"{node}: {name} is {in_force}, asked for {asked}"))
     for what, amount in sorted(evidence.still_busy.items()):
         reasons += over(ReasonKind.STILL_BUSY, amount, 0, what)
     return reasons

@@ -1,4 +1,4 @@
-"""Which trial of its treatment within its start a record is: what the fixed cut of warm-up trials counts by.
+"""Fixed cut of warm-up trials: the rank of each trial of its treatment within its start.
 
 Stopping and analysis must drop the same trials, so both call this.
 """
@@ -11,8 +11,8 @@ from steelyard.model.trial import TrialRecord
 
 
 def orders_of_treatment(records: Sequence[TrialRecord], factors: Iterable[str]) -> list[int | None]:
-    """For each record: which valid trial of its treatment within its start it is, from 1, by order in the start; None
-    for trials that are not valid. Control trials count: they are of the same treatment."""
+    """Rank of each record among the valid trials of its treatment within its start, from 1; None for trials that are
+    not valid. Control trials count: they are of the same treatment."""
     names = tuple(factors)
     groups: dict[tuple[object, ...], list[int]] = {}
     for index, record in enumerate(records):

@@ -1,10 +1,10 @@
-"""The reading half's conductor: a store in, everything that can be said of it out.
+"""Reading of a store: trials, estimates, comparisons and report input from the study's folder.
 
     from steelyard.reading import read
     reading = read("store/quickstart")
     reading.estimates
 
-It needs nothing but the store's folder. The command line, the report, `serve` and `verify` read through it.
+It needs only the store's folder. The command line, the report, `serve` and `verify` read through it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Comparison of two sides: two stores, or two treatments of one; what changed, how sure that is, what else differs."""
+"""Comparison of two stores, or of two treatments of one: ratios with intervals, verdicts, confounders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHORT = {"throughput": "throughput_per_s", "time": "execution_time_ms", "executi
 
 @dataclass(frozen=True)
 class Opened:
-    """A store with what was read of it."""
+    """A store with its records and trial frame."""
 
     store: Store
     study: Study
@@ -35,7 +35,7 @@ class Opened:
 
     @property
     def folder(self) -> Path:
-        """The study's folder, without links: two of one folder are the same store."""
+        """The study's folder with links resolved: equal folders are the same store."""
         return self.store.folder.resolve()
 
 
@@ -61,7 +61,7 @@ class Comparison:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What makes the sides incomparable, in sentences."""
+        """Differences that make the sides incomparable, in sentences."""
         return tuple(confounders.warnings(self.differences))
 
 
@@ -118,7 +118,7 @@ def compare(
 
 
 def levels(texts: Sequence[str], factors: Mapping[str, Sequence[Level]], option: str) -> dict[str, Level]:
-    """`nodes=1` or `nodes=1,workload=ycsb-a`, repeated as often as wanted. Raises StudyError with what there is."""
+    """`nodes=1` or `nodes=1,workload=ycsb-a`, may be repeated. Raises StudyError with the known names."""
     chosen: dict[str, Level] = {}
     for text in (part for repeated in texts for part in repeated.split(",")):
         name, equals, wanted = text.partition("=")
@@ -157,8 +157,7 @@ def _texts(chosen: Mapping[str, Level] | Sequence[str]) -> Sequence[str]:
 
 
 def _missing(first: Opened, second: Opened, a: Side, b: Side, pairing: Pairing) -> list[str]:
-    """Cells that only one side has, and a remark where stores were copied or merged: a trial is no second measurement
-    of itself."""
+    """Cells that only one side has, and a remark on trials in both stores: a copy is no second measurement."""
     missing = [f"only {a.name} has {label(cell)}" for cell in pairing.only_a]
     missing += [f"only {b.name} has {label(cell)}" for cell in pairing.only_b]
     if first.folder != second.folder:
@@ -189,7 +188,7 @@ def _designs(first: Opened, second: Opened, a: Side, b: Side) -> list[str]:
 
 
 def _sides(first: Opened, second: Opened, texts_a: Sequence[str], texts_b: Sequence[str]) -> tuple[Side, Side]:
-    """Both sides with names that tell them apart. Raises StudyError where both are the same trials."""
+    """Both sides with distinct names. Raises StudyError where both are the same trials."""
     frame_a = frame_of(first.records, first.study)
     alone = first.folder == second.folder
     frame_b = frame_a if alone else frame_of(second.records, second.study)

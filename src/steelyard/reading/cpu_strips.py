@@ -1,4 +1,4 @@
-"""CPU of each node over a trial, a value per window: which node was busy when."""
+"""CPU of each node over a trial: cores used per window."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import polars as pl
 
 CPU: Final = ("node_cpu_user_cores", "node_cpu_system_cores")
 READING_S: Final = 1.0
-"""What one reading of a probe covers: the second before it."""
+"""Seconds that one reading of a probe covers: the second before it."""
 
 
 @dataclass(frozen=True)
 class Strip:
-    """One node: the cores that it used in each window, None where it gave no reading."""
+    """Cores that one node used in each window; None without a reading."""
 
     node: str
     cores: tuple[float | None, ...]
@@ -28,10 +28,10 @@ def cpu_strips(samples: pl.DataFrame, begun_s: float, step_s: float, windows: in
     place = ((pl.col("t_s") - READING_S / 2 - begun_s) / step_s).floor().cast(pl.Int64).alias("window")
     seconds = cpu.group_by("node", "t_s", maintain_order=True).agg(pl.col("value").sum()).with_columns(place)
     means = seconds.group_by("node", "window", maintain_order=True).agg(pl.col("value").mean())
-    found: dict[str, list[float | None]] = {}
+    by_node: dict[str, list[float | None]] = {}
     for node, window, cores in means.iter_rows():
-        values = found.setdefault(str(node), [None] * windows)
+        values = by_node.setdefault(str(node), [None] * windows)
         if 0 <= window < windows:
             values[window] = float(cores)
-    named = sorted(found, key=lambda node: (len(node), node))
-    return tuple(Strip(node, tuple(found[node])) for node in named if any(one is not None for one in found[node]))
+    named = sorted(by_node, key=lambda node: (len(node), node))
+    return tuple(Strip(node, tuple(by_node[node])) for node in named if any(one is not None for one in by_node[node]))

@@ -1,4 +1,4 @@
-"""Samples of the nodes in one trial per treatment: what the report draws of CPU, memory, disk and network."""
+"""Node samples of one trial per treatment, for the report's figures of CPU, memory, disk and network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Trace:
     record: TrialRecord
     samples: pl.DataFrame
     databases: tuple[str, ...] = ()
-    """Nodes of the system under test, which are shown first; all others drive load. Empty: not known."""
+    """Nodes of the system under test, shown first; all others are load nodes. Empty: not known."""
 
 
 def median_trials(records: Sequence[TrialRecord], used: Mapping[tuple[str, int], float]) -> tuple[TrialRecord, ...]:

@@ -1,4 +1,4 @@
-"""Use of nodes: what the probes read on each node while a trial was measured, as one row per node and metric."""
+"""Resource use of nodes: the probes' readings during the measured phases, one row per node and metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published results beside own ones: each published number, ours with its interval, and whether they agree."""
+"""Comparison with published results: each published number, ours with its interval, and whether they agree."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PublishedComparison:
     """Own results beside the tables of one publication."""
 
     name: str
-    """Of the publication, or of one of its tables."""
+    """Name of the publication, or of one of its tables."""
     rows: tuple[Beside, ...]
     """One per published number, with ours beside it where there is one."""
     own: tuple[Own, ...]
@@ -48,7 +48,7 @@ class PublishedComparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether every number of ours that has an interval agrees; not, if none has."""
+        """Whether every number of ours with an interval agrees; False if none has one."""
         judged = [
             row for row in self.rows if row.verdict != "no number" and row.ours is not None and row.ours.low is not None
         ]
@@ -80,8 +80,8 @@ def compare_with_published(
 def lay(
     tables: Sequence[Table], ours: Opened, fixed: Mapping[str, Level], placed: Mapping[str, str]
 ) -> tuple[list[Beside], list[Own]]:
-    """Every number of the tables with ours beside it. `placed`: column that nothing of ours decides, to the level that
-    ours are laid beside. Raises StudyError where two treatments fit the same number, or no valid trial is left."""
+    """Every number of the tables with ours beside it. `placed`: column that none of our factors decides, to the level
+    that ours are compared with. Raises StudyError where two treatments fit one number, or no valid trial is left."""
     forms = [table.form for table in tables if table.form]
     wanted = {form.response for form in forms} | {one.response for form in forms for one in form.numbers}
     frame = frame_of(ours.records, ours.study)
@@ -95,31 +95,31 @@ def lay(
         if both is not None:
             raise StudyError(
                 f"{both[0].name} and {both[1].name} would be laid beside the same number of {table.name}",
-                f"choose one: --a {_told_apart(frame, *both)}=LEVEL",
+                f"choose one: --a {_differing_factor(frame, *both)}=LEVEL",
                 key="--a",
             )
     confidence = ours.study.analysis.confidence
 
-    def contrasted(one: Own, other: Own, response: str) -> Estimate | None:
+    def contrasted(own_side: Own, other_side: Own, response: str) -> Estimate | None:
         first, second = (
             [value for start in values.get((side.name, response), {}).values() for value in start]
-            for side in (one, other)
+            for side in (own_side, other_side)
         )
         return cohens_d(second, first, confidence, "trials, counted as independent") if first and second else None
 
     return [one for table in tables for one in lay_table(table, own, contrasted)], own
 
 
-def _told_apart(frame: TrialFrame, one: Own, other: Own) -> str:
+def _differing_factor(frame: TrialFrame, own: Own, another: Own) -> str:
     """The factor in which two treatments differ."""
     named = {label(treatment): treatment for treatment in frame.treatments()}
-    first, second = named[one.name], named[other.name]
+    first, second = named[own.name], named[another.name]
     return next(name for name in frame.names if first.get(name) != second.get(name))
 
 
 def _own(ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], wanted: set[str]) -> tuple[list[Own], Values]:
     by_id = {(one.id, one.attempt): one for one in ours.records}
-    found: list[Own] = []
+    treatments: list[Own] = []
     values: Values = {}
     for treatment in frame.treatments():
         if any(treatment.get(name) != level for name, level in fixed.items()):
@@ -129,21 +129,21 @@ def _own(ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], wanted: se
         if not records:
             continue
         name = label(treatment)
-        for one in records:
-            for response, value in values_of(ours.store, one, wanted):
-                values.setdefault((name, response), {}).setdefault(one.start, []).append(value)
+        for record in records:
+            for response, value in values_of(ours.store, record, wanted):
+                values.setdefault((name, response), {}).setdefault(record.start, []).append(value)
         numbers = _numbers(name, values, ours.study.analysis.confidence)
         trials = {
             response: tuple(value for start in by_start.values() for value in start)
             for (treatment_name, response), by_start in values.items()
             if treatment_name == name
         }
-        found.append(Own(name, facets(ours, records), len(records), numbers, _shared(records), trials))
-    return found, values
+        treatments.append(Own(name, facets(ours, records), len(records), numbers, _shared(records), trials))
+    return treatments, values
 
 
 def values_of(store: Store, record: TrialRecord, wanted: Set[str]) -> Iterator[tuple[str, float]]:
-    """Of a trial every response that is wanted and that it has; its samples are read once, and only if wanted."""
+    """The wanted responses that a trial has; its samples are read once, and only if wanted."""
     for response in sorted(wanted & set(responses.every())):
         value = response_of(record, response)
         if value is not None:
@@ -154,14 +154,14 @@ def values_of(store: Store, record: TrialRecord, wanted: Set[str]) -> Iterator[t
     samples, facts = store.samples(record), store.facts(record)
     nodes = [str(node) for node in samples["node"].unique() if role_of(str(node), facts) == "database"]
     for response in sorted(wanted & set(SAMPLED)):
-        found = sampled(response, samples, nodes, *span)
-        if found is not None:
-            yield response, found
+        number = sampled(response, samples, nodes, *span)
+        if number is not None:
+            yield response, number
 
 
 def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, str], Estimate]:
     """Mean over start means where there are two starts, else over trials; median and standard deviation over trials."""
-    found: dict[tuple[str, str], Estimate] = {}
+    numbers: dict[tuple[str, str], Estimate] = {}
     for (treatment, response), by_start in values.items():
         if treatment != name:
             continue
@@ -169,16 +169,16 @@ def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, st
         means = [statistics.fmean(start) for start in by_start.values()]
         unit = unit_of(response) if response in responses.every() else SAMPLED_UNITS[response]
         if len(means) > 1:
-            found[response, "mean"] = estimates.mean(means, unit, confidence, "start means")
+            numbers[response, "mean"] = estimates.mean(means, unit, confidence, "start means")
         else:
-            found[response, "mean"] = estimates.mean(every, unit, confidence, "trials of one start")
-        found[response, "50%"] = estimates.median(every, unit, confidence)
+            numbers[response, "mean"] = estimates.mean(every, unit, confidence, "trials of one start")
+        numbers[response, "50%"] = estimates.median(every, unit, confidence)
         if len(every) > 1:
-            found[response, "sd"] = Estimate(
+            numbers[response, "sd"] = Estimate(
                 value=estimates.deviation(every), confidence=confidence, n=len(every), unit=unit,
                 method="standard deviation over trials, without an interval",
             )  # fmt: skip
-    return found
+    return numbers
 
 
 def _shared(records: Sequence[TrialRecord]) -> dict[str, tuple[str, ...]]:
@@ -194,11 +194,11 @@ def _shared(records: Sequence[TrialRecord]) -> dict[str, tuple[str, ...]]:
 
 
 def facets(ours: Opened, records: Sequence[TrialRecord]) -> dict[str, str]:
-    """Settings as text by dotted name, and what follows from them; those on which the trials differ are left out."""
+    """Settings as text by dotted name, and facets derived from them, as far as all trials agree."""
     each = [{**_flat(one.settings), **_derived(one.settings)} for one in records]
-    found = {name: text for name, text in each[0].items() if all(other.get(name) == text for other in each)}
+    shared = {name: text for name, text in each[0].items() if all(other.get(name) == text for other in each)}
     platform = platform_of(ours.store.facts(records[0]))
-    return found | ({"platform": platform} if platform else {})
+    return shared | ({"platform": platform} if platform else {})
 
 
 def _flat(settings: TrialSettings) -> dict[str, str]:
@@ -213,7 +213,7 @@ def _flat(settings: TrialSettings) -> dict[str, str]:
 def _derived(settings: TrialSettings) -> dict[str, str]:
     name, system = settings.workload.name, settings.system
     read, write = settings.at("load.read_consistency"), settings.at("load.write_consistency")
-    found = {
+    derived = {
         "workload.letter": name.rsplit("-", 1)[-1].upper(),
         "load.consistency": str(read) if read == write else f"{read} for reads and {write} for writes",
         "system.version": f"{system.name} {system.settings.get('version', '')}".strip(),
@@ -221,37 +221,36 @@ def _derived(settings: TrialSettings) -> dict[str, str]:
     }
     shares = {key: float(settings.workload.settings.get(key) or 0.0) for key in PROPORTIONS}
     if sum(shares.values()) > 0:
-        found["workload.read_fraction"] = f"{shares['read_proportion'] / sum(shares.values()):.12g}"
-    return found
+        derived["workload.read_fraction"] = f"{shares['read_proportion'] / sum(shares.values()):.12g}"
+    return derived
 
 
 def platform_of(facts: Mapping[str, Mapping[str, str]]) -> str | None:
-    """What the database nodes are, by their facts: a board's name, or site, processor and what stands in between."""
-    told = next((one for name, one in of_machines(facts).items() if role_of(name, facts) == "database"), None)
-    if told is None:
+    """Platform of the database nodes, by their facts: a board's name, or site, processor and virtualisation."""
+    database = next((one for name, one in of_machines(facts).items() if role_of(name, facts) == "database"), None)
+    if database is None:
         return None
-    model = told.get("board") or told.get("cpu_model", "")
+    model = database.get("board") or database.get("cpu_model", "")
     if "raspberry pi 2" in model.casefold():
         return "raspberry-pi-2"
-    parts = [told.get("site", ""), model]
+    parts = [database.get("site", ""), model]
     return " on ".join(part for part in parts if part) or None
 
 
 def tables_named(name: str) -> tuple[Table, ...]:
-    """The tables of a study, or the one table, that were asked for."""
+    """The tables of the named study, or the one named table."""
     try:
-        found = shipped.named(name)
+        tables = shipped.named(name)
     except shipped.UnknownReference as error:
         raise shipped.UnknownReference(f"{name!r} is no store, no shipped table and no study", error.hint) from error
-    if len({table.source.name for table in found}) > 1:
-        names = ", ".join(dict.fromkeys(table.source.name for table in found))
+    if len({table.source.name for table in tables}) > 1:
+        names = ", ".join(dict.fromkeys(table.source.name for table in tables))
         raise StudyError(f"{name}: one publication at a time", f"one of {names}", read=name)
-    return found
+    return tables
 
 
 def _chosen(tables: Sequence[Table], texts: Sequence[str]) -> dict[str, str]:
-    """The rows, or the cells that ours are laid beside, that `--b replication_factor=3` chooses. Raises StudyError with
-    what there is."""
+    """The published rows or cells that `--b replication_factor=3` chooses. Raises StudyError with the known names."""
     known: dict[str, list[str]] = {}
     forms = [table.form for table in tables if table.form is not None and table.form.placed]
     sources = [shipped.tables()[form.cells_of] for form in forms] or tables
@@ -259,33 +258,33 @@ def _chosen(tables: Sequence[Table], texts: Sequence[str]) -> dict[str, str]:
         for name, text in row.key.items():
             if (not forms or name in forms[0].placed) and text not in known.setdefault(name, []):
                 known[name].append(text)
-    found = {}
+    chosen = {}
     for text in (part for one in texts for part in one.split(",")):
         name, _, wanted = (part.strip() for part in text.partition("="))
         if wanted not in known.get(name, ()):
             there = "; ".join(f"{one}: {', '.join(values)}" for one, values in known.items())
             raise StudyError(f"--b {text}: nothing like it was published", f"there are: {there}", key="--b", read=text)
-        found[name] = wanted
-    return found
+        chosen[name] = wanted
+    return chosen
 
 
 def _placed(tables: Sequence[Table], chosen: Mapping[str, str]) -> dict[str, str]:
-    """Columns that nothing of ours decides, with the level that ours are laid beside: the one chosen, else what goes
-    with another that was chosen, else the form's."""
+    """Columns that none of our factors decides, with the level that ours are compared with: the chosen one, else the
+    one that follows from another choice, else the form's."""
     forms = [table.form for table in tables if table.form is not None and table.form.placed]
-    found: dict[str, str] = {}
+    placed: dict[str, str] = {}
     for form in forms:
-        found |= form.placed
+        placed |= form.placed
         for level in chosen.values():
-            found |= form.follows.get(level, {})
-        found |= {name: level for name, level in chosen.items() if name in form.placed}
-    return found
+            placed |= form.follows.get(level, {})
+        placed |= {name: level for name, level in chosen.items() if name in form.placed}
+    return placed
 
 
 def _remarks(
-    tables: Sequence[Table], found: Sequence[Beside], own: Sequence[Own], placed: Mapping[str, str]
+    tables: Sequence[Table], comparisons: Sequence[Beside], own: Sequence[Own], placed: Mapping[str, str]
 ) -> Iterator[str]:
-    """What holds for all numbers, and what could not be laid beside any."""
+    """Remarks on all numbers, and on tables and cells that could not be compared."""
     if placed:
         options = ", ".join(f"{name}=" for name in placed)
         yield f"ours are laid beside {' '.join(placed.values())}; --b {options} choose others"
@@ -294,7 +293,7 @@ def _remarks(
             yield f"nothing was published of {'; '.join(without)}"
         if not any("platform" in one.facets for one in own):
             yield "our platform is not known: no facts of a node"
-    there = {one.table for one in found}
+    there = {one.table for one in comparisons}
     for table in tables:
         yield from table.form.remarks if table.form is not None and table.form.computed else table.caveats
     for table in tables:

@@ -1,6 +1,6 @@
-"""A store as it is read: trials, estimates, percentiles, courses within trials, use of nodes, comparisons.
+"""Python interface to a store: trials, estimates, percentiles, time series within trials, node use, comparisons.
 
-Every frame is a polars `DataFrame`. Nothing is computed before it is asked for, and nothing twice.
+Every frame is a polars `DataFrame`. Everything is computed on first use, and once.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Reading:
 
     @cached_property
     def results(self) -> Results:
-        """Everything that the analysis says, as typed values: what the report shows."""
+        """All results of the analysis as typed values, as the report shows them."""
         return results_of(self._source.store, self.records)
 
     @cached_property
@@ -81,7 +81,7 @@ class Reading:
 
     @cached_property
     def meanings(self) -> Mapping[str, Mapping[str, str]]:
-        """For each table and column: what it means, with its unit."""
+        """Meaning and unit of each column of each table."""
         return columns(self.results)
 
     @property
@@ -98,7 +98,7 @@ class Reading:
     @cached_property
     def courses(self) -> pl.DataFrame:
         """One row per second of the measured phases of each used trial: `trial_id`, `attempt`, `second` (from 0),
-        `response_ms_mean`, `throughput_per_s`; seconds in which nothing was answered are no rows."""
+        `response_ms_mean`, `throughput_per_s`; seconds without an answered operation have no row."""
         used = {(str(row[0]), int(row[1])) for row in self.trials.filter("used").select("trial_id", "attempt").rows()}
         groups: dict[str, list[TrialRecord]] = {}
         for record in self.records:
@@ -142,6 +142,5 @@ class Reading:
         return compare_with_published(self._source, name, a=a, b=b)
 
     def report_input(self, *, courses: bool = True) -> ReportInput:
-        """What the page and its exports are made of; without `courses` nothing is read of what happened within
-        trials."""
+        """Input of the page and its exports; without `courses` no time series within trials is read."""
         return report_input(self._source.store, courses=courses, records=self.records, results=self.results)

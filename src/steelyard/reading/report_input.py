@@ -1,4 +1,4 @@
-"""Report input: everything that the page and its exports are made of, read and analysed in one go."""
+"""Report input: the data of the page and its exports, read and analysed together."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from steelyard.reading.time_courses import Curve, Timeline
 from steelyard.store.read import Store
 
 MOST_TIMELINES = 60
-"""Trials whose intervals are read for the page; the page may have room for fewer."""
+"""Most trials whose intervals are read for the page; the page may show fewer."""
 Attempt = tuple[str, int]
 """Trial's id and attempt."""
 
 
 @dataclass(frozen=True)
 class ReportInput:
-    """What a report is made of. Plain values and frames; the report never opens a store."""
+    """Data of a report: plain values and frames; the report never opens a store."""
 
     study: Study
     results: Results
@@ -38,11 +38,11 @@ class ReportInput:
     """Every sealed attempt, in order of time."""
     plan: Plan | None = None
     traces: Sequence[Trace] = ()
-    """Samples of the trials whose nodes are drawn: one per treatment."""
+    """Samples of the trials whose nodes are drawn, one trial per treatment."""
     timelines: Sequence[Timeline] = ()
     """Trials over time: the median trial of each treatment, then others that the reader may choose."""
     too_short: Sequence[Attempt] = ()
-    """Trials that were looked at and have too few intervals for a course."""
+    """Picked trials with too few intervals for a time series."""
     curves: Sequence[Curve] = ()
     """Percentile curves of the treatments."""
     facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -82,9 +82,9 @@ def report_input(
 ) -> ReportInput:
     """Read a store and analyse it.
 
-    Samples and facts are read only of the trials that the page shows; without `courses` nothing is read of what
-    happened within trials. `records` and `results` spare a caller who has them a second reading. Raises StoreError if
-    the store has no sealed trial.
+    Samples and facts are read only for the trials that the page shows; without `courses` no time series within trials
+    is read. A caller that has `records` and `results` passes them to avoid a second reading. Raises StoreError if the
+    store has no sealed trial.
     """
     records = sealed_trials(store) if records is None else records
     results = results_of(store, records) if results is None else results
@@ -113,8 +113,8 @@ def report_input(
 def _timelines(
     store: Store, records: Sequence[TrialRecord], used: Mapping[Attempt, float], samples: Mapping[Attempt, pl.DataFrame]
 ) -> tuple[tuple[Timeline, ...], tuple[Attempt, ...]]:
-    """The courses of the picked trials, with a strip per node where `samples` has its readings; and the attempts among
-    them that are too short to have a course."""
+    """Time series of the picked trials, with a strip per node where `samples` has its readings; and the attempts that
+    are too short for one."""
     journal = store.journal()
     drawn: list[Timeline] = []
     short: list[Attempt] = []

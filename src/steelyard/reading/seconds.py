@@ -1,4 +1,4 @@
-"""The inside of trials, read for all trials of a treatment at once: seconds, percentiles, use of nodes."""
+"""Time series within trials, read per treatment: seconds, percentiles, node use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from steelyard.store.read import Store
 
 
 def within_trials(store: Store, every: Sequence[TrialRecord]) -> Within:
-    """What the store has of the inside of the used trials, for the analysis.
+    """Seconds, percentiles and node use within the used trials, for the analysis.
 
     `every`: all records of the store, which need not be read again.
     """
@@ -29,18 +29,18 @@ def within_trials(store: Store, every: Sequence[TrialRecord]) -> Within:
     for record in every:
         if (record.id, record.attempt) in used:
             groups.setdefault(tuple(sorted(record.treatment.items())), []).append(record)
-    found: list[Seconds] = []
+    per_treatment: list[Seconds] = []
     quantiles: list[TrialPercentile] = []
     for treatment, records in groups.items():
         quantiles += trial_percentiles.of_trials(store, records, dict(treatment), study.analysis.confidence)
-        found.append(Seconds(dict(treatment), series(store, records)))
-    return Within(seconds=found, percentiles=quantiles, uses=usage.uses(store, study, every))
+        per_treatment.append(Seconds(dict(treatment), series(store, records)))
+    return Within(seconds=per_treatment, percentiles=quantiles, uses=usage.uses(store, study, every))
 
 
 def series(store: Store, records: Sequence[TrialRecord]) -> list[tuple[Attempt, pl.DataFrame]]:
     """One frame per trial, a row per second of its measured phases in order: mean response time in ms, operations/s.
 
-    Load nodes are added up; seconds in which nothing was answered are no rows.
+    Load nodes are added up; seconds without an answered operation have no row.
     """
     # Twice the sum of nanoseconds, whole numbers: sums of fractions would depend on the order in which threads add up.
     twice_ns = (pl.col("bucket_low_ns") + pl.col("bucket_high_ns")) * pl.col("count")

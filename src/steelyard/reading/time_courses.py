@@ -1,7 +1,7 @@
-"""What happened within a trial: rate and percentiles of response time over time, and where the counts lay.
+"""Time series within a trial: rate, percentiles and a heat map of response time.
 
-Histograms of seconds are added up to windows that hold enough operations for the percentiles that are drawn; a
-percentile is never averaged, and one that its window's count does not support is left out.
+Histograms of seconds are merged into windows with enough operations for the drawn percentiles. Percentiles are never
+averaged, and one that the window's count does not support is left out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MARKS: Final = {**QUANTILES, "p99.99": 0.9999, "p99.999": 0.99999}
 STEPS_S: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 FEWEST_WINDOWS: Final = 5
 ENOUGH_WINDOWS: Final = 12
-"""Windows are not widened for the sake of a percentile below this many."""
+"""Least number of windows: they are not widened further to support a percentile."""
 MOST_WINDOWS: Final = 180
 BANDS_A_DECADE: Final = 10
 BOOKKEEPING: Final = frozenset(
@@ -50,22 +50,22 @@ NOT_DRAWN: Final = (POPULATE, CAPACITY, CAPACITY_WARM_UP)
 
 @dataclass(frozen=True)
 class Window:
-    """Some seconds of a trial."""
+    """A window of a trial."""
 
     at_s: float
-    """Its beginning, seconds since the first interval."""
+    """Start of the window, seconds since the first interval."""
     seconds: float
     operations: int
     """Operations answered."""
     failed: int
     offered_per_s: float | None
-    """Operations a second that were due; None in a closed loop and where only a trace's file says it."""
+    """Operations per second that were due; None in a closed loop, and for a trace."""
     percentiles_ms: Mapping[str, float]
-    """Those of `QUANTILES` that the count supports."""
+    """The percentiles of `QUANTILES` that the count supports."""
 
     @property
     def achieved_per_s(self) -> float:
-        """Operations answered a second."""
+        """Operations answered per second."""
         return self.operations / self.seconds
 
 
@@ -84,7 +84,7 @@ class Timeline:
 
     record: TrialRecord
     value: float | None
-    """Its main response; None where no number rests on it."""
+    """Its main response; None for a trial that is not used."""
     step_s: float
     seconds: float
     windows: tuple[Window, ...]
@@ -96,9 +96,9 @@ class Timeline:
     middle: bool = False
     """Whether it is the median trial of its treatment."""
     bands: tuple[Span, ...] = ()
-    """What lasted for a while by the journal: an event that began and one that ended it."""
+    """Spans from the journal: an event that began one and an event that ended it."""
     strips: tuple[Strip, ...] = ()
-    """CPU of each node; empty where its samples were not handed over."""
+    """CPU of each node; empty without samples."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,8 @@ def timeline(
     middle: bool = False,
     samples: pl.DataFrame | None = None,
 ) -> Timeline | None:
-    """A trial over time, from the store's intervals; None where it is too short to have a course. `samples` are those
-    of its nodes, for a strip each."""
+    """A trial over time, from the store's intervals; None where it is too short. `samples`: of its nodes, for a strip
+    each."""
     drawn = intervals.filter(~pl.col("phase").is_in(NOT_DRAWN) & (pl.col("measure") == "response"))
     if drawn.is_empty():
         return None
@@ -171,7 +171,7 @@ def _step(seconds: float, answered: pl.DataFrame) -> float:
     """The narrowest window that is not too narrow to draw, and that supports a p99 if the trial is long enough."""
     fitting = [step for step in STEPS_S if seconds / step <= MOST_WINDOWS] or [STEPS_S[-1]]
     counts = answered.group_by(pl.col("middle_s").floor()).agg(pl.col("count").sum())["count"]
-    # Of the slower seconds, so that a rate about the threshold does not make the line flicker.
+    # The 10th percentile of the rate, so that a rate near the threshold gives a stable choice.
     rate = float(counts.quantile(0.1) or 0.0) if len(counts) else 0.0
     for step in fitting:
         if supported(0.99, int(rate * step)):
@@ -180,8 +180,8 @@ def _step(seconds: float, answered: pl.DataFrame) -> float:
 
 
 def _spans(drawn: pl.DataFrame) -> tuple[Span, ...]:
-    found = drawn.group_by("phase").agg(pl.col("from_s").min(), pl.col("to_s").max()).sort("from_s")
-    return tuple(Span(str(name), float(first), float(last)) for name, first, last in found.iter_rows())
+    phases = drawn.group_by("phase").agg(pl.col("from_s").min(), pl.col("to_s").max()).sort("from_s")
+    return tuple(Span(str(name), float(first), float(last)) for name, first, last in phases.iter_rows())
 
 
 def _offers(record: TrialRecord, spans: Sequence[Span]) -> list[tuple[Span, Offered]]:
@@ -194,7 +194,7 @@ def _offers(record: TrialRecord, spans: Sequence[Span]) -> list[tuple[Span, Offe
     }
     if load.offered[0].is_open:
         named[WARM_UP] = load.offered[0]
-    found = []
+    offers = []
     for span in spans:
         offered = named.get(span.name)
         if offered is None:
@@ -202,8 +202,8 @@ def _offers(record: TrialRecord, spans: Sequence[Span]) -> list[tuple[Span, Offe
         if offered.capacity_fraction and record.capacity:
             rate = offered.capacity_fraction * record.capacity.rate_per_s
             offered = Offered(schedule="constant", rate_per_s=rate)
-        found.append((span, offered))
-    return found
+        offers.append((span, offered))
+    return offers
 
 
 def _offered_per_s(offers: Sequence[tuple[Span, Offered]], first_s: float, last_s: float) -> float | None:
@@ -229,14 +229,14 @@ def _windows(
 ) -> tuple[Window, ...]:
     totals = dict(answered.group_by("window").agg(pl.col("count").sum()).iter_rows())
     failed = dict(drawn.filter(~pl.col("answered")).group_by("window").agg(pl.col("count").sum()).iter_rows())
-    found = quantiles(answered, "window", "ms", QUANTILES)
+    quantiles_ms = quantiles(answered, "window", "ms", QUANTILES)
     windows = []
     for index in range(math.ceil(seconds / step_s - 1e-9)):
         first, last, count = index * step_s, min((index + 1) * step_s, seconds), totals.get(index, 0)
         if last - first < step_s / 4 and index:
             continue  # A sliver at the end has no rate worth a point.
         percentiles = {
-            name: found[name][index] for name, q in QUANTILES.items() if count and supported(q, count)
+            name: quantiles_ms[name][index] for name, q in QUANTILES.items() if count and supported(q, count)
         }  # fmt: skip
         offered = _offered_per_s(offers, first, last)
         windows.append(Window(first, last - first, count, failed.get(index, 0), offered, percentiles))
@@ -254,7 +254,7 @@ def _bands(
 ) -> tuple[tuple[Span, ...], list[tuple[float, str]]]:
     """Events that began and ended, as far as they lie within the trial, and the others with their times. The
     laboratory's own book-keeping is neither."""
-    found: list[Span] = []
+    spans: list[Span] = []
     rest: list[tuple[float, str]] = []
     open_since: dict[tuple[str, str], float] = {}
     for entry in journal:
@@ -271,9 +271,9 @@ def _bands(
             open_since[key] = at_s
             continue
         first = open_since.pop(key, begun_s) - begun_s
-        found.append(Span(_called(*key), max(first, 0.0), min(at_s - begun_s, seconds)))
-    found += [Span(_called(*key), max(at_s - begun_s, 0.0), seconds) for key, at_s in open_since.items()]
-    return tuple(sorted((one for one in found if one.from_s < one.to_s), key=lambda one: one.from_s)), rest
+        spans.append(Span(_called(*key), max(first, 0.0), min(at_s - begun_s, seconds)))
+    spans += [Span(_called(*key), max(at_s - begun_s, 0.0), seconds) for key, at_s in open_since.items()]
+    return tuple(sorted((one for one in spans if one.from_s < one.to_s), key=lambda one: one.from_s)), rest
 
 
 def _called(name: str, node: str) -> str:
@@ -301,12 +301,12 @@ def curve(treatment: Mapping[str, Any], measure: str, histogram: pl.DataFrame, *
 
 def _at(buckets: Sequence[Bucket], shares: Sequence[float]) -> tuple[tuple[float, float], ...]:
     """Each share of operations with the time in ms that it did not exceed, by the middle of a bucket."""
-    found = zip(shares, quantile_buckets(buckets, shares), strict=True)
-    return tuple((share, (bucket[0] + bucket[1]) / 2e6) for share, bucket in found if bucket is not None)
+    pairs = zip(shares, quantile_buckets(buckets, shares), strict=True)
+    return tuple((share, (bucket[0] + bucket[1]) / 2e6) for share, bucket in pairs if bucket is not None)
 
 
 def _shares(operations: int) -> Sequence[float]:
-    """Shares at even distances of -log10(1 - share), the last one the last that is supported."""
+    """Shares at equal steps of -log10(1 - share), up to the last one that the count supports."""
     if operations <= 2 * BEYOND:
         return ()
     last = math.log10(operations / BEYOND)
@@ -317,9 +317,8 @@ def _shares(operations: int) -> Sequence[float]:
 def picked(
     records: Sequence[TrialRecord], used: Mapping[tuple[str, int], float], *, most: int
 ) -> tuple[TrialRecord, ...]:
-    """The trials that a page shows over time: of each treatment the median trial first, then the fastest and the
-    slowest, then others evenly by rank, then attempts that no number rests on, the latest first, as long as `most` is
-    not passed; the treatments take turns."""
+    """The trials that a page shows over time, `most` at most. For each treatment: the median trial, the fastest and the
+    slowest, others evenly by rank, then unused attempts, the latest first. The treatments take turns."""
     groups: dict[tuple[tuple[str, Any], ...], list[TrialRecord]] = {}
     for record in records:
         if not record.control:
@@ -331,12 +330,12 @@ def picked(
         others = [record for record in group if (record.id, record.attempt) not in used]
         others.sort(key=lambda record: -record.begun_s)
         queues.append([*(ranked[place] for place in _places(len(ranked))), *others])
-    found = [queue[turn] for turn in range(max(map(len, queues), default=0)) for queue in queues if turn < len(queue)]
-    return tuple(found[:most])
+    in_turn = [queue[turn] for turn in range(max(map(len, queues), default=0)) for queue in queues if turn < len(queue)]
+    return tuple(in_turn[:most])
 
 
 def _places(amount: int) -> list[int]:
-    """Ranks in the order of their worth: the middle, both ends, then the middles of the widest gaps."""
+    """Ranks by priority: the middle, both ends, then the middles of the widest gaps."""
     if not amount:
         return []
     order = [(amount - 1) // 2]

@@ -1,4 +1,4 @@
-"""The percentiles of every used trial with their intervals, from the histograms of its seconds in the store."""
+"""Percentiles of every used trial with intervals, from the histograms of its seconds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from steelyard.store.read import Store
 def of_trials(
     store: Store, records: Sequence[TrialRecord], treatment: Mapping[str, Level], confidence: float
 ) -> tuple[TrialPercentile, ...]:
-    """Those of `records`, trials of one treatment, in their order; none of a trial without an answered operation."""
+    """Percentiles of `records`, trials of one treatment, in order; a trial without an answered operation has none."""
     buckets = _buckets(store, records)
     if buckets is None:
         return ()
@@ -38,14 +38,14 @@ def of_trials(
         [{"trial": name, **dict(zip(SHOWN, _edges(found), strict=True))} for name, found in whole.items()]
     )
     parts = _parts(buckets, edges)
-    found = []
+    estimated = []
     for record in records:
         key = layout.trial_folder(record.id, record.attempt)
         if key in whole:
             for name in SHOWN:
                 below = [(int(row["all"]), int(row[name])) for row in parts[key].iter_rows(named=True)]
-                found.append(_one(record, treatment, name, whole[key], below, confidence))
-    return tuple(found)
+                estimated.append(_percentile(record, treatment, name, whole[key], below, confidence))
+    return tuple(estimated)
 
 
 def _buckets(store: Store, records: Sequence[TrialRecord]) -> pl.DataFrame | None:
@@ -65,7 +65,7 @@ def _buckets(store: Store, records: Sequence[TrialRecord]) -> pl.DataFrame | Non
 
 
 def _share(name: str) -> float:
-    """Of the operations, which the percentile is the quantile of."""
+    """The fraction of operations at or below the named percentile."""
     q = responses.of(name).percentile
     if q is None:
         raise ValueError(f"{name} is no percentile")
@@ -74,21 +74,21 @@ def _share(name: str) -> float:
 
 def _edges(buckets: Sequence[Bucket]) -> list[int]:
     """Lower bounds of the buckets of the quantiles that are shown."""
-    found = quantile_buckets(buckets, [_share(name) for name in SHOWN])
-    return [(bucket or buckets[-1])[0] for bucket in found]
+    chosen = quantile_buckets(buckets, [_share(name) for name in SHOWN])
+    return [(bucket or buckets[-1])[0] for bucket in chosen]
 
 
 def _parts(buckets: pl.DataFrame, edges: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Of each trial a row per part: `all`, and by percentile those at or below it."""
+    """For each trial one row per part of time: `all`, and for each percentile the operations at or below it."""
     rows = buckets.join(edges, on="trial").group_by("trial", "place").agg(
         pl.col("count").sum().alias("all"),
         *(pl.col("count").filter(pl.col("low") <= pl.col(name)).sum().alias(name) for name in SHOWN),
     )  # fmt: skip
-    found = rows.sort("trial", "place").partition_by("trial", as_dict=True, include_key=False)
-    return {str(name): part for (name,), part in found.items()}
+    by_trial = rows.sort("trial", "place").partition_by("trial", as_dict=True, include_key=False)
+    return {str(name): part for (name,), part in by_trial.items()}
 
 
-def _one(
+def _percentile(
     record: TrialRecord, treatment: Mapping[str, Level], name: str, buckets: Sequence[Bucket],
     parts: Sequence[tuple[int, int]], confidence: float,
 ) -> TrialPercentile:  # fmt: skip

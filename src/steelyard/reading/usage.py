@@ -1,4 +1,4 @@
-"""What each trial used, from the samples and facts in the store: nodes, the share of their cores, measured power."""
+"""Resources that each trial used, from samples and facts: nodes, fraction of cores busy, measured power."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CORES_BUSY = ("node_cpu_user_cores", "node_cpu_system_cores")
 
 
 def uses(store: Store, study: Study, records: Iterable[TrialRecord]) -> Mapping[Attempt, Use]:
-    """Of each trial; empty where the study declares neither cost nor power and has no probe of energy."""
+    """Resources of each trial; empty where the study declares neither cost nor power and has no energy probe."""
     asked = ENERGY in study.probes
     if not study.cost.declared and not asked:
         return {}
@@ -42,7 +42,7 @@ def _use(store: Store, study: Study, record: TrialRecord, *, asked: bool, reads:
 
 
 def measured_samples(samples: pl.DataFrame, record: TrialRecord) -> pl.DataFrame:
-    """Samples of the measured phase: a reading at t speaks of the interval that ends at t."""
+    """Samples of the measured phase: a reading at t covers the interval that ends at t."""
     span = record.measured_span
     if span is None:
         return samples.clear()
@@ -56,19 +56,19 @@ def _means(samples: pl.DataFrame, metric: str) -> dict[str, float]:
 
 
 def _busy(samples: pl.DataFrame, nodes: list[str], facts: Mapping[str, Mapping[str, str]]) -> float | None:
-    """Mean over nodes of cores busy / cores; None where one of them was not read."""
+    """Mean over nodes of busy cores / cores; None where a node has no reading."""
     parts = [_means(samples, metric) for metric in CORES_BUSY]
-    found = []
+    fractions = []
     for node in nodes:
         cores = facts.get(node, {}).get("cores", "")
         if not cores.isdigit() or any(node not in one for one in parts):
             return None
-        found.append(sum(one[node] for one in parts) / int(cores))
-    return sum(found) / len(found) if found else None
+        fractions.append(sum(one[node] for one in parts) / int(cores))
+    return sum(fractions) / len(fractions) if fractions else None
 
 
 def _power(samples: pl.DataFrame, nodes: list[str], *, shared: bool) -> tuple[float | None, str]:
-    """Mean power of the machines, one for all nodes that share it; and why not."""
+    """Mean power of the machines (shared ones counted once), or None and the reason."""
     counters = _means(samples, COUNTERS)
     if not nodes or not counters:
         return None, "no reading of the probe energy in the measured phase"

@@ -1,4 +1,5 @@
-"""Published results as data, with their sources, and what can be said about such tables without the raw data.
+"""Published results as data with their sources, and consistency checks of printed tables.
 
-Sees `model` only. `tables` loads what is shipped, `audit` looks for contradictions, `beside` lays own numbers beside.
+Sees `model` only. `tables` loads the shipped tables, `audit` looks for contradictions, `comparison` compares own
+numbers with published ones.
 """

@@ -1,4 +1,4 @@
-"""Own results beside published ones: agrees, differs by so much, or is not comparable because of what.
+"""Comparison of own with published numbers: agrees, differs by a percentage, or not comparable.
 
 Pure functions over own trial values and estimates; nothing here reads a store.
 """
@@ -32,24 +32,24 @@ RATIOS: Mapping[str, tuple[str, str]] = {
 
 
 class Beside(Value):
-    """One own number beside one published one."""
+    """One own number and one published number."""
 
     table: str
     cell: dict[str, str]
     statistic: str
     unit: str = ""
-    """Of the printed number; empty where the table has one for all."""
+    """Unit of the printed number; empty where the table has one for all."""
     printed: str
     published_low: float | None = None
     published_high: float | None = None
-    """What the printed digits allow."""
+    """Ends of the interval of the printed number."""
     ours: Estimate | None = None
     verdict: Verdict
     change_percent: float | None = None
-    """100 (ours / published - 1); given beside `not comparable` too, to see the scale, not to conclude from."""
+    """100 (ours / published - 1); also given with `not comparable`, for the scale only."""
     low: float | None = None
     high: float | None = None
-    """What our interval and the printed digits together allow of the change; None without an interval of ours."""
+    """Ends of the change, from our interval and the printed digits together; None without an interval of ours."""
     reasons: tuple[str, ...] = ()
     """Why it is not comparable, or what weakens the verdict."""
 
@@ -71,7 +71,7 @@ def _change(value: float, low: float | None, high: float | None) -> str:
 
 
 def shown(value: object) -> str:
-    """A condition's level for people: whole numbers with commas."""
+    """A condition's level as text: whole numbers with commas."""
     text = str(value)
     return f"{int(text):,}" if text.isdecimal() else text
 
@@ -84,11 +84,11 @@ def lay(
     ours: Estimate | None,
     reasons: Sequence[str] = (),
 ) -> Beside:
-    """One own estimate beside one printed number. `reasons`: why they are not comparable.
+    """Compare one own estimate with one printed number. `reasons`: why they are not comparable.
 
     Agrees where our interval (our value, if it has none) and the interval of the printed digits meet. Otherwise the
     change in percent; its interval is [ours.low / published.high - 1, ours.high / published.low - 1] for positive
-    numbers, so that the rounding of both sides is in it.
+    numbers, so that it includes the rounding of both sides.
     """
     published = printed.interval
     known = {
@@ -122,15 +122,15 @@ def lay(
 def summary(values: Sequence[float]) -> dict[str, float]:
     """The published summary of own trial values: count, mean, std (n - 1), min, quartiles (linear), max, range.
 
-    nan where n does not allow it, as richardson2017's tool printed it.
+    nan where n is too small, as richardson2017's tool printed it.
     """
     array = np.asarray(values, dtype=float)
     if not array.size:
         return {name: 0.0 if name == "count" else math.nan for name in STATISTICS}
     quartiles = np.quantile(array, (0.0, 0.25, 0.5, 0.75, 1.0))
     std = float(np.std(array, ddof=1)) if array.size > 1 else math.nan
-    found = (array.size, np.mean(array), std, *quartiles, quartiles[-1] - quartiles[0])
-    return {name: float(value) for name, value in zip(STATISTICS, found, strict=True)}
+    numbers = (array.size, np.mean(array), std, *quartiles, quartiles[-1] - quartiles[0])
+    return {name: float(value) for name, value in zip(STATISTICS, numbers, strict=True)}
 
 
 def speedup(baseline: Sequence[float], treatment: Sequence[float]) -> dict[str, float]:
@@ -152,5 +152,5 @@ def regression(x: Sequence[float], y: Sequence[float]) -> dict[str, float]:
     if len(x) < 3 or len(set(x)) < 2:
         return dict.fromkeys(names, math.nan)
     fit = stats.linregress(np.asarray(x, dtype=float), np.asarray(y, dtype=float))
-    found = (fit.slope, fit.intercept, fit.rvalue, fit.pvalue, fit.stderr)
-    return {name: float(value) for name, value in zip(names, found, strict=True)}
+    numbers = (fit.slope, fit.intercept, fit.rvalue, fit.pvalue, fit.stderr)
+    return {name: float(value) for name, value in zip(names, numbers, strict=True)}

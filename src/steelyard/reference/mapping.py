@@ -1,11 +1,11 @@
-"""How own trials are laid beside a published table: the mapping, read from `tables.toml`, applied.
+"""Mapping of own trials to the cells of a published table, as `tables.toml` defines it.
 
-A *facet* is a setting of our trial as text (`site.nodes`, `load.threads`) or what follows from settings
-(`workload.read_fraction`). A published cell is ours if every facet has the level that its row says. Conditions are
-facets that should be equal and are said where they are not; they choose nothing.
+A *facet* is a setting of our trial as text (`site.nodes`, `load.threads`) or a value derived from settings
+(`workload.read_fraction`). A treatment matches a published cell if every facet has the level of the cell's row.
+Conditions are facets that should be equal; differences are reported, but do not select treatments.
 
-A table prints one number a cell, which stands beside an estimate of ours, or numbers that were computed of all trials
-of one cell or several, which are computed of ours in the same way.
+A table prints one number per cell, which is compared with an estimate of ours, or numbers computed from all trials
+of one or several cells, which are computed from ours in the same way.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from steelyard.reference.printed import Printed
 from steelyard.reference.tables import Column, Form, Number, Row, Table, tables
 
 PLACED = "beside."
-"""Begins the facet of a column that nothing of ours decides: the published level that ours are laid beside."""
+"""Prefix of the facet of a column that none of our factors decides: the published level to compare with."""
 FEWEST_TRIALS = 2
-"""One trial has no spread: whether it differs cannot be said."""
+"""One trial has no spread, so a difference cannot be judged."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Own:
 
     name: str
     facets: Mapping[str, str]
-    """Facet to its level as text; what is not known is missing."""
+    """Facet to its level as text; unknown ones are missing."""
     n: int
     numbers: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
     """(response, statistic) to our number, in the published unit."""
     remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Response to what makes ours another quantity, such as processors that the nodes share."""
+    """Response to reasons why ours is another quantity, such as processors that the nodes share."""
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Response to its value in each trial."""
 
@@ -49,26 +49,28 @@ def lay_table(table: Table, own: Sequence[Own], contrasted: Contrasted) -> tuple
     """Every printed number of the table with ours beside it, or why there is none; empty for a table without a form."""
     if table.form is None:
         return ()
-    form, found = table.form, []
+    form, laid = table.form, []
     if form.computed:
         return tuple(beside for row in table.wide() for beside in _computed(table, form, row, own))
     for row in table.rows:
         for column, printed in row.numbers.items():
             spec = next((one for one in form.numbers if one.column == column and _holds(one.where, row)), None)
-            found.append(_laid(table, form, row, column, printed, spec, own, contrasted))
-    return tuple(found)
+            laid.append(_laid(table, form, row, column, printed, spec, own, contrasted))
+    return tuple(laid)
 
 
 def clashes(table: Table, own: Sequence[Own]) -> tuple[Own, Own] | None:
-    """Two own treatments that would be laid beside the same printed number with as many reasons against either."""
+    """Two own treatments that match the same printed number with equally many reasons against them."""
     if table.form is None or not _weighs(table.form, own):
         return None
     if table.form.computed:
         first: dict[tuple[str | None, ...], Own] = {}
-        for one in own:
-            other = first.setdefault(tuple(one.facets.get(facet) for facet in table.form.cell.values()), one)
-            if other is not one:
-                return other, one
+        for treatment in own:
+            other = first.setdefault(
+                tuple(treatment.facets.get(facet) for facet in table.form.cell.values()), treatment
+            )
+            if other is not treatment:
+                return other, treatment
         return None
     for row in table.rows:
         for spec in table.form.numbers:
@@ -90,11 +92,11 @@ def _holds(where: Mapping[str, str], row: Row) -> bool:
 
 
 def _matching(form: Form, spec: Number, cell: Mapping[str, str] | None, row: Row, own: Sequence[Own]) -> list[Own]:
-    """The own treatments of the cell, the one with the fewest reasons against it first."""
+    """Own treatments that match the cell, fewest reasons against first."""
     wanted = {facet: _level(form, name, row) for name, facet in {**form.cell, **(cell or {})}.items()}
     wanted |= dict(spec.only)
-    found = [one for one in own if all(one.facets.get(facet) == level for facet, level in wanted.items())]
-    return sorted(found, key=lambda one: len(apart(form, row, one)))
+    matching = [one for one in own if all(one.facets.get(facet) == level for facet, level in wanted.items())]
+    return sorted(matching, key=lambda one: len(apart(form, row, one)))
 
 
 def _level(form: Form, name: str, row: Row) -> str:
@@ -128,8 +130,8 @@ def _laid(
     reasons = dict.fromkeys(
         why for one in both for why in (*apart(form, row, one), *one.remarks.get(spec.response, ()))
     )
-    found = lay(table.name, row.key, column, printed, ours, (*reasons, *spec.unlike))
-    return found.model_copy(update={"unit": known["unit"]})
+    beside = lay(table.name, row.key, column, printed, ours, (*reasons, *spec.unlike))
+    return beside.model_copy(update={"unit": known["unit"]})
 
 
 def _unit(column: Column, row: Row) -> str:
@@ -166,7 +168,7 @@ def _no_treatment(
 
 
 def apart(form: Form, row: Row, own: Own) -> tuple[str, ...]:
-    """Every condition that is known of both and differs, and that the number of trials says nothing."""
+    """Conditions that are known on both sides and differ, and too few trials."""
     return (*_differing(form, row.key, own), *_too_few(own.n))
 
 
@@ -185,7 +187,7 @@ def _too_few(trials: int) -> tuple[str, ...]:
 
 
 def unpublished(table: Table, own: Sequence[Own]) -> list[str]:
-    """Own cells, in the words of the table's columns, of which a table of computed numbers has no row."""
+    """Own cells, in the table's terms, that have no row in a table of computed numbers."""
     if table.form is None or not table.form.computed:
         return []
     facets = table.form.cell
@@ -195,7 +197,7 @@ def unpublished(table: Table, own: Sequence[Own]) -> list[str]:
 
 
 def _computed(table: Table, form: Form, row: Row, own: Sequence[Own]) -> list[Beside]:
-    """The numbers of a row beside the same of ours; nothing where we lack a cell that it was computed of."""
+    """The numbers of a row and ours; empty where we lack a cell that the row was computed from."""
     behind = form.cells_behind(row.key)
     groups = [[one for one in own if _within(form, cell, one) and one.values.get(form.response)] for _, cell in behind]
     if not all(groups):
@@ -208,14 +210,14 @@ def _computed(table: Table, form: Form, row: Row, own: Sequence[Own]) -> list[Be
     reasons = dict.fromkeys(why for group in groups for one in group for why in _differing(form, common, one))
     pools = (_other_pool(form, cell, group) for (_, cell), group in zip(behind, groups, strict=True))
     why = (*reasons, *_too_few(min(counts)), *dict.fromkeys(one for one in pools if one))
-    found = []
+    laid = []
     for statistic, value in _statistics(form, [x for x, _ in behind], values).items():
         ours = alone.numbers.get((form.response, statistic)) if alone is not None else None
         if ours is None and math.isfinite(value):
             unit = "trials" if statistic == "count" else "ms" if form.computed == "summary" else ""
             ours = Estimate(value=value, n=n, unit=unit, method="computed as published, without an interval")
-        found.append(lay(table.name, row.key, statistic, row.numbers[statistic], ours, why))
-    return found
+        laid.append(lay(table.name, row.key, statistic, row.numbers[statistic], ours, why))
+    return laid
 
 
 def _statistics(form: Form, places: Sequence[float], values: Sequence[Sequence[float]]) -> dict[str, float]:
@@ -230,7 +232,7 @@ def _statistics(form: Form, places: Sequence[float], values: Sequence[Sequence[f
 
 
 def _within(form: Form, cell: Mapping[str, str], own: Own) -> bool:
-    """Whether trials of a treatment are in a cell: of all sizes in one that pools them."""
+    """Whether a treatment belongs to a cell; a pooled cell has all sizes."""
     return all(
         level == form.pooled.get(name) or own.facets.get(form.cell[name]) == level for name, level in cell.items()
     )
@@ -241,7 +243,7 @@ def _pools(form: Form, cell: Mapping[str, str]) -> list[str]:
 
 
 def _other_pool(form: Form, cell: Mapping[str, str], group: Sequence[Own]) -> str:
-    """A pooled cell is the same question only if it pools the same levels; else why not."""
+    """Why a pooled cell is not comparable (it pools other levels); empty if it is."""
     for name in _pools(form, cell):
         ours = sorted({one.facets[form.cell[name]] for one in group})
         rest = [column for column in form.cell if column != name]

@@ -1,4 +1,4 @@
-"""A number as it was printed, and every value that prints so: the digits are the evidence, not the float."""
+"""A printed number and its rounding interval: all values that print as these digits."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Rounding(Value):
     """How many digits a table's numbers were printed to."""
 
     kind: RoundingKind = "as printed"
-    """`as printed`: to the last digit that stands there. `significant`, `decimals`: to so many digits, trailing zeros
+    """`as printed`: to the last digit that stands there. `significant`, `decimals`: to `digits` digits, trailing zeros
     dropped. `step`: to multiples of a number. `exact`: not rounded."""
     digits: float = 0
     """The number of digits; with `step` the step."""
 
     def words(self) -> str:
-        """The rule for people."""
+        """The rule in words."""
         match self.kind:
             case "significant":
                 return f"{self.digits:g} significant digits, trailing zeros dropped"
@@ -43,7 +43,7 @@ AS_PRINTED = Rounding()
 
 
 class Printed(Value):
-    """One printed number. `value`, `low` and `high` are None where no number stands there (blank, nan, inf)."""
+    """One printed number. `value`, `low` and `high` are None if the text is no number (blank, nan, inf)."""
 
     text: str
     value: float | None = None
@@ -52,14 +52,14 @@ class Printed(Value):
 
     @property
     def interval(self) -> Interval | None:
-        """Every value that prints as `text`, both ends included; None where no number stands there."""
+        """Every value that prints as `text`, both ends included; None if the text is no number."""
         if self.low is None or self.high is None:
             return None
         return Interval(self.low, self.high)
 
     @property
     def whole(self) -> int | None:
-        """The one whole number that prints so, for counts; None if there are several or none."""
+        """The only whole number that prints as `text`, for counts; None if there are several or none."""
         if self.low is None or self.high is None or self.value is None:
             return None
         nearest = round(self.value)
@@ -67,7 +67,7 @@ class Printed(Value):
         return nearest if alone and self.low <= nearest <= self.high else None
 
     def counted(self) -> Printed:
-        """As a count: exactly the one whole number that prints so, where there is one."""
+        """The number as a count: exactly `whole`, where that is known."""
         n = self.whole
         return self if n is None else Printed(text=self.text, value=float(n), low=float(n), high=float(n))
 
@@ -75,7 +75,7 @@ class Printed(Value):
 def parse(text: str, rounding: Rounding = AS_PRINTED) -> Printed:
     """The printed number and its interval: `6.2e+03` is 6150 to 6250, `79` is 78.5 to 79.5.
 
-    With significant digits a power of ten reaches less far down (`1e+04` to two digits is 9950 to 10500, because 9900
+    Below a power of ten significant digits are finer (`1e+04` to two digits is 9950 to 10500, because 9900
     prints as `9.9e+03`). A text with more digits than the rule says counts as printed to its last digit. Blank, `nan`
     and `inf` have no interval. Raises ValueError if it is none of these.
     """
@@ -93,7 +93,7 @@ def parse(text: str, rounding: Rounding = AS_PRINTED) -> Printed:
 
 
 def _halves(number: Decimal, rounding: Rounding) -> tuple[Decimal, Decimal]:
-    """How far the true value may lie towards 0, and away from it."""
+    """Greatest rounding error towards 0, and away from it."""
     last = Decimal(number.as_tuple().exponent)
     half = Decimal(5).scaleb(int(last) - 1)
     match rounding.kind:

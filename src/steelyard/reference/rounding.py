@@ -1,4 +1,4 @@
-"""Interval arithmetic: every operation gives all the values that its operands allow, so that rounding never accuses.
+"""Interval arithmetic: each operation contains all values that its operands allow, so rounding is no finding.
 
 Ends are floats without outward rounding; comparisons therefore allow a relative slack of 1e-9, far below any printed
 digit. Source of the rules: Moore, Kearfott and Cloud, *Introduction to Interval Analysis*, 2009, chapter 2.
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 SLACK = 1e-9
-"""Relative; the arithmetic of floats costs about 1e-15 a step."""
+"""Relative tolerance; float arithmetic loses about 1e-15 per step."""
 
 
 class Interval(NamedTuple):
@@ -38,7 +38,7 @@ class Interval(NamedTuple):
         return Interval(min(ends), max(ends))
 
     def over(self, other: Interval) -> Interval:
-        """All quotients; everything if the divisor may be 0."""
+        """All quotients; unbounded if the divisor may be 0."""
         if other.low <= 0 <= other.high:
             return EVERYTHING
         ends = [a / b for a in self for b in other]
@@ -98,9 +98,9 @@ def hull(intervals: Iterable[Interval]) -> Interval:
 
 
 def total(terms: Iterable[tuple[float, Interval]]) -> Interval:
-    """All values of the sum of weight x interval; exact, because each interval stands there once."""
+    """All values of the sum of weight x interval; exact, because each interval occurs once."""
     low = high = 0.0
-    for weight, one in terms:
-        part = one.times(weight)
+    for weight, interval in terms:
+        part = interval.times(weight)
         low, high = low + part.low, high + part.high
     return Interval(low, high)

@@ -1,4 +1,4 @@
-"""The shipped tables: the CSV files as they were transcribed, each with its source, units, rounding and caveats."""
+"""Shipped published tables: transcribed CSV files with source, units, rounding and caveats."""
 
 from __future__ import annotations
 
@@ -50,69 +50,69 @@ class Column(Value):
 
 
 class Number(Value):
-    """Which number of ours stands beside a column of a table."""
+    """The own number that a column of a table is compared with."""
 
     column: str
     where: dict[str, str] = Field(default_factory=dict)
     """The rows that this is about, by their key; all if it is empty."""
     response: str = ""
-    """A response of trials, or one made of samples; empty: we have nothing like it, and `missing` says why."""
+    """A response of trials, or one computed from samples; empty: there is none, and `missing` gives the reason."""
     response_words: str = ""
     statistic: Literal["mean", "sd", "cohens_d"] = "mean"
     cell: dict[str, str] = Field(default_factory=dict)
-    """Column of the key to the facet of ours that must have its level, beside those of the form."""
+    """Column of the key to our facet that must have its level, in addition to those of the form."""
     against: dict[str, str] | None = None
-    """The same of the treatment that is compared with, for `cohens_d`."""
+    """The same for the treatment to compare with, for `cohens_d`."""
     only: dict[str, str] = Field(default_factory=dict)
-    """Facets of ours and the level that they must have."""
+    """Our facets to the level that they must have."""
     unlike: tuple[str, ...] = ()
-    """Why the two are never quite the same number."""
+    """Why the two are never exactly the same quantity."""
     missing: str = ""
 
 
 class Cells(Value):
-    """The cells that numbers of a row were computed of, where that is not the one that the row names."""
+    """The cells that a row's numbers were computed from, if not the cell that the row names."""
 
     where: dict[str, str]
     """The rows that this is about, by their key."""
     of: tuple[dict[str, str], ...]
-    """Of each cell the levels that the row does not say."""
+    """For each cell the levels that the row does not give."""
     x: tuple[float, ...] = ()
-    """Of each cell where it stands on the axis of a regression."""
+    """For each cell its x in a regression."""
 
 
 class Form(Value):
-    """How own trials are laid beside a table (`reference.mapping`): number by number, or computed of all trials."""
+    """Mapping of own trials to a table (`reference.mapping`): number by number, or computed from all trials."""
 
     system: str = ""
-    """Name of the system that a store must weigh."""
+    """Name of the system that the store must measure."""
     system_words: str = ""
     cell: dict[str, str] = Field(default_factory=dict)
-    """Column of the key to the facet of ours that must have its level."""
+    """Column of the key to our facet that must have its level."""
     levels: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """Column of the key to its levels in the words of our facet, where they differ."""
+    """Column of the key to its levels as our facet names them, where they differ."""
     conditions: dict[str, str] = Field(default_factory=dict)
-    """Facet to what it was in the publication: a level, or `column NAME` of the row."""
+    """Facet to its value in the publication: a level, or `column NAME` of the row."""
     words: dict[str, str] = Field(default_factory=dict)
     """Facets and columns in words."""
     numbers: tuple[Number, ...] = ()
     missing: str = ""
-    """Why nothing of ours is like it."""
+    """Why no own number is comparable."""
     computed: Literal["", "summary", "regression", "ratios"] = ""
-    """How the numbers of a row follow from the trials of its cells; empty where `numbers` says which stand for which.
+    """How a row's numbers are computed from the trials of its cells; empty where `numbers` has the mapping.
     The fields below are about computed numbers."""
     cells_of: str = ""
-    """The table that has the cells. It gives what this form does not say itself: `SHARED`."""
+    """The table that has the cells. The fields `SHARED` that this form leaves empty are taken from it."""
     response: str = ""
     placed: dict[str, str] = Field(default_factory=dict)
-    """Column of the key that nothing of ours decides, to the level that ours are laid beside unless one is chosen."""
+    """Column of the key that none of our factors decides, to the level to compare with unless one is chosen."""
     follows: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """A level of `placed` that is chosen, to what goes with it."""
+    """A chosen level of `placed`, to the levels that follow from it."""
     pooled: dict[str, str] = Field(default_factory=dict)
     """Column to the level under which cells of all its levels are pooled."""
     cells: tuple[Cells, ...] = ()
     needs: str = ""
-    """What of ours it takes."""
+    """What own results it needs."""
     shown: tuple[str, ...] = ()
     """Statistics on the screen, if not all; the others are `hidden` in words."""
     hidden: str = ""
@@ -121,7 +121,7 @@ class Form(Value):
     remarks: tuple[str, ...] = ()
 
     def cells_behind(self, key: Mapping[str, str]) -> tuple[tuple[float, dict[str, str]], ...]:
-        """Of each cell that a row's numbers were computed of where it stands (0 without an axis), and its levels."""
+        """For each cell behind a row's numbers: its x (0 without an axis), and its levels."""
         special = next((one for one in self.cells if one.where.items() <= key.items()), None)
         if special is None:
             return ((0.0, {name: key[name] for name in self.cell}),)
@@ -131,7 +131,7 @@ class Form(Value):
 
 
 SHARED = ("cell", "response", "placed", "follows", "pooled", "conditions", "words")
-"""Fields of a form that `cells_of` gives."""
+"""Fields of a form that are taken from the table `cells_of`."""
 
 
 class Row(Value):
@@ -140,7 +140,7 @@ class Row(Value):
     line: int
     """Line in the CSV file; the heading is line 1."""
     key: dict[str, str]
-    """What the line is about."""
+    """Levels of the line's cell."""
     numbers: dict[str, Printed]
     """Column to number; blank cells have no value."""
 
@@ -160,11 +160,11 @@ class Table(Value):
     spread: tuple[str, str] | None = None
     """In a long table the column that names the number, and the column of the number."""
     order: tuple[str, ...] = ()
-    """How a long table's numbers stand side by side; the others after them."""
+    """Order of a long table's numbers side by side; others follow."""
     columns: dict[str, Column]
     rows: tuple[Row, ...] = ()
     form: Form | None = None
-    """How own trials are laid beside it."""
+    """Mapping of own trials to the table."""
 
     def wide(self) -> tuple[Row, ...]:
         """One row per cell: a long table's numbers side by side; any other table as it is."""
@@ -178,8 +178,8 @@ class Table(Value):
             first.setdefault(key, row)
             numbers.setdefault(key, {})[row.key[name]] = row.numbers[value]
 
-        def side_by_side(found: Mapping[str, Printed]) -> dict[str, Printed]:
-            return {label: found[label] for label in (*self.order, *found) if label in found}
+        def side_by_side(numbers: Mapping[str, Printed]) -> dict[str, Printed]:
+            return {label: numbers[label] for label in (*self.order, *numbers) if label in numbers}
 
         return tuple(
             Row(line=row.line, key=dict(key), numbers=side_by_side(numbers[key])) for key, row in first.items()
@@ -191,14 +191,14 @@ def tables() -> Mapping[str, Table]:
     """Every shipped table by name."""
     index = tomllib.loads(_text(INDEX))
     sources = {name: Source(name=name, **fields) for name, fields in index["sources"].items()}
-    found = {}
+    by_name = {}
     for name, fields in index["tables"].items():
         if cells_of := fields.get("form", {}).get("cells_of"):
             given = index["tables"][cells_of]["form"]
             fields["form"] = {key: given[key] for key in SHARED if key in given} | fields["form"]
         table = Table.model_validate({"name": name, **fields, "source": sources[fields["source"]]})
-        found[name] = table.model_copy(update={"rows": _rows(table, _text(f"{name}.csv"))})
-    return found
+        by_name[name] = table.model_copy(update={"rows": _rows(table, _text(f"{name}.csv"))})
+    return by_name
 
 
 def _text(name: str) -> str:
@@ -206,12 +206,12 @@ def _text(name: str) -> str:
 
 
 def _rows(table: Table, text: str) -> tuple[Row, ...]:
-    found = []
+    rows = []
     for line, fields in enumerate(csv.DictReader(text.splitlines()), start=2):
         numbers = {name: parse(fields[name], column.rounding) for name, column in table.columns.items()}
         key = {name: value for name, value in fields.items() if name not in numbers}
-        found.append(Row(line=line, key=key, numbers=numbers))
-    return tuple(found)
+        rows.append(Row(line=line, key=key, numbers=numbers))
+    return tuple(rows)
 
 
 def named(name: str) -> tuple[Table, ...]:
@@ -219,9 +219,9 @@ def named(name: str) -> tuple[Table, ...]:
     every = tables()
     if name in every:
         return (every[name],)
-    found = tuple(table for table in every.values() if name in ("all", table.source.name))
-    if found:
-        return found
+    chosen = tuple(table for table in every.values() if name in ("all", table.source.name))
+    if chosen:
+        return chosen
     known = [*every, *dict.fromkeys(table.source.name for table in every.values()), "all"]
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""

@@ -1,1 +1,1 @@
-"""Whether a store says what its raw files say: nothing here measures, nothing here writes."""
+"""Verification of a store: results, verdicts and reports recomputed from its raw files; read only."""

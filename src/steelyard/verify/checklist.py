@@ -1,4 +1,4 @@
-"""What verification finds, and the tally of what it looked at, so that silence means something."""
+"""Findings of verification, and a count of the checks made, so that no finding means something."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ CHECKS: dict[str, str] = {
     "capacity": "a capacity is the one that its trial measured, and follows from that trial's intervals",
     "report": "a number of a report is the one that follows from the trials",
 }
-"""Kind of check to what holds where nothing is found."""
+"""Kind of check to the statement that holds if there is no finding."""
 
 
 class Finding(Value):
-    """One thing that does not agree."""
+    """One value that does not agree."""
 
     kind: str
     weight: Weight = "difference"
-    """A remark is no difference: something that verification cannot judge, or that happens to honest stores."""
+    """A remark is no difference: verification cannot judge it, or it also happens in sound stores."""
     file: str
-    """Below the study's folder."""
+    """Path relative to the study's folder."""
     what: str
     read: str
     recomputed: str = ""
-    """What should stand there; empty where that is not known."""
+    """The expected value; empty where it is not known."""
 
     def words(self) -> str:
         """The finding as a line."""
@@ -49,15 +49,15 @@ class Finding(Value):
 
 
 class Verification(Value):
-    """Everything that was looked at in one store."""
+    """Result of the verification of one store."""
 
     store: str
     trials: int
     made: dict[str, int]
-    """Checks by kind."""
+    """Kind of check to number of checks made."""
     findings: tuple[Finding, ...]
     not_checked: dict[str, int] = Field(default_factory=dict)
-    """Why something could not be checked, and how often."""
+    """Reason why checks could not be made, to how many."""
 
     @property
     def sound(self) -> bool:
@@ -66,7 +66,7 @@ class Verification(Value):
 
 
 class Book:
-    """Where checks are entered while they are made."""
+    """Collects checks while they are made."""
 
     def __init__(self) -> None:
         self.made: Counter[str] = Counter()
@@ -83,7 +83,7 @@ class Book:
         return holds
 
     def equal(self, kind: str, file: str, what: str, read: Any, recomputed: Any) -> bool:
-        """Enter a check that two values are the same, to the last digit."""
+        """Enter a check that two values are exactly equal."""
         return self.check(kind, read == recomputed, file, what, read, recomputed)
 
     def remark(self, kind: str, file: str, what: str, read: Any) -> None:
@@ -92,7 +92,7 @@ class Book:
         self.findings.append(Finding(kind=kind, weight="remark", file=file, what=what, read=_shown(read)))
 
     def skip(self, why: str, times: int = 1) -> None:
-        """Enter what cannot be checked, and why."""
+        """Enter a check that cannot be made, and why."""
         self.not_checked[why] += times
 
 

@@ -1,5 +1,7 @@
-"""Files: are they there, unharmed, and of the right form? Read without the store's own reader, which stops at the first
-fault."""
+"""Integrity of files: existence, checksum, format.
+
+Files are read without the store's own reader, which stops at the first fault.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,12 @@ LONGEST_ERROR = 200
 def sealed_folders(store: Path) -> list[Path]:
     """Folders of sealed attempts, by name."""
     trials = store / layout.TRIALS
-    found = trials.iterdir() if trials.is_dir() else ()
-    return sorted(path for path in found if path.is_dir() and not path.name.startswith(layout.PARTIAL_PREFIX))
+    entries = trials.iterdir() if trials.is_dir() else ()
+    return sorted(path for path in entries if path.is_dir() and not path.name.startswith(layout.PARTIAL_PREFIX))
 
 
 def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
-    """The record as it stands on disk; None, and a finding, if it cannot be read."""
+    """The record as on disk; None, and a finding, if it cannot be read."""
     path = folder / layout.TRIAL_JSON
     where = str(path.relative_to(store))
     try:
@@ -44,7 +46,7 @@ def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
 
 
 def checksums(store: Path, folder: Path, record: TrialRecord, book: Book) -> None:
-    """Every file of the trial against the record, both ways."""
+    """Check every file of the trial against the record, and the record against the files."""
     there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {layout.TRIAL_JSON}
     for name in sorted(there | set(record.checksums)):
         where = str((folder / name).relative_to(store))
@@ -60,7 +62,7 @@ def checksums(store: Path, folder: Path, record: TrialRecord, book: Book) -> Non
 def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | None:
     """All Parquet files of a part of a trial, with their columns checked; None if one cannot be read."""
     schema: dict[str, Any] = layout.INTERVAL_SCHEMA if part == layout.INTERVALS else layout.SAMPLE_SCHEMA
-    found = [pl.DataFrame(schema={"node": pl.String, **schema})]
+    tables = [pl.DataFrame(schema={"node": pl.String, **schema})]
     whole = True
     for path in sorted((folder / part).glob("*.parquet")):
         where = str(path.relative_to(store))
@@ -72,14 +74,14 @@ def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | N
         columns = {name: str(dtype) for name, dtype in frame.schema.items()}
         wanted = {name: str(dtype) for name, dtype in pl.DataFrame(schema=schema).schema.items()}
         if book.equal("format", where, "columns", columns, wanted):
-            found.append(frame.select(pl.lit(path.stem).alias("node"), *schema))
+            tables.append(frame.select(pl.lit(path.stem).alias("node"), *schema))
         else:
             whole = False
-    return pl.concat(found) if whole else None
+    return pl.concat(tables) if whole else None
 
 
 def facts(store: Path, folder: Path, book: Book) -> None:
-    """Facts and links are JSON of the form that readers expect."""
+    """Check that facts and links are JSON of the expected type."""
     for path in [*sorted((folder / layout.FACTS).glob("*.json")), folder / layout.LINKS_JSON]:
         if not path.exists():
             continue

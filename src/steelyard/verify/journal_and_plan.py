@@ -1,4 +1,4 @@
-"""Whether the journal and the plan agree with the trials that are there."""
+"""Consistency of the journal and the plan with the sealed trials."""
 
 from __future__ import annotations
 
@@ -21,23 +21,22 @@ from steelyard.verify.recompute import measured_here
 
 Key = tuple[str, int]
 SAME = ("settings", "seed", "block", "start_replicate", "replicate", "control")
-"""What a trial has from the plan and never changes; its place and its treatment's names do when a study is widened."""
+"""Fields that a trial takes from the plan and keeps; position and factors may change when a study is widened."""
 
 
 def study(folder: Path, book: Book) -> None:
-    """`study.json` is a study."""
+    """Check that `study.json` is a study."""
     path = folder / layout.STUDY_JSON
     try:
-        found = Study.model_validate_json(path.read_text(encoding="utf-8")).study.name
+        name = Study.model_validate_json(path.read_text(encoding="utf-8")).study.name
     except (OSError, ValidationError) as error:
-        found = f"{type(error).__name__}"
-        book.check("format", False, layout.STUDY_JSON, "the study cannot be read", found)
+        book.check("format", False, layout.STUDY_JSON, "the study cannot be read", type(error).__name__)
         return
-    book.check("format", bool(found), layout.STUDY_JSON, "the study's name", found)
+    book.check("format", bool(name), layout.STUDY_JSON, "the study's name", name)
 
 
 def ids(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
-    """Ids follow from settings and replicate numbers."""
+    """Check that ids follow from settings and replicate numbers."""
     for record, where in records.values():
         wanted = f"{settings_hash(record.settings.root)}-s{record.start_replicate}-t{record.replicate}"
         book.equal("id", where, "id", record.id, wanted)
@@ -46,8 +45,7 @@ def ids(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
 def plan(
     folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book: Book, not_needed: Collection[str] = ()
 ) -> None:
-    """Each trial that the plan has against what the plan says of it. `not_needed`: ids that a stopping rule made
-    unnecessary."""
+    """Check each trial against its entry in the plan. `not_needed`: ids that the stopping rule made unnecessary."""
     planned = _planned(folder, book)
     if planned is None:
         return
@@ -79,7 +77,7 @@ def _planned(folder: Path, book: Book) -> dict[str, PlannedTrial] | None:
     if not path.is_file():
         book.remark("plan", layout.PLAN, "the plan", "no such file")
         return None
-    found: dict[str, PlannedTrial] = {}
+    planned: dict[str, PlannedTrial] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()[1:], start=2):
         try:
             trial = PlannedTrial.model_validate_json(line)
@@ -88,15 +86,15 @@ def _planned(folder: Path, book: Book) -> dict[str, PlannedTrial] | None:
             continue
         wanted = f"{settings_hash(trial.settings.root)}-s{trial.start_replicate}-t{trial.replicate}"
         book.equal("id", layout.PLAN, f"line {number}: id", trial.id, wanted)
-        found[trial.id] = trial
-    return found
+        planned[trial.id] = trial
+    return planned
 
 
 def journal(
     folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], unreadable: Sequence[str], book: Book
 ) -> None:
-    """Every sealed trial that the journal knows is there, with its verdict; `unreadable`: folders that are there but
-    have no record."""
+    """Check that every trial that the journal reports as sealed exists, with that verdict. `unreadable`: folders
+    without a readable record."""
     path = folder / layout.EVENTS
     if not path.is_file():
         book.remark("journal", layout.EVENTS, "the journal", "no such file")
@@ -135,7 +133,7 @@ def _sealed(
 
 
 def noise_floor(folder: Path, book: Book) -> None:
-    """The noise floor that verdicts are judged against is the one that the laboratory laid there last."""
+    """Check that the noise floor in the store is the one that the laboratory wrote last."""
     path = folder / layout.NOISE_FLOOR
     sought = [entry.event for entry in Store(folder).journal() if isinstance(entry.event, NoiseFloorSought)]
     events = [event for event in sought if event.found]
@@ -163,7 +161,7 @@ def _event(event: TrialSealed, record: TrialRecord, where: str, folder: Path, nu
 
 
 def capacities(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
-    """A capacity that another trial measured is the one that stands there."""
+    """Check capacities that were measured by another trial against that trial's record."""
     measured = {
         (record.id, record.capacity.measured_s): record.capacity
         for record, _ in records.values()

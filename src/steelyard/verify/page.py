@@ -1,4 +1,4 @@
-"""A report against one made now: the tables that it carries, cell by cell, and the numbers in its words."""
+"""Verification of a report: its tables cell by cell, and the numbers in its text, against a report made now."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DATA_ID = "data"
 """Id of the script element that carries the tables."""
 UNSEEN = frozenset({"script", "style"})
 MOST_LINES = 20
-"""Lines of a page that are told apart; further ones are counted."""
+"""Most differing places of a page that become findings; further ones are counted."""
 TRIALS = "trials"
 _NUMBER = re.compile(r"[−+-]?\d[\d,]*\.?\d*")
 
@@ -56,12 +56,12 @@ class _Page(HTMLParser):
 
 
 def read(path: Path, where: str, book: Book) -> tuple[Tables | None, list[str]]:
-    """Tables and lines of text of a report: a page, or what `report --json` printed. No tables: a finding."""
+    """Tables and lines of text of a report: a page, or the output of `report --json`. Without tables: a finding."""
     lines: list[str] = []
     try:
         text = path.read_text(encoding="utf-8")
         if text.lstrip().startswith("{"):
-            found = json.loads(text)
+            tables = json.loads(text)
         else:
             page = _Page()
             page.feed(text)
@@ -69,47 +69,47 @@ def read(path: Path, where: str, book: Book) -> tuple[Tables | None, list[str]]:
                 lines = page.lines
             else:
                 book.remark("report", where, "text of the page", "made by another version: not compared")
-            found = embedded_data.unpack("".join(page.data))
+            tables = embedded_data.unpack("".join(page.data))
     except (OSError, ValueError) as error:
         book.check("format", False, where, "the report's tables cannot be read", f"{type(error).__name__}: {error}")
         return None, lines
-    fits = isinstance(found, dict) and all(isinstance(one, dict) and "rows" in one for one in found.values())
+    fits = isinstance(tables, dict) and all(isinstance(one, dict) and "rows" in one for one in tables.values())
     book.check("format", fits, where, "the report's tables", "tables" if fits else "something else", "tables")
-    return (found if fits else None), lines
+    return (tables if fits else None), lines
 
 
 def older(tables: Tables, again: Tables) -> int:
-    """How many trials were sealed after the report was made; 0 if none, or if it cannot be told."""
+    """Number of trials that were sealed after the report was made; 0 if unknown."""
     rows, now = ([tuple(row[:2]) for row in one.get(TRIALS, {}).get("rows", ())] for one in (tables, again))
     return len(now) - len(rows) if set(rows) < set(now) else 0
 
 
-def same_form(found: Tables, again: Tables) -> bool:
-    """Whether both have the same tables with the same columns: else another version made the report."""
-    forms = [{name: list(one["columns"]) for name, one in tables.items()} for tables in (found, again)]
+def same_form(reported: Tables, again: Tables) -> bool:
+    """Whether both have the same tables and columns; if not, another version made the report."""
+    forms = [{name: list(one["columns"]) for name, one in tables.items()} for tables in (reported, again)]
     return forms[0] == forms[1]
 
 
-def compare_tables(found: Tables, again: Tables, where: str, book: Book) -> None:
-    """Every cell of every table that both have, to the last digit."""
-    for name in sorted({*found, *again}):
-        if name not in found or name not in again:
+def compare_tables(reported: Tables, again: Tables, where: str, book: Book) -> None:
+    """Check that all cells of the tables that both have are equal."""
+    for name in sorted({*reported, *again}):
+        if name not in reported or name not in again:
             book.remark(
-                "report", where, f"table {name}", "only in the report" if name in found else "not in the report"
+                "report", where, f"table {name}", "only in the report" if name in reported else "not in the report"
             )
             continue
-        one, other = found[name], again[name]
-        columns = [column for column in one["columns"] if column in other["columns"]]
-        if list(one["columns"]) != list(other["columns"]):
-            odd = sorted(set(one["columns"]) ^ set(other["columns"]))
+        table, other = reported[name], again[name]
+        columns = [column for column in table["columns"] if column in other["columns"]]
+        if list(table["columns"]) != list(other["columns"]):
+            odd = sorted(set(table["columns"]) ^ set(other["columns"]))
             book.remark("report", where, f"table {name}: columns of another version", ", ".join(odd))
-        if not book.equal("report", where, f"table {name}: rows", len(one["rows"]), len(other["rows"])):
+        if not book.equal("report", where, f"table {name}: rows", len(table["rows"]), len(other["rows"])):
             continue
-        places = [(column, one["columns"].index(column), other["columns"].index(column)) for column in columns]
-        for number, (mine, theirs) in enumerate(zip(one["rows"], other["rows"], strict=True), start=1):
+        places = [(column, table["columns"].index(column), other["columns"].index(column)) for column in columns]
+        for number, (mine, theirs) in enumerate(zip(table["rows"], other["rows"], strict=True), start=1):
             for column, at, there in places:
-                told = f"table {name}, row {number}, {column}"
-                book.equal("report", where, told, _of_today(mine[at]), theirs[there])
+                what = f"table {name}, row {number}, {column}"
+                book.equal("report", where, what, _of_today(mine[at]), theirs[there])
 
 
 def _of_today(cell: Any) -> Any:
@@ -117,31 +117,31 @@ def _of_today(cell: Any) -> Any:
     return former_words.text(cell) if isinstance(cell, str) else cell
 
 
-def compare_lines(found: Sequence[str], again: Sequence[str], where: str, book: Book) -> None:
-    """The numbers that stand in the page's text, in order; words alone are not compared."""
-    mine, theirs = ([" ".join(_NUMBER.findall(line)) for line in lines] for lines in (found, again))
+def compare_lines(reported: Sequence[str], again: Sequence[str], where: str, book: Book) -> None:
+    """Compare the numbers in the page's text, in order; words are not compared."""
+    mine, theirs = ([" ".join(_NUMBER.findall(line)) for line in lines] for lines in (reported, again))
     if not mine and not theirs:
         return
-    told = 0
+    places = 0
     for tag, a, b, c, d in difflib.SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
         if tag == "equal":
             book.made["report"] += sum(len(numbers.split()) for numbers in mine[a:b])
             continue
         if not any(mine[a:b]) and not any(theirs[c:d]):
             continue
-        told += 1
-        if told <= MOST_LINES:
-            read, should = (" / ".join(lines) or "nothing" for lines in (found[a:b], again[c:d]))
+        places += 1
+        if places <= MOST_LINES:
+            read, should = (" / ".join(lines) or "nothing" for lines in (reported[a:b], again[c:d]))
             book.check("report", False, where, "text of the page", _short(read), _short(should))
-    if told > MOST_LINES:
-        book.check("report", False, where, "further places of the page's text", f"{told - MOST_LINES} differ", "none")
+    if places > MOST_LINES:
+        book.check("report", False, where, "further places of the page's text", f"{places - MOST_LINES} differ", "none")
 
 
 def lines_of(page: str) -> list[str]:
-    """Lines of text of a page in memory."""
-    found = _Page()
-    found.feed(page)
-    return found.lines
+    """Text lines of an HTML page."""
+    parser = _Page()
+    parser.feed(page)
+    return parser.lines
 
 
 def _short(text: str) -> str:

@@ -1,7 +1,7 @@
-"""One trial's responses and verdict, computed again from its raw intervals by the same functions that made them.
+"""Recomputation of one trial's responses and verdict from its raw intervals, by the functions of `judging`.
 
-What the engine alone knew (its CPU time, the instants of the first and the last operation, what it dropped) is not in
-the intervals; what depends on it is held against what is there, and counted as not recomputed.
+The engine's CPU time, the instants of its first and last operation, and the records that it dropped are not in the
+intervals. Values that depend on them are checked for consistency, and counted as not recomputed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from steelyard.verify.checklist import Book
 from steelyard.wire.record import NO_SUMMARY, Counts, Done, Interval, nothing_done
 
 RELATIVE = 1e-12
-"""Between a quotient and the same quotient by way of milliseconds."""
+"""Relative error of a quotient that is computed from milliseconds."""
 CLOCK_S = 0.01
-"""What the clocks of intervals and operations may be apart."""
+"""Tolerance between the clocks of intervals and operations, seconds."""
 BLAMED = (ReasonKind.LAB_FAULT, ReasonKind.SYSTEM_FAULT)
 
 ENGINE_ONLY = "generator_cpu_us_per_operation: the engine's CPU time is not in the intervals"
@@ -47,21 +47,21 @@ def trial(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) 
     else:
         book.skip(NO_END)
         book.check("relation", record.verdict.outcome != "valid", where, "a valid trial without responses", "valid")
-    for name, found in record.phase_responses.items():
-        if found != Responses():
+    for name, recorded in record.phase_responses.items():
+        if recorded != Responses():
             part = measured.filter(pl.col("phase") == name)
-            _responses(found, part, where, f"phase_responses {name}", ours, book)
+            _responses(recorded, part, where, f"phase_responses {name}", ours, book)
     _verdict(record, load, measured if whole else None, where, book)
     _capacity(record, intervals, where, book)
 
 
-def _ended(record: TrialRecord, found: Responses) -> bool:
-    return found != Responses() and not any(one.kind in BLAMED for one in record.verdict.reasons)
+def _ended(record: TrialRecord, recorded: Responses) -> bool:
+    return recorded != Responses() and not any(one.kind in BLAMED for one in record.verdict.reasons)
 
 
 def _interval(intervals: pl.DataFrame, operations: int = 0) -> Interval:
-    """All rows as one interval, whose operations have no names: their counts by outcome and measure. `operations`: how
-    many were sent."""
+    """All rows as one interval without names of operations: counts by outcome and measure. `operations`: the number
+    sent."""
     keys = ["outcome", "measure", "bucket_low_ns", "bucket_high_ns"]
     summed = intervals.group_by(keys).agg(pl.col("count").sum()).sort(keys)
     tables: dict[tuple[str, str], list[Bucket]] = {}
@@ -82,67 +82,67 @@ def _by_outcome(intervals: pl.DataFrame) -> dict[str, int]:
     return {str(outcome): int(n) for outcome, n in whole.group_by("outcome").agg(pl.col("count").sum()).iter_rows()}
 
 
-def _end(found: Responses, outcomes: Mapping[str, int]) -> Done:
-    """The end of the phase as far as the intervals tell it."""
+def _end(recorded: Responses, outcomes: Mapping[str, int]) -> Done:
+    """The end of the phase, as far as it follows from the intervals."""
     failed = {kind: count for kind, count in outcomes.items() if is_error(kind)}
     return replace(
         nothing_done(""),
         operations=sum(outcomes.values()) - sum(failed.values()),
         errors=sum(failed.values()),
         errors_by_kind=failed,
-        not_found=found.not_found,
+        not_found=recorded.not_found,
     )
 
 
 def _whole_ns(milliseconds: float) -> float:
-    """Whole where it was: one load node says whole nanoseconds; over several they are a difference of seconds."""
+    """Nanoseconds, rounded if nearly whole: whole from one load node; over several a difference of seconds."""
     ns = milliseconds * NS_PER_MS
     return round(ns) if abs(ns - round(ns)) < 0.01 else ns
 
 
-def _responses(found: Responses, part: pl.DataFrame, where: str, what: str, ours: bool, book: Book) -> None:
+def _responses(recorded: Responses, part: pl.DataFrame, where: str, what: str, ours: bool, book: Book) -> None:
     outcomes = _by_outcome(part)
-    end = _end(found, outcomes)
+    end = _end(recorded, outcomes)
     again = responses([_interval(part)], [end])
     by_kept = {kept: [name for name, one in registered.every().items() if one.kept is kept] for kept in Kept}
     for name in (*by_kept[Kept.WHOLE], *(by_kept[Kept.OWN_ENGINE] if ours else ())):
-        # A record that was sealed before a response was there has none, which is no difference.
-        if found.has(name):
-            book.equal("response", where, f"{what}: {name}", found.of(name), again.of(name))
+        # A record from before a response was introduced does not have it, which is no difference.
+        if recorded.has(name):
+            book.equal("response", where, f"{what}: {name}", recorded.of(name), again.of(name))
     if not ours:
         counted = by_kept[Kept.OWN_ENGINE]
         book.skip(f"{' and '.join(counted)} of a foreign engine, which counts them for itself", len(counted))
     limit = outcomes.get(Outcome.NOT_FOUND, 0)
     if ours:
         at_most = f"at most {limit}"
-        book.check("relation", found.not_found <= limit, where, f"{what}: not_found", found.not_found, at_most)
-    execution_ns = _whole_ns(found.execution_time_ms or 0.0)
-    quotient = found.operations / (execution_ns / NS_PER_S) if execution_ns > 0 else None
-    same = found.throughput_per_s == quotient or (
-        found.throughput_per_s is not None
+        book.check("relation", recorded.not_found <= limit, where, f"{what}: not_found", recorded.not_found, at_most)
+    execution_ns = _whole_ns(recorded.execution_time_ms or 0.0)
+    quotient = recorded.operations / (execution_ns / NS_PER_S) if execution_ns > 0 else None
+    same = recorded.throughput_per_s == quotient or (
+        recorded.throughput_per_s is not None
         and quotient is not None
-        and math.isclose(found.throughput_per_s, quotient, rel_tol=RELATIVE)
+        and math.isclose(recorded.throughput_per_s, quotient, rel_tol=RELATIVE)
     )
-    told = f"{what}: throughput_per_s, operations over execution time"
-    book.check("relation", same, where, told, found.throughput_per_s, quotient)
-    _span(found, part, where, what, book)
+    relation = f"{what}: throughput_per_s, operations over execution time"
+    book.check("relation", same, where, relation, recorded.throughput_per_s, quotient)
+    _span(recorded, part, where, what, book)
     book.skip(ENGINE_ONLY)
 
 
-def _span(found: Responses, part: pl.DataFrame, where: str, what: str, book: Book) -> None:
-    """Execution time against the intervals: no longer than all of them, no shorter than what lies between the first
-    with an answer and the last."""
-    if found.execution_time_ms is None or not part.height:
+def _span(recorded: Responses, part: pl.DataFrame, where: str, what: str, book: Book) -> None:
+    """Check the execution time against the intervals: at most their whole span, at least the time between the end of
+    the first and the beginning of the last."""
+    if recorded.execution_time_ms is None or not part.height:
         return
     ends = part.select(
         whole=(pl.col("t_s") + pl.col("seconds")).max() - pl.col("t_s").min(),
         inner=pl.col("t_s").max() - (pl.col("t_s") + pl.col("seconds")).min(),
     ).row(0)
     longest, shortest = ends[0] + CLOCK_S, ends[1] - CLOCK_S
-    seconds = found.execution_time_ms / 1000
+    seconds = recorded.execution_time_ms / 1000
     book.check(
         "relation", shortest <= seconds <= longest, where, f"{what}: execution_time_ms against the intervals' span",
-        found.execution_time_ms, f"{max(0.0, 1000 * shortest):.0f} to {1000 * longest:.0f}",
+        recorded.execution_time_ms, f"{max(0.0, 1000 * shortest):.0f} to {1000 * longest:.0f}",
     )  # fmt: skip
 
 
@@ -162,11 +162,11 @@ def _verdict(record: TrialRecord, load: Load, measured: pl.DataFrame | None, whe
     again = judge(
         Evidence(load=load, intervals=[interval], dones=[end], optimised=True, samples={}), record.limits
     ).reasons
-    book.equal("verdict", where, "reasons that the intervals give", _told(reasons), _told(again))
+    book.equal("verdict", where, "reasons that the intervals give", _reasons_text(reasons), _reasons_text(again))
     book.skip(NOT_REJUDGED)
 
 
-def _told(reasons: Sequence[Reason]) -> str:
+def _reasons_text(reasons: Sequence[Reason]) -> str:
     chosen = [one for one in reasons if one.kind.about.in_intervals]
     return "; ".join(f"{one.kind} {one.measured!r} ({one.detail.partition(SAID)[0]})" for one in chosen) or "none"
 
@@ -178,7 +178,7 @@ def _threshold(reason: Reason, limits: Limits, where: str, book: Book) -> None:
         book.equal("verdict", where, f"threshold of {reason.kind.name}", reason.threshold, wanted)
     if reason.measured is None or reason.threshold is None:
         return
-    # A value at its threshold contradicts nothing.
+    # A value equal to its threshold is consistent.
     at = reason.measured == reason.threshold and about.speaks is not Speaks.BELOW
     crossed = at or about.speaks.crossed(reason.measured, reason.threshold)
     book.check(
@@ -187,19 +187,19 @@ def _threshold(reason: Reason, limits: Limits, where: str, book: Book) -> None:
 
 
 def measured_here(record: TrialRecord) -> bool:
-    """Whether this attempt measured its capacity: a start measures once, for further attempts of a trial too."""
-    found = record.capacity
-    return found is not None and found.trial == record.id and record.begun_s <= found.measured_s
+    """Whether this attempt measured its capacity itself: a start measures capacity once, also for later attempts."""
+    capacity = record.capacity
+    return capacity is not None and capacity.trial == record.id and record.begun_s <= capacity.measured_s
 
 
 def _capacity(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) -> None:
-    """The capacity that this trial measured, where it did: the counts are in its intervals."""
-    found = record.capacity
-    if found is None or not measured_here(record):
+    """Check a capacity that this trial measured itself against the counts in its intervals."""
+    capacity = record.capacity
+    if capacity is None or not measured_here(record):
         return
     outcomes = _by_outcome(intervals.filter(pl.col("phase") == CAPACITY))
     answered = sum(count for kind, count in outcomes.items() if not is_error(kind))
-    book.equal("capacity", where, "capacity: operations", found.operations, answered)
-    rate = found.operations / found.seconds if found.seconds > 0 else 0.0
-    near = math.isclose(found.rate_per_s, rate, rel_tol=1e-9)
-    book.check("capacity", near, where, "capacity: rate_per_s, operations over seconds", found.rate_per_s, rate)
+    book.equal("capacity", where, "capacity: operations", capacity.operations, answered)
+    rate = capacity.operations / capacity.seconds if capacity.seconds > 0 else 0.0
+    near = math.isclose(capacity.rate_per_s, rate, rel_tol=1e-9)
+    book.check("capacity", near, where, "capacity: rate_per_s, operations over seconds", capacity.rate_per_s, rate)

@@ -1,4 +1,4 @@
-"""Verification of a whole store: every check of `verify`, in order; nothing is written."""
+"""Verification of a whole store: all checks in order, read only."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from steelyard.verify.checklist import Book, Verification
 
 
 def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
-    """Everything that can be checked; nothing is written."""
+    """Run every check; nothing is written."""
     book, folder = Book(), store.folder
     journal_and_plan.study(folder, book)
     records: dict[journal_and_plan.Key, tuple[TrialRecord, str]] = {}
     unreadable = []
     folders = files.sealed_folders(folder)
-    for one in folders:
-        record = files.read_record(folder, one, book)
+    for trial_folder in folders:
+        record = files.read_record(folder, trial_folder, book)
         if record is None:
-            unreadable.append(one.name)
+            unreadable.append(trial_folder.name)
             continue
-        where = str((one / layout.TRIAL_JSON).relative_to(folder))
+        where = str((trial_folder / layout.TRIAL_JSON).relative_to(folder))
         if (record.id, record.attempt) in records:
             book.check("format", False, where, "id and attempt", "those of another folder too", "its own")
             continue
         records[record.id, record.attempt] = (record, where)
-        files.checksums(folder, one, record, book)
-        files.facts(folder, one, book)
-        files.frames(folder, one, layout.SAMPLES, book)
-        intervals = files.frames(folder, one, layout.INTERVALS, book)
+        files.checksums(folder, trial_folder, record, book)
+        files.facts(folder, trial_folder, book)
+        files.frames(folder, trial_folder, layout.SAMPLES, book)
+        intervals = files.frames(folder, trial_folder, layout.INTERVALS, book)
         if intervals is not None:
             recompute.trial(record, intervals, where, book)
     journal_and_plan.ids(records, book)
@@ -70,15 +70,15 @@ def _reports(store: Store, reports: Sequence[Path], book: Book) -> None:
     again = json.loads(as_json(tables(now.results), {}))
     for path in chosen:
         where = str(path.relative_to(store.folder)) if path.is_relative_to(store.folder) else str(path)
-        found, lines = page.read(path, where, book)
-        if found is None:
+        reported, lines = page.read(path, where, book)
+        if reported is None:
             continue
-        late = page.older(found, again)
+        late = page.older(reported, again)
         if late:
             book.remark("report", where, "made before trials were sealed, so not compared", f"{late} trials since")
             continue
-        page.compare_tables(found, again, where, book)
-        if lines and not page.same_form(found, again):
+        page.compare_tables(reported, again, where, book)
+        if lines and not page.same_form(reported, again):
             book.remark("report", where, "text of the page", "made by another version: not compared")
         elif lines:
             page.compare_lines(lines, page.lines_of(build(now)), where, book)

@@ -1,1 +1,1 @@
-"""Levels and studies against each other: ratios of start means, noise floors, what differs besides what was asked."""
+"""Comparison of levels and studies: ratios of start means, noise floors, confounders."""

@@ -1,5 +1,4 @@
-"""What differs between two sides besides what was asked: settings, versions, machines, time. Else apples are weighed
-against pears, and nobody sees it."""
+"""Confounders of a comparison: differences in settings, versions, machines and time besides the compared factor."""
 
 from __future__ import annotations
 
@@ -17,17 +16,17 @@ Facts = Mapping[str, Mapping[str, str]]
 """Name of a node, `system:<node>` or `machine` to its facts."""
 
 PASSING = frozenset({"address", "network", "memory_available_mb", "setting initial_token", "seed", "peers"})
-"""Facts that differ from start to start, or node to node, of the same thing, or follow from the number of nodes."""
+"""Facts that differ between starts or nodes of the same machine and version, or follow from the number of nodes."""
 _LEASE = re.compile(r"/nodes/[0-9a-f]{6,}/n\d+")
 _ADDRESSES = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[,; ]+(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?)*")
 LONGEST_TEXT = 60
 
 
 class Difference(Value):
-    """One thing that is not the same on both sides."""
+    """One difference between the sides."""
 
     kind: Kind
-    """asked: the factor that is compared, or what follows from it; time: not measured side by side."""
+    """asked: the compared factor, or a consequence of it; time: not measured side by side."""
     name: str
     a: tuple[str, ...]
     """Every value on side a; empty if it has none."""
@@ -47,16 +46,16 @@ def apart(
     a: Sequence[TrialRecord], b: Sequence[TrialRecord], facts_a: Sequence[Facts], facts_b: Sequence[Facts],
     asked: Iterable[str],
 ) -> tuple[Difference, ...]:  # fmt: skip
-    """Everything that differs, what was asked first. `facts`: of one trial or more a side; `asked`: factors compared.
+    """All differences, those asked for first. `facts`: of one or more trials per side; `asked`: the compared factors.
 
-    A setting varies within a side where a factor that both have is not fixed; so sets of values are compared.
+    A setting varies within a side if a factor of both is not fixed, so sets of values are compared.
     """
     named = set(asked)
     settings = (_sets(_flat(one.settings.root) for one in side) for side in (a, b))
     limits = (_sets(_flat({"limits": one.limits.model_dump()}) for one in side) for side in (a, b))
     versions = (_sets(one.versions for one in side) for side in (a, b))
     shares = ({"the nodes share": {", ".join(one.shares) or "nothing" for one in side}} for side in (a, b))
-    found = [
+    differing = [
         *_differences("setting", *settings),
         *_differences("limit", *limits),
         *_differences("version", *versions),
@@ -64,44 +63,44 @@ def apart(
         *_differences("machine", *(_facts(side, system=False) for side in (facts_a, facts_b))),
         *_differences("system", *(_facts(side, system=True) for side in (facts_a, facts_b))),
     ]
-    told = [
+    differences = [
         one.model_copy(update={"kind": "asked"}) if one.kind == "setting" and _follows(one.name, named) else one
-        for one in found
+        for one in differing
     ]
-    told += _time(a, b)
-    return tuple(sorted(told, key=lambda one: one.kind != "asked"))
+    differences += _time(a, b)
+    return tuple(sorted(differences, key=lambda one: one.kind != "asked"))
 
 
 def _flat(tree: Mapping[str, Any], before: str = "") -> dict[str, str]:
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for name, value in tree.items():
         path = f"{before}.{name}" if before else name
         if isinstance(value, Mapping) and value:
-            found |= _flat(value, path)
+            by_name |= _flat(value, path)
         else:
-            found[path] = value if isinstance(value, str) else json.dumps(value)
-    return found
+            by_name[path] = value if isinstance(value, str) else json.dumps(value)
+    return by_name
 
 
 def _sets(each: Iterable[Mapping[str, str]]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for one in each:
-        for name, value in one.items():
-            found.setdefault(name, set()).add(value)
-    return found
+    by_name: dict[str, set[str]] = {}
+    for values in each:
+        for name, value in values.items():
+            by_name.setdefault(name, set()).add(value)
+    return by_name
 
 
 def _facts(side: Sequence[Facts], *, system: bool) -> dict[str, set[str]]:
-    """Facts by name over all nodes of a kind, without what changes from start to start."""
-    found: dict[str, set[str]] = {}
+    """Facts by name over all nodes of a kind, without those that change between starts."""
+    by_name: dict[str, set[str]] = {}
     for facts in side:
-        for who, told in (of_systems(facts) if system else of_machines(facts)).items():
+        for who, node_facts in (of_systems(facts) if system else of_machines(facts)).items():
             role = "load node: " if not system and role_of(who, facts) == "load" else ""
-            for name, value in told.items():
+            for name, value in node_facts.items():
                 if name not in PASSING and not name.startswith("departs:"):
                     plain = _ADDRESSES.sub("ADDRESS", _LEASE.sub("/nodes/NODE", value))
-                    found.setdefault(f"{role}{name}", set()).add(plain)
-    return found
+                    by_name.setdefault(f"{role}{name}", set()).add(plain)
+    return by_name
 
 
 def _differences(kind: Kind, a: Mapping[str, set[str]], b: Mapping[str, set[str]]) -> list[Difference]:
@@ -115,7 +114,7 @@ def _differences(kind: Kind, a: Mapping[str, set[str]], b: Mapping[str, set[str]
 
 
 def _follows(path: str, asked: set[str]) -> bool:
-    """Whether a setting is a factor that is compared, or belongs to the plug-in that one chooses."""
+    """Whether a setting is a compared factor, or belongs to the plug-in that such a factor chooses."""
     short = {"nodes": "site.nodes", "workload": "workload.name"}
     paths = {short.get(name, name) for name in asked}
     chosen = {name.removesuffix(".name") for name in paths if name.endswith(".name")}
@@ -136,20 +135,22 @@ def _time(a: Sequence[TrialRecord], b: Sequence[TrialRecord]) -> list[Difference
     return [Difference(kind="time", name="order", a=(words,), b=("not measured side by side",))]
 
 
-def warnings(found: Sequence[Difference]) -> tuple[str, ...]:
-    """Sentences for whoever reads the verdict."""
-    said = []
-    kinds = {kind: [one for one in found if one.kind == kind] for kind in ("setting", "version", "machine", "system")}
+def warnings(differences: Sequence[Difference]) -> tuple[str, ...]:
+    """Warnings about differences, in sentences."""
+    sentences = []
+    kinds = {
+        kind: [one for one in differences if one.kind == kind] for kind in ("setting", "version", "machine", "system")
+    }
     what = {"setting": "settings", "version": "versions", "machine": "the machines", "system": "the system's facts"}
     others = [f"{what[kind]} ({len(ones)})" for kind, ones in kinds.items() if ones]
     if others:
-        said.append(
+        sentences.append(
             f"The sides differ in more than what is compared: {', '.join(others)}. The change is of all of it together."
         )
-    time = next((one for one in found if one.kind == "time"), None)
+    time = next((one for one in differences if one.kind == "time"), None)
     if time is not None:
-        said.append(
+        sentences.append(
             f"The sides were not measured side by side: {time.a[0]}. Drift between them is in the change; one study "
             "with both as levels of a factor would not have it."
         )
-    return tuple(said)
+    return tuple(sentences)

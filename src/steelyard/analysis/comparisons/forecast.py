@@ -1,4 +1,4 @@
-"""What would decide a comparison: further starts, and how long they take by the study's own pace."""
+"""Forecast of the further starts that would decide a comparison, and of their duration at the study's pace."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from steelyard.analysis.wording import blocks
 
 @dataclass(frozen=True)
 class Forecast:
-    """What would decide, and how long that takes: a start more a side is a block more of the study."""
+    """Further starts that would decide, and their duration: one more start per side is one more block."""
 
     more: More | None
     block_s: float | None
 
     def short(self) -> str:
-        """`for 3% 14 more blocks (about 2 h 50)`, as a table has room for; `for ±3%`: until it lies within that."""
+        """Short form for a table: `for 3% 14 more blocks (about 2 h 50)`; `for ±3%`: until it lies within that."""
         if self.more is None:
             return f"more than {MOST_STARTS:,} more blocks"
         within = "\N{PLUS-MINUS SIGN}" if self.more.shows == "equivalence" else ""
         return f"for {within}{self.more.percent:.2g}% {self._blocks(self.more)}"
 
     def words(self) -> str:
-        """The same as a sentence."""
+        """The forecast as a sentence."""
         if self.more is None:
             return f"not even {MOST_STARTS:,} more blocks would decide"
         if self.more.shows == "equivalence":
@@ -41,11 +41,11 @@ class Forecast:
 
 
 def block_s(frame: TrialFrame) -> float | None:
-    """Seconds that one more block takes by the pace of these trials: every combination of hard levels started once.
+    """Duration of one more block (each combination of hard levels started once) at the pace of these trials, seconds.
 
     A start takes the span of its attempts, voided ones too, and the time since the start before it ended, each as the
     median over the starts of its combination (the second over all), so that a study that was interrupted keeps its
-    pace. None below two starts, where nothing says what a start costs.
+    pace. None below two starts.
     """
     by_start = frame.data.group_by("start", *frame.hard).agg(
         pl.col("begun_s").min(), pl.col("ended_s").fill_null(pl.col("begun_s")).max()

@@ -1,4 +1,4 @@
-"""The noise floor: how much identical systems differ here, and verdicts held against it.
+"""Noise floor: how much identical systems differ, and verdicts judged against it.
 
 Identical systems differ between their starts and between the trials of a start. Both components are estimated from mean
 squares of logarithms (`inference.variance_components`), so that every comparison has its own floor, by its own numbers
@@ -40,10 +40,10 @@ from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 
 FloorSource = Literal["this study", "control cells", "kept floor", "none"]
-"""this study: it compares identical systems, and measures the floor; control cells: of this study; kept floor: of a
-study of identical systems on this machine, whose floor is in the store; none."""
+"""this study: it compares identical systems and measures the floor; control cells: of this study; kept floor: measured
+by a study of identical systems on this machine, in the store; none."""
 LEAST_DEGREES = 5
-"""A spread that rests on fewer degrees of freedom is no floor: by t it would swallow every change."""
+"""Least degrees of freedom of a floor: with fewer, t would make it larger than any change."""
 
 
 def with_floor() -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def with_floor() -> tuple[str, ...]:
 
 
 class Floor(Value):
-    """What a comparison of two identical systems, with as many starts and trials, would show."""
+    """The change that a comparison of two identical systems with as many starts and trials stays below."""
 
     percent: Estimate
     source: FloorSource
@@ -88,10 +88,10 @@ def floor_percent(
     the spread rests on fewer than LEAST_DEGREES. Its interval: z sqrt(v) over the chi-squared interval of v; the value
     has t in place of z, so that it holds although v is only estimated.
     """
-    found = _variance(spread, a, b, paired)
-    if found is None:
+    variance = _variance(spread, a, b, paired)
+    if variance is None:
         return None
-    v, degrees = found
+    v, degrees = variance
     tail = (1 - confidence) / 2
     z, root = float(stats.norm.ppf(1 - tail)), math.sqrt(v)
     low, high = (math.sqrt(degrees / float(stats.chi2.ppf(p, degrees))) for p in (1 - tail, tail))
@@ -131,25 +131,25 @@ def _variance(spread: Spread, a: Sequence[int], b: Sequence[int], paired: bool) 
     if between > within:
         parts = (as_measured, ((inverse - times) * within, spread.within_degrees))
         v = sum(part for part, _ in parts)
-        found = v, v**2 / sum(part**2 / degrees for part, degrees in parts)
+        variance = v, v**2 / sum(part**2 / degrees for part, degrees in parts)
     else:
-        # Starts are not seen to differ: what trials differ is all there is.
-        found = (0.0, 0.0) if more_trials else (inverse * within, float(spread.within_degrees))
-    if found[1] >= LEAST_DEGREES:
-        return found
-    # What starts differ is a difference of two mean squares here, and too little is left of it to say how far more
-    # trials would lower the floor: as measured it is too high, never too low.
+        # No variance between starts is seen: the variance within starts is all.
+        variance = (0.0, 0.0) if more_trials else (inverse * within, float(spread.within_degrees))
+    if variance[1] >= LEAST_DEGREES:
+        return variance
+    # The variance between starts is a difference of two mean squares with too few degrees of freedom to say how far
+    # more trials lower the floor; the floor as measured is too high, never too low.
     return as_measured if more_trials else None
 
 
 @dataclass(frozen=True)
 class Floors:
-    """Every floor that a study's comparisons can be judged against. The study's own control cells come first, then the
-    floor in its store; each only where its spread rests on LEAST_DEGREES."""
+    """The floors for a study's comparisons. The study's own control cells come first, then the floor in its store; each
+    needs LEAST_DEGREES degrees of freedom."""
 
     own: Mapping[str, Spread] = field(default_factory=dict)
     """Response to the spread of the control's treatment."""
-    found: FoundFloor = field(default_factory=FoundFloor)
+    stored: FoundFloor = field(default_factory=FoundFloor)
     confidence: float = 0.95
 
     def of(self, response: str, a: Sequence[int], b: Sequence[int], paired: bool) -> Floor | None:
@@ -162,19 +162,19 @@ class Floors:
         return None
 
     def spreads(self, response: str) -> list[tuple[Spread, FloorSource]]:
-        """Where a floor of this response can come from, first the first."""
-        found: list[tuple[Spread, FloorSource]] = []
+        """Spreads of this response and their sources, by priority."""
+        sources: list[tuple[Spread, FloorSource]] = []
         if response in self.own:
-            found.append((self.own[response], "control cells"))
-        kept = self.found.floor
+            sources.append((self.own[response], "control cells"))
+        kept = self.stored.floor
         if kept is not None:
-            found += [(one, "kept floor") for one in kept.spreads if one.response == response]
-        return found
+            sources += [(one, "kept floor") for one in kept.spreads if one.response == response]
+        return sources
 
     def words(self, source: FloorSource, spread: Spread) -> str:
-        """Where a floor comes from."""
+        """The source of a floor in words."""
         counts = f"{spread.starts} starts, {spread.trials} trials"
-        kept = self.found.floor
+        kept = self.stored.floor
         if source == "kept floor" and kept is not None:
             return f"study {kept.study} of {_day(kept.made_s)}, {counts}"
         return f"this study's control cells, {counts}"
@@ -185,18 +185,18 @@ def _day(made_s: float) -> str:
 
 
 def floors_of(
-    frame: TrialFrame, found: FoundFloor | None = None, confidence: float = 0.95, study: Study | None = None
+    frame: TrialFrame, stored: FoundFloor | None = None, confidence: float = 0.95, study: Study | None = None
 ) -> Floors:
-    """The floors of a study: of its control cells, if it has any, and the one that its store holds. A study of
-    identical systems has none: it would be judged against itself."""
+    """The floors of a study: from its control cells, if any, and the one in its store. A study of identical systems has
+    none: it would be judged against itself."""
     if study is not None and study.design.kind == "same":
-        return Floors(found=FoundFloor(why=""), confidence=confidence)
-    return Floors(own=_own(frame), found=found or FoundFloor(), confidence=confidence)
+        return Floors(stored=FoundFloor(why=""), confidence=confidence)
+    return Floors(own=_own(frame), stored=stored or FoundFloor(), confidence=confidence)
 
 
 def settings_unlike(records: Sequence[TrialRecord], floors: Floors) -> tuple[str, ...]:
     """Settings that the kept floor was measured with and no trial of this study has."""
-    kept = floors.found.floor
+    kept = floors.stored.floor
     if kept is None:
         return ()
     different = {json.dumps(one.settings.root, sort_keys=True): one.settings for one in records}
@@ -204,7 +204,7 @@ def settings_unlike(records: Sequence[TrialRecord], floors: Floors) -> tuple[str
 
 
 def _own(frame: TrialFrame) -> dict[str, Spread]:
-    """Of the control's treatment: its control trials and its ordinary ones, which are as alike."""
+    """Spreads of the control's treatment, from its control trials and its ordinary trials, which are identical."""
     rows = frame.data.filter(pl.col("used"))
     controls = rows.filter(pl.col("control"))
     if not controls.height:
@@ -219,11 +219,11 @@ def _own(frame: TrialFrame) -> dict[str, Spread]:
 def of_two(
     floors: tuple[Floors, Floors], response: str, a: Sequence[int], b: Sequence[int], paired: bool = False
 ) -> Floor | None:
-    """The floor of a comparison of two studies: the greater of theirs; None where one of them has none, since nothing
-    says then how much its systems differ."""
-    found = [one.of(response, a, b, paired) for one in floors]
-    known = [one for one in found if one is not None]
-    return max(known, key=lambda one: one.percent.value) if len(known) == len(found) else None
+    """The floor of a comparison of two studies: the greater of the two; None if one of them has none, because it is
+    unknown how much its systems differ."""
+    candidates = [one.of(response, a, b, paired) for one in floors]
+    known = [one for one in candidates if one is not None]
+    return max(known, key=lambda one: one.percent.value) if len(known) == len(candidates) else None
 
 
 def within_noise(ratio: Estimate, floor: Estimate) -> bool:
@@ -251,23 +251,22 @@ def _within(floor: Floor) -> str:
 
 
 def held(ratio: Estimate | None, verdict: str, sentence: str, floor: Floor | None) -> dict[str, str]:
-    """What changes in the verdict on an average over several treatments where its interval lies within the floor of all
-    their starts and trials: identical systems would differ by no more if the treatments were balanced, as designs make
-    them."""
+    """Changes in the verdict on a mean over treatments if its interval lies within the floor of all their starts and
+    trials: identical systems would differ as much in a balanced design."""
     if ratio is None or verdict not in multiplicity.DIFFERENT or floor is None:
         return {}
     if not within_noise(ratio, floor.percent):
         return {}
     why = noise_words(percent(ratio), floor).removeprefix("undecided: ")
-    said = sentence.replace(f": {verdict}: ", ": undecided: ", 1)
-    return {"verdict": "undecided", "sentence": f"{said}; {why}"}
+    undecided = sentence.replace(f": {verdict}: ", ": undecided: ", 1)
+    return {"verdict": "undecided", "sentence": f"{undecided}; {why}"}
 
 
 def floor_of_levels(
     frame: TrialFrame, floors: Floors, response: str, factor: str, levels: tuple[Level, Level],
     others: Mapping[str, Level] | None = None,
 ) -> Floor | None:  # fmt: skip
-    """By the starts and trials of both levels; `others`: levels of other factors that they are fixed to."""
+    """The floor for the starts and trials of both levels; `others`: levels of other factors that they are fixed to."""
     a, b = (
         {start: n for start, _, n in start_means(frame.values(response, {**(others or {}), factor: level}), response)}
         for level in levels
@@ -279,13 +278,13 @@ def floor_of_levels(
 
 
 def measured(frame: TrialFrame, study: str, holds_for: Circumstances) -> KeptFloor | None:
-    """What a study of identical systems leaves for later ones; None where its spread rests on too little.
+    """The floor that a study of identical systems leaves for later ones; None with too few degrees of freedom.
 
-    `frame`: of a study with `design.kind = "same"`.
+    `frame`: trials of a study with `design.kind = "same"`.
     """
     rows = frame.data.filter(pl.col("used"))
-    found = [one for one in (spread_of(rows, response) for response in with_floor()) if one is not None]
-    enough = [one for one in found if min(one.between_degrees, one.within_degrees) >= LEAST_DEGREES]
+    spreads = [one for one in (spread_of(rows, response) for response in with_floor()) if one is not None]
+    enough = [one for one in spreads if min(one.between_degrees, one.within_degrees) >= LEAST_DEGREES]
     if not enough:
         return None
     labels = rows.group_by("block").agg(pl.col(SAME_FACTOR).n_unique().alias("labels"))

@@ -1,7 +1,7 @@
-"""Two levels of a factor as numbers: one for each start, and one for each trial.
+"""Samples of two levels of a factor: one number per start, and one per trial.
 
-Over start means a difference holds for another start. Over trials it is what the published studies printed: trials of
-one start are repeated measures of it, so such intervals are too narrow.
+Over start means a difference generalises to new starts. Over trials it is the published studies' form: trials of one
+start are repeated measures of it, so such intervals are too narrow.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from steelyard.analysis.treatments import WORKLOADS, Treatment
 from steelyard.model.study import Level
 
 Over = Literal["start means", "trials"]
-"""What was counted as one unit. Start means: the level at which a hard-to-change factor was randomised. Trials: as the
-published studies counted; trials of one start are repeated measures of it, so such intervals are too narrow."""
+"""The unit of replication. Start means: the level at which a hard-to-change factor was randomised. Trials: as in the
+published studies; trials of one start are repeated measures of it, so such intervals are too narrow."""
 Equivalence = Literal["equivalent", "not shown", "no margin declared", "too few starts"]
 
 
 @dataclass(frozen=True)
 class LevelPair:
-    """One number per unit of two levels; pairs stand at the same place."""
+    """One number per unit of two levels; paired values have the same index."""
 
     over: Over
     paired: bool
@@ -36,7 +36,7 @@ class LevelPair:
 
     @property
     def fewest(self) -> int:
-        """Units of the smaller side."""
+        """Number of units of the smaller side."""
         return min(len(self.baseline), len(self.level))
 
     @property
@@ -68,14 +68,14 @@ def level_pairs(
         return ()
     means_b, means_l = ({start: mean for start, mean, _ in start_means(rows, response)} for rows in (rows_b, rows_l))
     both = [start for start in means_b if start in means_l]
-    found = []
+    forms = []
     if factor not in frame.hard and len(both) >= FEWEST_STARTS:
         pairs = tuple(means_b[start] for start in both), tuple(means_l[start] for start in both)
-        found.append(LevelPair("start means", True, *pairs))
+        forms.append(LevelPair("start means", True, *pairs))
     elif min(len(means_b), len(means_l)) >= FEWEST_STARTS:
-        found.append(LevelPair("start means", False, tuple(means_b.values()), tuple(means_l.values())))
+        forms.append(LevelPair("start means", False, tuple(means_b.values()), tuple(means_l.values())))
     trials = (tuple(float(value) for value in rows[response]) for rows in (rows_b, rows_l))
-    return (*found, LevelPair("trials", False, *trials))
+    return (*forms, LevelPair("trials", False, *trials))
 
 
 def pairs_of_levels(frame: TrialFrame) -> Iterator[tuple[str, Level, Level, Treatment]]:
@@ -90,7 +90,7 @@ def pairs_of_levels(frame: TrialFrame) -> Iterator[tuple[str, Level, Level, Trea
 
 
 def equivalence(
-    found: LevelPair, margin_percent: float | None, confidence: float = 0.95
+    pair: LevelPair, margin_percent: float | None, confidence: float = 0.95
 ) -> tuple[Equivalence, float | None]:
     """Two one-sided t tests that the ratio lies within 1 / (1 + m) and 1 + m (Schuirmann 1987), and the greater p.
 
@@ -99,12 +99,12 @@ def equivalence(
     """
     if margin_percent is None:
         return "no margin declared", None
-    if found.fewest < FEWEST_STARTS or not found.positive:
+    if pair.fewest < FEWEST_STARTS or not pair.positive:
         return "too few starts", None
     bound = math.log1p(margin_percent / 100)
-    a, b = np.log(found.baseline), np.log(found.level)
-    if (float(np.ptp(b - a)) if found.paired else float(np.ptp(a)) + float(np.ptp(b))) == 0:
+    a, b = np.log(pair.baseline), np.log(pair.level)
+    if (float(np.ptp(b - a)) if pair.paired else float(np.ptp(a)) + float(np.ptp(b))) == 0:
         inside = abs(float(b.mean() - a.mean())) < bound
         return ("equivalent", 0.0) if inside else ("not shown", 1.0)
-    p = effect_sizes.p_of_equivalence([float(one) for one in a], [float(one) for one in b], bound, found.paired)
+    p = effect_sizes.p_of_equivalence([float(one) for one in a], [float(one) for one in b], bound, pair.paired)
     return ("equivalent" if p < 1 - confidence else "not shown"), p

@@ -1,9 +1,9 @@
-"""Levels of a factor against each other: a ratio with an honest interval, and a verdict in words with three values.
+"""Ratio of two levels with a confidence interval over start means, and a verdict in words.
 
-Which interval holds with so few starts was simulated (identical systems, start-to-start deviation 3%, trials 2%, three
-trials a start; how often they were called different at 95%): a percentile bootstrap over starts 33%, 20% and 12% of
+The interval was chosen by simulation with few starts (identical systems, start-to-start deviation 3%, trials 2%, three
+trials a start; share called different at 95%): a percentile bootstrap over starts 33%, 20% and 12% of
 the time with 2, 3 and 5 starts a level; Welch's t over trials 26%, 24% and 22%; Welch's t over logarithms of start
-means 2%, 4% and 4%. So the last it is: it needs no resampling, and nowhere exceeds the 5% that it promises by much.
+means 2%, 4% and 4%. The last is used: it needs no resampling, and its error stays near the nominal 5%.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def paired(logs: Sequence[float], confidence: float) -> tuple[float, float, floa
 
 
 def paired_starts(a: Mapping[str, float], b: Mapping[str, float], same_starts: bool) -> tuple[str, ...]:
-    """The starts that served both sides, if the sides may be paired by start and there are enough; else none."""
+    """The starts that served both sides, if the sides are paired by start and there are enough; else empty."""
     both = tuple(start for start in a if start in b) if same_starts else ()
     return both if len(both) >= FEWEST_STARTS else ()
 
@@ -94,9 +94,9 @@ def ratio_between(
     return Estimate(value=value, confidence=confidence, n=n, unit="", method=method)
 
 
-def _ratio(found: tuple[float, float, float], n: int, confidence: float, method: str) -> Estimate:
-    centre, half, degrees = found
-    if half == 0:  # Percentiles come in steps of a histogram: few equal values are no proof that nothing varies.
+def _ratio(log_ratio: tuple[float, float, float], n: int, confidence: float, method: str) -> Estimate:
+    centre, half, degrees = log_ratio
+    if half == 0:  # Percentiles are steps of a histogram: equal values do not show that nothing varies.
         why = f"{method}; no interval: {NOTHING_VARIES}"
         return Estimate(value=math.exp(centre), confidence=confidence, n=n, unit="", method=why)
     shown = f"{degrees:.0f}" if degrees == round(degrees) else f"{degrees:.1f}"
@@ -112,7 +112,7 @@ def _ratio(found: tuple[float, float, float], n: int, confidence: float, method:
 
 
 def percent(ratio: Estimate) -> Estimate:
-    """A ratio as the change that it is, in per cent of the baseline."""
+    """A ratio as a change in per cent of the baseline."""
     return ratio.model_copy(
         update={
             "value": 100 * (ratio.value - 1),
@@ -153,5 +153,5 @@ def p_of_change(a: Sequence[float], b: Sequence[float], paired: bool) -> float |
 
 
 def varies(*logs: Sequence[float] | np.ndarray) -> bool:
-    """Whether any of the samples of logarithms varies by more than their rounding."""
+    """Whether any sample of logarithms varies by more than rounding."""
     return any(float(np.ptp(one)) > ROUNDING for one in logs)

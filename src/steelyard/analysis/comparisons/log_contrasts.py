@@ -1,12 +1,12 @@
 """Contrasts of logarithms of treatment means: the effect of a factor over several treatments.
 
-The weights add up to 0. Starts are the independent units, and
-a start serves several treatments, so the contrast is cut into the parts that single starts carry:
+The weights add up to 0. Starts are the independent units, and a start serves several treatments, so the contrast is
+split into one part per start:
 
     effect = sum over combinations h of hard levels of mean over the starts of h of e,   e = sum over treatments of c y
 
-with variance sum s_h^2 / n_h and Satterthwaite's degrees of freedom (Welch 1947). What a start adds to all of its
-trials cancels in factors that vary within it. A geometric mean is the mean that does not depend on what is the baseline
+with variance sum s_h^2 / n_h and Satterthwaite's degrees of freedom (Welch 1947). A start's own effect
+cancels in factors that vary within it. The geometric mean is the mean that does not depend on the choice of baseline
 (Fleming and Wallace 1986, Communications of the ACM 29(3)). It holds for these cells (workloads), not for others.
 """
 
@@ -42,12 +42,12 @@ class Logs:
 
     def mean(self, key: Key) -> float | None:
         """Mean over the starts that have the treatment."""
-        found = [cells[key] for cells in self.of.values() if key in cells]
-        return math.fsum(found) / len(found) if found else None
+        values = [cells[key] for cells in self.of.values() if key in cells]
+        return math.fsum(values) / len(values) if values else None
 
 
 def logs(frame: TrialFrame, response: str) -> Logs | None:
-    """Of every used trial without control; None where a value is not above 0, so that there is no logarithm."""
+    """Logarithms of every used trial without control trials; None if a value is not above 0."""
     rows = frame.values(response)
     if not rows.height or float(rows[response].cast(pl.Float64).min() or 0) <= 0:  # type: ignore[arg-type]
         return None
@@ -61,15 +61,15 @@ def logs(frame: TrialFrame, response: str) -> Logs | None:
     return Logs(of, hard)
 
 
-def contrast(found: Logs, weights: Mapping[Key, float], confidence: float) -> Estimate | None:
+def contrast(logarithms: Logs, weights: Mapping[Key, float], confidence: float) -> Estimate | None:
     """exp of the weighted sum of logarithms; without an interval where a combination of hard levels has fewer than two
     whole starts. None where a treatment has no start."""
     groups: dict[Key, list[dict[Key, float]]] = {}
-    for start, cells in found.of.items():
+    for start, cells in logarithms.of.items():
         mine = {key: value for key, value in cells.items() if key in weights}
         if mine:
-            groups.setdefault(found.hard[start], []).append(mine)
-    if any(found.mean(key) is None for key in weights):
+            groups.setdefault(logarithms.hard[start], []).append(mine)
+    if any(logarithms.mean(key) is None for key in weights):
         return None
     parts = []
     for served in groups.values():
@@ -79,9 +79,9 @@ def contrast(found: Logs, weights: Mapping[Key, float], confidence: float) -> Es
         )
     starts = sum(map(len, parts))
     if min(map(len, parts)) < FEWEST_STARTS:
-        total = math.fsum(weight * (found.mean(key) or 0.0) for key, weight in weights.items())
+        total = math.fsum(weight * (logarithms.mean(key) or 0.0) for key, weight in weights.items())
         method = "ratio of geometric means; fewer than two whole starts of a combination: no interval"
-        return Estimate(value=math.exp(total), confidence=confidence, n=len(found.of), unit="", method=method)
+        return Estimate(value=math.exp(total), confidence=confidence, n=len(logarithms.of), unit="", method=method)
     centre = math.fsum(math.fsum(one) / len(one) for one in parts)
     errors = [estimates.deviation(one) ** 2 / len(one) for one in parts]
     error = math.fsum(errors)
@@ -98,21 +98,21 @@ def contrast(found: Logs, weights: Mapping[Key, float], confidence: float) -> Es
 
 
 def _degrees(errors: Sequence[float], sizes: Sequence[int]) -> float:
-    """Satterthwaite's, but for unequal numbers not above those of equal spreads; see `estimates.welch_degrees`."""
-    found = math.fsum(errors) ** 2 / math.fsum(one**2 / (n - 1) for one, n in zip(errors, sizes, strict=True))
+    """Satterthwaite's degrees of freedom, at most those of equal spreads; see `estimates.welch_degrees`."""
+    degrees = math.fsum(errors) ** 2 / math.fsum(one**2 / (n - 1) for one, n in zip(errors, sizes, strict=True))
     if len(set(sizes)) == 1:
-        return found
+        return degrees
     alike = math.fsum(1 / n for n in sizes) ** 2 / math.fsum(1 / (n**2 * (n - 1)) for n in sizes)
-    return min(found, alike)
+    return min(degrees, alike)
 
 
 def key_of(frame: TrialFrame, treatment: Treatment) -> Key:
-    """A treatment as a key."""
+    """The key of a treatment."""
     return tuple(treatment.get(name) for name in frame.names)
 
 
-def said(head: str, response: str, ratio: Estimate) -> str:
-    """A ratio in words, as comparisons say it."""
+def sentence_of(head: str, response: str, ratio: Estimate) -> str:
+    """A ratio as a sentence, in the form of comparisons."""
     change, verdict = percent(ratio), judge(response, ratio)
     if change.low is None or change.high is None:
         why = f"{NOTHING_VARIES}, so" if NOTHING_VARIES in ratio.method else "from too few starts for an interval:"

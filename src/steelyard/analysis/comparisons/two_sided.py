@@ -1,4 +1,4 @@
-"""Two sides against each other: two treatments of one study, or the same treatments of two studies.
+"""Comparison of two sides: two treatments of one study, or the same treatments of two studies.
 
 The unit is the start of a cluster, as everywhere: a side with one start has neither interval nor verdict. Sides of
 two studies never share a start; sides of one study share theirs where no factor between them needs a new cluster.
@@ -52,16 +52,16 @@ class Contrast(Value):
     """Side b against side a in one cell."""
 
     cell: Treatment
-    """What both sides have in common, of the factors that vary."""
+    """The levels that both sides have in common, of the factors that vary."""
     a: Treatment
     b: Treatment
     response: str
     unit: str
     mean_a: Estimate
-    """Over start means where there are two or more, else over trials; its method says which."""
+    """Mean over start means if there are two or more, else over trials; its method says which."""
     mean_b: Estimate
     ratio: Estimate
-    """b over a."""
+    """Ratio b / a."""
     change_percent: Estimate
     effect: Estimate | None = None
     """Hedges' g over start means; None where they have no standard deviation."""
@@ -77,9 +77,9 @@ class Contrast(Value):
     """The interval of the change that lies within the margin if the sides are equivalent: confidence 1 - 2 alpha, which
     makes two one-sided tests at alpha of it (Schuirmann 1987)."""
     more: power.More | None = None
-    """Where undecided: so many more starts a side would decide with a chance of 80%, if change and spread stay."""
+    """If undecided: further starts per side that would decide with power 80%, if change and spread stay."""
     more_s: float | None = None
-    """How long these would take by the pace of the stores, seconds: a block more of each for a start more a side."""
+    """Duration of these at the pace of the stores, seconds: one more block of each for one more start per side."""
     p: float | None = None
     """Two-sided p that the ratio is 1, by the test whose interval `ratio` has; None below two starts a side."""
     p_holm: float | None = None
@@ -94,7 +94,7 @@ class Contrast(Value):
     `tost_p_holm` for equivalence; None for the other verdicts."""
     floor_percent: Estimate | None = None
     """Change that 95% (the confidence) of comparisons of identical systems with as many starts and trials stay below:
-    of two stores the greater of theirs. None where a side has no noise floor."""
+    of two stores the greater. None if a side has no noise floor."""
     floor_source: str = ""
     within_noise: bool = False
     """The interval leaves 1 out, but lies within the floor: undecided."""
@@ -108,7 +108,7 @@ class Contrast(Value):
 
 
 class Pairing(Value):
-    """The cells in which both sides have a treatment, and those in which only one has."""
+    """The cells of both sides, and those of one side only."""
 
     both: tuple[tuple[Treatment, Treatment, Treatment], ...]
     """Cell, treatment of a, treatment of b."""
@@ -125,15 +125,15 @@ def pair(a: Side, b: Side) -> Pairing:
     cells_a, cells_b = (_cells(side, shared, letter) for side, letter in ((a, "a"), (b, "b")))
     both = [(dict(zip(shared, key, strict=True)), cells_a[key], cells_b[key]) for key in cells_a if key in cells_b]
     if not both:
-        told = "; ".join(f"{side.name} has {', '.join(_levels(side))}" for side in (a, b))
-        raise StudyError("the two sides have no treatment in common", f"{told}; fix others with --a and --b")
+        sides = "; ".join(f"{side.name} has {', '.join(_levels(side))}" for side in (a, b))
+        raise StudyError("the two sides have no treatment in common", f"{sides}; fix others with --a and --b")
     named = [[dict(zip(shared, key, strict=True)) for key in one if key not in other]
              for one, other in ((cells_a, cells_b), (cells_b, cells_a))]  # fmt: skip
     return Pairing(both=tuple(both), only_a=tuple(named[0]), only_b=tuple(named[1]))
 
 
 def _levels(side: Side) -> list[str]:
-    """Factor and the levels that have a trial."""
+    """Each factor with its levels that have a trial, as text."""
     tried = side.frame.treatments()
     return [
         f"{name} {' '.join(str(level) for level in levels if any(one.get(name) == level for one in tried))}"
@@ -142,76 +142,77 @@ def _levels(side: Side) -> list[str]:
 
 
 def _cells(side: Side, shared: Sequence[str], letter: str) -> dict[tuple[Level, ...], Treatment]:
-    found: dict[tuple[Level, ...], Treatment] = {}
+    cells: dict[tuple[Level, ...], Treatment] = {}
     for treatment in side.frame.treatments():
         if any(treatment.get(name) != level for name, level in side.fixed.items()):
             continue
         key = tuple(treatment.get(name, "") for name in shared)
-        if key in found:
+        if key in cells:
             free = [name for name in side.frame.names if name not in shared and name not in side.fixed]
-            several = [name for name in free if found[key].get(name) != treatment.get(name)]
-            these = f"{label(found[key])}; {label(treatment)}"
+            several = [name for name in free if cells[key].get(name) != treatment.get(name)]
+            these = f"{label(cells[key])}; {label(treatment)}"
             raise StudyError(
                 f"side {letter}, {side.name}, has several treatments to compare: {these}",
                 f"choose one: --{letter} {several[0] if several else 'FACTOR'}=LEVEL",
                 key=f"--{letter}",
             )
-        found[key] = treatment
-    if not found:
+        cells[key] = treatment
+    if not cells:
         fixed = label(dict(side.fixed))
         raise StudyError(f"side {letter}, {side.name}, has no trial of {fixed}", f"it has {', '.join(_levels(side))}")
-    return found
+    return cells
 
 
 def contrasts(
-    a: Side, b: Side, found: Pairing, response: str, confidence: float, margin_percent: float | None = None,
+    a: Side, b: Side, pairing: Pairing, response: str, confidence: float, margin_percent: float | None = None,
     floors: tuple[identical_systems.Floors, identical_systems.Floors] | None = None,
 ) -> tuple[Contrast, ...]:  # fmt: skip
-    """Every cell that both sides have used trials of; without a value of the response on a side there is none.
+    """A contrast for every cell in which both sides have used trials with a value of the response.
 
-    `floors`: what either side's study is judged against.
+    `floors`: the noise floors of both sides' studies.
     """
     paces = {id(side.frame): forecast.block_s(side.frame) for side in (a, b)}
     pace_s = None if None in paces.values() else sum(one for one in paces.values() if one is not None)
-    every = [_contrast(a, b, cell, response, confidence, margin_percent, pace_s) for cell in found.both]
+    every = [_contrast(a, b, cell, response, confidence, margin_percent, pace_s) for cell in pairing.both]
     known = [one for one in every if one is not None]
     return _adjusted([_beside_floor(a, b, one, floors) for one in known] if floors else known)
 
 
 def _beside_floor(
-    a: Side, b: Side, one: Contrast, floors: tuple[identical_systems.Floors, identical_systems.Floors]
+    a: Side, b: Side, contrast: Contrast, floors: tuple[identical_systems.Floors, identical_systems.Floors]
 ) -> Contrast:
-    """With the floor; a difference whose whole interval lies within it is undecided, as in the report."""
+    """Add the noise floor; a difference whose whole interval lies within it becomes undecided, as in the report."""
     trials = [
-        {start: n for start, _, n in start_means(side.frame.values(one.response, treatment), one.response)}
-        for side, treatment in ((a, one.a), (b, one.b))
+        {start: n for start, _, n in start_means(side.frame.values(contrast.response, treatment), contrast.response)}
+        for side, treatment in ((a, contrast.a), (b, contrast.b))
     ]
-    both = [start for start in trials[0] if start in trials[1]] if one.paired else []
+    both = [start for start in trials[0] if start in trials[1]] if contrast.paired else []
     counts = [[side[start] for start in both or side] for side in trials]
-    floor = identical_systems.of_two(floors, one.response, counts[0], counts[1], one.paired)
+    floor = identical_systems.of_two(floors, contrast.response, counts[0], counts[1], contrast.paired)
     if floor is None:
-        return one
+        return contrast
     known: dict[str, object] = {"floor_percent": floor.percent, "floor_source": floor.words}
-    if one.verdict in multiplicity.DIFFERENT and identical_systems.within_noise(one.ratio, floor.percent):
-        why = identical_systems.noise_words(one.change_percent, floor)
-        said = f"{_head(a, b, one.cell)}: {why}"
-        known |= {"verdict": "undecided", "within_noise": True, "sentence": said, "why": why}
-    return one.model_copy(update=known)
+    if contrast.verdict in multiplicity.DIFFERENT and identical_systems.within_noise(contrast.ratio, floor.percent):
+        why = identical_systems.noise_words(contrast.change_percent, floor)
+        sentence = f"{_head(a, b, contrast.cell)}: {why}"
+        known |= {"verdict": "undecided", "within_noise": True, "sentence": sentence, "why": why}
+    return contrast.model_copy(update=known)
 
 
-def _adjusted(found: Sequence[Contrast]) -> tuple[Contrast, ...]:
-    """With Holm's correction over all of them; the verdict stays the interval's and says what does not survive."""
-    p_holm, tost_holm = multiplicity.holm([one.p for one in found]), multiplicity.holm([one.tost_p for one in found])
-    family = sum(one.p is not None for one in found)
+def _adjusted(unadjusted: Sequence[Contrast]) -> tuple[Contrast, ...]:
+    """Add Holm's correction over all contrasts; the verdict stays, with a note if it does not survive."""
+    p_holm = multiplicity.holm([one.p for one in unadjusted])
+    tost_holm = multiplicity.holm([one.tost_p for one in unadjusted])
+    family = sum(one.p is not None for one in unadjusted)
     done = []
-    for one, p, tost_p in zip(found, p_holm, tost_holm, strict=True):
-        own, corrected = (one.tost_p, tost_p) if one.verdict == "equivalent" else (one.p, p)
+    for contrast, p, tost_p in zip(unadjusted, p_holm, tost_holm, strict=True):
+        own, corrected = (contrast.tost_p, tost_p) if contrast.verdict == "equivalent" else (contrast.p, p)
         holds = None
-        if one.verdict in DECIDED and corrected is not None:
-            holds = corrected < 1 - one.ratio.confidence
-        said = one.sentence + (f"; {multiplicity.lost(family, own, corrected)}" if holds is False else "")
-        known = {"p_holm": p, "tost_p_holm": tost_p, "family": family, "survives_holm": holds, "sentence": said}
-        done.append(one.model_copy(update=known))
+        if contrast.verdict in DECIDED and corrected is not None:
+            holds = corrected < 1 - contrast.ratio.confidence
+        sentence = contrast.sentence + (f"; {multiplicity.lost(family, own, corrected)}" if holds is False else "")
+        known = {"p_holm": p, "tost_p_holm": tost_p, "family": family, "survives_holm": holds, "sentence": sentence}
+        done.append(contrast.model_copy(update=known))
     return tuple(done)
 
 
@@ -263,10 +264,10 @@ def _mean(values: Sequence[float], means: Mapping[str, float], unit: str, confid
 
 
 def _inner(a: Mapping[str, float], b: Mapping[str, float], same_starts: bool, confidence: float) -> Estimate:
-    found = ratio_between(a, b, same_starts, 2 * confidence - 1)
-    if found is None:  # the caller has seen that there is a ratio
+    ratio = ratio_between(a, b, same_starts, 2 * confidence - 1)
+    if ratio is None:  # the caller has seen that there is a ratio
         raise ValueError("the mean of side a is 0")
-    return found
+    return ratio
 
 
 def _verdict(response: str, ratio: Estimate, within: Estimate | None, margin: float | None) -> SideVerdict:
@@ -285,7 +286,7 @@ def limits_percent(margin: float) -> tuple[float, float]:
 def effect_of(
     a: Sequence[float], b: Sequence[float], paired: bool, confidence: float
 ) -> tuple[Estimate | None, Estimate | None]:
-    """Hedges' g and Cliff's delta over start means. No g of two pairs: Hedges' correction is 0 there."""
+    """Hedges' g and Cliff's delta over start means. No g for two pairs: Hedges' correction is 0."""
     g = None if paired and len(a) == 2 else hedges_g(a, b, confidence, "start means", paired)
     return g, cliffs_delta(a, b, confidence, "start means")
 

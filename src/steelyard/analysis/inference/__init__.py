@@ -1,1 +1,1 @@
-"""Arithmetic of numbers to estimates: intervals, tests, corrections, fits. Knows no factors and no trials."""
+"""Statistical methods on plain numbers: intervals, tests, corrections, fits. Knows no factors and no trials."""

@@ -1,7 +1,7 @@
-"""Where a series changes its level: change points, with a p that holds also where neighbours are alike.
+"""Change-point detection by rank CUSUM, with p-values that hold for autocorrelated series.
 
-Binary segmentation by ranks: of every place k that leaves two values on each side, the difference of the mean ranks
-before and after it, in standard errors; the greatest is held against what series of this length without a change give
+Binary segmentation by ranks. The statistic of a place k with at least two values on each side is the difference of the
+mean ranks before and after it, in standard errors; the greatest is compared with series of this length without a change
 (A. N. Pettitt, A non-parametric approach to the change-point problem, Journal of the Royal Statistical Society C 28(2),
 1979, with the weighting of D. M. Hawkins, Testing a sequence of observations for a shift in location, Journal of the
 American Statistical Association 72, 1977). Each side of a change is then searched on its own, as E-divisive does
@@ -9,9 +9,9 @@ American Statistical Association 72, 1977). Each side of a change is then search
 change point detection to identify software performance regressions, ICPE 2020). Ranks, because one outlier is no change
 of level.
 
-Series without a change: shuffled ones for trials and starts. Seconds that follow each other are alike, so that shuffled
-series would call almost any of them changing: they are held against first-order autoregressions with the correlation
-of their neighbours (M. Robbins, C. Gallagher, R. Lund, A. Aue, Mean shift testing in correlated data, Journal of Time
+Reference series without a change: permutations for trials and starts. Consecutive seconds are correlated, and against
+permutations almost any series would show a change; they are compared with first-order autoregressions of the same
+correlation (M. Robbins, C. Gallagher, R. Lund, A. Aue, Mean shift testing in correlated data, Journal of Time
 Series Analysis 32(5), 2011), long ones as means of so many seconds that about `MOST_VALUES` are left.
 """
 
@@ -29,29 +29,29 @@ from scipy import signal, stats
 ALPHA = 0.01
 """Level of each search: strict, because every series of a study is looked at."""
 FEWEST = 6
-"""Of fewer values no order is rarer than 1%: a series and its reverse count alike, 2 / 5! = 1.7%."""
+"""With fewer values no p is below 1%: a series and its reverse count as one, 2 / 5! = 1.7%."""
 LEAST_SIDE = 2
-"""Values on either side of a change."""
+"""Least number of values on either side of a change."""
 DRAWS = 1999
-"""Series without a change that one is held against."""
+"""Number of reference series without a change."""
 SEED = 20261121
-"""Of these series: the reference distribution of a length is the same in every report."""
+"""Seed of these series: the reference distribution of a length is the same in every report."""
 MOST_CHANGES = 8
-"""Changes of one series; more are no steps but a course."""
+"""Most changes of one series; more are a trend, not steps."""
 MOST_VALUES = 120
 EXACT = 24
-"""Longer series share the reference distribution of a round length, which changes little from one to the next."""
+"""Longer series use the reference distribution of a rounded length, which changes little with length."""
 STEP = 0.05
 """Correlations are rounded up to multiples of it, so that few reference distributions are needed."""
 HIGHEST = 0.95
-"""Seconds that are more alike than this never show a level."""
+"""Cap of the correlation: seconds more correlated than this never show a level."""
 
 Numbers = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of level after the first `after` values of a series; p of its search."""
+    """A change of level after the first `after` values of a series; `p` is that of its search."""
 
     after: int
     p: float
@@ -59,28 +59,28 @@ class Change:
 
 def changes(values: Sequence[float], r: float = 0.0, alpha: float = ALPHA) -> tuple[Change, ...]:
     """Change points, in order; empty below `FEWEST` values. `r`: correlation of neighbours (0: exchangeable)."""
-    found: list[Change] = []
+    detected: list[Change] = []
     waiting = [(0, len(values))]
     y = np.asarray(values, dtype=float)
-    while waiting and len(found) < MOST_CHANGES:
+    while waiting and len(detected) < MOST_CHANGES:
         low, high = waiting.pop(0)
         if high - low < FEWEST:
             continue
         place, p = greatest(y[low:high], r)
         if p < alpha:
-            found.append(Change(low + place, p))
+            detected.append(Change(low + place, p))
             waiting += [(low, low + place), (low + place, high)]
-    return tuple(sorted(found, key=lambda one: one.after))
+    return tuple(sorted(detected, key=lambda one: one.after))
 
 
 def greatest(values: Numbers, r: float = 0.0) -> tuple[int, float]:
-    """(k, p): the place at which the mean ranks before and after differ most, and how rare that is by chance."""
+    """(k, p): the place at which the mean ranks before and after differ most, and its p-value."""
     place, height = _highest(values)
     return place, _share_beyond(_null(_length(len(values)), r)[0], height) if height > 0 else 1.0
 
 
 def trend(values: Sequence[float], r: float = 0.0) -> tuple[float, float]:
-    """Spearman's correlation with the order, and how rare it is in series without a trend; (0, 1) below `FEWEST`."""
+    """Spearman's correlation with the order, and its p-value; (0, 1) below `FEWEST` values."""
     if len(values) < FEWEST or len(set(values)) == 1:
         return 0.0, 1.0
     rho = float(_order_correlation(np.asarray(stats.rankdata(values))[None, :])[0])
@@ -88,7 +88,7 @@ def trend(values: Sequence[float], r: float = 0.0) -> tuple[float, float]:
 
 
 def _length(n: int) -> int:
-    """The length whose reference distribution stands for n: itself up to 24, then the nearest tenth, rounded."""
+    """The length whose reference distribution is used for n: itself up to 24, then the nearest tenth, rounded."""
     if n <= EXACT:
         return n
     step = 5 if n <= 60 else 10
@@ -109,7 +109,7 @@ def _highest(values: Numbers) -> tuple[int, float]:
 
 
 def _heights(ranks: Numbers) -> Numbers:
-    """Of each row: |sum of the first k ranks - k mean| / sqrt(k (n - k) / n) / sd, k = 2 .. n - 2."""
+    """For each row: |sum of the first k ranks - k mean| / sqrt(k (n - k) / n) / sd, k = 2 .. n - 2."""
     n = ranks.shape[1]
     centred = ranks - ranks.mean(axis=1, keepdims=True)
     k = np.arange(LEAST_SIDE, n - LEAST_SIDE + 1)
@@ -118,7 +118,7 @@ def _heights(ranks: Numbers) -> Numbers:
 
 
 def _order_correlation(ranks: Numbers) -> Numbers:
-    """Of each row: correlation of its ranks with their places."""
+    """For each row: correlation of its ranks with their places."""
     n = ranks.shape[1]
     order = np.arange(n) - (n - 1) / 2
     centred = ranks - ranks.mean(axis=1, keepdims=True)
@@ -131,7 +131,7 @@ def _null(n: int, r: float) -> tuple[Numbers, Numbers]:
     rng = np.random.default_rng([SEED, n, round(1000 * r)])
     series = rng.standard_normal((DRAWS, n))
     if r > 0:
-        # The first value has the spread of the whole, so that the series is stationary from its beginning.
+        # The first value has the stationary variance, so the series is stationary from its beginning.
         series[:, 1:] *= math.sqrt(1 - r**2)
         series = np.asarray(signal.lfilter([1.0], [1.0, -r], series, axis=1))
     ranks = np.argsort(np.argsort(series, axis=1), axis=1) + 1.0

@@ -1,4 +1,4 @@
-"""Standard deviation, quartiles and extremes as estimates: an interval where n supports one, else why not."""
+"""Estimates of dispersion: standard deviation, quartiles, extremes; an interval where n supports one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHISKER = 1.5
 def standard_deviation(values: Sequence[float], unit: str, confidence: float, over: str = "trials") -> Estimate | None:
     """With n - 1; interval (n - 1) s^2 / chi-squared quantiles, for normal values; None below two values.
 
-    Values with heavier tails than normal ones scatter more than it says.
+    With heavier tails than the normal distribution the interval is too narrow.
     """
     n = len(values)
     if n < 2:
@@ -60,7 +60,7 @@ def quartile(
 
 @lru_cache(maxsize=1024)
 def _ranks(n: int, fraction: float, confidence: float) -> tuple[int | None, int | None]:
-    """(r, s) of the interval of a quantile of n values, from 1; None where none is far enough out."""
+    """(r, s) of the interval of a quantile of n values, from 1; None where n is too small."""
     tail, ranks = (1 - confidence) / 2, np.arange(1, n + 1)
     low = ranks[stats.binom.cdf(ranks - 1, n, fraction) <= tail]
     high = ranks[stats.binom.sf(ranks - 1, n, fraction) <= tail]

@@ -1,10 +1,10 @@
-"""Effect sizes of two samples, each with an interval: of numbers that know nothing of trials.
+"""Effect sizes of two samples, each with an interval; plain numbers, no trials.
 
-A sample is one number per unit (a start's mean, or a trial); what a unit is, the caller says (`over`). Paired samples
+A sample is one number per unit (a start's mean, or a trial); the caller names the unit (`over`). Paired samples
 have one pair per unit, in the same order.
 
-What each interval covers was simulated: docs/explanation/coverage.md. Where too few units let it cover less than it
-says, there are no ends, and `method` says why.
+The coverage of each interval was simulated: docs/explanation/coverage.md. With too few units for the nominal coverage
+there are no ends, and `method` says why.
 
 Cohen's d with its standardiser: J. Cohen, Statistical Power Analysis for the Behavioral Sciences, 2nd ed. 1988, p. 44
 (srinadhuni2018 uses the same). Hedges' g: L. V. Hedges, Distribution theory for Glass's estimator of effect size,
@@ -39,7 +39,7 @@ RESAMPLES = 2000
 FEWEST_FOR_BOOTSTRAP = 5
 """Units a side. Of four the bootstrap-t interval covers 94 to 96%, but is two or three times as wide as need be."""
 FEWEST_PAIRS_FOR_D = 3
-"""Two pairs let a paired standardised difference's interval cover 91%."""
+"""With two pairs the interval of a paired standardised difference covers 91%."""
 FEWEST_FOR_DELTA = 4
 """Units a side. Of three the interval of Cliff's delta covers 90% of equal systems: there are 20 orders in all."""
 FEWEST_FOR_MEDIANS = 4
@@ -87,7 +87,7 @@ def hedges_g(
 
 @dataclass(frozen=True)
 class Standardiser:
-    """What a difference of means is divided by, how well it is known, and what makes the quotient unbiased."""
+    """Denominator of a standardised difference, its degrees of freedom, and its bias correction."""
 
     sd: float
     degrees: float
@@ -97,7 +97,7 @@ class Standardiser:
 
 
 def correction(degrees: float) -> float:
-    """Hedges' exact J: what makes a standardised difference unbiased."""
+    """Hedges' exact bias correction J of a standardised difference."""
     if degrees <= 1:
         return 0.0
     return math.exp(math.lgamma(degrees / 2) - math.lgamma((degrees - 1) / 2)) / math.sqrt(degrees / 2)
@@ -118,7 +118,7 @@ def _standardised(
 
     Two samples: t = difference / sqrt(s_b^2 / n_b + s_l^2 / n_l), the standardiser's degrees of freedom; its error over
     the standardiser turns noncentralities into standard deviations. Spreads may differ; for equal ones and equal
-    numbers it is Kelley's, but for the degrees of freedom, which are those of the spreads that were seen. Pairs: the
+    numbers it is Kelley's, except for the degrees of freedom, which are those of the observed spreads. Pairs: the
     error of the paired difference, n - 1 degrees of freedom; wide where pairs hardly agree and the effect is large.
     """
     n_b, n_l = len(baseline), len(level)
@@ -150,11 +150,11 @@ def noncentral_limits(t: float, degrees: float, confidence: float) -> tuple[floa
 
 
 def _below(t: float, degrees: float, shift: float) -> float:
-    """P(T < t) of noncentral t; scipy gives NaN for what is next to 0 or 1 where `t` and `shift` differ in sign."""
-    found = float(special.nctdtr(degrees, shift, t))
-    if math.isnan(found) and t * shift < 0:
+    """P(T < t) of noncentral t; scipy gives NaN for values near 0 or 1 where `t` and `shift` differ in sign."""
+    probability = float(special.nctdtr(degrees, shift, t))
+    if math.isnan(probability) and t * shift < 0:
         return 0.0 if shift > t else 1.0
-    return found
+    return probability
 
 
 def _crossing(falls: Callable[[float], float], near: float) -> float | None:
@@ -203,7 +203,7 @@ def _newcombe(observed: float, n_b: int, n_l: int, confidence: float) -> tuple[f
         variance = p * (1 - p) * (1 + more * ((1 - p) / (2 - p) + p / (1 + p))) / (n_b * n_l)
         return abs(p - observed) - z * math.sqrt(variance)
 
-    # Nothing is beyond at the observed value, unless it is 0 or 1, where the distance is 0 too: hence a step aside.
+    # `beyond` is negative at the observed value, except at 0 and 1, where it is 0: hence a small step.
     low = 0.0 if observed == 0 else float(optimize.brentq(beyond, 0.0, min(observed, 1 - STEP_ASIDE)))
     high = 1.0 if observed == 1 else float(optimize.brentq(beyond, max(observed, STEP_ASIDE), 1.0))
     return low, high
@@ -214,7 +214,7 @@ def difference(
 ) -> Estimate | None:
     """Mean of level minus mean of baseline: Student's t of pairs, or Welch's; None below two units each.
 
-    As scipy.stats.ttest_rel and ttest_ind, but for Welch's degrees of freedom with unequal numbers of units
+    As scipy.stats.ttest_rel and ttest_ind, except for Welch's degrees of freedom with unequal numbers of units
     (`estimates.welch_degrees`).
     """
     if min(len(baseline), len(level)) < 2:
@@ -333,7 +333,7 @@ def bootstrap_ratio(
     draws_a, draws_b = a[drawn_a], b[drawn_b]
     moved = np.log(draws_b.mean(axis=1) / draws_a.mean(axis=1) / value)
     errors = _error_of_log_ratio(draws_a, draws_b, paired)
-    # A draw of one unit over and over has no error: its t is infinite, and lies beyond every quantile that is asked.
+    # A draw of only one unit has no error: its t is infinite, beyond every quantile that is used.
     t = np.divide(moved, errors, out=np.copysign(np.full(RESAMPLES, np.inf), moved), where=errors > 0)
     tail = (1 - confidence) / 2
     upper, lower = np.quantile(t, [1 - tail, tail], method="inverted_cdf")

@@ -1,4 +1,4 @@
-"""The intervals that everything else is made of: means, medians, quartiles, with their n and method."""
+"""Confidence intervals of means, medians and quantiles, with n and method."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from steelyard.judging.t_interval import t_quantile as t_quantile  # noqa: PLC04
 from steelyard.model.estimate import Estimate
 
 FEWEST_FOR_MEDIAN = 6
-"""Below six values no pair of order statistics covers the median with 95%: 2 x 0.5^5 = 6.25% is left out."""
+"""Below six values no pair of order statistics covers the median at 95%: for five the error is 2 x 0.5^5 = 6.25%."""
 
 
 def mean(values: Sequence[float], unit: str, confidence: float, over: str) -> Estimate:
@@ -44,33 +44,33 @@ def mean(values: Sequence[float], unit: str, confidence: float, over: str) -> Es
 def mean_z(values: Sequence[float], unit: str, confidence: float, over: str) -> Estimate:
     """Arithmetic mean with the normal interval, mean +- z s / sqrt(n), z = 1.96 at 95%, as chekkilla2016 printed it.
 
-    Replication only: it takes s for known, so it covers 70% of two values, 88% of five, 92% of ten, 94% of twenty, not
-    95%, and its method says that it is none of ours. Otherwise as `mean`.
+    For replication only: it takes s as known, so it covers 70% with two values, 88% with five, 92% with ten, 94% with
+    twenty, not 95%, and its method says that the form is the publication's. Otherwise as `mean`.
     """
-    found = mean(values, unit, confidence, over)
-    if found.low is None:
-        return found
+    estimate = mean(values, unit, confidence, over)
+    if estimate.low is None:
+        return estimate
     z = float(stats.norm.ppf(0.5 + confidence / 2))
-    half = z * deviation(values) / math.sqrt(found.n)
+    half = z * deviation(values) / math.sqrt(estimate.n)
     method = f"mean over {over}, z interval ({z:.2f} standard errors), as published: too narrow for few values"
-    return found.model_copy(update={"low": found.value - half, "high": found.value + half, "method": method})
+    return estimate.model_copy(update={"low": estimate.value - half, "high": estimate.value + half, "method": method})
 
 
 def welch_degrees(part_a: float, n_a: int, part_b: float, n_b: int) -> float:
     """Degrees of freedom of a difference of two means, whose variances (s^2 / n) are `part_a` and `part_b`.
 
-    Satterthwaite's (B. L. Welch, Biometrika 34, 1947), but not above what they would be for equal spreads:
-    (1/a + 1/b)^2 / (1 / (a^2 (a - 1)) + 1 / (b^2 (b - 1))). For equal numbers this changes nothing. For unequal ones a
-    small sample whose spread is small by chance no longer passes for a sure one: identical systems with 2 against 5, 2
+    Satterthwaite's (B. L. Welch, Biometrika 34, 1947), but at most those of equal spreads:
+    (1/a + 1/b)^2 / (1 / (a^2 (a - 1)) + 1 / (b^2 (b - 1))). For equal numbers this changes nothing. For unequal ones it
+    avoids overconfidence in a small sample whose spread is small by chance: identical systems with 2 against 5, 2
     against 10 and 3 against 20 starts were called different 6%, 10% and 7% of the time, now 2%, 0.5% and 3%
     (docs/explanation/coverage.md).
     """
     if part_a + part_b == 0:
         return float(n_a + n_b - 2)
-    found = (part_a + part_b) ** 2 / (part_a**2 / (n_a - 1) + part_b**2 / (n_b - 1))
+    degrees = (part_a + part_b) ** 2 / (part_a**2 / (n_a - 1) + part_b**2 / (n_b - 1))
     if n_a == n_b:
-        return found
-    return min(found, (1 / n_a + 1 / n_b) ** 2 / (1 / (n_a**2 * (n_a - 1)) + 1 / (n_b**2 * (n_b - 1))))
+        return degrees
+    return min(degrees, (1 / n_a + 1 / n_b) ** 2 / (1 / (n_a**2 * (n_a - 1)) + 1 / (n_b**2 * (n_b - 1))))
 
 
 def median_rank(n: int, confidence: float) -> int | None:

@@ -1,4 +1,4 @@
-"""The arithmetic behind the scalability laws: least squares on logarithms, and its bootstrap, all draws at once.
+"""Fit of scalability laws: least squares on logarithms, with a vectorised residual bootstrap.
 
 Residual bootstrap-t: residuals r / sqrt(1 - h), h their leverage, less their mean, are drawn with replacement, added to
 the fitted curve and fitted again; the interval of a quantity q is [q - T_high se, q - T_low se], T the quantiles of
@@ -27,7 +27,7 @@ ROUNDS = 40
 HALVINGS = 12
 CLOSE = 1e-9
 FLOOR = 1e-9
-"""Keeps the logarithm defined while the optimiser looks at impossible parameters."""
+"""Keeps the logarithm defined while the optimiser tries impossible parameters."""
 ENOUGH = 0.98
 """Share of draws that must give a fit with an error for the bootstrap to be used."""
 NO_SPREAD = 1e-10
@@ -40,7 +40,7 @@ Numbers = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Solution:
-    """Fitted theta = (log base, sigma, kappa ...), its covariance, and what is left."""
+    """Fitted theta = (log base, sigma, kappa ...), its covariance, and the residuals."""
 
     theta: Numbers
     covariance: Numbers
@@ -51,7 +51,7 @@ class Solution:
 
     @property
     def exact(self) -> bool:
-        """Whether the points lie on the law, but for rounding."""
+        """Whether the points lie on the law, up to rounding."""
         return math.sqrt(self.squares / len(self.residuals)) < NO_SPREAD
 
 
@@ -64,7 +64,7 @@ class Draws:
 
 
 def columns(law: Law, sizes: Numbers) -> Numbers:
-    """(n - 1) and n (n - 1), as many as the law has."""
+    """Design columns of the law: (n - 1) and n (n - 1), as many as it has parameters."""
     return np.column_stack([sizes - 1, sizes * (sizes - 1)])[:, : len(PARAMETERS[law])]
 
 
@@ -106,7 +106,7 @@ def _first_guess(design: Numbers, demands: Numbers) -> Numbers:
 
 
 def gradient(design: Numbers, theta: Numbers) -> Numbers:
-    """Of the logarithm of the demand, by each parameter; `theta` may be one row or many, one result each."""
+    """Gradient of the logarithm of the demand by each parameter; `theta` may be one row or many, one result each."""
     inner = np.maximum(1 + theta[..., 1:] @ design.T, FLOOR)
     return np.concatenate([np.ones((*inner.shape, 1)), design / inner[..., None]], axis=-1)
 
@@ -116,23 +116,23 @@ def height(design: Numbers, theta: Numbers) -> Numbers:
     return np.asarray(theta[..., :1] + np.log(np.maximum(1 + theta[..., 1:] @ design.T, FLOOR)))
 
 
-def bootstrap(design: Numbers, found: Solution, rng: np.random.Generator) -> Draws | None:
+def bootstrap(design: Numbers, solution: Solution, rng: np.random.Generator) -> Draws | None:
     """Fits of `DRAWS` samples of residuals; None where residuals are rounding or too few draws have an error."""
-    if found.exact:
+    if solution.exact:
         return None
-    left = found.residuals / np.sqrt(1 - found.leverage)
+    left = solution.residuals / np.sqrt(1 - solution.leverage)
     left = left - left.mean()
-    samples = height(design, found.theta) + rng.choice(left, (DRAWS, len(left)))
-    theta = _fit_all(design, samples, found.theta)
+    samples = height(design, solution.theta) + rng.choice(left, (DRAWS, len(left)))
+    theta = _fit_all(design, samples, solution.theta)
     slopes = gradient(design, theta)
     squares = np.sum((samples - height(design, theta)) ** 2, axis=1)
     products = np.einsum("dni,dnj->dij", slopes, slopes)
-    whole = np.isfinite(theta).all(axis=1) & (squares > CLOSE * found.squares)
-    # Hadamard's ratio: 1 where the parameters' gradients are at right angles, 0 where they cannot be told apart.
+    whole = np.isfinite(theta).all(axis=1) & (squares > CLOSE * solution.squares)
+    # Hadamard's ratio: 1 where the parameters' gradients are at right angles, 0 where they are collinear.
     whole &= np.linalg.det(products) > CLOSE**2 * np.prod(np.diagonal(products, axis1=1, axis2=2), axis=1)
     if np.mean(whole) < ENOUGH:
         return None
-    scale = squares[whole] / found.degrees
+    scale = squares[whole] / solution.degrees
     return Draws(theta[whole], scale[:, None, None] * np.linalg.inv(products[whole]))
 
 
@@ -159,19 +159,19 @@ def _fit_all(design: Numbers, samples: Numbers, first: Numbers) -> Numbers:
 
 @dataclass(frozen=True)
 class Interval:
-    """How an interval of any quantity linear (or nearly) in the parameters is made, by bootstrap-t or by t."""
+    """Intervals of quantities that are (nearly) linear in the parameters, by bootstrap-t or by t."""
 
-    found: Solution
+    solution: Solution
     draws: Draws | None
     confidence: float
 
     @property
     def how(self) -> str:
         """The method in words."""
-        degrees = f"{self.found.degrees} degrees of freedom"
+        degrees = f"{self.solution.degrees} degrees of freedom"
         if self.draws is not None:
             return f"bootstrap-t interval of {DRAWS} draws of residuals ({degrees})"
-        if self.found.exact:
+        if self.solution.exact:
             return f"t interval with {degrees}: the points lie on the law, there is nothing to draw from"
         return f"t interval with {degrees}: too few draws of the bootstrap could be fitted"
 
@@ -179,11 +179,11 @@ class Interval:
         self, value_of: Callable[[Numbers], Numbers], slope_of: Callable[[Numbers], Numbers]
     ) -> tuple[float, float, float]:
         """(value, low, high) of a quantity: its value and its gradient by the parameters, of one theta or of many."""
-        theta = self.found.theta
+        theta = self.solution.theta
         value, slope = float(value_of(theta)), slope_of(theta)
-        error = math.sqrt(max(float(slope @ self.found.covariance @ slope), 0.0))
+        error = math.sqrt(max(float(slope @ self.solution.covariance @ slope), 0.0))
         if self.draws is None:
-            t = estimates.t_quantile(self.confidence, self.found.degrees)
+            t = estimates.t_quantile(self.confidence, self.solution.degrees)
             return value, value - t * error, value + t * error
         slopes = np.broadcast_to(slope_of(self.draws.theta), self.draws.theta.shape)
         errors = np.sqrt(np.maximum(np.einsum("di,dij,dj->d", slopes, self.draws.covariance, slopes), 0.0))
@@ -194,8 +194,8 @@ class Interval:
         return value, value - high * error, value - low * error
 
     def of_parameter(self, index: int) -> tuple[float, float, float]:
-        """(value, low, high) of one of theta."""
-        unit = np.eye(len(self.found.theta))[index]
+        """(value, low, high) of one parameter of theta."""
+        unit = np.eye(len(self.solution.theta))[index]
         return self.of(lambda theta: theta[..., index], lambda theta: unit)
 
     def of_height(self, design: Numbers) -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-"""Linear least squares to as many digits as the data deserve: several numbers at once.
+"""Linear least squares with several predictors, in extended precision.
 
 Modified Gram and Schmidt, twice, in numpy's longest float (A. Bjorck, Numerical Methods for Least Squares Problems,
 SIAM 1996, section 2.4). statsmodels' OLS, in double precision, keeps no digit of NIST's data set Filip and ten of
@@ -19,11 +19,11 @@ Numbers = np.ndarray[Any, Any]
 PASSES = 2
 LONG = np.longdouble
 DEPENDENT = 1e4
-"""A column whose rest is below so many roundings of its length says nothing that the columns before it do not say."""
+"""A column is linearly dependent if its residual is below this multiple of the rounding error of its length."""
 
 
 class Dependent(ValueError):
-    """The columns cannot be told apart: `column` is a sum of multiples of those before it."""
+    """The columns are linearly dependent: `column` is a combination of those before it."""
 
     def __init__(self, column: int) -> None:
         super().__init__(f"column {column} (from 0) is a sum of multiples of the columns before it")
@@ -32,7 +32,7 @@ class Dependent(ValueError):
 
 @dataclass(frozen=True)
 class Coefficients:
-    """Of each column its coefficient and standard error; what is left."""
+    """Coefficient and standard error of each column, and the residual spread."""
 
     values: tuple[float, ...]
     std_errors: tuple[float, ...]
@@ -47,7 +47,7 @@ class Coefficients:
 def least_squares(columns: Sequence[Sequence[float]], y: Sequence[float], constant: bool = True) -> Coefficients:
     """y = b0 + b1 x1 + ... ; `columns` are the x, each as long as y; the constant comes first in the result.
 
-    Raises ValueError unless there are more values than coefficients, `Dependent` where columns cannot be told apart.
+    Raises ValueError unless there are more values than coefficients, `Dependent` for linearly dependent columns.
     """
     target = np.asarray(y, dtype=LONG)
     parts = [np.ones(len(target), dtype=LONG)] if constant else []
@@ -94,7 +94,7 @@ def _factored(design: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _back(r: Numbers, right: Numbers) -> Numbers:
-    found = np.zeros(len(right), dtype=LONG)
+    solution = np.zeros(len(right), dtype=LONG)
     for j in reversed(range(len(right))):
-        found[j] = (right[j] - r[j, j + 1 :] @ found[j + 1 :]) / r[j, j]
-    return found
+        solution[j] = (right[j] - r[j, j + 1 :] @ solution[j + 1 :]) / r[j, j]
+    return solution

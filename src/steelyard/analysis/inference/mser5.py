@@ -1,4 +1,4 @@
-"""MSER-5: where the beginning of a series ends, by the least standard error of what is left.
+"""MSER-5 truncation rule: the warm-up cut of a series that minimises the standard error of the rest.
 
 MSER: K. P. White, An effective truncation heuristic for bias reduction in simulation output, Simulation 69(6), 1997,
 323-334. MSER-5, over means of five: K. P. White, M. J. Cobb, S. C. Spratt, A comparison of five steady-state

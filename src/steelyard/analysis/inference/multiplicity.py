@@ -1,6 +1,6 @@
-"""Holm's correction: which verdicts would survive if all comparisons of a page or a command were asked for at once.
+"""Holm's correction for multiple comparisons: which verdicts survive over all comparisons of a page or command.
 
-Verdicts rest on intervals; these p-values come last.
+Verdicts rest on intervals; these p-values only supplement them.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ DIFFERENT = frozenset({"slower", "faster", "higher", "lower"})
 
 
 def holm(values: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down correction (S. Holm, Scandinavian Journal of Statistics 6, 1979) over the p-values there are.
+    """Holm's step-down correction (S. Holm, Scandinavian Journal of Statistics 6, 1979) over the given p-values.
 
-    The i-th smallest of m is multiplied by m - i + 1, and none may be below the one before it. Not by statsmodels,
-    whose `multipletests` collects garbage at every call, 0.2 s each; the tests hold the two together.
+    The i-th smallest of m is multiplied by m - i + 1, and none may be below the one before it. statsmodels'
+    `multipletests` is not used: it runs the garbage collector at every call, 0.2 s each; tests compare the two.
     """
     known = sorted((p, place) for place, p in enumerate(values) if p is not None)
-    found: list[float | None] = [None] * len(values)
+    adjusted: list[float | None] = [None] * len(values)
     least = 0.0
     for rank, (p, place) in enumerate(known):
         least = max(least, min(1.0, (len(known) - rank) * p))
-        found[place] = least
-    return found
+        adjusted[place] = least
+    return adjusted
 
 
 def survives(verdict: str, p_holm: float | None, confidence: float) -> bool | None:

@@ -1,8 +1,8 @@
-"""A percentile within one trial, with the interval that its count supports.
+"""Percentiles within one trial, with intervals from the effective number of operations.
 
 If operations were independent, the number of them at or below the true q-quantile would be binomial(n, q), whatever the
 distribution, and a pair of order statistics covers it (David and Nagaraja, Order Statistics, 3rd edition, section 7.1).
-They are not: a pause of a collector delays all that are under way. So where a trial has PARTS of time to compare, the
+They are not: a pause of a collector delays all that are under way. So if a trial has enough parts of time, the
 share of operations at or below the quantile is taken as a ratio over parts of time (a cluster sample), whose variance
 says how many independent operations the count is worth; binomial limits of so many bound the share (Korn and Graubard
 1998, Survey Methodology 24(2)), and the histogram turns shares into times (Woodruff 1952, JASA 47). It is never
@@ -26,9 +26,9 @@ from steelyard.model.estimate import Estimate
 from steelyard.model.histogram import Bucket
 
 PARTS = 20
-"""Parts of time into which a trial is cut: of more, neighbours are more alike; of fewer, the spread is less known."""
+"""Parts of time per trial: with more, neighbours are more correlated; with fewer, the variance is less certain."""
 FEWEST_PARTS = 8
-"""With fewer parts their spread says too little, and the interval takes operations as independent."""
+"""With fewer parts their variance is too uncertain, and operations are taken as independent."""
 NS_PER_MS = 1e6
 
 
@@ -75,11 +75,11 @@ def shares(q: float, worth: float, confidence: float) -> tuple[float, float]:
 
 
 def worth_of(parts: Sequence[tuple[int, int]], confidence: float = 0.95) -> float | None:
-    """How many independent operations the parts are worth; None where nothing can be told.
+    """Effective number of independent operations, from the parts; None if it cannot be estimated.
 
     p = sum of those below / sum of all; its variance as a ratio over k parts is k / (k - 1) sum (b - p m)^2 / M^2.
-    Independent operations would have p (1 - p) / worth; few parts are paid for by the squared ratio of the quantiles of
-    the normal distribution and of t with k - 1 degrees of freedom.
+    Independent operations would have p (1 - p) / worth; few parts are corrected by the squared ratio of the quantiles
+    of the normal distribution and of t with k - 1 degrees of freedom.
     """
     m, below = (np.asarray([one[place] for one in parts], dtype=float) for place in (0, 1))
     whole, k = float(m.sum()), len(parts)
@@ -94,13 +94,13 @@ def worth_of(parts: Sequence[tuple[int, int]], confidence: float = 0.95) -> floa
 
 
 def below(parts: Sequence[Sequence[Bucket]], edge_ns: float) -> list[tuple[int, int]]:
-    """Of each part's histogram: all values, and those at or below `edge_ns`; parts without a value are left out."""
-    found = [(histogram.total(one), sum(count for low, _, count in one if low <= edge_ns)) for one in parts]
-    return [one for one in found if one[0]]
+    """(all values, those at or below `edge_ns`) of each part's histogram; parts without a value are left out."""
+    counts = [(histogram.total(one), sum(count for low, _, count in one if low <= edge_ns)) for one in parts]
+    return [one for one in counts if one[0]]
 
 
 class HistogramSeries:
-    """Histograms of consecutive pieces of time in bounded memory: when there are too many, neighbours are joined."""
+    """Histograms of consecutive periods in bounded memory: if there are too many, neighbours are merged."""
 
     def __init__(self, most: int = 3 * PARTS) -> None:
         self._most = most
@@ -109,7 +109,7 @@ class HistogramSeries:
         self._open: list[Sequence[Bucket]] = []
 
     def add(self, buckets: Sequence[Bucket]) -> None:
-        """The next piece, as long as those before."""
+        """Add the next period, of the same length as those before."""
         self._open.append(buckets)
         if len(self._open) < self._each:
             return
@@ -121,9 +121,9 @@ class HistogramSeries:
             self._each *= 2
 
     def parts(self) -> list[list[Bucket]]:
-        """At most PARTS parts, of equal time but for the last; what is not yet a whole piece is left out."""
+        """At most PARTS parts, of equal time except the last; an incomplete period is left out."""
         if len(self._pieces) < FEWEST_PARTS:
             return []
         each = -(-len(self._pieces) // PARTS)
-        found = [histogram.merge(self._pieces[at : at + each]) for at in range(0, len(self._pieces), each)]
-        return found if len(found) >= FEWEST_PARTS else self._pieces
+        joined = [histogram.merge(self._pieces[at : at + each]) for at in range(0, len(self._pieces), each)]
+        return joined if len(joined) >= FEWEST_PARTS else self._pieces

@@ -1,4 +1,4 @@
-"""Power of the t tests on a ratio and on its equivalence, and how many more starts would decide."""
+"""Power of the t tests on a ratio and on its equivalence, and the further starts needed."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from steelyard.analysis.inference import estimates
 from steelyard.model.value import Value
 
 POWER = 0.8
-"""Chance of deciding that a number of starts is asked for; the one that `steelyard check` plans with."""
+"""Power that a number of starts must reach; `steelyard check` plans with the same."""
 MOST_STARTS = 1000
-"""So many starts more a side are no advice; the search ends there."""
+"""Most further starts per side; the search ends there."""
 FAR = 8.0
 """Standard errors beyond which noncentral t has no tail worth computing."""
 
 
 class More(Value):
-    """How many more starts a side would decide, if the change and the spread stay as they are."""
+    """Further starts per side that would decide, if change and spread stay as they are."""
 
     starts: int
     percent: float
-    """What they would decide: that there is a change of this size, or that it lies within this margin."""
+    """The change that they would show, or the margin within which it would lie, per cent."""
     shows: str
-    """`change` or `equivalence`: which of both comes first."""
+    """`change` or `equivalence`: whichever needs fewer starts."""
 
 
 def more_starts(
@@ -39,7 +39,7 @@ def more_starts(
     pairs), T noncentral t with noncentrality d / e: the chance of the first is P(|T| > t(f)), that of the second
     P(T(upper) < -t'(f)) - P(T(lower) < t'(f)), t' one-sided, with noncentralities (d -+ log(1 + m)) / e (Cohen 1988,
     section 2.4; Phillips 1990, *Journal of Pharmacokinetics and Biopharmaceutics* 18(2)). The interval of expected
-    width alone, without a chance, would decide every second time only. None below two units a side, for values that
+    width alone, without a chance, would decide only every second time. None below two units a side, for values that
     are not above 0, or beyond MOST_STARTS.
     """
     if min(len(a), len(b)) < 2 or min(*a, *b) <= 0:
@@ -92,8 +92,8 @@ def _above(value: float, degrees: float, shift: float) -> float:
     """P(T > value) of noncentral t, `shift` not below 0; scipy's far tails, which are nan, are 0 or 1."""
     if abs(shift - value) > abs(value) + FAR:
         return float(shift > value)
-    found = float(stats.nct.sf(value, degrees, shift))
-    return found if math.isfinite(found) else float(stats.norm.sf(value - shift))
+    probability = float(stats.nct.sf(value, degrees, shift))
+    return probability if math.isfinite(probability) else float(stats.norm.sf(value - shift))
 
 
 def chance_of_equivalence(change: float, bound: float, error: float, degrees: float, confidence: float) -> float:

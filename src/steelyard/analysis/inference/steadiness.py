@@ -1,4 +1,4 @@
-"""Whether a series keeps its level: the verdict on its change points and trend, and the changes with their size."""
+"""Steady-state verdict on a series, from its change points and trend, and the size of each change."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ class ChangePoint(Value):
 
 
 def verdict_of(
-    values: Sequence[float], found: Sequence[change_points.Change], noun: str, r: float = 0.0, each: int = 1
+    values: Sequence[float], changes: Sequence[change_points.Change], noun: str, r: float = 0.0, each: int = 1
 ) -> tuple[WarmUpVerdict, str]:
     """(verdict, the sentence behind it) of a series of `each` units a value, given its changes of level.
 
     warm-up: the last change lies in the first half and no trend comes after it; drifting: a later change, or a trend;
     steady: neither.
     """
-    last = found[-1].after if found else 0
+    last = changes[-1].after if changes else 0
     rho, p = change_points.trend(values[last:], r)
-    places = ", ".join(str(one.after * each) for one in found)
+    places = ", ".join(str(one.after * each) for one in changes)
     moves = f"still {'rises' if rho > 0 else 'falls'} (Spearman's {rho:+.2f})" if p < change_points.ALPHA else ""
-    if not found:
+    if not changes:
         return ("drifting", f"the series {moves}") if moves else ("steady", "no change of level and no trend is shown")
-    told = f"the level changes after {noun} {places}"
+    text = f"the level changes after {noun} {places}"
     if moves:
-        return "drifting", f"{told}, and the series {moves} after that"
+        return "drifting", f"{text}, and the series {moves} after that"
     if last <= len(values) / 2:
-        return "warm-up", f"{told}, and keeps its level from there"
-    return "drifting", f"{told}, so late that no warm-up explains it"
+        return "warm-up", f"{text}, and keeps its level from there"
+    return "drifting", f"{text}, so late that no warm-up explains it"
 
 
 def points_of(
-    values: Sequence[float], found: Sequence[change_points.Change], at_h: Sequence[float] | None, over: str,
+    values: Sequence[float], changes: Sequence[change_points.Change], at_h: Sequence[float] | None, over: str,
     confidence: float, each: int = 1,
 ) -> tuple[ChangePoint, ...]:  # fmt: skip
     """The changes with their size: ratio of the levels on either side, Fieller's interval.
 
-    The place was chosen by looking, so the size is rather too large than too small; `method` says so.
+    The place was chosen from the same data, so the size is biased upwards; `method` says so.
     """
-    bounds = [0, *(one.after for one in found), len(values)]
-    made = []
-    for place, one in enumerate(found, start=1):
+    bounds = [0, *(one.after for one in changes), len(values)]
+    points = []
+    for place, change in enumerate(changes, start=1):
         before, after = values[bounds[place - 1] : bounds[place]], values[bounds[place] : bounds[place + 1]]
         ratio = effect_sizes.fieller(before, after, confidence, over)
         percent = None
@@ -67,17 +67,17 @@ def points_of(
                 update={"value": 100 * (ratio.value - 1), "low": low, "high": high, "unit": "%",
                         "method": f"{ratio.method}; the place was chosen by looking"}
             )  # fmt: skip
-        when = at_h[one.after] if at_h is not None else None
-        made.append(ChangePoint(after=one.after * each, at_h=when, change_percent=percent, p=one.p))
-    return tuple(made)
+        when = at_h[change.after] if at_h is not None else None
+        points.append(ChangePoint(after=change.after * each, at_h=when, change_percent=percent, p=change.p))
+    return tuple(points)
 
 
-def told(found: Sequence[ChangePoint]) -> str:
-    """Changes in one line: `after 12: +8.1% (p 0.0005)`."""
+def changes_text(points: Sequence[ChangePoint]) -> str:
+    """Change points in one line: `after 12: +8.1% (p 0.0005)`."""
     return "; ".join(
         f"after {one.after}: {'level' if one.change_percent is None else f'{one.change_percent.value:+.2g}%'} "
         f"(p {one.p:.2g})"
-        for one in found
+        for one in points
     )
 
 

@@ -1,9 +1,9 @@
-"""Where the spread comes from: between blocks, between starts, between the trials of a start.
+"""Variance components: between blocks, between starts, between the trials of a start.
 
 Each component is a standard deviation, estimated from the sums of squares of blocks, of starts within blocks and of the
-rest (type I, after the treatments), set equal to what they are expected to be: the coefficients are traces of
-projections, so unequal numbers are no matter (C. R. Henderson, Estimation of variance and covariance components,
-Biometrics 9(2), 1953, method 3). A component that comes out negative is 0: nothing of it is seen.
+rest (type I, after the treatments), set equal to their expectations: the coefficients are traces of
+projections, so numbers may be unequal (C. R. Henderson, Estimation of variance and covariance components,
+Biometrics 9(2), 1953, method 3). A negative estimate is set to 0.
 
 Intervals. Within starts: chi-squared. Between starts and blocks: modified large sample (N. Ting, R. K. Burdick,
 F. A. Graybill, S. Jeyaratnam, T.-F. C. Lu, Confidence intervals on linear combinations of variance components, Journal
@@ -25,7 +25,7 @@ from scipy import linalg, stats
 from steelyard.model.estimate import Estimate
 
 HARDLY = 0.05
-"""Doubling something that narrows the interval by less than this share is not worth it."""
+"""Doubling a number is not worth it if it narrows the interval by less than this fraction."""
 TINY = 1e-12
 """A sum of squares below this share of the whole is rounding."""
 
@@ -34,7 +34,7 @@ Numbers = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Stratum:
-    """One mean square: its degrees of freedom, and how often each component is in its expectation."""
+    """One mean square: its degrees of freedom, and the coefficient of each component in its expectation."""
 
     df: int
     mean_square: float
@@ -63,7 +63,7 @@ def components(
     """Components of `values`, one a trial, with the start, block and treatment of each.
 
     Model: value = treatment (fixed) + block + start within block + trial. Where every block has one start, or all lie
-    in one block, blocks cannot be told from starts, and are left to the starts. For coefficients of variation hand
+    in one block, blocks are confounded with starts, which get the variance. For coefficients of variation hand
     over logarithms and turn the result with `as_cv`. ValueError for no values, or columns of unequal length.
     """
     y = np.asarray(values, dtype=float)
@@ -87,8 +87,8 @@ def components(
 
 
 def mean_squares(values: Sequence[float], starts: Sequence[object]) -> tuple[Stratum, Stratum]:
-    """Of starts and of the trials within them, of one treatment: what a noise floor is kept as. ValueError: no values,
-    or columns of unequal length."""
+    """Mean squares of starts and of trials within starts, of one treatment: the stored form of a noise
+    floor. ValueError: no values, or columns of unequal length."""
     y = np.asarray(values, dtype=float)
     if not len(y) or len(starts) != len(y):
         raise ValueError(f"{len(y)} values with a column of {len(starts)}")
@@ -97,7 +97,7 @@ def mean_squares(values: Sequence[float], starts: Sequence[object]) -> tuple[Str
 
 
 def of_mean_squares(start: Stratum, rest: Stratum, *, n: int, starts: int, confidence: float = 0.95) -> Components:
-    """Components of mean squares that were kept, of `n` values of so many starts; as `components`."""
+    """Components from stored mean squares of `n` values of `starts` starts; as `components`."""
     about = _About("", confidence, {"n": n, "starts": starts, "blocks": 1})
     within = _within(rest, about) if rest.df > 0 else None
     between = _difference(start, rest, start.starts, about, "between starts") if start.df > 0 and rest.df > 0 else None
@@ -113,15 +113,15 @@ class _About:
 
 def _indicators(labels: Sequence[object]) -> Numbers:
     order = {key: place for place, key in enumerate(dict.fromkeys(labels))}
-    found = np.zeros((len(labels), len(order)))
-    found[np.arange(len(labels)), [order[key] for key in labels]] = 1.0
-    return found
+    indicators = np.zeros((len(labels), len(order)))
+    indicators[np.arange(len(labels)), [order[key] for key in labels]] = 1.0
+    return indicators
 
 
 def _strata(
     y: Numbers, fixed: Sequence[Numbers], z_block: Numbers | None, z_start: Numbers
 ) -> tuple[Stratum | None, Stratum, Stratum]:
-    """Mean squares of blocks after treatments, of starts after both, and of what is left.
+    """Mean squares of blocks after treatments, of starts after both, and of the residuals.
 
     E(SS of Q) = sum over components of variance x trace(Z' Q Z), Q the projection that the stratum adds.
     """
@@ -132,7 +132,7 @@ def _strata(
     if z_block is not None:
         added = _beyond(z_block, basis)
         both = _beyond(z_start, np.hstack([basis, added]))
-        # Blocks need starts within them that are not blocks too, else nothing tells one from the other.
+        # Some block needs several starts, else blocks and starts are confounded.
         if added.shape[1] and both.shape[1]:
             block = _stratum(added, y, z_block, z_start, total)
             basis = np.hstack([basis, added])
@@ -147,7 +147,7 @@ def _strata(
 
 
 def _beyond(z: Numbers, basis: Numbers) -> Numbers:
-    """An orthonormal basis of what the columns of z add to a basis."""
+    """An orthonormal basis of the part of the columns of z that is orthogonal to a basis."""
     left = z - basis @ (basis.T @ z)
     u, sizes, _ = linalg.svd(left, full_matrices=False)
     return np.asarray(u[:, sizes > 1e-9 * math.sqrt(len(z))])
@@ -240,22 +240,22 @@ def as_cv(estimate: Estimate | None) -> Estimate | None:
     )  # fmt: skip
 
 
-def advice(found: Components, trials_a_start: float) -> str:
-    """What would narrow the interval of a mean: more starts, more trials a start, or both; empty where not known."""
-    if found.between_starts is None or found.within_starts is None:
+def advice(spread: Components, trials_a_start: float) -> str:
+    """Advice on narrowing the interval of a mean: more starts, more trials per start, or both; empty if unknown."""
+    if spread.between_starts is None or spread.within_starts is None:
         return ""
-    between, within = found.between_starts.value**2, found.within_starts.value**2
+    between, within = spread.between_starts.value**2, spread.within_starts.value**2
     now = between + within / trials_a_start
     if now <= 0:
         return "nothing varies: more trials add nothing"
     by_trials = 1 - math.sqrt((between + within / (2 * trials_a_start)) / now)
     by_starts = 1 - math.sqrt(0.5)
-    told = (
+    text = (
         f"doubling the starts narrows the interval of a mean by {by_starts:.0%}, doubling the trials of a start by "
         f"{by_trials:.0%}"
     )
     if by_trials < HARDLY:
-        return f"{told}: more starts help, more trials do not"
+        return f"{text}: more starts help, more trials do not"
     if between == 0:
-        return f"{told}: starts are not seen to differ, though the interval does not rule it out: more starts are safe"
-    return f"{told}: both help"
+        return f"{text}: starts are not seen to differ, though the interval does not rule it out: more starts are safe"
+    return f"{text}: both help"

@@ -1,7 +1,7 @@
-"""Table of an analysis of variance: type II sums of squares, each term after all terms that do not contain it.
+"""Analysis of variance with type II sums of squares: each term after all terms that do not contain it.
 
-By least squares on an orthogonal basis of indicator columns, so unequal numbers are no matter; in a balanced study any
-other type gives the same.
+By least squares on an orthogonal basis of indicator columns, so numbers may be unequal; in a balanced study all
+types agree.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from scipy import linalg, stats
 
 MOST_FACTORS_CROSSED = 3
-"""Interactions of more factors than this are left in the error: nobody can read them."""
+"""Interactions of more factors are left in the error."""
 TINY = 1e-12
 """A sum of squares below this share of the whole is rounding."""
 Numbers = np.ndarray[Any, Any]
@@ -24,7 +24,7 @@ Term = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Line:
-    """One term: degrees of freedom and sum of squares; F and p if there is an error to hold it against."""
+    """One term: degrees of freedom and sum of squares; F and p if there is an error term."""
 
     term: Term
     df: int
@@ -46,7 +46,7 @@ class Table:
 def table(y: Sequence[float], columns: Mapping[str, Sequence[object]], terms: Sequence[Term]) -> Table:
     """Type II analysis of variance of `y` over `terms`, tuples of names of `columns`.
 
-    A term's columns are the indicators of its combinations of levels, so unequal numbers are no matter; a term without
+    A term's columns are the indicators of its combinations of levels, so numbers may be unequal; a term without
     degrees of freedom of its own is left out. F is None without degrees of freedom for the error or without error.
     """
     values = np.asarray(y, dtype=float)
@@ -78,9 +78,9 @@ def _indicators(columns: Sequence[Sequence[object]]) -> Numbers:
     """One column of 0 and 1 for each combination of levels that occurs."""
     keys = list(zip(*columns, strict=True))
     order = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    found = np.zeros((len(keys), len(order)))
-    found[np.arange(len(keys)), [order[key] for key in keys]] = 1.0
-    return found
+    indicators = np.zeros((len(keys), len(order)))
+    indicators[np.arange(len(keys)), [order[key] for key in keys]] = 1.0
+    return indicators
 
 
 def _residual(y: Numbers, blocks: Sequence[Numbers]) -> tuple[float, int]:

@@ -1,1 +1,1 @@
-"""Results in sentences: the answer, what it does not say, what the data warn of."""
+"""Results in sentences: the answer and its caveats."""

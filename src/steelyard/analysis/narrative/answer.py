@@ -1,4 +1,4 @@
-"""The answer in words, as a careful person would write it, and what it does not say."""
+"""Answer to the study's question in sentences, with intervals and verdicts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_LINES = 4
 """With more lines (workloads) than this, the answer groups them."""
 MOST_SENTENCES = 5
 FEWEST_SIZES = 5
-"""Laws of fewer sizes are refused, which is no answer."""
+"""A law over fewer sizes is refused, so the answer does not mention it."""
 MOST_LEVELS = 4
 
 
@@ -55,7 +55,7 @@ def answer(question: str, results: Results) -> list[str]:
 
 
 def _of_fraction(results: Results) -> list[str]:
-    """A fraction: each factor over all treatments, decided ones first, the greatest first."""
+    """Answer of a fractional design: each factor's main effect, decided ones first, by size."""
     ranked = sorted(
         results.of(MainEffect),
         key=lambda one: (
@@ -63,12 +63,12 @@ def _of_fraction(results: Results) -> list[str]:
             -abs(math.log(one.ratio.value)) if one.ratio else 0.0,
         ),
     )
-    told = [f"{one.sentence}." for one in ranked[: MOST_SENTENCES - 2]]
+    sentences = [f"{one.sentence}." for one in ranked[: MOST_SENTENCES - 2]]
     rest = ranked[MOST_SENTENCES - 2 :]
     if rest:
         each = ", ".join(f"{one.factor} {one.verdict}" for one in rest)
-        told.append(f"The other factors: {each}.")
-    return told
+        sentences.append(f"The other factors: {each}.")
+    return sentences
 
 
 def _nothing(question: str, results: Results) -> str:
@@ -85,12 +85,12 @@ def _capital(sentence: str) -> str:
 
 
 def _lines(results: Results, factor: str) -> list[Treatment]:
-    found: list[Treatment] = []
+    lines: list[Treatment] = []
     for summary in results.main(Summary):
         others = {name: level for name, level in summary.treatment.items() if name != factor}
-        if others not in found:
-            found.append(others)
-    return found
+        if others not in lines:
+            lines.append(others)
+    return lines
 
 
 def _at(results: Results, treatment: Mapping[str, Level]) -> Summary | None:
@@ -119,12 +119,12 @@ def _line(results: Results, factor: str, others: Treatment) -> str:
     missing = "; ".join(f"{part(factor, level)} has no valid trial" for level in gone)
     if not shown:
         return f"{who} has no valid trial at any level of {factor}."
-    told = [
+    medians = [
         f"{quantity(cell.median.value, cell.unit)} {_preposition(factor)} {part(factor, level)}"
         for level, cell in shown
         if cell.median is not None
     ]
-    text = f"{who} {_verb(results)} {listed(told)} ({_counts([cell for _, cell in shown])})"
+    text = f"{who} {_verb(results)} {listed(medians)} ({_counts([cell for _, cell in shown])})"
     compared = _comparison(results, factor, others, shown[-1][0]) if len(shown) > 1 else None
     if compared is not None:
         text += f": {_verdict(compared, part(factor, compared.level), len(shown) > 2)}"
@@ -155,45 +155,45 @@ def _comparison(results: Results, factor: str, others: Treatment, level: Level) 
     )
 
 
-def _verdict(one: Comparison, level: str, name_level: bool) -> str:
-    change, low, high = one.change_percent.value, one.change_percent.low, one.change_percent.high
+def _verdict(row: Comparison, level: str, name_level: bool) -> str:
+    change, low, high = row.change_percent.value, row.change_percent.low, row.change_percent.high
     who = f"{level} {'are' if level.endswith('s') else 'is'} " if name_level else ""
-    confidence = f"{one.change_percent.confidence:.0%}"
+    confidence = f"{row.change_percent.confidence:.0%}"
     if low is None or high is None:
         return f"{signed(change)}% in the mean, from too few starts to give an interval or a verdict"
-    if one.within_noise and one.floor_percent is not None:
+    if row.within_noise and row.floor_percent is not None:
         ends = f"{signed(low)}% to {signed(high)}%"
         return (
             f"undecided, within the noise of this machine: the {confidence} interval of the change, {ends}, lies "
-            f"within the {number(one.floor_percent.value, digits=2)}% that identical systems stay below "
-            f"({one.floor_source})"
+            f"within the {number(row.floor_percent.value, digits=2)}% that identical systems stay below "
+            f"({row.floor_source})"
         )
-    if one.verdict == "undecided":
-        would = f"; about {blocks(one.more_starts, one.more_s)} would decide" if one.more_starts else ""
+    if row.verdict == "undecided":
+        would = f"; about {blocks(row.more_starts, row.more_s)} would decide" if row.more_starts else ""
         ends = f"{signed(low)}% to {signed(high)}%"
         return f"undecided, the {confidence} interval of the change, {ends}, includes 0{would}"
     sizes = sorted((abs(low), abs(high)))
     interval = f"{confidence} interval {number(sizes[0], digits=2)}% to {number(sizes[1], digits=2)}%"
-    return f"in the mean {who}{number(abs(change), digits=2)}% {one.verdict} ({interval})"
+    return f"in the mean {who}{number(abs(change), digits=2)}% {row.verdict} ({interval})"
 
 
 def _grouped(results: Results, factor: str) -> list[str]:
-    """Many lines: which are slower, faster, undecided between the ends; then the greatest change in full."""
+    """Answer for many lines: how many are slower, faster, undecided between the ends; then the greatest change."""
     last = _levels(results, factor)[-1]
     ends = [one for one in results.of(Comparison) if one.factor == factor and one.level == last]
     if not ends:
         return []
     groups: dict[str, list[Comparison]] = {}
-    for one in ends:
-        groups.setdefault(one.verdict, []).append(one)
+    for comparison in ends:
+        groups.setdefault(comparison.verdict, []).append(comparison)
     step = f"{part(factor, last)} against {part(factor, ends[0].baseline)}"
     verb = {"descriptive": "without a verdict (fewer than two starts a level)"}
-    told = [
+    verdicts = [
         f"{verb.get(verdict, verdict)} in {len(found)} ({'; '.join(label(one.others) for one in found[:MOST_LINES])}"
         f"{' and more' if len(found) > MOST_LINES else ''})"
         for verdict, found in groups.items()
     ]
-    sentences = [f"of {len(ends)} comparisons of {step}, {label_of(results.response)} is {listed(told)}."]
+    sentences = [f"of {len(ends)} comparisons of {step}, {label_of(results.response)} is {listed(verdicts)}."]
     decided = [one for one in ends if one.verdict not in {"undecided", "descriptive"}]
     if decided:
         greatest = max(decided, key=lambda one: abs(one.change_percent.value))

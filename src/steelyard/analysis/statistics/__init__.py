@@ -1,6 +1,6 @@
-"""The statistics: one module for each, called like its table. To add one, add a module with a `STATISTIC`.
+"""Statistics: one module per table, with the table's name. A new one is a module with a `STATISTIC`.
 
-`Statistic` says what it must have; `summary` is a plain example, `effect_line` a small one.
+`Statistic` has the interface; `summary` is a plain example, `effect_line` a small one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from steelyard.analysis.statistic import Section, Statistic
 
 @cache
 def every() -> tuple[Statistic[Any], ...]:
-    """The statistic of each module here, by section and place. Raises ValueError if two have one name or row type."""
+    """The statistic of each module here, by section and order. Raises ValueError if two have one name or row type."""
     modules = [import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
     defined: list[Statistic[Any]] = [module.STATISTIC for module in modules]
     for names in ([one.name for one in defined], [one.row.__name__ for one in defined]):

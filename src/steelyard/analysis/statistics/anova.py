@@ -1,10 +1,9 @@
-"""Analysis of variance with the right error: a factor that varied over starts is held against starts.
+"""Split-plot analysis of variance: each factor against the error of its level of randomisation.
 
 A study is a split plot. Hard-to-change factors are randomised over starts (whole plots), the others over trials within
 a start (sub-plots), so there are two error terms (F. Yates, Complex experiments, Supplement to the Journal of the Royal
-Statistical Society 2, 1935). Block and start are random: a block effect is taken out of the starts, and a start's own
-effect out of what is compared within it. With one start of each combination there is no error term for hard factors,
-and none is made up.
+Statistical Society 2, 1935). Block and start are random: block effects are removed from the starts, and start
+effects from comparisons within a start. With one start per combination there is no error term for hard factors.
 
 The arithmetic is in `inference.variance_table`.
 """
@@ -73,12 +72,12 @@ class AnovaTerm(Row):
 
 
 INTERACTS = 0.05
-"""Level of an interaction, before Holm's correction: a warning, which is better given too often than not."""
+"""Significance level of an interaction, before Holm's correction: lenient, because it only warns."""
 CROSS = " x "
 
 
 def anova(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[AnovaTerm, ...]:
-    """The split plot's two levels (`honest`), and trials counted as independent (`published`), over all factors.
+    """Both levels of the split plot (`honest`), and trials counted as independent (`published`), over all factors.
 
     p-values of each form are corrected together (Holm).
     """
@@ -108,7 +107,7 @@ def _columns(rows: pl.DataFrame, names: Sequence[str]) -> dict[str, list[object]
 def _between_starts(
     rows: pl.DataFrame, response: str, hard: Sequence[str], easy: Sequence[str], confidence: float
 ) -> Iterator[AnovaTerm]:
-    """Hard factors against starts; the mean of a start is over the cells of the other factors, each counted once."""
+    """Hard factors against starts; a start's mean weights the cells of the other factors equally."""
     cells = _cell_means(rows, response, hard, easy)
     wanted = cells.select(easy).n_unique() if easy else 1
     starts = cells.group_by("start", "block", *hard, maintain_order=True).agg(pl.col(response).mean(), pl.len())
@@ -129,12 +128,12 @@ def _between_starts(
         terms = [("block",), *terms]
     else:
         note = "; ".join(part for part in (note, "blocks are not complete: their effect stays in the error") if part)
-    found = table([float(value) for value in kept[response]], columns, terms)
-    yield from _terms(found, response, confidence, "honest", "starts", note)
+    fitted = table([float(value) for value in kept[response]], columns, terms)
+    yield from _terms(fitted, response, confidence, "honest", "starts", note)
 
 
 def _complete_blocks(starts: pl.DataFrame, hard: Sequence[str]) -> bool:
-    """Every block has every combination of hard factors once, and there are two blocks or more."""
+    """Whether there are two or more blocks, each with every combination of hard factors once."""
     combinations, blocks = starts.select(hard).n_unique(), starts["block"].n_unique()
     once = starts.select("block", *hard).n_unique() == starts.height
     return blocks > 1 and combinations > 1 and once and starts.height == combinations * blocks
@@ -147,15 +146,15 @@ def _within_starts(
     cells = _cell_means(rows, response, hard, easy)
     terms: list[Term] = [term for term in crossed([*hard, *easy]) if any(name in easy for name in term)]
     columns = {**_columns(cells, [*hard, *easy]), "start": cells["start"].to_list()}
-    found = table([float(value) for value in cells[response]], columns, [("start",), *terms])
-    if found.error_df < 1:
+    fitted = table([float(value) for value in cells[response]], columns, [("start",), *terms])
+    if fitted.error_df < 1:
         yield _refused(response, "within starts", easy, cells.height, (
             "each combination of hard-to-change factors was started once, so there is no error term: how a difference "
             "changes from start to start is not known"
         ))  # fmt: skip
         return
     kept = Table(
-        found.n, tuple(line for line in found.lines if line.term != ("start",)), found.error_df, found.error_squares
+        fitted.n, tuple(line for line in fitted.lines if line.term != ("start",)), fitted.error_df, fitted.error_squares
     )
     yield from _terms(kept, response, confidence, "honest", "within starts", "means of the trials of a start are cells")
 
@@ -172,21 +171,21 @@ def _refused(response: str, stratum: Any, names: Sequence[str], n: int, why: str
     )
 
 
-def _terms(found: Table, response: str, confidence: float, form: Any, stratum: Any, note: str) -> Iterator[AnovaTerm]:
-    common = {"form": form, "stratum": stratum, "response": response, "unit": unit_of(response), "n": found.n}
-    for line in found.lines:
+def _terms(fitted: Table, response: str, confidence: float, form: Any, stratum: Any, note: str) -> Iterator[AnovaTerm]:
+    common = {"form": form, "stratum": stratum, "response": response, "unit": unit_of(response), "n": fitted.n}
+    for line in fitted.lines:
         eta = None
         if line.f is not None:
-            eta = effect_sizes.eta_squared(line.f, line.df, found.error_df, confidence, found.n)
+            eta = effect_sizes.eta_squared(line.f, line.df, fitted.error_df, confidence, fitted.n)
         yield AnovaTerm(
-            **common, term=" x ".join(line.term), df=line.df, error_df=found.error_df, sum_of_squares=line.squares,
+            **common, term=" x ".join(line.term), df=line.df, error_df=fitted.error_df, sum_of_squares=line.squares,
             mean_square=line.squares / line.df, f=line.f, p=line.p, eta_squared=eta, note=note,
-            method="" if line.f is None else _method(stratum, line.df, found.error_df),
+            method="" if line.f is None else _method(stratum, line.df, fitted.error_df),
         )  # fmt: skip
-    if found.error_df > 0:
+    if fitted.error_df > 0:
         yield AnovaTerm(
-            **common, term="error", df=found.error_df, sum_of_squares=found.error_squares,
-            mean_square=found.error_squares / found.error_df, note=note,
+            **common, term="error", df=fitted.error_df, sum_of_squares=fitted.error_squares,
+            mean_square=fitted.error_squares / fitted.error_df, note=note,
         )  # fmt: skip
 
 
@@ -195,26 +194,26 @@ def _method(stratum: Stratum, df: int, error_df: int) -> str:
 
 
 def _corrected(terms: Sequence[AnovaTerm] | Iterator[AnovaTerm]) -> tuple[AnovaTerm, ...]:
-    """With Holm's p over the terms of one form; blocks are no question and do not count."""
+    """Add Holm's p over the terms of one form, without blocks."""
     listed = list(terms)
     p_holm = holm([None if one.term == "block" else one.p for one in listed])
     return tuple(one.model_copy(update={"p_holm": p}) for one, p in zip(listed, p_holm, strict=True))
 
 
 def interactions(terms: Sequence[AnovaTerm], response: str = "") -> list[str]:
-    """Which effects depend on which: said before any main effect, because it says when a main effect means little."""
-    found = [
+    """Sentences on interactions: they come before main effects, which mean little where an interaction is strong."""
+    interacting = [
         one for one in terms if one.form == "honest" and CROSS in one.term and one.p is not None and one.p < INTERACTS
     ]
-    said = []
-    for one in found:
-        first, *rest = one.term.split(CROSS)
-        said.append(
-            f"The effect of {first} depends on {' and '.join(rest)} (F({one.df}, {one.error_df}) = {one.f:.3g}, "
-            f"p {p_equals(one.p)}, {p_equals(one.p_holm)} after Holm's correction): read it level by level; one "
+    sentences = []
+    for term in interacting:
+        first, *rest = term.term.split(CROSS)
+        sentences.append(
+            f"The effect of {first} depends on {' and '.join(rest)} (F({term.df}, {term.error_df}) = {term.f:.3g}, "
+            f"p {p_equals(term.p)}, {p_equals(term.p_holm)} after Holm's correction): read it level by level; one "
             "effect over all levels says little."
         )
-    return said
+    return sentences
 
 
 STATISTIC = Statistic(
@@ -225,5 +224,5 @@ STATISTIC = Statistic(
     compute=lambda context: anova(context.frame, context.response, context.confidence),
     sentences=interactions,
     order=10,
-    said=20,
+    sentence_order=20,
 )

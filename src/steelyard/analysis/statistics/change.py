@@ -1,4 +1,4 @@
-"""Changes of the level of the main response: over the study, and within starts."""
+"""Change points of the main response: over the study, and within starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OVER_THE_STUDY = "study"
 
 
 class Change(TreatmentRow):
-    """One change point, and the series that it is in."""
+    """One change point and its series."""
 
     series: str
     """Study (as in table course), or the start whose trials they are."""
@@ -31,7 +31,7 @@ class Change(TreatmentRow):
 
 
 def changes(courses: Sequence[Course], warm_ups: Sequence[WarmUp]) -> Iterator[Change]:
-    """Those over the study, then those within starts."""
+    """Change points over the study, then within starts."""
     over = [(one.treatment, OVER_THE_STUDY, one.together, one.changes) for one in courses]
     within = [(one.treatment, one.start, False, one.changes) for one in warm_ups]
     for treatment, series, together, points in (*over, *within):

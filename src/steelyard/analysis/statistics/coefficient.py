@@ -1,7 +1,7 @@
-"""Several numeric factors at once: the response over all of them, others as indicators (analysis of covariance).
+"""Multiple regression over all factors: numeric ones as predictors, others as indicators (analysis of covariance).
 
-The two levels of a split plot again, as in `anova`: coefficients of hard-to-change factors from start means, those of
-the others from what treatments differ within a start; beside them all trials as if they were independent.
+Two levels of a split plot, as in `anova`: coefficients of hard-to-change factors from start means, those of the others
+from differences within a start; also all trials as if they were independent.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class Coefficient(Row):
 
 INTERCEPT = "intercept"
 FEWEST_NUMERIC = 2
-"""With one numeric factor the straight lines of `regression` say it all."""
+"""One numeric factor is covered by the straight lines of `regression`."""
 
 Columns = Mapping[str, Sequence[float]]
 
 
 def coefficients(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Coefficient, ...]:
-    """Coefficients of every factor, or nothing where fewer than two numeric factors vary."""
+    """Coefficients of every factor; empty if fewer than two numeric factors vary."""
     rows = frame.values(response).with_columns(pl.col(response).cast(pl.Float64))
     rows = rows.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in frame.names)) if frame.names else rows
     names = [name for name in frame.names if rows[name].n_unique() > 1]
@@ -69,33 +69,33 @@ def coefficients(frame: TrialFrame, response: str, confidence: float = 0.95) -> 
         return ()
     hard = [name for name in names if name in frame.hard]
     easy = [name for name in names if name not in frame.hard]
-    found: list[Coefficient] = []
+    honest: list[Coefficient] = []
     if hard:
-        found += _between(frame, rows, response, hard, numbers, confidence)
+        honest += _between(frame, rows, response, hard, numbers, confidence)
     if easy:
-        found += _within(frame, rows, response, easy, numbers, confidence)
+        honest += _within(frame, rows, response, easy, numbers, confidence)
     fitted = _Fitted(response, "published", "trials", confidence, "trials are counted as independent")
-    return (*found, *fitted.fit(_columns(frame, rows, names, numbers), rows[response].to_list()))
+    return (*honest, *fitted.fit(_columns(frame, rows, names, numbers), rows[response].to_list()))
 
 
 def _columns(frame: TrialFrame, rows: pl.DataFrame, names: Sequence[str], numbers: Sequence[str]) -> Columns:
-    found: dict[str, list[float]] = {}
+    columns: dict[str, list[float]] = {}
     for name in names:
         levels = rows[name].to_list()
         if name in numbers:
-            found[name] = [float(level) for level in levels]
+            columns[name] = [float(level) for level in levels]
         else:
             present: list[Level] = [level for level in frame.factors[name] if level in levels or str(level) in levels]
             for level in present[1:]:
-                found[f"{name} = {level}"] = [float(str(one) == str(level)) for one in levels]
-    return found
+                columns[f"{name} = {level}"] = [float(str(one) == str(level)) for one in levels]
+    return columns
 
 
 def _between(
     frame: TrialFrame, rows: pl.DataFrame, response: str, hard: Sequence[str], numbers: Sequence[str],
     confidence: float,
 ) -> Iterator[Coefficient]:  # fmt: skip
-    """Over start means, each over the means of its treatments; refused where no combination was started twice."""
+    """Fit over start means, each the mean over its treatments; refused if no combination was started twice."""
     easy = [name for name in frame.names if name not in hard]
     cells = rows.group_by("start", *hard, *easy, maintain_order=True).agg(pl.col(response).mean())
     starts = cells.group_by("start", *hard, maintain_order=True).agg(pl.col(response).mean())
@@ -112,7 +112,7 @@ def _within(
     frame: TrialFrame, rows: pl.DataFrame, response: str, easy: Sequence[str], numbers: Sequence[str],
     confidence: float,
 ) -> Iterator[Coefficient]:  # fmt: skip
-    """Over means of each treatment in each start, every start about its own mean."""
+    """Fit over the means of each treatment in each start, centred by start."""
     keys = ["start", *easy]
     cells = rows.group_by(keys, maintain_order=True).agg(pl.col(response).mean())
     starts = cells["start"].n_unique()
@@ -128,7 +128,7 @@ def _within(
 
 
 class _Fitted:
-    """What the coefficients of one stratum have in common, and how they are made."""
+    """Fit of the coefficients of one stratum."""
 
     def __init__(self, response: str, form: Any, stratum: Any, confidence: float, note: str) -> None:
         self.common = {"form": form, "stratum": stratum, "response": response, "unit": unit_of(response)}
@@ -138,7 +138,7 @@ class _Fitted:
         return Coefficient.model_validate({**self.common, "term": ", ".join(names), "n": n, "note": why})
 
     def fit(self, columns: Columns, y: Sequence[float], less: int = 0) -> Iterator[Coefficient]:
-        """One coefficient a column; `less`: means that were taken out of y before, so that no intercept is fitted."""
+        """One coefficient per column; `less`: number of means removed from y, without which an intercept is fitted."""
         names = list(columns)
         degrees = len(y) - len(names) - (less or 1)
         if degrees < 1:
@@ -146,30 +146,30 @@ class _Fitted:
             yield self.refused(names, len(y), why)
             return
         try:
-            found = least_squares(list(columns.values()), y, constant=not less)
+            solution = least_squares(list(columns.values()), y, constant=not less)
         except Dependent as error:
             gone = names[error.column - (0 if less else 1)]
             why = f"{gone} varied together with the factors before it: they cannot be told apart"
             yield self.refused(names, len(y), why)
             return
-        # Means that were taken out of y and x before cost their degrees of freedom too.
-        widen = (found.degrees / degrees) ** 0.5
+        # Means removed from y and x before use degrees of freedom too.
+        widen = (solution.degrees / degrees) ** 0.5
         for place, name in enumerate(names if less else [INTERCEPT, *names]):
-            yield self._coefficient(found, place, name, degrees, widen)
+            yield self._coefficient(solution, place, name, degrees, widen)
 
-    def _coefficient(self, found: Coefficients, place: int, name: str, degrees: int, widen: float) -> Coefficient:
-        value, error = found.values[place], found.std_errors[place] * widen
+    def _coefficient(self, solution: Coefficients, place: int, name: str, degrees: int, widen: float) -> Coefficient:
+        value, error = solution.values[place], solution.std_errors[place] * widen
         half = estimates.t_quantile(self.confidence, degrees) * error
         unit = str(self.common["unit"])
         estimate = Estimate(
-            value=value, low=value - half, high=value + half, confidence=self.confidence, n=found.n,
+            value=value, low=value - half, high=value + half, confidence=self.confidence, n=solution.n,
             unit=unit if name == INTERCEPT or " = " in name else f"{unit} per step",
             method=f"least squares over all factors of the stratum, t interval with {degrees} degrees of freedom",
         )  # fmt: skip
         p = float(2 * stats.t.sf(abs(value) / error, degrees)) if error > 0 else None
         return Coefficient.model_validate(
-            {**self.common, "term": name, "n": found.n, "value": estimate, "std_err": error, "p": p,
-             "error_df": degrees, "r_squared": found.r_squared, "note": self.note}
+            {**self.common, "term": name, "n": solution.n, "value": estimate, "std_err": error, "p": p,
+             "error_df": degrees, "r_squared": solution.r_squared, "note": self.note}
         )  # fmt: skip
 
 

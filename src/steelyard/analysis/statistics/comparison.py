@@ -1,4 +1,4 @@
-"""Levels against their baseline: a ratio with its interval, and a verdict in words with three values."""
+"""Comparison of levels with their baseline: a ratio with its interval, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def compare(
 
 
 def head(factor: str, baseline: Level, level: Level, others: Treatment) -> str:
-    """What is compared: `workload A, 3 nodes against 1 node`."""
+    """Head of the sentence: `workload A, 3 nodes against 1 node`."""
     about = f"{part(factor, level)} against {part(factor, baseline)}"
     return f"{label(others)}, {about}" if others else about
 
@@ -123,7 +123,7 @@ def sentence(
     response: str, factor: str, baseline: Level, level: Level, others: Treatment, change: Estimate,
     verdict: ComparisonVerdict, would: str = "",
 ) -> str:  # fmt: skip
-    """The comparison in words; per cent are of the baseline's value. `would`: what would decide, where it is not."""
+    """The comparison in words; per cent are of the baseline's value. `would`: what would decide, if undecided."""
     about = head(factor, baseline, level, others)
     low, high = change.low, change.high
     if low is None or high is None:
@@ -143,11 +143,11 @@ def comparisons(
 ) -> tuple[Comparison, ...]:
     """Every level of every factor against its baseline, for each combination of the other factors.
 
-    Workloads are compared only if nothing else is a factor: they are different questions, not answers to one. The
+    Workloads are compared only if nothing else is a factor, because they are different questions. The
     family of Holm's correction is all of them.
     """
     factors = [name for name in frame.names if name not in WORKLOADS] or list(frame.names)
-    found = []
+    unadjusted = []
     pace_s = forecast.block_s(frame)
     for factor in factors:
         levels = frame.factors[factor]
@@ -156,58 +156,58 @@ def comparisons(
             for level in levels:
                 if level == base:
                     continue
-                one = compare(frame, response, factor, base, level, others, confidence, margin_percent, pace_s)
-                if one is not None:
-                    found.append(one)
-    adjusted = multiplicity.holm([one.p for one in found])
-    family = sum(one.p is not None for one in found)
-    return tuple(_adjusted(one, p, family) for one, p in zip(found, adjusted, strict=True))
+                comparison = compare(frame, response, factor, base, level, others, confidence, margin_percent, pace_s)
+                if comparison is not None:
+                    unadjusted.append(comparison)
+    adjusted = multiplicity.holm([one.p for one in unadjusted])
+    family = sum(one.p is not None for one in unadjusted)
+    return tuple(_adjusted(one, p, family) for one, p in zip(unadjusted, adjusted, strict=True))
 
 
-def _adjusted(one: Comparison, p_holm: float | None, family: int) -> Comparison:
-    """With what Holm's correction says of it; the verdict stays the interval's."""
-    holds = multiplicity.survives(one.verdict, p_holm, one.ratio.confidence)
-    said = one.sentence + (f"; {multiplicity.lost(family, one.p, p_holm)}" if holds is False else "")
-    return one.model_copy(update={"p_holm": p_holm, "family": family, "survives_holm": holds, "sentence": said})
+def _adjusted(comparison: Comparison, p_holm: float | None, family: int) -> Comparison:
+    """Add the result of Holm's correction; the verdict stays the interval's."""
+    holds = multiplicity.survives(comparison.verdict, p_holm, comparison.ratio.confidence)
+    text = comparison.sentence + (f"; {multiplicity.lost(family, comparison.p, p_holm)}" if holds is False else "")
+    return comparison.model_copy(update={"p_holm": p_holm, "family": family, "survives_holm": holds, "sentence": text})
 
 
 def judged(comparisons: Sequence[Comparison], frame: TrialFrame, floors: Floors) -> tuple[Comparison, ...]:
-    """Every comparison with its floor; one whose whole interval lies within it is undecided, whatever it was."""
+    """Add the noise floor to every comparison; one whose whole interval lies within it becomes undecided."""
     return tuple(_judged(one, frame, floors) for one in comparisons)
 
 
-def _judged(one: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
-    floor = floor_of_levels(frame, floors, one.response, one.factor, (one.baseline, one.level), one.others)
+def _judged(row: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
+    floor = floor_of_levels(frame, floors, row.response, row.factor, (row.baseline, row.level), row.others)
     if floor is None:
-        return one
+        return row
     known = {"floor_percent": floor.percent, "floor_source": floor.words}
-    if not within_noise(one.ratio, floor.percent):
-        return one.model_copy(update=known)
-    said = f"{head(one.factor, one.baseline, one.level, one.others)}: {noise_words(one.change_percent, floor)}"
-    within = {"within_noise": True, "verdict": "undecided", "survives_holm": None, "sentence": said}
-    return one.model_copy(update={**known, **within})
+    if not within_noise(row.ratio, floor.percent):
+        return row.model_copy(update=known)
+    text = f"{head(row.factor, row.baseline, row.level, row.others)}: {noise_words(row.change_percent, floor)}"
+    within = {"within_noise": True, "verdict": "undecided", "survives_holm": None, "sentence": text}
+    return row.model_copy(update={**known, **within})
 
 
 def _judged_comparisons(context: Context) -> tuple[Comparison, ...]:
     margin_percent = context.study.analysis.equivalence_margin_percent
-    found = comparisons(context.frame, context.response, context.confidence, margin_percent)
-    return judged(found, context.frame, context.floors)
+    unjudged = comparisons(context.frame, context.response, context.confidence, margin_percent)
+    return judged(unjudged, context.frame, context.floors)
 
 
 def after_holm(comparisons: Sequence[Comparison], response: str) -> Iterator[str]:
-    """How many comparisons there are, and how many of their differences remain under Holm's correction."""
+    """Sentence on the number of comparisons, and of differences that survive Holm's correction."""
     judged = sum(one.verdict != "descriptive" for one in comparisons)
     if judged < 2:
         return
-    said = [one for one in comparisons if one.survives_holm is not None]
-    lost = sum(one.survives_holm is False for one in said)
-    if not said:
+    decided = [one for one in comparisons if one.survives_holm is not None]
+    lost = sum(one.survives_holm is False for one in decided)
+    if not decided:
         remain = "none of them shows a difference"
     elif not lost:
-        survive = "the one that shows" if len(said) == 1 else f"all {len(said)} that show"
+        survive = "the one that shows" if len(decided) == 1 else f"all {len(decided)} that show"
         remain = f"{survive} a difference would still do so with Holm's correction"
     else:
-        remain = f"with Holm's correction {len(said) - lost} of the {len(said)} differences would remain"
+        remain = f"with Holm's correction {len(decided) - lost} of the {len(decided)} differences would remain"
     yield (
         f"Each of the {judged} comparisons has its own {comparisons[0].ratio.confidence:.0%} interval, not adjusted "
         f"for their number; {remain}."
@@ -222,6 +222,6 @@ STATISTIC = Statistic(
     compute=_judged_comparisons,
     sentences=after_holm,
     order=10,
-    said=70,
+    sentence_order=70,
     own_form=True,
 )

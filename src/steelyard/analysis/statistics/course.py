@@ -1,7 +1,7 @@
-"""Whether a treatment kept its level over the study: change points over starts, or over the trials of a single start.
+"""Steadiness over the study: change points over starts, or over the trials of a single start.
 
-What happens at an hour of the day happens to every treatment that is tried then. So all treatments are looked at
-together too, each less its own mean: many more starts, one question.
+A disturbance at some hour affects every treatment measured then. So all treatments are also analysed together, each
+less its own mean: many more starts, one question.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from steelyard.analysis.row import HIDDEN, TreatmentRow
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import MOST_NAMED
-from steelyard.format import count, p_equals
+from steelyard.format import count, p_equals, signed
 from steelyard.model.responses import unit_of
 
 
@@ -57,20 +57,20 @@ def courses(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple
     """All treatments together (where there are several), then each treatment that has a used trial."""
     treatments = frame.treatments()
     first_s = float(frame.data["begun_s"].min()) if frame.data.height else 0.0  # type: ignore[arg-type]
-    found = []
+    judged = []
     if len(treatments) > 1:
         rows = frame.values(response).filter(pl.col(response) > 0)
         if rows.height:
-            found.append(_course(_together(frame, rows, response), frame, response, {}, True, first_s, confidence))
+            judged.append(_course(_together(frame, rows, response), frame, response, {}, True, first_s, confidence))
     for treatment in treatments:
         rows = frame.values(response, treatment)
         if rows.height:
-            found.append(_course(_units(rows, response), frame, response, treatment, False, first_s, confidence))
-    return tuple(found)
+            judged.append(_course(_units(rows, response), frame, response, treatment, False, first_s, confidence))
+    return tuple(judged)
 
 
 def _units(rows: pl.DataFrame, response: str) -> pl.DataFrame:
-    """start, begun_s, value: of each start its mean; of a single start its trials."""
+    """Columns start, begun_s, value: the mean of each start; for a single start its trials."""
     value = pl.col(response).cast(pl.Float64)
     if rows["start"].n_unique() == 1:
         return rows.select("start", "begun_s", value.alias("value")).sort("begun_s", "start")
@@ -81,7 +81,7 @@ def _units(rows: pl.DataFrame, response: str) -> pl.DataFrame:
 def _together(frame: TrialFrame, rows: pl.DataFrame, response: str) -> pl.DataFrame:
     """The same over all treatments: the geometric mean over a start of value / the treatment's geometric mean.
 
-    Treatments with one start say nothing of starts and are left out.
+    Treatments with one start are left out.
     """
     names = list(frame.names)
     log = pl.col(response).cast(pl.Float64).log()
@@ -110,15 +110,15 @@ def _course(
     if len(values) < FEWEST:
         detail = f"{len(values)} {noun}s are too few to tell a change from chance; {FEWEST} are needed"
         return Course.model_validate({**about, "verdict": "none", "detail": detail})
-    found = change_points.changes(values)
-    verdict, detail = verdict_of(values, found, noun)
+    changes = change_points.changes(values)
+    verdict, detail = verdict_of(values, changes, noun)
     hours = [(float(begun_s) - first_s) / 3600 for begun_s in units["begun_s"]]
-    made = points_of(values, found, hours, over, confidence)
-    return Course.model_validate({**about, "verdict": verdict, "detail": detail, "changes": made})
+    points = points_of(values, changes, hours, over, confidence)
+    return Course.model_validate({**about, "verdict": verdict, "detail": detail, "changes": points})
 
 
 def moved(courses: Sequence[Course], response: str = "") -> list[str]:
-    """Changes of level between starts: of all treatments together, else of single ones."""
+    """Sentences on changes of level between starts: of all treatments together, else of single ones."""
     together = next((one for one in courses if one.together), None)
     if together is not None and together.changes:
         first = together.changes[0]
@@ -140,11 +140,11 @@ def moved(courses: Sequence[Course], response: str = "") -> list[str]:
 
 
 def _size(change: ChangePoint) -> str:
-    found = change.change_percent
-    if found is None:
+    percent = change.change_percent
+    if percent is None:
         return f"p {p_equals(change.p)}"
-    ends = "" if found.low is None or found.high is None else f" [{found.low:+.2g}, {found.high:+.2g}]"
-    return f"{found.value:+.2g}%{ends}"
+    ends = "" if percent.low is None or percent.high is None else f" [{signed(percent.low)}, {signed(percent.high)}]"
+    return f"{signed(percent.value)}%{ends}"
 
 
 STATISTIC = Statistic(
@@ -155,5 +155,5 @@ STATISTIC = Statistic(
     compute=lambda context: courses(context.frame, context.response, context.confidence),
     sentences=moved,
     order=50,
-    said=30,
+    sentence_order=30,
 )

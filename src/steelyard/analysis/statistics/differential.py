@@ -1,4 +1,4 @@
-"""Absolute differentials, trial by trial, of a level from its baseline (richardson2017)."""
+"""Absolute differentials of richardson2017: level minus baseline, trial by trial."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Differential(MeasuredLevels):
 
 def differentials(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Differential, ...]:
     """Level minus baseline, paired by start number and by place among the trials of the treatment."""
-    found = []
+    rows = []
     for factor, base, level, others in pairs_of_levels(frame):
         keys = ["start_replicate", "order_of_treatment"]
         rows_b, rows_l = (
@@ -53,8 +53,8 @@ def differentials(frame: TrialFrame, response: str, confidence: float = 0.95) ->
         joined = rows_b.join(rows_l, on=keys, how="inner", suffix="_level").sort(keys)
         gaps = [float(gap) for gap in joined[f"{response}_level"] - joined[response]]
         if gaps:
-            found.append(_differential(gaps, response, confidence, (factor, base, level, others)))
-    return tuple(found)
+            rows.append(_differential(gaps, response, confidence, (factor, base, level, others)))
+    return tuple(rows)
 
 
 def _differential(

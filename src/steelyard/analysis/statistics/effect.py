@@ -1,7 +1,7 @@
-"""Two levels of a factor, in every form that a paper prints: effects, differentials, speed-up, all pairs.
+"""Effect sizes of two levels: difference, Cohen's d, Hedges' g, Cliff's delta, ratios, equivalence.
 
-Each form stands at two levels of replication. Over start means it holds for another start. Over trials it is what the
-published studies printed: trials of one start are repeated measures of it, so such intervals are too narrow.
+Each is given at two levels of replication. Over start means it generalises to new starts. Over trials it is the
+published studies' form: trials of one start are repeated measures of it, so such intervals are too narrow.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def effects_of(
 ) -> tuple[Effect, ...]:  # fmt: skip
     """Every level against its baseline in absolute, relative and standardised form, over start means and over trials.
 
-    `margin_percent` is the change of the ratio that the study calls equivalent.
+    `margin_percent` is the change of the ratio that counts as equivalent.
     """
     return tuple(
         _effect(found, response, rng, confidence, margin_percent, (factor, base, level, others))
@@ -79,15 +79,15 @@ def effects_of(
 
 
 def _effect(
-    found: LevelPair, response: str, rng: np.random.Generator, confidence: float, margin_percent: float | None,
+    pair: LevelPair, response: str, rng: np.random.Generator, confidence: float, margin_percent: float | None,
     of: tuple[str, Level, Level, Treatment],
 ) -> Effect:  # fmt: skip
     factor, baseline, level, others = of
-    a, b, over, paired = found.baseline, found.level, str(found), found.paired
-    verdict, p = equivalence(found, margin_percent, confidence)
+    a, b, over, paired = pair.baseline, pair.level, str(pair), pair.paired
+    verdict, p = equivalence(pair, margin_percent, confidence)
     return Effect(
         factor=factor, baseline=baseline, level=level, others=others, response=response, unit=unit_of(response),
-        over=found.over, paired=paired, n_baseline=len(a), n_level=len(b),
+        over=pair.over, paired=paired, n_baseline=len(a), n_level=len(b),
         difference=effect_sizes.difference(a, b, unit_of(response), confidence, over, paired),
         cohens_d=effect_sizes.cohens_d(a, b, confidence, over, paired),
         hedges_g=effect_sizes.hedges_g(a, b, confidence, over, paired),
@@ -95,22 +95,22 @@ def _effect(
         ratio_fieller=effect_sizes.fieller(a, b, confidence, over, paired),
         ratio_bootstrap=effect_sizes.bootstrap_ratio(a, b, rng, confidence, over, paired),
         margin_percent=margin_percent, equivalence=verdict, tost_p=p,
-        more_starts=more_starts(found, margin_percent, confidence) if found.over == "start means" else None,
+        more_starts=more_starts(pair, margin_percent, confidence) if pair.over == "start means" else None,
     )  # fmt: skip
 
 
-def more_starts(found: LevelPair, margin_percent: float | None, confidence: float = 0.95) -> int | None:
+def more_starts(pair: LevelPair, margin_percent: float | None, confidence: float = 0.95) -> int | None:
     """Further starts a level that would decide (`inference.power.more_starts`); 0 where the interval or the margin has
-    decided.
+    already decided.
 
     None where nothing up to `inference.power.MOST_STARTS` would.
     """
-    p = level_ratios.p_of_change(found.baseline, found.level, found.paired)
+    p = level_ratios.p_of_change(pair.baseline, pair.level, pair.paired)
     if p is None:
         return None
-    if p < 1 - confidence or equivalence(found, margin_percent, confidence)[0] == "equivalent":
+    if p < 1 - confidence or equivalence(pair, margin_percent, confidence)[0] == "equivalent":
         return 0
-    more = power.more_starts(found.baseline, found.level, found.paired, margin_percent, confidence)
+    more = power.more_starts(pair.baseline, pair.level, pair.paired, margin_percent, confidence)
     return None if more is None else more.starts
 
 

@@ -1,4 +1,4 @@
-"""Straight lines over 0 (baseline) and 1 (level): richardson2017's regressions of an effect."""
+"""Regression on a 0/1 indicator of the level: richardson2017's regressions of an effect."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class EffectLine(MeasuredLevels):
 
 def effect_lines(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[EffectLine, ...]:
     """Least squares over 0 (baseline) and 1 (level), over start means and over trials; none below three units."""
-    found = []
+    rows = []
     for factor, base, level, others in pairs_of_levels(frame):
         for sample in level_pairs(frame, response, factor, base, level, others):
             x = [0.0] * len(sample.baseline) + [1.0] * len(sample.level)
             fit = line(x, [*sample.baseline, *sample.level], unit_of(response), confidence, str(sample))
             if fit is not None:
-                found.append(
+                rows.append(
                     EffectLine(
                         factor=factor, baseline=base, level=level, others=others, response=response,
                         unit=unit_of(response), over=sample.over, n=fit.n, slope=fit.slope, intercept=fit.intercept,
                         r=fit.r, p=fit.p, std_err=fit.std_err,
                     )
                 )  # fmt: skip
-    return tuple(found)
+    return tuple(rows)
 
 
 STATISTIC = Statistic(

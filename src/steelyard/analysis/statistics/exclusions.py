@@ -1,4 +1,4 @@
-"""Trials left out, by reason."""
+"""Excluded trials, by reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Exclusion(Row):
 
 
 def exclusions(frame: TrialFrame, response: str, treatment: Mapping[str, Level] | None = None) -> tuple[Exclusion, ...]:
-    """What is left out of estimates of this response, by reason."""
+    """Number of trials excluded from estimates of this response, by reason."""
     return tuple(
         Exclusion(reason=reason, trials=trials) for reason, trials in frame.exclusions(response, treatment).items()
     )

@@ -1,11 +1,12 @@
-"""Scalability laws over cluster sizes, each parameter with its interval; refused where the sizes cannot carry them.
+"""Scalability laws over cluster sizes (universal, Amdahl, linear), each parameter with its interval.
 
 Universal scalability law: X(n) = lambda n / (1 + sigma (n - 1) + kappa n (n - 1)), N. J. Gunther, Guerrilla Capacity
 Planning, Springer 2007, chapter 4; sigma is contention, kappa coherency. Amdahl's law is kappa = 0, linear scaling
 sigma = kappa = 0.
 
-Both loads reduce to one regression. Saturated: n / X(n) = (1 / lambda)(1 + sigma (n - 1) + kappa n (n - 1)). A single
-closed-loop client does not saturate anything, so X is 1 / s(n), and the law is that of the service demand:
+A law is refused if there are too few sizes. Both loads reduce to one regression. Saturated:
+n / X(n) = (1 / lambda)(1 + sigma (n - 1) + kappa n (n - 1)). A single closed-loop client saturates nothing, so X
+is 1 / s(n), and the law is that of the service demand:
 s(n) = s1 (1 + sigma (n - 1) + kappa n (n - 1)), fitted to the time per operation.
 """
 
@@ -91,10 +92,10 @@ LAWS: tuple[Law, ...] = ("usl", "amdahl", "linear")
 FEWEST_SIZES = 5
 CURVE_POINTS = 60
 FARTHEST = 1000.0
-"""Ends of a peak are looked for up to so many times the largest size."""
+"""Ends of a peak are searched up to so many times the largest size."""
 HALVINGS = 50
 FLAT = 1e-9
-"""Below this kappa x largest size squared, and above 1 less this sigma, there is no peak to speak of."""
+"""Below this kappa x largest size squared, and above 1 less this sigma, there is no peak."""
 
 
 def fit_law(
@@ -118,8 +119,8 @@ def fit_law(
     if refusal:
         return LawFit(**about, refusal=refusal)
     demands = [value if load == "single" else size / value for size, value in points]
-    found = solve(law, sizes, demands)
-    interval = Interval(found, bootstrap(columns(law, np.asarray(sizes, dtype=float)), found, rng), confidence)
+    solution = solve(law, sizes, demands)
+    interval = Interval(solution, bootstrap(columns(law, np.asarray(sizes, dtype=float)), solution, rng), confidence)
     method = f"least squares on logarithms of start means, {interval.how}"
 
     def estimate(ends: tuple[float, float, float], of: str) -> Estimate:
@@ -136,9 +137,9 @@ def fit_law(
     return LawFit(
         **about,
         **parameters,
-        residual_sd=_residual_sd(found, confidence),
-        aicc=_aicc(len(points), found),
-        lack_of_fit_p=_lack_of_fit(sizes, demands, found),
+        residual_sd=_residual_sd(solution, confidence),
+        aicc=_aicc(len(points), solution),
+        lack_of_fit_p=_lack_of_fit(sizes, demands, solution),
         peak_nodes=_peak(interval, len(points), max(sizes)) if law == "usl" else None,
         curve=tuple(_curve(law, load, interval, min(sizes), max(sizes))),
     )
@@ -155,50 +156,50 @@ def _refusal(sizes: Sequence[float], values: Sequence[float], parameters: int) -
     return ""
 
 
-def _aicc(n: int, found: Solution) -> float | None:
-    """Hurvich and Tsai 1989: n log(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1), k counting the error's variance."""
-    k = len(found.theta) + 1
-    if n - k - 1 <= 0 or found.exact:
+def _aicc(n: int, solution: Solution) -> float | None:
+    """Hurvich and Tsai 1989: n log(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1), k including the error's variance."""
+    k = len(solution.theta) + 1
+    if n - k - 1 <= 0 or solution.exact:
         return None
-    return n * math.log(found.squares / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
+    return n * math.log(solution.squares / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
 
 
-def _residual_sd(found: Solution, confidence: float) -> Estimate:
+def _residual_sd(solution: Solution, confidence: float) -> Estimate:
     """sqrt(squares / degrees) of logarithms, with a chi-squared interval."""
     tail = (1 - confidence) / 2
     value, low, high = (
-        math.sqrt(found.squares / by)
+        math.sqrt(solution.squares / by)
         for by in (
-            found.degrees,
-            float(stats.chi2.ppf(1 - tail, found.degrees)),
-            float(stats.chi2.ppf(tail, found.degrees)),
+            solution.degrees,
+            float(stats.chi2.ppf(1 - tail, solution.degrees)),
+            float(stats.chi2.ppf(tail, solution.degrees)),
         )
     )
     return Estimate(
-        value=value, low=low, high=high, confidence=confidence, n=len(found.residuals), unit="",
-        method=f"standard deviation of residuals of the logarithm, chi-squared interval with {found.degrees} degrees "
-        "of freedom",
+        value=value, low=low, high=high, confidence=confidence, n=len(solution.residuals), unit="",
+        method=f"standard deviation of residuals of the logarithm, chi-squared interval with {solution.degrees} "
+        "degrees of freedom",
     )  # fmt: skip
 
 
-def _lack_of_fit(sizes: Sequence[float], demands: Sequence[float], found: Solution) -> float | None:
-    """p of the F test that the sizes' means lie on the law, against what starts of one size differ (N. R. Draper,
+def _lack_of_fit(sizes: Sequence[float], demands: Sequence[float], solution: Solution) -> float | None:
+    """p of the F test for lack of fit of the law, against the pure error between starts of one size (N. R. Draper,
     H. Smith, Applied Regression Analysis, 3rd edition, section 2.1); None without starts of one size that differ."""
     groups: dict[float, list[float]] = {}
     for size, demand in zip(sizes, demands, strict=True):
         groups.setdefault(size, []).append(math.log(demand))
     pure = sum(float(np.sum((np.asarray(one) - np.mean(one)) ** 2)) for one in groups.values())
     pure_df = len(sizes) - len(groups)
-    lack_df = found.degrees - pure_df
+    lack_df = solution.degrees - pure_df
     if pure_df < 1 or lack_df < 1 or math.sqrt(pure / len(sizes)) < FLAT:
         return None
-    f = max(found.squares - pure, 0.0) / lack_df / (pure / pure_df)
+    f = max(solution.squares - pure, 0.0) / lack_df / (pure / pure_df)
     return float(stats.f.sf(f, lack_df, pure_df))
 
 
 def _peak(interval: Interval, n: int, largest: float) -> Estimate | None:
-    """Size of the greatest throughput: all m for which 1 - sigma - kappa m^2 is not told from 0 (Fieller's way)."""
-    sigma, kappa = float(interval.found.theta[1]), float(interval.found.theta[2])
+    """Size of the greatest throughput: all m for which 1 - sigma - kappa m^2 does not differ from 0 (Fieller)."""
+    sigma, kappa = float(interval.solution.theta[1]), float(interval.solution.theta[2])
     if kappa * largest**2 <= FLAT or sigma >= 1 - FLAT:
         return None
     square = (1 - sigma) / kappa
@@ -220,7 +221,7 @@ def _peak(interval: Interval, n: int, largest: float) -> Estimate | None:
 
 
 def _end(holds: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Where `holds` turns false between a point inside and one outside, halved in logarithms where it can be."""
+    """Bisection for the point where `holds` turns false, on logarithms if possible."""
     for _ in range(HALVINGS):
         middle = math.sqrt(inside * outside) if outside > 0 else inside / 2
         if outside == 0.0 and middle < FLAT:
@@ -233,14 +234,14 @@ def _end(holds: Callable[[float], bool], inside: float, outside: float) -> float
 
 def _curve(law: Law, load: Load, interval: Interval, low: float, high: float) -> list[CurvePoint]:
     steps = int(min(CURVE_POINTS, max(2, 4 * (high - low) + 1)))
-    found = []
+    points = []
     for size in np.linspace(low, high, steps):
         ends = [math.exp(min(max(one, -600.0), 600.0)) for one in interval.of_height(columns(law, np.asarray([size])))]
-        value, one, other = ends if load == "single" else [size / end for end in ends]
-        found.append(
-            CurvePoint(level=float(size), value=float(value), low=float(min(one, other)), high=float(max(one, other)))
+        value, *limits = ends if load == "single" else [size / end for end in ends]
+        points.append(
+            CurvePoint(level=float(size), value=float(value), low=float(min(limits)), high=float(max(limits)))
         )
-    return found
+    return points
 
 
 def law_points(frame: TrialFrame, load: Load, factor: str, others: Treatment) -> list[tuple[float, float]]:
@@ -281,7 +282,7 @@ def laws_of_load(frame: TrialFrame, study: Study, size: str | None, rng: np.rand
             for others in frame.others(size)
             for law in LAWS
         )  # fmt: skip
-    found: list[LawFit] = []
+    fits: list[LawFit] = []
     threads = next((name for name in THREADS if name in frame.factors), None)
     loads: dict[Load, TrialFrame] = {}
     if threads is None:
@@ -290,8 +291,8 @@ def laws_of_load(frame: TrialFrame, study: Study, size: str | None, rng: np.rand
         loads["single"] = _only(frame, pl.col(threads) == 1)
         loads["saturated"] = _only(frame, pl.col(threads) > 1)
     for load, part in loads.items():
-        found += laws(part, size, load, rng, study.analysis.confidence)
-    return tuple(found)
+        fits += laws(part, size, load, rng, study.analysis.confidence)
+    return tuple(fits)
 
 
 def _only(frame: TrialFrame, where: pl.Expr) -> TrialFrame:
@@ -299,7 +300,7 @@ def _only(frame: TrialFrame, where: pl.Expr) -> TrialFrame:
 
 
 def weighed(fits: Sequence[LawFit]) -> tuple[LawFit, ...]:
-    """The same laws with their weights among those of the same points and load that have an AICc.
+    """The laws with Akaike weights among those of the same points and load that have an AICc.
 
     exp(-d / 2) / sum of exp(-d / 2), d the AICc less the least (K. P. Burnham, D. R. Anderson, Model Selection and
     Multimodel Inference, 2nd edition, Springer 2002, section 2.9).
@@ -308,19 +309,19 @@ def weighed(fits: Sequence[LawFit]) -> tuple[LawFit, ...]:
     for fit in fits:
         if fit.aicc is not None:
             groups.setdefault(same_points(fit), []).append(fit.aicc)
-    found = []
+    weighted = []
     for fit in fits:
         among = groups.get(same_points(fit), [])
         weight = None
         if fit.aicc is not None and len(among) > 1:
             least = min(among)
             weight = math.exp((least - fit.aicc) / 2) / sum(math.exp((least - one) / 2) for one in among)
-        found.append(fit.model_copy(update={"weight": weight}))
-    return tuple(found)
+        weighted.append(fit.model_copy(update={"weight": weight}))
+    return tuple(weighted)
 
 
 def same_points(fit: LawFit) -> tuple[object, ...]:
-    """What laws have in common that were fitted to the same points."""
+    """Key of laws that were fitted to the same points."""
     return (fit.load, fit.factor, *sorted((name, str(level)) for name, level in fit.others.items()))
 
 

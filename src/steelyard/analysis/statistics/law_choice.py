@@ -1,4 +1,4 @@
-"""Which scalability law the data prefer, in a sentence: by Akaike's weights, and only as far as they tell."""
+"""Model selection among scalability laws by Akaike weights, in a sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from steelyard.model.estimate import Estimate
 
 
 class LawChoice(Row):
-    """Which law the data prefer on one line, in a sentence."""
+    """The preferred law of one line, in a sentence."""
 
     load: Literal["saturated", "single"]
     """Saturated: throughput is fitted; single: time per operation."""
@@ -45,7 +45,7 @@ NAMES = {"usl": "the universal scalability law", "amdahl": "Amdahl's law", "line
 
 
 def choices(fits: Sequence[LawFit]) -> tuple[LawChoice, ...]:
-    """One sentence for each line and load over which laws were tried; `fits` as `weighed` gives them."""
+    """One sentence for each line and load with fitted laws; `fits` as from `weighed`."""
     groups: dict[tuple[object, ...], list[LawFit]] = {}
     for fit in fits:
         groups.setdefault(same_points(fit), []).append(fit)
@@ -57,14 +57,14 @@ def _choice(group: Sequence[LawFit]) -> LawChoice:
     who = label(first.others) if first.others else "the whole load"
     if first.load == "single":
         who = f"{who}, by the time of one operation"
-    law, said = _told(group)
+    law, preference = _preference(group)
     return LawChoice(
         factor=first.factor, others=first.others, load=first.load, response=first.response, n=first.n,
-        sizes=first.sizes, law=law, sentence=f"{_capital(who)}: {said}",
+        sizes=first.sizes, law=law, sentence=f"{_capital(who)}: {preference}",
     )  # fmt: skip
 
 
-def _told(group: Sequence[LawFit]) -> tuple[str | None, str]:
+def _preference(group: Sequence[LawFit]) -> tuple[str | None, str]:
     fitted = [fit for fit in group if not fit.refusal]
     if not fitted:
         return None, _lower(group[0].refusal)
@@ -80,21 +80,21 @@ def _told(group: Sequence[LawFit]) -> tuple[str | None, str]:
     against = _against(best, usl)
     if (best.weight or 0.0) >= SURE and not against:
         chosen: str | None = best.law
-        said = f"the data prefer {NAMES[best.law]} (AICc weights: {', '.join(weights)})"
+        preference = f"the data prefer {NAMES[best.law]} (AICc weights: {', '.join(weights)})"
     else:
         chosen = None
-        said = f"the data do not decide between laws (AICc weights: {', '.join(weights)}{against})"
+        preference = f"the data do not decide between laws (AICc weights: {', '.join(weights)}{against})"
     left = [NAMES[fit.law] for fit in fitted if fit.weight is None]
     if left:
-        said += f"; {' and '.join(left)} cannot be weighed with {best.n} points"
-    said += _shape(best if chosen or usl is None else usl)
+        preference += f"; {' and '.join(left)} cannot be weighed with {best.n} points"
+    preference += _shape(best if chosen or usl is None else usl)
     if all(fit.lack_of_fit_p is not None and fit.lack_of_fit_p < LACKS for fit in fitted):
-        said += "; but no law describes the sizes: their means leave it by more than starts of one size differ"
-    return chosen, f"{said}."
+        preference += "; but no law describes the sizes: their means leave it by more than starts of one size differ"
+    return chosen, f"{preference}."
 
 
 def _against(best: LawFit, usl: LawFit | None) -> str:
-    """AICc is strict with few points: a coherency whose interval leaves out 0 speaks against a law without one."""
+    """Evidence against a law without coherency where AICc is strict: the interval of kappa excludes 0."""
     kappa = usl.parameters.get("kappa") if usl is not None else None
     if best.law == "usl" or kappa is None or kappa.low is None or kappa.high is None or kappa.low <= 0 <= kappa.high:
         return ""
@@ -111,7 +111,7 @@ def _exactly(fit: LawFit) -> str:
 
 
 def _shape(fit: LawFit) -> str:
-    """What the law says in words: better than linear, or where it peaks, and whether that was tried."""
+    """Shape of the law in words: better than linear, or its peak, and whether it is within the tried sizes."""
     sigma = fit.parameters.get("sigma")
     if fit.law != "usl":
         return "; it is better than linear" if sigma and sigma.high is not None and sigma.high < 0 else ""
@@ -119,12 +119,12 @@ def _shape(fit: LawFit) -> str:
         return "; by the universal law there is no peak"
     peak = fit.peak_nodes
     largest = max((point.level for point in fit.curve), default=math.inf)
-    said = f"; by the universal law throughput would peak at {_nodes(peak)}"
+    text = f"; by the universal law throughput would peak at {_nodes(peak)}"
     if peak.value > largest:
-        return f"{said}, beyond the {largest:g} nodes tried: an extrapolation"
+        return f"{text}, beyond the {largest:g} nodes tried: an extrapolation"
     if peak.high is None or peak.high > largest:
-        return f"{said}; that it peaks within the {largest:g} nodes tried is not sure"
-    return said
+        return f"{text}; that it peaks within the {largest:g} nodes tried is not sure"
+    return text
 
 
 def _nodes(peak: Estimate) -> str:

@@ -1,4 +1,4 @@
-"""Fitted scalability laws as curves: their value at each size, with a pointwise interval."""
+"""Curves of fitted scalability laws: the value at each size, with a pointwise interval."""
 
 from __future__ import annotations
 

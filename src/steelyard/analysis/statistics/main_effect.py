@@ -1,4 +1,4 @@
-"""Effects of the factors of a fractional design, with what cannot be told from them."""
+"""Main effects of a fractional factorial design, with their aliases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels, held
 from steelyard.analysis.comparisons.level_ratios import judge
-from steelyard.analysis.comparisons.log_contrasts import Key, Logs, contrast, key_of, logs, said
+from steelyard.analysis.comparisons.log_contrasts import Key, Logs, contrast, key_of, logs, sentence_of
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.row import RatioOrNone, Row
 from steelyard.analysis.statistic import Context, Section, Statistic
@@ -18,7 +18,7 @@ from steelyard.model.study import Level, Study
 
 
 class MainEffect(Row):
-    """The effect of a factor of a fraction of a factorial design, with what cannot be told from it."""
+    """The main effect of a factor of a fractional design, with its aliases."""
 
     factor: str
     """Factor whose levels are compared."""
@@ -45,23 +45,23 @@ class MainEffect(Row):
 def main_effects(
     frame: TrialFrame, response: str, fraction: Fraction | None, confidence: float = 0.95
 ) -> tuple[MainEffect, ...]:
-    """Every factor of a fraction: its treatments at the second level against those at the first.
+    """Main effect of every factor: treatments at the second level against those at the first.
 
-    In a fraction hardly two treatments differ in one factor only; over all of them every other factor is balanced, but
-    for the aliases. Where a treatment has no used trial the balance is gone, and no effect is given.
+    In a fraction few treatments differ in one factor only; over all of them every other factor is balanced, except for
+    the aliases. If a treatment has no used trial the balance is lost, and no effect is given.
     """
-    found = logs(frame, response) if fraction is not None else None
-    if fraction is None or found is None:
+    logarithms = logs(frame, response) if fraction is not None else None
+    if fraction is None or logarithms is None:
         return ()
     keys = [key_of(frame, treatment) for treatment in _treatments(frame, fraction)]
-    gone = sum(found.mean(key) is None for key in keys)
+    gone = sum(logarithms.mean(key) is None for key in keys)
     return tuple(
-        _effect(frame, found, fraction, (factor, response), keys, gone, confidence) for factor in fraction.factors
+        _effect(frame, logarithms, fraction, (factor, response), keys, gone, confidence) for factor in fraction.factors
     )
 
 
 def _treatments(frame: TrialFrame, fraction: Fraction) -> list[Treatment]:
-    """All that the design has."""
+    """All treatments of the design."""
     rest = [name for name in frame.names if name not in fraction.factors]
     return [
         {
@@ -74,23 +74,23 @@ def _treatments(frame: TrialFrame, fraction: Fraction) -> list[Treatment]:
 
 
 def _effect(
-    frame: TrialFrame, found: Logs, fraction: Fraction, of: tuple[str, str], keys: Sequence[Key], gone: int,
+    frame: TrialFrame, logarithms: Logs, fraction: Fraction, of: tuple[str, str], keys: Sequence[Key], gone: int,
     confidence: float,
 ) -> MainEffect:  # fmt: skip
     factor, response = of
     baseline, level = frame.factors[factor]
     place = frame.names.index(factor)
     weights = {key: (2 if key[place] == level else -2) / len(keys) for key in keys}
-    ratio = None if gone else contrast(found, weights, confidence)
-    aliases = " or ".join(fraction.told(one) for one in fraction.aliases({factor}))
+    ratio = None if gone else contrast(logarithms, weights, confidence)
+    aliases = " or ".join(fraction.interaction_text(one) for one in fraction.aliases({factor}))
     head = f"{part(factor, level)} against {part(factor, baseline)}, over {len(keys)} treatments of the fraction"
     if ratio is None:
         sentence = f"{head}: nothing can be told: {gone} of them have no used trial, so the others are not balanced"
     else:
         doubt = f"; or it is {aliases}, which this fraction cannot tell from it" if aliases else ""
-        sentence = said(head, response, ratio) + doubt
+        sentence = sentence_of(head, response, ratio) + doubt
     return MainEffect(
-        factor=factor, baseline=baseline, level=level, response=response, n=len(keys) - gone, starts=len(found.of),
+        factor=factor, baseline=baseline, level=level, response=response, n=len(keys) - gone, starts=len(logarithms.of),
         ratio=ratio, verdict=judge(response, ratio) if ratio is not None else "descriptive", aliases=aliases,
         sentence=sentence,
     )  # fmt: skip
@@ -105,15 +105,15 @@ def fraction_of(frame: TrialFrame, study: Study) -> fractional_design.Fraction |
     return fractional_design.of_design(levels, set(frame.hard), design.generators, design.resolution)
 
 
-def judged(found: Sequence[MainEffect], frame: TrialFrame, floors: Floors) -> tuple[MainEffect, ...]:
-    """Held against the noise floor of all starts and trials of both levels."""
+def judged(effects: Sequence[MainEffect], frame: TrialFrame, floors: Floors) -> tuple[MainEffect, ...]:
+    """Judge the effects against the noise floor of all starts and trials of both levels."""
     return tuple(
         one.model_copy(
             update=held(one.ratio, one.verdict, one.sentence, floor_of_levels(
                 frame, floors, one.response, one.factor, (one.baseline, one.level)
             ))
         )
-        for one in found
+        for one in effects
     )  # fmt: skip
 
 

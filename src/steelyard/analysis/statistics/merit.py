@@ -1,4 +1,4 @@
-"""Cost and energy per million operations, beside throughput.
+"""Cost and energy per million operations, with throughput.
 
 Cost is declared: price of a node-hour x nodes x hours / operations. Energy is measured, where the probe `energy` found
 counters on every machine, else declared: the power of a node grows from idle to busy with the share of its cores that
@@ -54,11 +54,11 @@ PER_MILLION = "per million operations"
 
 
 def merits(frame: TrialFrame, cost: Cost, uses: Mapping[Attempt, Use], confidence: float = 0.95) -> tuple[Merit, ...]:
-    """A row per treatment with a used trial; none where neither cost nor energy is known of any."""
+    """One row per treatment with a used trial; empty if no treatment has a known cost or energy."""
     if not cost.declared and all(one.measured_watts is None and not one.why_not for one in uses.values()):
         return ()
-    found = (_merit(frame, treatment, cost, uses, confidence) for treatment in frame.treatments())
-    return tuple(one for one in found if one is not None)
+    rows = (_merit(frame, treatment, cost, uses, confidence) for treatment in frame.treatments())
+    return tuple(one for one in rows if one is not None)
 
 
 def _merit(
@@ -99,7 +99,7 @@ def _merit(
 
 
 def _watts(cost: Cost, use: Use) -> tuple[float | None, Basis]:
-    """Power of a trial's nodes and what it rests on."""
+    """Power of a trial's nodes and its basis: measured or declared."""
     if use.measured_watts is not None:
         return use.measured_watts, "measured"
     if cost.node_watts_busy is None:
@@ -113,27 +113,27 @@ def _watts(cost: Cost, use: Use) -> tuple[float | None, Basis]:
 
 
 def _basis(watts: Sequence[tuple[float | None, Basis]]) -> Basis:
-    """One for all trials of a treatment: measured and declared are never averaged."""
+    """The common basis of a treatment's trials: measured and declared are never averaged."""
     kinds = {basis for _, basis in watts}
     return kinds.pop() if len(kinds) == 1 else "none"
 
 
 def _note(cost: Cost, uses: Sequence[Use], basis: Basis, shared: bool) -> str:
-    said = []
+    notes = []
     why = next((one.why_not for one in uses if one.why_not), "")
     if why:
-        said.append(f"energy was not measured: {why}")
+        notes.append(f"energy was not measured: {why}")
     if basis == "measured":
         where = "of the one machine that all nodes share with the load generator" if shared else "of all machines"
-        said.append(f"energy {where}: processor packages and memory, not disks, fans or power supplies")
+        notes.append(f"energy {where}: processor packages and memory, not disks, fans or power supplies")
     elif basis == "declared":
         how = "a node counts as busy throughout" if cost.node_watts_idle is None else "by the share of cores busy"
-        said.append(f"energy as declared in the study, {how}")
+        notes.append(f"energy as declared in the study, {how}")
     elif cost.node_watts_busy is not None:
-        said.append("no energy: not all trials have it by the same means, or nobody read how busy the nodes were")
+        notes.append("no energy: not all trials have it by the same means, or nobody read how busy the nodes were")
     if shared and (cost.price_per_node_hour is not None or basis == "declared"):
-        said.append("the nodes share one machine, so what is declared of a node is of hardware that was not there")
-    return "; ".join(said)
+        notes.append("the nodes share one machine, so what is declared of a node is of hardware that was not there")
+    return "; ".join(notes)
 
 
 def by_start(values: Sequence[tuple[str, float]], unit: str, confidence: float) -> Estimate:

@@ -1,4 +1,4 @@
-"""The noise floor of every response: how much identical systems differ here."""
+"""Noise floor of every response: how much identical systems differ."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from steelyard.analysis.inference.variance_components import Stratum
 from steelyard.analysis.row import Column, FractionOrNone, PercentOrNone, RatioOrNone, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.format import number
-from steelyard.judging.noise_floor import Spread, told
+from steelyard.judging.noise_floor import Spread, in_words
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
 from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Study
@@ -57,7 +57,7 @@ class ResponseFloor(Row):
 
 
 class NoiseFloor(Value):
-    """What verdicts were judged against: how much identical systems differ here."""
+    """The noise floor that verdicts were judged against."""
 
     source: FloorSource = "none"
     control_trials: int
@@ -74,14 +74,14 @@ class NoiseFloor(Value):
 def noise_floor(
     frame: TrialFrame, response: str, floors: Floors, study: Study | None = None, differing: Sequence[str] = ()
 ) -> NoiseFloor:
-    """What verdicts on `response` are judged against; as `judged_against`, from the trials."""
+    """The noise floor for verdicts on `response`; as `judged_against`, from the trials."""
     return judged_against(every_floor(frame, floors, study), frame, response, floors, differing)
 
 
 def every_floor(frame: TrialFrame, floors: Floors, study: Study | None = None) -> tuple[ResponseFloor, ...]:
     """The floor of every response from every source.
 
-    Without `study` it holds for as many starts and trials a level as it was measured with itself.
+    Without `study` it holds for the numbers of starts and trials that it was measured with.
     """
     same = study is not None and study.design.kind == "same"
     return tuple(one for name in with_floor() for one in _of_response(frame, name, floors, study, same))
@@ -90,9 +90,9 @@ def every_floor(frame: TrialFrame, floors: Floors, study: Study | None = None) -
 def judged_against(
     rows: Sequence[ResponseFloor], frame: TrialFrame, response: str, floors: Floors, differing: Sequence[str] = ()
 ) -> NoiseFloor:
-    """In a sentence and in numbers what verdicts on `response` are judged against.
+    """The noise floor for verdicts on `response`, as a sentence and in numbers.
 
-    `rows`: of every response. `differing`: see `identical_systems.settings_unlike`.
+    `rows`: floors of every response. `differing`: see `identical_systems.settings_unlike`.
     """
     varied = {name for name, levels in frame.factors.items() if len(levels) > 1}
     ways = [paired for paired, some in ((False, varied & set(frame.hard)), (True, varied - set(frame.hard))) if some]
@@ -109,14 +109,14 @@ def judged_against(
     )  # fmt: skip
 
 
-def _of_way(one: ResponseFloor, paired: bool) -> Estimate | None:
-    return one.floor_paired_percent if paired else one.floor_percent
+def _of_way(row: ResponseFloor, paired: bool) -> Estimate | None:
+    return row.floor_paired_percent if paired else row.floor_percent
 
 
 def _of_response(
     frame: TrialFrame, response: str, floors: Floors, study: Study | None, same: bool
 ) -> Iterator[ResponseFloor]:
-    """One row a source; none where the study has no value of the response."""
+    """One row per source; none if the study has no value of the response."""
     rows = frame.data.filter(pl.col("used") & pl.col(response).is_not_null())
     if not rows.height:
         return
@@ -131,7 +131,7 @@ def _of_response(
         )  # fmt: skip
         starts, trials = _level(spread, study, same)
         level = [trials] * starts
-        found = ResponseFloor(
+        row = ResponseFloor(
             response=response, unit=unit_of(response), source=source, starts=spread.starts, trials=spread.trials,
             between_cv=variance_components.as_cv(components.between_starts),
             within_cv=variance_components.as_cv(components.within_starts),
@@ -139,11 +139,11 @@ def _of_response(
             floor_percent=floor_percent(spread, level, level, False, floors.confidence),
             floor_paired_percent=floor_percent(spread, level, level, True, floors.confidence),
         )  # fmt: skip
-        yield found.model_copy(update=_pairs(frame, response, floors.confidence)) if same else found
+        yield row.model_copy(update=_pairs(frame, response, floors.confidence)) if same else row
 
 
 def _level(spread: Spread, study: Study | None, same: bool) -> tuple[int, int]:
-    """Starts and used trials a level that the table's floors hold for."""
+    """Starts and used trials per level that the table's floors hold for."""
     if study is None:
         return spread.starts, max(1, round(spread.trials / spread.starts))
     if same:
@@ -152,7 +152,7 @@ def _level(spread: Spread, study: Study | None, same: bool) -> tuple[int, int]:
 
 
 def _pairs(frame: TrialFrame, response: str, confidence: float) -> dict[str, object]:
-    """The two labels against each other, as two levels are, and block by block."""
+    """Comparison of the two labels of identical systems, as of two levels, and block by block."""
     by_label = [frame.values(response, {SAME_FACTOR: label}) for label in SAME_LABELS]
     means = [{start: mean for start, mean, _ in start_means(rows, response)} for rows in by_label]
     if not all(means):
@@ -175,7 +175,7 @@ def _sentence(
     """`alone`: levels on starts of their own were compared too, and have no floor."""
     if main is None:
         why = [f"{one.source} of {one.starts} starts: too few" for one in mine if one.source != "none"]
-        why += [floors.found.why] if floors.found.why else []
+        why += [floors.stored.why] if floors.stored.why else []
         told_why = "; ".join(why) or "this response has none"
         return f"Verdicts on two levels were judged against no noise floor: {told_why}."
     floor = _of_way(main, paired)
@@ -186,17 +186,17 @@ def _sentence(
         where = "Verdicts on two levels were judged against the noise floor of this machine "
         where += f"({floors.words(source, spread)})"
     sizes = f"{main.level_starts} starts of {main.level_trials} trials a level, {what}"
-    said = f"{where}: {floors.confidence:.0%} of comparisons of identical systems with {sizes}, stay below "
-    said += f"{number(floor.value if floor else 0.0, digits=2)}%"
+    text = f"{where}: {floors.confidence:.0%} of comparisons of identical systems with {sizes}, stay below "
+    text += f"{number(floor.value if floor else 0.0, digits=2)}%"
     if main.within_cv is not None:
-        said += f"; trials of one start differ by a coefficient of variation of {100 * main.within_cv.value:.2g}%"
+        text += f"; trials of one start differ by a coefficient of variation of {100 * main.within_cv.value:.2g}%"
     if main.between_cv is not None:
-        said += f", starts by {100 * main.between_cv.value:.2g}%"
-    return f"{said}." + (" Levels on starts of their own were judged against none." if alone else "")
+        text += f", starts by {100 * main.between_cv.value:.2g}%"
+    return f"{text}." + (" Levels on starts of their own were judged against none." if alone else "")
 
 
 def _beside(differing: Sequence[str]) -> str:
-    return f" It was measured with {told(differing)}, which this study has nowhere." if differing else ""
+    return f" It was measured with {in_words(differing)}, which this study has nowhere." if differing else ""
 
 
 STATISTIC = Statistic(

@@ -1,4 +1,4 @@
-"""All levels of one factor at once: one-way analysis of variance, and rank tests beside it."""
+"""One-way analysis of variance over all levels of a factor, with rank tests."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ class OneWay(Row):
 
 def one_ways(frame: TrialFrame, response: str) -> tuple[OneWay, ...]:
     """All levels of each factor at once, other factors fixed: over start means where possible, and over trials."""
-    found: list[OneWay] = []
+    forms: list[OneWay] = []
     for factor in [name for name in frame.names if name not in WORKLOADS] or list(frame.names):
         for others in frame.others(factor):
             rows = frame.values(response, others).filter(pl.col(factor).is_not_null())
             if rows[factor].n_unique() < 2:
                 continue
-            found.append(_over_starts(rows, response, factor, others, factor in frame.hard))
-            found.append(_independent(rows, response, factor, others, "trials"))
-    return tuple(found)
+            forms.append(_over_starts(rows, response, factor, others, factor in frame.hard))
+            forms.append(_independent(rows, response, factor, others, "trials"))
+    return tuple(forms)
 
 
 def _over_starts(rows: pl.DataFrame, response: str, factor: str, others: Treatment, hard: bool) -> OneWay:
@@ -96,8 +96,8 @@ def _over_starts(rows: pl.DataFrame, response: str, factor: str, others: Treatme
 
 def _ranks_of_blocks(groups: Sequence[Sequence[float]]) -> tuple[str, float | None, float | None]:
     if len(groups) > 2:
-        found = stats.friedmanchisquare(*groups)
-        return "Friedman", _finite(found.statistic), _finite(found.pvalue)
+        test = stats.friedmanchisquare(*groups)
+        return "Friedman", _finite(test.statistic), _finite(test.pvalue)
     if groups[0] == groups[1]:
         return "Wilcoxon", None, None
     signed = stats.wilcoxon(groups[0], groups[1])
@@ -132,8 +132,8 @@ def _method(line: Line, error_df: int, rank_test: str) -> str:
 def _ranks(groups: Sequence[Sequence[float]]) -> tuple[str, float | None, float | None]:
     """(name, statistic, p) of Mann-Whitney's test of two groups, Kruskal and Wallis's of more."""
     if len(groups) == 2:
-        found = stats.mannwhitneyu(groups[0], groups[1])
-        return "Mann-Whitney", _finite(found.statistic), _finite(found.pvalue)
+        test = stats.mannwhitneyu(groups[0], groups[1])
+        return "Mann-Whitney", _finite(test.statistic), _finite(test.pvalue)
     if len({value for group in groups for value in group}) == 1:
         return "Kruskal-Wallis", None, None
     ranks = stats.kruskal(*groups)

@@ -1,4 +1,4 @@
-"""Straight lines over every numeric factor other than the size."""
+"""Linear regression over every numeric factor other than the size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.regression import Regression, regressions
 
 FEWEST_LEVELS = 3
-"""Two levels are a comparison, not a line; the factor of sizes has its line from two on, as published."""
+"""With two levels there is a comparison instead; the size factor has a line from two levels on, as published."""
 
 
 class OtherRegression(Regression):

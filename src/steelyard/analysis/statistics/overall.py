@@ -1,4 +1,4 @@
-"""Each level against its baseline over all other factors: geometric means of ratios."""
+"""Overall comparison of a level with its baseline: geometric mean of the ratios over all other factors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels, held
 from steelyard.analysis.comparisons.level_pairs import baseline_of
 from steelyard.analysis.comparisons.level_ratios import judge
-from steelyard.analysis.comparisons.log_contrasts import Key, Logs, contrast, key_of, logs, said
+from steelyard.analysis.comparisons.log_contrasts import Key, Logs, contrast, key_of, logs, sentence_of
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.row import NO_UNIT, Column, Ratio, Row
 from steelyard.analysis.statistic import Section, Statistic
@@ -57,23 +57,23 @@ FEWEST_CELLS = 2
 def overall(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Overall, ...]:
     """Every level of every factor but the workload against its baseline, over the combinations that have both.
 
-    None for a factor without two such combinations, where the ratio of the one is the whole answer.
+    A factor needs two such combinations; with one, its ratio is already the answer.
     """
-    found = logs(frame, response)
-    if found is None:
+    logarithms = logs(frame, response)
+    if logarithms is None:
         return ()
     rows = []
     for factor in (name for name in frame.names if name not in WORKLOADS):
         levels = frame.factors[factor]
         for level in levels:
             if level != baseline_of(levels):
-                one = _overall(frame, found, (factor, baseline_of(levels), level), response, confidence)
-                rows += [one] if one is not None else []
+                row = _overall(frame, logarithms, (factor, baseline_of(levels), level), response, confidence)
+                rows += [row] if row is not None else []
     return tuple(rows)
 
 
 def _overall(
-    frame: TrialFrame, found: Logs, of: tuple[str, Level, Level], response: str, confidence: float
+    frame: TrialFrame, logarithms: Logs, of: tuple[str, Level, Level], response: str, confidence: float
 ) -> Overall | None:
     factor, baseline, level = of
     every = list(frame.others(factor))
@@ -83,13 +83,13 @@ def _overall(
     gaps: dict[str, float] = {}
     weights: dict[Key, float] = {}
     for name, (base, high) in pairs.items():
-        below, above = found.mean(base), found.mean(high)
+        below, above = logarithms.mean(base), logarithms.mean(high)
         if below is not None and above is not None:
             gaps[name] = above - below
     for name in gaps:
         base, high = pairs[name]
         weights |= {base: -1 / len(gaps), high: 1 / len(gaps)}
-    ratio = contrast(found, weights, confidence) if len(gaps) >= FEWEST_CELLS else None
+    ratio = contrast(logarithms, weights, confidence) if len(gaps) >= FEWEST_CELLS else None
     if ratio is None:
         return None
     least, greatest = min(gaps, key=lambda one: gaps[one]), max(gaps, key=lambda one: gaps[one])
@@ -97,26 +97,26 @@ def _overall(
     head = f"{part(factor, level)} against {part(factor, baseline)}, over {len(gaps)} combinations of the other factors"
     return Overall(
         factor=factor, baseline=baseline, level=level, response=response, cells=len(gaps),
-        left_out=len(every) - len(gaps), starts=_starts(found, weights), ratio=ratio,
+        left_out=len(every) - len(gaps), starts=_starts(logarithms, weights), ratio=ratio,
         least=math.exp(gaps[least]), least_at=least, greatest=math.exp(gaps[greatest]), greatest_at=greatest,
-        verdict=judge(response, ratio), sentence=f"{said(head, response, ratio)}; from {low} to {high_}",
+        verdict=judge(response, ratio), sentence=f"{sentence_of(head, response, ratio)}; from {low} to {high_}",
     )  # fmt: skip
 
 
-def _starts(found: Logs, weights: Iterable[Key]) -> int:
+def _starts(logarithms: Logs, weights: Iterable[Key]) -> int:
     keys = set(weights)
-    return sum(bool(keys & cells.keys()) for cells in found.of.values())
+    return sum(bool(keys & cells.keys()) for cells in logarithms.of.values())
 
 
-def judged(found: Sequence[Overall], frame: TrialFrame, floors: Floors) -> tuple[Overall, ...]:
-    """Held against the noise floor of all starts and trials of both levels."""
+def judged(rows: Sequence[Overall], frame: TrialFrame, floors: Floors) -> tuple[Overall, ...]:
+    """Judge the ratios against the noise floor of all starts and trials of both levels."""
     return tuple(
         one.model_copy(
             update=held(one.ratio, one.verdict, one.sentence, floor_of_levels(
                 frame, floors, one.response, one.factor, (one.baseline, one.level)
             ))
         )
-        for one in found
+        for one in rows
     )  # fmt: skip
 
 

@@ -1,7 +1,6 @@
-"""Mean value analysis: a trial cut into equal parts, each part's mean over the trials (chekkilla2016).
+"""Mean value analysis of chekkilla2016: the means of equal parts of a trial, over trials.
 
-Seconds inside a trial are repeated measurements of it and are only averaged here: what is counted is trials, one mean
-per trial and part.
+Seconds inside a trial are repeated measurements and are only averaged: the unit is the trial, with one mean per part.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class PartMean(MeasuredTreatment):
 
 
 SERIES = ("response_ms_mean", "throughput_per_s")
-"""What is averaged over each part of the seconds."""
+"""Series of the seconds that are averaged over each part."""
 PARTS = (2, 4, 8)
 """Numbers of parts that chekkilla2016 printed."""
 
@@ -57,28 +56,28 @@ def mean_values(
 
     `trials` holds one series per trial, in equal steps of time.
     """
-    found = []
+    rows = []
     for count in parts:
         cut = [part_means(series, count) for series in trials if len(series) >= count]
         if not cut:
             continue
         for part, values in enumerate(zip(*cut, strict=True), start=1):
-            found.append(
+            rows.append(
                 PartMean(
                     treatment=dict(treatment or {}), response=response, unit=unit, parts=count, part=part,
                     n=len(values), mean=estimates.mean(values, unit, confidence, "trials"),
                     mean_z=estimates.mean_z(values, unit, confidence, "trials"),
                 )
             )  # fmt: skip
-    return tuple(found)
+    return tuple(rows)
 
 
 def _of_context(context: Context) -> Iterator[PartMean]:
-    for found in context.within.seconds:
+    for of_treatment in context.within.seconds:
         for response in SERIES:
-            series = [[float(value) for value in seconds[response]] for _, seconds in found.trials]
+            series = [[float(value) for value in seconds[response]] for _, seconds in of_treatment.trials]
             yield from mean_values(
-                series, response, unit_of(response), treatment=found.treatment, confidence=context.confidence
+                series, response, unit_of(response), treatment=of_treatment.treatment, confidence=context.confidence
             )  # fmt: skip
 
 

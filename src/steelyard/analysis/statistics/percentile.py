@@ -34,19 +34,19 @@ class TrialPercentile(Row):
 
 
 SHOWN = ("response_ms_p50", "response_ms_p95", "response_ms_p99")
-"""The percentiles that are given of every trial."""
+"""The percentiles that the table has for every trial."""
 
 
-def sentences(found: Sequence[TrialPercentile], response: str) -> tuple[str, ...]:
-    """Caveats by the percentiles of single trials: of the main response, else of the p99."""
+def sentences(rows: Sequence[TrialPercentile], response: str) -> tuple[str, ...]:
+    """Caveats from the percentiles of single trials: of the main response, else of the p99."""
     name = response if response in SHOWN else SHOWN[-1]
-    mine = [one for one in found if one.response == name]
-    told = []
+    mine = [one for one in rows if one.response == name]
+    lines = []
     lacking = [one for one in mine if one.percentile is None]
     which = name.rpartition("_")[2]
     if lacking:
         most = max(one.operations for one in lacking)
-        told.append(
+        lines.append(
             f"{len(lacking)} of {len(mine)} trials have no {which}: it needs {lacking[0].needed:,} operations, they "
             f"have at most {most:,}."
         )
@@ -59,12 +59,12 @@ def sentences(found: Sequence[TrialPercentile], response: str) -> tuple[str, ...
     if widths:
         operations = sorted(one.operations for one in mine if one.percentile)
         confidence = next(one.percentile.confidence for one in mine if one.percentile)
-        told.append(
+        lines.append(
             f"Within a trial the {which} rests on about {operations[len(operations) // 2]:,} operations and is known "
             f"to ±{100 * widths[len(widths) // 2]:.2g}% ({confidence:.0%} interval of the median trial; operations "
             "that follow each other are alike, so it is at least so wide)."
         )
-    return tuple(told)
+    return tuple(lines)
 
 
 STATISTIC = Statistic(
@@ -75,5 +75,5 @@ STATISTIC = Statistic(
     compute=lambda context: (row for row in context.within.percentiles if isinstance(row, TrialPercentile)),
     sentences=sentences,
     order=10,
-    said=90,
+    sentence_order=90,
 )

@@ -1,4 +1,4 @@
-"""All pairs of levels of a factor, with Holm's correction over the pairs."""
+"""Post-hoc tests of all pairs of levels of a factor, with Holm's correction over the pairs."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def post_hoc(frame: TrialFrame, response: str, confidence: float = 0.95) -> tupl
     Over start means where every level that has trials has two starts, else over trials. t is Welch's or of pairs; ranks
     are Mann-Whitney's or Wilcoxon's.
     """
-    found: list[PostHoc] = []
+    rows: list[PostHoc] = []
     for factor in [name for name in frame.names if name not in WORKLOADS] or list(frame.names):
         for others in frame.others(factor):
-            found += _all_pairs(frame, response, factor, others, confidence)
-    return tuple(found)
+            rows += _all_pairs(frame, response, factor, others, confidence)
+    return tuple(rows)
 
 
 def _all_pairs(
@@ -73,14 +73,14 @@ def _all_pairs(
     chosen = [forms[over] for forms in by_pair]
     tests = [_tests(one) for one in chosen]
     p_holm, rank_holm = (holm([test[place] for test in tests]) for place in (0, 1))
-    found = []
+    rows = []
     for place, ((base, level), sample) in enumerate(zip(pairs, chosen, strict=True)):
         gap = effect_sizes.difference(
             sample.baseline, sample.level, unit_of(response), confidence, str(sample), sample.paired
         )
         if gap is None:
             continue
-        found.append(
+        rows.append(
             PostHoc(
                 factor=factor, baseline=base, level=level, others=others, response=response, unit=unit_of(response),
                 over=over, n_baseline=len(sample.baseline), n_level=len(sample.level), pairs=len(pairs), difference=gap,
@@ -88,7 +88,7 @@ def _all_pairs(
                 method=_method(gap),
             )
         )  # fmt: skip
-    return found
+    return rows
 
 
 def _method(difference: Estimate) -> str:
@@ -96,14 +96,14 @@ def _method(difference: Estimate) -> str:
     return f"p of {difference.method}; rank_p of {ranks}'s test"
 
 
-def _tests(found: LevelPair) -> tuple[float | None, float | None]:
+def _tests(pair: LevelPair) -> tuple[float | None, float | None]:
     """(p of the t test, p of the rank test); None where nothing varies."""
-    if found.paired:
-        gaps = np.subtract(found.level, found.baseline)
-        rank = stats.wilcoxon(found.level, found.baseline).pvalue if bool(np.any(gaps)) else math.nan
+    if pair.paired:
+        gaps = np.subtract(pair.level, pair.baseline)
+        rank = stats.wilcoxon(pair.level, pair.baseline).pvalue if bool(np.any(gaps)) else math.nan
     else:
-        rank = stats.mannwhitneyu(found.level, found.baseline).pvalue
-    t = effect_sizes.p_of_difference(found.baseline, found.level, found.paired)
+        rank = stats.mannwhitneyu(pair.level, pair.baseline).pvalue
+    t = effect_sizes.p_of_difference(pair.baseline, pair.level, pair.paired)
     return _or_none(t), _or_none(float(rank))
 
 

@@ -1,7 +1,7 @@
-"""Straight lines over a numeric factor: as published, and at the level that was randomised.
+"""Linear regression over a numeric factor: as published, and at the level of randomisation.
 
-Over a hard-to-change factor the honest form fits start means; over one that varies within starts it fits each start by
-itself, and the starts' slopes are what is counted.
+For a hard-to-change factor the honest form fits start means; for one that varies within starts it fits each start
+separately, and the starts' slopes are the units.
 """
 
 from __future__ import annotations
@@ -90,13 +90,13 @@ def regress(frame: TrialFrame, response: str, factor: str, others: Treatment, co
 def _within_starts(cells: pl.DataFrame, response: str, factor: str, unit: str, confidence: float) -> Fit | None:
     """Mean of the starts' own slopes and intercepts, t over starts; None below two starts with a line.
 
-    A start is one unit: what its slopes differ from each other's is the error, so the factor's effect may change from
-    start to start (summary measures: J. N. S. Matthews et al., British Medical Journal 300, 1990).
+    A start is one unit and the spread of slopes over starts is the error, so the factor's effect may differ between
+    starts (summary measures: J. N. S. Matthews et al., British Medical Journal 300, 1990).
     """
     slopes, intercepts = [], []
-    for one in cells.partition_by("start", maintain_order=True):
-        if one[factor].n_unique() > 1:
-            fit = stats.linregress([float(x) for x in one[factor]], [float(y) for y in one[response]])
+    for start_rows in cells.partition_by("start", maintain_order=True):
+        if start_rows[factor].n_unique() > 1:
+            fit = stats.linregress([float(x) for x in start_rows[factor]], [float(y) for y in start_rows[response]])
             slopes.append(float(fit.slope))
             intercepts.append(float(fit.intercept))
     if len(slopes) < FEWEST_STARTS:

@@ -1,4 +1,4 @@
-"""Speed-up and efficiency over sizes, against a stated base: the smallest size that has trials.
+"""Speed-up and efficiency over cluster sizes, against the smallest size that has trials.
 
 Speed-up S(n) = T(base) / T(n) of times, X(n) / X(base) of throughput; efficiency E(n) = S(n) / (n / base). The interval
 of the efficiency is that of the speed-up over a constant. Sizes are compared by start means
@@ -48,7 +48,7 @@ class Scaling(Row):
 
 
 SPEEDS = ("execution_time_ms", "throughput_per_s")
-"""Responses of which a quotient is a speed-up."""
+"""Responses whose quotient is a speed-up."""
 
 
 def scaling(
@@ -56,13 +56,13 @@ def scaling(
 ) -> tuple[Scaling, ...]:
     """Every size against the base, for each combination of the other factors.
 
-    Of throughput where the main response is no speed. `is_open`: the schedule sets the throughput, so there is neither
-    number, only the sentence that says so.
+    Throughput is used if the main response is no speed. `is_open`: the schedule sets the throughput, so there are no
+    numbers, only a sentence that says so.
     """
     if factor not in NODES or factor is None:
         return ()
     response = response if response in SPEEDS else "throughput_per_s"
-    found: list[Scaling] = []
+    rows: list[Scaling] = []
     for others in frame.others(factor):
         levels = sorted(
             (
@@ -72,13 +72,11 @@ def scaling(
             ),
             key=float,
         )
-        found += [
-            _one(frame, response, factor, (levels[0], level), others, is_open, confidence) for level in levels[1:]
-        ]
-    return tuple(found)
+        rows += [_row(frame, response, factor, (levels[0], level), others, is_open, confidence) for level in levels[1:]]
+    return tuple(rows)
 
 
-def _one(
+def _row(
     frame: TrialFrame, response: str, factor: str, of: tuple[Level, Level], others: Treatment, is_open: bool,
     confidence: float,
 ) -> Scaling:  # fmt: skip
@@ -98,13 +96,13 @@ def _one(
     )  # fmt: skip
 
 
-def scaled(one: Estimate, by: float) -> Estimate:
+def scaled(estimate: Estimate, by: float) -> Estimate:
     """An estimate times a constant above 0."""
-    return one.model_copy(
+    return estimate.model_copy(
         update={
-            "value": one.value * by,
-            "low": None if one.low is None else one.low * by,
-            "high": None if one.high is None else one.high * by,
+            "value": estimate.value * by,
+            "low": None if estimate.low is None else estimate.low * by,
+            "high": None if estimate.high is None else estimate.high * by,
         }
     )
 
@@ -118,20 +116,20 @@ def _sentence(
     if speedup is None or efficiency is None:
         why = "the schedule sets the rate, not the cluster, or a mean is 0"
         return f"{head}: no speed-up over {part(factor, base)}: {why}"
-    told = (
+    text = (
         f"{head}: {speedup.value:.2f}{_ends(speedup, 1, '.2f')} times as fast as {part(factor, base)}, an efficiency "
         f"of {100 * efficiency.value:.0f}%{_ends(efficiency, 100, '.0f')}"
     )
     if speedup.low is None:
         why = NOTHING_VARIES if NOTHING_VARIES in speedup.method else "fewer than two starts a size"
-        told += f"; {why}: no interval"
-    return told + ("; the nodes share one processor: nothing is said of separate machines" if shared else "")
+        text += f"; {why}: no interval"
+    return text + ("; the nodes share one processor: nothing is said of separate machines" if shared else "")
 
 
-def _ends(one: Estimate, times: float, form: str) -> str:
-    if one.low is None or one.high is None:
+def _ends(estimate: Estimate, times: float, form: str) -> str:
+    if estimate.low is None or estimate.high is None:
         return ""
-    return f" [{times * one.low:{form}}, {times * one.high:{form}}]"
+    return f" [{times * estimate.low:{form}}, {times * estimate.high:{form}}]"
 
 
 STATISTIC = Statistic(

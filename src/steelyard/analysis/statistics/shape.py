@@ -1,4 +1,4 @@
-"""The shape of a treatment's values: outliers, two modes, normality. Pointed out, never removed.
+"""Distribution shape of a treatment's values: outliers, bimodality, normality; reported, never removed.
 
 Outliers: beyond Tukey's fences, 1.5 interquartile ranges outside the box (J. W. Tukey, Exploratory Data Analysis,
 1977).
@@ -47,13 +47,13 @@ class Shape(MeasuredTreatment):
 
 
 FEWEST = 10
-"""Values that a test of modes needs."""
+"""Least number of values for a test of modes."""
 RESAMPLES = 200
 GRID = 256
 MOST_CELLS = 2_000_000
 """Kernel values held at once: 16 MB."""
 ALPHA = 0.01
-"""Below this p a second mode is said: strict, because every treatment is looked at."""
+"""Below this p a second mode is reported: strict, because every treatment is tested."""
 
 Numbers = np.ndarray[Any, Any]
 
@@ -92,8 +92,8 @@ def two_modes(values: Sequence[float], rng: np.random.Generator) -> float | None
 
 
 def shapes(frame: TrialFrame, response: str, rng: np.random.Generator) -> tuple[Shape, ...]:
-    """Every treatment with a used trial."""
-    found = []
+    """One row per treatment with a used trial."""
+    pointed = []
     for treatment in frame.treatments():
         rows = frame.values(response, treatment)
         values = [float(value) for value in rows[response]]
@@ -105,7 +105,7 @@ def shapes(frame: TrialFrame, response: str, rng: np.random.Generator) -> tuple[
                    if not low <= value <= high]  # fmt: skip
         varies = len(values) > 2 and len(set(values)) > 1
         p = two_modes(values, rng)
-        found.append(
+        pointed.append(
             Shape(
                 treatment=treatment, response=response, unit=unit_of(response), n=len(values),
                 starts=rows["start"].n_unique(), outliers=len(outside), outlying="; ".join(outside),
@@ -114,42 +114,42 @@ def shapes(frame: TrialFrame, response: str, rng: np.random.Generator) -> tuple[
                 unimodality_p=p, verdict=_verdict(len(outside), p),
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(pointed)
 
 
 def _verdict(outliers: int, p: float | None) -> str:
-    said = []
+    remarks = []
     if p is not None and p < ALPHA:
-        said.append("more than one mode: look whether starts or blocks differ")
+        remarks.append("more than one mode: look whether starts or blocks differ")
     if outliers:
-        said.append(f"{outliers} beyond the fences")
-    return "; ".join(said) or ("nothing to point out" if p is not None else "too few values to look for modes")
+        remarks.append(f"{outliers} beyond the fences")
+    return "; ".join(remarks) or ("nothing to point out" if p is not None else "too few values to look for modes")
 
 
 def pointed_out(shapes: Sequence[Shape], response: str = "") -> list[str]:
-    """Treatments of more than one mode, with outliers, or not normally distributed."""
-    said = []
+    """Sentences on treatments with several modes, with outliers, or not normally distributed."""
+    sentences = []
     several = [one for one in shapes if one.verdict.startswith("more than one mode")]
     if several:
-        said.append(
+        sentences.append(
             f"{named([one.treatment for one in several])} {'has' if len(several) == 1 else 'have'} trials of more than "
             "one mode: one mean or median stands for none of them. Look whether starts or blocks differ."
         )
     outlying = [one for one in shapes if one.outliers]
     if outlying:
         total = sum(one.outliers for one in outlying)
-        said.append(
+        sentences.append(
             f"{count(total, 'trial')} of {named([one.treatment for one in outlying])} "
             f"{'lies' if total == 1 else 'lie'} beyond the fences of the box plot; none was removed."
         )
     odd = [one for one in shapes if one.normality_p is not None and one.normality_p < ALPHA]
     if odd:
-        said.append(
+        sentences.append(
             f"The trials of {named([one.treatment for one in odd])} are not normally distributed (Shapiro and Wilk, "
             f"p < {ALPHA:.0%}): medians and rank tests do not mind; intervals of means rest on means of starts, which "
             "are nearer to normal."
         )
-    return said
+    return sentences
 
 
 STATISTIC = Statistic(
@@ -160,5 +160,5 @@ STATISTIC = Statistic(
     compute=lambda context: shapes(context.frame, context.response, context.generator()),
     sentences=pointed_out,
     order=10,
-    said=40,
+    sentence_order=40,
 )

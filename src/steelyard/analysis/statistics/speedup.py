@@ -1,4 +1,4 @@
-"""How many times faster a level is than its baseline: the speed-up table of richardson2017."""
+"""Speed-up table of richardson2017: how many times faster a level is than its baseline."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ class Speedup(ComparedLevels):
 
 def speedups(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Speedup, ...]:
     """How many times faster each level is: times as baseline over level, rates as level over baseline; over trials."""
-    found = []
+    rows = []
     for factor, base, level, others in pairs_of_levels(frame):
         for sample in level_pairs(frame, response, factor, base, level, others):
             if sample.over == "trials" and sample.positive:
-                found.append(_speedup(sample, response, confidence, (factor, base, level, others)))
-    return tuple(found)
+                rows.append(_speedup(sample, response, confidence, (factor, base, level, others)))
+    return tuple(rows)
 
 
-def _speedup(found: LevelPair, response: str, confidence: float, of: tuple[str, Level, Level, Treatment]) -> Speedup:
+def _speedup(pair: LevelPair, response: str, confidence: float, of: tuple[str, Level, Level, Treatment]) -> Speedup:
     factor, baseline, level, others = of
     more_is_faster = responses.of(response).direction is Direction.MORE_IS_FASTER
-    below, above = (found.baseline, found.level) if more_is_faster else (found.level, found.baseline)
+    below, above = (pair.baseline, pair.level) if more_is_faster else (pair.level, pair.baseline)
     n = len(below) + len(above)
-    over = str(found)
+    over = str(pair)
 
     def plain(value: float, name: str) -> Estimate:
         return Estimate(
@@ -65,7 +65,7 @@ def _speedup(found: LevelPair, response: str, confidence: float, of: tuple[str, 
     medians = plain(float(np.median(above)) / float(np.median(below)), "medians")
     return Speedup(
         factor=factor, baseline=baseline, level=level, others=others, response=response,
-        n_baseline=len(found.baseline), n_level=len(found.level),
+        n_baseline=len(pair.baseline), n_level=len(pair.level),
         ratio_max_to_min=plain(max(above) / min(below), "greatest to least"),
         ratio_min_to_max=plain(min(above) / max(below), "least to greatest"),
         ratio_means=effect_sizes.fieller(below, above, confidence, over) or means,

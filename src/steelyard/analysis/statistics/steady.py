@@ -1,4 +1,4 @@
-"""The steady state of each trial within itself, by change points over its seconds."""
+"""Steady state within each trial, by change points over its seconds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from steelyard.analysis.inference import change_points, steadiness
 from steelyard.analysis.inference.mser5 import BATCH, FEWEST_BATCHES, mser5
-from steelyard.analysis.inference.steadiness import ChangePoint, WarmUpVerdict, relative_change, told
+from steelyard.analysis.inference.steadiness import ChangePoint, WarmUpVerdict, changes_text, relative_change
 from steelyard.analysis.row import HIDDEN, Column, Levels, Number, Row, Share
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
@@ -45,17 +45,17 @@ class Steady(Row):
 
 
 RESPONSE = "response_ms_mean"
-"""Whose course over the seconds is looked at."""
+"""The series of seconds that is tested."""
 
 
 def steady(
     series: Sequence[float], *, trial_id: str, attempt: int, treatment: Treatment, response: str,
     confidence: float = 0.95,
 ) -> Steady | None:  # fmt: skip
-    """Whether a trial came to a steady state within itself, from one value a second; None without a value.
+    """Steady-state verdict within a trial, from one value per second; None without a value.
 
-    By change points and trend that allow for how alike neighbouring seconds are (`inference.change_points`), MSER-5's
-    cut beside them. No other number rests on it.
+    By change points and trend with autocorrelated seconds (`inference.change_points`), with MSER-5's cut for reference.
+    No other number depends on it.
     """
     if not series:
         return None
@@ -72,39 +72,40 @@ def steady(
         return Steady.model_validate({**about, "verdict": "none", "detail": detail})
     means, each = change_points.batch_means(series)
     r = change_points.likeness(means)
-    found = change_points.changes(means, r)
-    verdict, detail = steadiness.verdict_of(means, found, "second", r, each)
-    made = steadiness.points_of(means, found, None, "seconds, counted as independent", confidence, each)
-    about |= {"verdict": verdict, "detail": detail, "likeness": r, "changes": told(made), "change_points": made}
+    changes = change_points.changes(means, r)
+    verdict, detail = steadiness.verdict_of(means, changes, "second", r, each)
+    points = steadiness.points_of(means, changes, None, "seconds, counted as independent", confidence, each)
+    about |= {"verdict": verdict, "detail": detail, "likeness": r}
+    about |= {"changes": changes_text(points), "change_points": points}
     return Steady.model_validate(about)
 
 
 def not_settled(steady: Sequence[Steady], response: str = "") -> list[str]:
-    """How many trials came to a steady state within themselves; nothing where all did."""
+    """Sentence on trials without a steady state; empty if all reached one."""
     if not steady:
         return []
     counts = {verdict: sum(one.verdict == verdict for one in steady) for verdict in ("warm-up", "drifting", "none")}
-    told = []
+    clauses = []
     if counts["drifting"]:
-        told.append(f"{counts['drifting']} still moved at their end")
+        clauses.append(f"{counts['drifting']} still moved at their end")
     if counts["warm-up"]:
-        told.append(f"{counts['warm-up']} began at another level")
+        clauses.append(f"{counts['warm-up']} began at another level")
     if counts["none"]:
-        told.append(f"{counts['none']} {'was' if counts['none'] == 1 else 'were'} too short to tell")
-    if not told:
+        clauses.append(f"{counts['none']} {'was' if counts['none'] == 1 else 'were'} too short to tell")
+    if not clauses:
         return []
-    return [f"Within {count(len(steady), 'trial')}, by the seconds: {'; '.join(told)}."]
+    return [f"Within {count(len(steady), 'trial')}, by the seconds: {'; '.join(clauses)}."]
 
 
 def _of_context(context: Context) -> Iterator[Steady]:
     for of in context.within.seconds:
         for (trial_id, attempt), seconds in of.trials:
-            found = steady(
+            row = steady(
                 [float(value) for value in seconds[RESPONSE]], trial_id=trial_id, attempt=attempt,
                 treatment=of.treatment, response=RESPONSE, confidence=context.confidence,
             )  # fmt: skip
-            if found is not None:
-                yield found
+            if row is not None:
+                yield row
 
 
 STATISTIC = Statistic(
@@ -115,6 +116,6 @@ STATISTIC = Statistic(
     compute=_of_context,
     sentences=not_settled,
     order=20,
-    said=80,
+    sentence_order=80,
     own_form=True,
 )

@@ -1,4 +1,4 @@
-"""How narrow the intervals were when the stopping rule was asked last, and what to mind of a study that it ended."""
+"""Interval widths at the last decision of the stopping rule, and caveats of a study that it ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_NAMED = 4
 
 
 class Width(TreatmentRow):
-    """How narrow the interval of one treatment was when the rule was asked last."""
+    """Interval width of one treatment at the last decision of the rule."""
 
     response: str
     """Response whose intervals were judged."""
@@ -39,7 +39,7 @@ class Width(TreatmentRow):
 
 
 def widths(decision: Decision | None) -> tuple[Width, ...]:
-    """One a treatment; none without a stopping rule."""
+    """One row per treatment; empty without a stopping rule."""
     return () if decision is None else tuple(
         Width(
             treatment=cell.treatment, response=decision.rule.response, starts=cell.n,
@@ -51,7 +51,7 @@ def widths(decision: Decision | None) -> tuple[Width, ...]:
 
 
 def caveats(decision: Decision | None) -> Iterator[str]:
-    """What a reader should mind: where and why the study ended, what is still too wide, what the intervals cover."""
+    """Caveats: where and why the study ended, which intervals are still too wide, their coverage."""
     if decision is None:
         return
     response = label_of(decision.rule.response)
@@ -61,7 +61,7 @@ def caveats(decision: Decision | None) -> Iterator[str]:
     yield f"By its stopping rule (intervals of the mean {response}) the study {decision.sentence}."
     wide = decision.wide
     if wide:
-        named = [_told(cell) for cell in wide[:MOST_NAMED]]
+        named = [_cell_text(cell) for cell in wide[:MOST_NAMED]]
         more = f"; and {len(wide) - MOST_NAMED} more" if len(wide) > MOST_NAMED else ""
         asked = f"±{decision.rule.width_percent:g}%, from {decision.rule.least_starts} starts"
         yield f"Not as was asked ({asked}): {'; '.join(named)}{more}."
@@ -77,7 +77,7 @@ def caveats(decision: Decision | None) -> Iterator[str]:
         )
 
 
-def _told(cell: Narrowing) -> str:
+def _cell_text(cell: Narrowing) -> str:
     percent = cell.half_width_percent
     width = "no interval" if percent is None else plus_minus(percent)
     return f"{label(cell.treatment)} {width} of {cell.n} start{'' if cell.n == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""The summary of each response of each treatment: means, standard deviation, quartiles, with their intervals."""
+"""Summary statistics of each response and treatment: means, standard deviation, quartiles, with intervals."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Summary(MeasuredTreatment):
 
 
 WILD_CV = 0.3
-"""Up to this coefficient of variation t intervals of skew start means hold what they say, within a point or so; at 1
+"""Up to this coefficient of variation t intervals of skew start means have nominal coverage within about a point; at 1
 they cover 86 to 91% instead of 95% (docs/explanation/coverage.md)."""
 
 
@@ -116,7 +116,7 @@ def summaries(frame: TrialFrame, response: str, confidence: float = 0.95) -> tup
 
 
 def all_summaries(context: Context) -> Iterator[Summary]:
-    """Of the main response, then of every other that some trial has."""
+    """Summaries of the main response, then of every other response that a trial has."""
     data = context.frame.data
     rest = [name for name in responses.every() if name != context.response and data[name].is_not_null().any()]
     for response in (context.response, *rest):
@@ -124,8 +124,8 @@ def all_summaries(context: Context) -> Iterator[Summary]:
 
 
 def wild(summaries: Sequence[Summary], response: str) -> list[str]:
-    """Treatments whose start means vary so much that their t intervals may cover too little."""
-    found = [
+    """Sentence on treatments whose start means vary so much that their t intervals may cover too little."""
+    varying = [
         one
         for one in summaries
         if one.response == response
@@ -133,10 +133,10 @@ def wild(summaries: Sequence[Summary], response: str) -> list[str]:
         and statistics.fmean(one.start_means) > 0
         and statistics.stdev(one.start_means) > WILD_CV * statistics.fmean(one.start_means)
     ]
-    if not found:
+    if not varying:
         return []
     return [
-        f"Start means of {named([one.treatment for one in found])} vary by more than {WILD_CV:.0%}: t intervals "
+        f"Start means of {named([one.treatment for one in varying])} vary by more than {WILD_CV:.0%}: t intervals "
         "of means that vary so are too narrow if they are skew (simulated, 86 to 91% at 100%); read medians, and "
         "ratios, which are on logarithms."
     ]
@@ -150,6 +150,6 @@ STATISTIC = Statistic(
     compute=all_summaries,
     sentences=wild,
     order=10,
-    said=50,
+    sentence_order=50,
     own_form=True,
 )

@@ -1,4 +1,4 @@
-"""Every trial with a value of the main response: used, warm-up, control or not valid."""
+"""Trials with a value of the main response, marked as used, warm-up, control or not valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drift over the study: does the response move with the time of day, or with the order within a start?"""
+"""Drift of the response over the study: over time, and over the order within a start."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class Validity(Row):
 
 
 FEWEST_STARTS = 3
-"""Starts that the standard error of a drift needs."""
+"""Least number of starts for the standard error of a drift."""
 TINY = 1e-12
 """Below this spread of x (hours or places, squared) there is no slope."""
 
 SHORTEST_H = 1.0
-"""A shorter study says nothing of an hour: its slope would be an extrapolation."""
+"""Least length of a study for a slope per hour; below it the slope is an extrapolation."""
 
 Numbers = np.ndarray[Any, Any]
 
@@ -156,7 +156,7 @@ def validity(context: Context) -> tuple[Validity]:
 
 
 def sentences(rows: Sequence[Validity], response: str) -> Iterator[str]:
-    """That no floor is known, or that it was measured otherwise; that the values drifted."""
+    """Caveats: no noise floor, a floor measured under other conditions, drift."""
     for row in rows:
         if row.floor.source == "none" or row.floor.unlike:
             yield row.floor.sentence
@@ -173,6 +173,6 @@ STATISTIC = Statistic(
     compute=validity,
     sentences=sentences,
     order=10,
-    said=10,
+    sentence_order=10,
     own_form=True,
 )

@@ -48,8 +48,8 @@ class VarianceComponents(TreatmentRow):
 def variance_components(
     frame: TrialFrame, responses: Sequence[str], confidence: float = 0.95
 ) -> tuple[VarianceComponents, ...]:
-    """Of each response: all treatments together, each about its own mean, then each treatment by itself. Coefficients
-    of variation, on logarithms: in the response's unit the intervals cover 84% where trials differ by 25%."""
+    """Components of each response: all treatments together, each about its own mean, then each treatment separately, as
+    coefficients of variation on logarithms. In the response's unit the intervals cover 84% if trials vary by 25%."""
     return tuple(one for response in responses for one in _of_response(frame, response, confidence))
 
 
@@ -69,47 +69,47 @@ def _of_response(frame: TrialFrame, response: str, confidence: float) -> Iterato
 def _row(
     rows: pl.DataFrame, names: Sequence[str], response: str, treatment: Treatment, confidence: float
 ) -> VarianceComponents:
-    """The treatments that `names` tell apart are taken out; what is left is compared on logarithms."""
+    """Components on logarithms, after the means of the treatments by `names` are removed."""
     about: dict[str, Any] = {
         "treatment": treatment, "together": bool(names), "response": response, "n": rows.height,
         "starts": rows["start"].n_unique(), "blocks": rows["block"].n_unique(),
     }  # fmt: skip
     if float(rows[response].cast(pl.Float64).min()) <= 0:  # type: ignore[arg-type]
         return VarianceComponents(**about, note="a value of 0 or less has no logarithm: no coefficients of variation")
-    found = components(
+    spread = components(
         rows[response].cast(pl.Float64).log().to_list(), rows["start"].to_list(), blocks=rows["block"].to_list(),
         treatments=list(rows.select(names).iter_rows()) if names else None, confidence=confidence,
     )  # fmt: skip
     per_start = rows.height / max(rows.select("start", *names).n_unique(), 1)
     return VarianceComponents(
-        **{**about, "starts": found.starts, "blocks": found.blocks},
-        between_blocks=as_cv(found.between_blocks), between_starts=as_cv(found.between_starts),
-        within_starts=as_cv(found.within_starts), icc=found.icc, advice=advice(found, per_start), note=_note(found),
+        **{**about, "starts": spread.starts, "blocks": spread.blocks},
+        between_blocks=as_cv(spread.between_blocks), between_starts=as_cv(spread.between_starts),
+        within_starts=as_cv(spread.within_starts), icc=spread.icc, advice=advice(spread, per_start), note=_note(spread),
     )  # fmt: skip
 
 
-def _note(found: Components) -> str:
-    if found.starts < 2:
+def _note(spread: Components) -> str:
+    if spread.starts < 2:
         return "one start: what starts differ is not known"
-    if found.within_starts is None:
+    if spread.within_starts is None:
         return "one trial a start: what trials differ cannot be told from what starts differ"
-    if found.between_starts is None:
+    if spread.between_starts is None:
         return "each treatment has one start: what starts differ cannot be told from what treatments differ"
-    if found.between_blocks is None and found.blocks > 1:
+    if spread.between_blocks is None and spread.blocks > 1:
         return "each block has one start of a treatment: what blocks differ is counted between starts"
     return ""
 
 
 def sources_of_spread(components: Sequence[VarianceComponents], response: str) -> list[str]:
-    """Where the main response's spread comes from, and what would narrow its intervals."""
+    """Sentence on the sources of the main response's spread, and on what would narrow its intervals."""
     mine = [one for one in components if one.response == response and one.advice]
-    one = next((one for one in mine if one.together), mine[0] if len(mine) == 1 else None)
-    if one is None or one.between_starts is None or one.within_starts is None:
+    row = next((one for one in mine if one.together), mine[0] if len(mine) == 1 else None)
+    if row is None or row.between_starts is None or row.within_starts is None:
         return []
-    between, within = (f"{100 * part.value:.2g}%" for part in (one.between_starts, one.within_starts))
+    between, within = (f"{100 * part.value:.2g}%" for part in (row.between_starts, row.within_starts))
     return [
         f"Standard deviation of {label_of(response)}: {between} between starts, {within} between the trials of a "
-        f"start; {one.advice}."
+        f"start; {row.advice}."
     ]
 
 
@@ -127,5 +127,5 @@ STATISTIC = Statistic(
     compute=_of_context,
     sentences=sources_of_spread,
     order=20,
-    said=60,
+    sentence_order=60,
 )

@@ -1,4 +1,4 @@
-"""Where the warm-up ends: the study's fixed count beside what the series itself shows, by MSER-5 and change points."""
+"""Warm-up detection within a start: the study's fixed count, and the cut by MSER-5 and change points."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class WarmUp(TreatmentRow):
 
 
 ALPHA = 0.01
-"""Level of the two checks behind the verdict: strict, because the cut was chosen by looking at the same series."""
+"""Significance level of the verdict's two tests: strict, because the cut was chosen from the same series."""
 
 
 def judge(series: Sequence[float]) -> tuple[WarmUpVerdict, int | None, str]:
     """(verdict, cut, the sentence behind it) of a series of trials of one treatment in one start.
 
-    What is left after the cut drifts if Kendall's tau over its order differs from 0 (1%). The cut counts as warm-up
-    only if the dropped part differs from the rest (Mann-Whitney, 1%), or the whole has a trend that the rest has not.
+    The series after the cut drifts if Kendall's tau over its order differs from 0 (1%). The cut counts as warm-up
+    only if the dropped part differs from the rest (Mann-Whitney, 1%), or only the whole has a trend.
     """
     cut = mser5(series)
     if cut is None:
@@ -84,8 +84,8 @@ def judge(series: Sequence[float]) -> tuple[WarmUpVerdict, int | None, str]:
 
 def _trend(series: Sequence[float]) -> tuple[float, float]:
     """Kendall's tau over the order, and its p-value."""
-    found = stats.kendalltau(range(len(series)), series)
-    return (0.0 if np.isnan(found.statistic) else float(found.statistic)), _p(found.pvalue)
+    test = stats.kendalltau(range(len(series)), series)
+    return (0.0 if np.isnan(test.statistic) else float(test.statistic)), _p(test.pvalue)
 
 
 def _p(value: float) -> float:
@@ -108,9 +108,11 @@ def warm_up(
     if found_changes:
         detail = f"{detail}; change points after trial {', '.join(str(one.after) for one in found_changes)}"
     mean_all = estimates.mean(series, unit, confidence, "all trials")
-    fixed, found = series[frame.warm_up_trials :], series[cut or 0 :]
+    fixed, detected = series[frame.warm_up_trials :], series[cut or 0 :]
     mean_fixed = estimates.mean(fixed, unit, confidence, "trials after the fixed count") if fixed else None
-    mean_found = estimates.mean(found, unit, confidence, "trials after the detected cut") if cut is not None else None
+    mean_detected = (
+        estimates.mean(detected, unit, confidence, "trials after the detected cut") if cut is not None else None
+    )
     return WarmUp(
         treatment=treatment,
         start=start,
@@ -124,21 +126,21 @@ def warm_up(
         changes=steadiness.points_of(series, found_changes, None, "trials", confidence),
         mean_all=mean_all,
         mean_fixed=mean_fixed,
-        mean_detected=mean_found,
+        mean_detected=mean_detected,
         change_fixed=relative_change(mean_fixed.value, mean_all.value) if mean_fixed else None,
-        change_detected=relative_change(mean_found.value, mean_all.value) if mean_found else None,
+        change_detected=relative_change(mean_detected.value, mean_all.value) if mean_detected else None,
     )
 
 
 def warm_ups(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[WarmUp, ...]:
-    """Every treatment in every start that it was tried in."""
-    found = []
+    """One row per treatment and start."""
+    rows = []
     for treatment in frame.treatments():
         for start in frame.where(treatment)["start"].unique(maintain_order=True):
-            one = warm_up(frame, response, treatment, str(start), confidence)
-            if one is not None:
-                found.append(one)
-    return tuple(found)
+            row = warm_up(frame, response, treatment, str(start), confidence)
+            if row is not None:
+                rows.append(row)
+    return tuple(rows)
 
 
 STATISTIC = Statistic(

@@ -157,7 +157,7 @@ def footer(done: Sequence[Contrast], floors: Sequence[identical_systems.Floors],
     """`noise floor of this machine (study noise-floor ...) 2.4% · unit: start · 10 randomised blocks, seed 7`."""
     known = [one.floor_percent.value for one in done if one.floor_percent is not None]
     if not known:
-        why = "; ".join(dict.fromkeys(one.found.why for one in floors if one.found.why))
+        why = "; ".join(dict.fromkeys(one.stored.why for one in floors if one.stored.why))
         said = f"no noise floor to judge by{f': {why}' if why else ''}"
     else:
         ends = [number(end, digits=2) for end in (min(known), max(known))]

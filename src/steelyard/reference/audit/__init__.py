@@ -1,5 +1,5 @@
-"""What the numbers of a printed table contradict, rounding taken into account. Pure functions over intervals.
+"""Consistency audit of printed tables, rounding taken into account: pure functions over intervals.
 
-`finding` says what is found, `cell`, `pool`, `line`, `pair` check one thing each, `shipped` and `own` know which
-numbers of which table belong together.
+`finding` has the result types; `single_cell`, `pooled_rows`, `regression_rows` and `two_groups` check one kind of
+row each; `shipped_tables` and `csv_input` know which numbers of a table belong together.
 """

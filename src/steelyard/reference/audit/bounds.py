@@ -1,4 +1,4 @@
-"""What counts, order statistics, ranges and means allow of means and standard deviations: sharp bounds, no models.
+"""Sharp bounds of means and standard deviations from counts, order statistics, ranges and means; no models.
 
 Standard deviations have n - 1 below the root unless a function says otherwise; `ss` is the sum of squared deviations.
 """
@@ -18,7 +18,7 @@ Quartiles = Literal["linear", "any"]
 `any`: one of their nine definitions."""
 
 THIRDS = 100
-"""Thirds that are cut away until a minimum is found: (2/3)^100 of the interval is left, less than a float resolves."""
+"""Steps of the ternary search for a minimum: (2/3)^100 of the interval is left, less than a float resolves."""
 MOST_CORNERS = 12
 
 
@@ -48,14 +48,14 @@ def order_bounds(n: int, quantiles: Mapping[float, Interval], quartiles: Quartil
 
 
 def mean_bounds(boxes: Sequence[Interval]) -> Interval:
-    """All means of values that lie in these boxes."""
+    """Range of the mean of values that lie in these boxes."""
     return Interval(sum(box.low for box in boxes) / len(boxes), sum(box.high for box in boxes) / len(boxes))
 
 
 def ss_bounds(
     boxes: Sequence[Interval], weights: Sequence[float] | None = None, mean: Interval = EVERYTHING
 ) -> Interval:
-    """All weighted sums of squared deviations from the mean of values that lie in these boxes.
+    """Range of the weighted sum of squared deviations from the mean, of values that lie in these boxes.
 
     Least: min over m of the sum of w dist(m, box)^2, a convex function of m. Greatest (without `mean`): every value is
     at an end of its box, the upper one from some box on in the order of their middles, because the function is convex
@@ -104,7 +104,7 @@ def _greatest(boxes: Sequence[Interval], weights: Sequence[float], mean: Interva
 
 
 def range_ss(n: int, spread: Interval) -> Interval:
-    """Sums of squared deviations of n values whose range is known.
+    """Range of the sum of squared deviations of n values with known range.
 
     Least: R^2 / 2, all but two values in the middle (von Szokefalvi Nagy 1918). Greatest: R^2 floor(n/2) ceil(n/2) / n,
     half at each end (Popoviciu 1935; its usual form is variance <= R^2 / 4).
@@ -132,7 +132,7 @@ def merged(cells: Sequence[Sequence[Interval]]) -> list[Interval]:
 
 
 def quantile_bounds(boxes: Sequence[Interval], fraction: float, quartiles: Quartiles) -> Interval:
-    """Where the quantile lies of values of which each sorted one lies in its box."""
+    """Range of a quantile of sorted values, each of which lies in its box."""
     below, above = ranks(len(boxes), fraction, quartiles)
     if quartiles == "any" and fraction not in (0.0, 0.5, 1.0):
         return hull((boxes[below], boxes[above]))
@@ -144,7 +144,7 @@ def quantile_bounds(boxes: Sequence[Interval], fraction: float, quartiles: Quart
 
 
 def misfit_ss(xs: Sequence[float], counts: Sequence[int], means: Sequence[Interval]) -> Interval:
-    """All values of the weighted sum of squared distances of cell means from their least-squares line.
+    """Range of the weighted sum of squared distances of cell means from their least-squares line.
 
     Least: a bounded least-squares problem (scipy.optimize.lsq_linear). Greatest: at corners, because it is convex;
     above 12 cells the sum about the mean, which is never less, stands for it.
@@ -160,8 +160,8 @@ def misfit_ss(xs: Sequence[float], counts: Sequence[int], means: Sequence[Interv
     lows, highs = (np.asarray(ends, dtype=float) for ends in zip(*means, strict=True))
     scale = float(np.max(np.abs([lows, highs]))) or 1.0
     widest = np.maximum(highs / scale, lows / scale + 1e-12)
-    found = optimize.lsq_linear(residual, np.zeros(len(xs)), bounds=(lows / scale, widest), method="bvls")
-    least = max(0.0, (2 * float(found.cost) - 1e-12) * scale**2 * (1 - 1e-6))
+    solution = optimize.lsq_linear(residual, np.zeros(len(xs)), bounds=(lows / scale, widest), method="bvls")
+    least = max(0.0, (2 * float(solution.cost) - 1e-12) * scale**2 * (1 - 1e-6))
     if len(xs) > MOST_CORNERS:
         return Interval(least, ss_bounds(means, [float(n) for n in counts]).high)
     corners = np.asarray(np.meshgrid(*zip(lows, highs, strict=True))).reshape(len(xs), -1)

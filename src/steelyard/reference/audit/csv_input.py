@@ -1,7 +1,7 @@
-"""A table of one's own, or copied from a paper, as a CSV file: read it, and audit what its columns allow.
+"""CSV input of the audit: reads a table of summaries, own or copied from a paper, and audits it.
 
 Wide: a row is a cell, each statistic a column. Long: a row is one number, with the columns `statistic` and `value`. All
-other columns say which cell it is. Errors name line and column.
+other columns are the key of the cell. Errors name line and column.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "difference": ("difference",),
     "change_percent": ("change_percent",),
 }
-"""What the audit understands, and the names it may have in a file, whatever the case."""
+"""Statistics of the audit, and their accepted column names, in any case."""
 
 NAMES = {alias: name for name, aliases in ALIASES.items() for alias in aliases}
 SIDES = (("_baseline", "_treatment"), ("_before", "_after"), ("_1", "_2"))
-"""Endings that tell the two groups of a comparison apart: `mean_before`, `mean_after`."""
+"""Suffixes of the two groups of a comparison: `mean_before`, `mean_after`."""
 OF_A_SIDE = ("count", "mean", "sd", "min", "q1", "median", "q3", "max", "range", "se", "cv_percent")
 OVERALL = ("overall", "total", "pooled")
 """Levels that pool all others of their column. Not `all`: that is a consistency level."""
@@ -60,7 +60,7 @@ Fields = tuple[int, list[str]]
 
 
 class TableError(StudyError):
-    """The file is no table that can be audited: which line, which column, what was read."""
+    """The file cannot be audited; names line, column and the text read."""
 
 
 class Numbers(NamedTuple):
@@ -86,13 +86,13 @@ def audit(path: Path, how: Conventions, rounding: Rounding) -> Audit:
 
 
 def _read_as(sheet: Sequence[Numbers]) -> dict[str, str]:
-    """What each column, or statistic of a long table, was taken for."""
-    found = {column: CELL for entry in sheet for column in entry.key}
-    return found | {label: name for entry in sheet for name, label in entry.labels.items()}
+    """The role of each column, or of each statistic of a long table."""
+    roles = {column: CELL for entry in sheet for column in entry.key}
+    return roles | {label: name for entry in sheet for name, label in entry.labels.items()}
 
 
 def _row(name: str, entry: Numbers, how: Conventions, ledger: Ledger) -> Iterator[Cell]:
-    """All checks of one row; gives back the cells in it."""
+    """All checks of one row; yields its cells."""
     place = Place(name, entry.line, entry.key)
     pooled = any(text.strip().lower() in OVERALL for text in entry.key.values())
     named: dict[str, Cell] = {}
@@ -118,7 +118,7 @@ LINE = ("slope", "intercept", "r", "p", "std_err")
 
 
 def _line(line: Line, entry: Numbers, pairs: Sequence[tuple[Cell, Cell]], how: Conventions, ledger: Ledger) -> None:
-    """A regression; a slope beside two groups is taken as the one over their 0/1 indicator."""
+    """A regression; a slope in a row with two groups is the one over their 0/1 indicator."""
     count = entry.numbers.get("count")
     n = None if count is None else count.whole
     if len(pairs) == 1 and line.get("slope") is not None:
@@ -129,23 +129,26 @@ def _line(line: Line, entry: Numbers, pairs: Sequence[tuple[Cell, Cell]], how: C
     regression_rows.check_itself(line, n, ledger)
 
 
-def _group(x: float, one: Cell) -> Group | None:
-    mean, sd, count = one.get("mean"), one.get("sd"), one.n
+def _group(x: float, cell: Cell) -> Group | None:
+    mean, sd, count = cell.get("mean"), cell.get("sd"), cell.n
     if mean is None or sd is None or count is None or count < 2:
         return None
-    return Group(x, count, mean, sd, one.label("mean"))
+    return Group(x, count, mean, sd, cell.label("mean"))
+
+
+def _side(cell: Cell) -> Side:
+    return Side(cell.numbers["mean"], cell.numbers.get("sd"), cell.n)
 
 
 def _compared(place: Place, entry: Numbers, first: Cell, second: Cell, how: Conventions, ledger: Ledger) -> None:
-    """Effect size, ratio, difference and change of the two groups: of means, or of medians, whichever fits."""
+    """Effect size, ratio, difference and change of the two groups: of means, or of medians if they fit better."""
     if "mean" in first.numbers and "mean" in second.numbers:
-        one, other = (Side(side.numbers["mean"], side.numbers.get("sd"), side.n) for side in (first, second))
+        sides = (_side(first), _side(second))
         for name in ("cohens_d", "hedges_g"):
             if name in entry.numbers:
                 pooling: two_groups.Pooling | None = "Hedges' g" if name == "hedges_g" else None
-                two_groups.check_effect(
-                    place, entry.labels[name], entry.numbers[name], (one, other), pooling, how.sd_divisors, ledger
-                )
+                label, printed = entry.labels[name], entry.numbers[name]
+                two_groups.check_effect(place, label, printed, sides, pooling, how.sd_divisors, ledger)
     both = [
         (first.numbers[name], second.numbers[name])
         for name in ("mean", "median")
@@ -161,7 +164,7 @@ def _compared(place: Place, entry: Numbers, first: Cell, second: Cell, how: Conv
 
 
 def _parts(whole: Cell, cells: Sequence[Cell]) -> list[Cell]:
-    """The cells that an overall row pools: the same levels wherever it has one of its own."""
+    """The cells that an overall row pools: those that share its own levels."""
     fixed = {name: text for name, text in whole.place.cell.items() if text.strip().lower() not in OVERALL}
     return [
         one for one in cells if not one.pooled and all(one.place.cell.get(name) == text for name, text in fixed.items())
@@ -176,17 +179,16 @@ def read(path: Path, rounding: Rounding) -> list[Numbers]:
     lowered = [text.strip().lower() for text in heading]
     value = next((at for at, text in enumerate(lowered) if text == "value" or text.startswith("value_")), None)
     if "statistic" in lowered and value is not None:
-        found = _long(path, heading, lowered.index("statistic"), value, rows, rounding)
+        cells = _long(path, heading, lowered.index("statistic"), value, rows, rounding)
     else:
-        found = _wide(path, lines[0][0], heading, names, rows, rounding)
+        cells = _wide(path, lines[0][0], heading, names, rows, rounding)
     seen: dict[tuple[str, ...], int] = {}
-    for one in found:
-        first = seen.setdefault(tuple(one.key.values()), one.line)
-        if first != one.line and one.key:
-            raise _wrong(
-                path, one.line, "", f"the same cell as in line {first}: {_cell(one.key)}", "name it by one more column"
-            )
-    return found
+    for cell in cells:
+        first = seen.setdefault(tuple(cell.key.values()), cell.line)
+        if first != cell.line and cell.key:
+            problem = f"the same cell as in line {first}: {_cell(cell.key)}"
+            raise _wrong(path, cell.line, "", problem, "name it by one more column")
+    return cells
 
 
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
@@ -200,20 +202,20 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
     except OSError as error:
         raise _wrong(path, 0, "", error.strerror or str(error), "") from error
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    found: list[tuple[int, list[str]]] = []
+    rows: list[tuple[int, list[str]]] = []
     try:
         for fields in reader:
             if any(field.strip() for field in fields) and not fields[0].lstrip().startswith("#"):
-                found.append((reader.line_num, fields))
+                rows.append((reader.line_num, fields))
     except csv.Error as error:
         raise _wrong(path, reader.line_num, "", str(error), "fields with a comma or a quote stand in quotes") from error
-    if len(found) < 2:
+    if len(rows) < 2:
         raise _wrong(path, 0, "", "a heading and at least one row are needed", _allowed([]))
-    heading = [text.strip() for text in found[0][1]]
+    heading = [text.strip() for text in rows[0][1]]
     twice = [text for text in heading if heading.count(text) > 1]
     if twice:
-        raise _wrong(path, found[0][0], twice[0], "this column stands there twice", "")
-    for line, fields in found[1:]:
+        raise _wrong(path, rows[0][0], twice[0], "this column stands there twice", "")
+    for line, fields in rows[1:]:
         if len(fields) != len(heading):
             raise _wrong(
                 path,
@@ -222,11 +224,11 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
                 f"{len(fields)} fields where the heading has {len(heading)}",
                 "a comma too many or too few?",
             )
-    return [(found[0][0], heading), *found[1:]]
+    return [(rows[0][0], heading), *rows[1:]]
 
 
 def _name(text: str) -> str | None:
-    """The audit's name of a column, with its ending; None for a column that says which cell it is."""
+    """The audit's name of a column, with its ending; None for a key column."""
     lowered = text.strip().lower()
     for ending in (ending for both in SIDES for ending in both):
         base = NAMES.get(lowered.removesuffix(ending))
@@ -236,7 +238,7 @@ def _name(text: str) -> str | None:
 
 
 def _allowed(read: Sequence[str]) -> str:
-    """The statistics that there are, and the nearest to what was read."""
+    """The known statistics, and the nearest names to those read."""
     near = [(text, match) for text in read for match in difflib.get_close_matches(text.lower(), NAMES, n=1, cutoff=0.7)]
     best = max(near, key=lambda pair: difflib.SequenceMatcher(None, *pair).ratio(), default=None)
     return f"{f'did you mean {best[1]!r}? ' if best else ''}there are: {', '.join(NAMES)}"
@@ -258,7 +260,7 @@ def _wide(
         if name and first.setdefault(name, text) != text:
             what = f"the same statistic as column {first[name]!r}"
             raise _wrong(path, line_of_heading, text, what, "keep one of them")
-    found = []
+    cells = []
     for line, fields in rows:
         key = {text: field.strip() for text, name, field in zip(heading, names, fields, strict=True) if not name}
         numbers = {
@@ -267,8 +269,8 @@ def _wide(
             if name
         }
         labels = {name: text for text, name in zip(heading, names, strict=True) if name}
-        found.append(Numbers(line, key, numbers, labels))
-    return found
+        cells.append(Numbers(line, key, numbers, labels))
+    return cells
 
 
 def _long(
@@ -286,11 +288,11 @@ def _long(
         name = _name(label)
         if name is None:
             raise _wrong(path, line, heading[statistic], f"{label!r} is no statistic", _allowed([label]))
-        one = cells.setdefault(tuple(key.values()), Numbers(line, key, {}, {}))
-        if name in one.numbers:
+        cell = cells.setdefault(tuple(key.values()), Numbers(line, key, {}, {}))
+        if name in cell.numbers:
             raise _wrong(path, line, heading[statistic], f"{label!r} a second time for {_cell(key)}", "")
-        one.numbers[name] = _number(path, line, heading[value], fields[value], name, rounding)
-        one.labels[name] = label
+        cell.numbers[name] = _number(path, line, heading[value], fields[value], name, rounding)
+        cell.labels[name] = label
     return list(cells.values())
 
 

@@ -1,4 +1,4 @@
-"""What an audit says: findings, and how many checks of each kind were made, so that silence means something."""
+"""Findings of an audit, and the number of checks of each kind, so that no finding means something."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ KINDS: Mapping[str, str] = {
     "bounds": "the number lies within what its definition or the design allows",
     "copied": "no block of rows repeats another's numbers to the last digit",
 }
-"""Every kind of check, and what holds when it finds nothing."""
+"""Kind of check to the statement that holds if there is no finding."""
 
 
 class Finding(Value):
-    """One number that the others contradict, or that hides something."""
+    """One number that the others contradict, or that misleads."""
 
     kind: str
     weight: Weight
-    """A contradiction cannot be; a remark can, but misleads."""
+    """A contradiction is impossible; a remark is possible but misleading."""
     table: str
     """Shipped table or file, and the number of the printed table where the file says it."""
     line: int
@@ -60,14 +60,14 @@ class Finding(Value):
     column: str
     printed: str
     should_be: str
-    """What the other numbers allow, in words; with rounding."""
+    """The range that the other numbers allow, in words, rounding included."""
     low: float | None = None
     high: float | None = None
-    """Ends of what the other numbers allow; None where it has no end."""
+    """Ends of the range that the other numbers allow; None where unbounded."""
     off_by: float | None = None
-    """Distance from what the printed digits allow to what the other numbers allow: positive, too large."""
+    """Distance from the printed interval to the range that the other numbers allow; positive: too large."""
     because: str
-    """The numbers that it was computed from, and how."""
+    """The numbers behind the range, and the formula."""
 
 
 DUST = 1e-12
@@ -82,20 +82,20 @@ class Place(NamedTuple):
 
 
 class Audit(Value):
-    """The findings on one or more tables, and what was looked at."""
+    """Findings on one or more tables, and counts of checks."""
 
     name: str
     findings: tuple[Finding, ...]
     made: dict[str, int]
     """Kind to number of checks made."""
     left_out: dict[str, int] = Field(default_factory=dict)
-    """Why checks that the numbers seemed to allow were not made, and how many."""
+    """Reason why possible checks were not made, to how many."""
     columns: dict[str, str] = Field(default_factory=dict)
-    """Of a file: what each column was taken for."""
+    """Role of each column of a file."""
 
 
 class Ledger:
-    """Counts checks while they are made; what every check function writes to. It sees no files and no clock."""
+    """Collects checks and findings; every check function writes to it. Pure."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
@@ -121,10 +121,10 @@ class Ledger:
         *,
         values: float = 0.0,
     ) -> bool:
-        """One check: does the printed number meet what it should be? Writes a finding if not. Returns whether it does.
+        """Check whether the printed number meets its range; add a finding if not. Returns whether it does.
 
-        A number that was not printed (blank, nan) is no check and counts as met. `values`: the largest of the values
-        that were summarised, where the number is what their differences leave: below 1e-12 of it is a float's dust.
+        A number that was not printed (blank, nan) is no check and counts as met. `values`: the largest of the
+        summarised values, if the number comes from their differences: below 1e-12 of it is rounding error.
         """
         if printed.interval is None:
             return True
@@ -166,13 +166,13 @@ class Ledger:
         )
 
     def audit(self, name: str) -> Audit:
-        """What was found so far, contradictions first, in the order of the kinds."""
+        """All findings so far, contradictions first, in the order of the kinds."""
         order = list(KINDS)
         ranked = sorted(
             self.findings, key=lambda one: (one.weight != "contradiction", one.table, order.index(one.kind))
         )
-        made = {kind: self.made[kind] for kind in KINDS if kind in self.made}
-        return Audit(name=name, findings=tuple(ranked), made=made, left_out=self.left_out)
+        counts = {kind: self.made[kind] for kind in KINDS if kind in self.made}
+        return Audit(name=name, findings=tuple(ranked), made=counts, left_out=self.left_out)
 
 
 def _finite(value: float | None) -> float | None:
@@ -188,7 +188,7 @@ def figure(value: float) -> str:
 
 
 def words(allowed: Interval) -> str:
-    """An interval for people."""
+    """An interval in words."""
     if allowed.low == allowed.high:
         return figure(allowed.low)
     if not math.isfinite(allowed.high):

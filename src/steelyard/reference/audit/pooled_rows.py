@@ -1,4 +1,4 @@
-"""A row that pools cells, against the cells: count, mean, standard deviation, order statistics."""
+"""Audit of pooled rows against their cells: count, mean, standard deviation, order statistics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.reference.rounding import Interval, total
 def check(whole: Cell, parts: Sequence[Cell], how: Conventions, ledger: Ledger, *, complete: bool) -> None:
     """Every check that the numbers of the pooled row and of all its cells allow.
 
-    `complete`: the parts are all there are. Otherwise an overall row that counts more than they do is left alone.
+    `complete`: there are no other parts. Otherwise an overall row that counts more than its parts is not checked.
     """
     counts = [part.n for part in parts]
     exact = [n for n in counts if n is not None]
@@ -44,7 +44,7 @@ def check(whole: Cell, parts: Sequence[Cell], how: Conventions, ledger: Ledger, 
 
 
 def _design(whole: Cell, counts: Sequence[int], how: Conventions, ledger: Ledger) -> None:
-    """The overall count against the design; it follows from a cell's where that is off."""
+    """The overall count against the design; a wrong cell count explains a wrong overall count."""
     if how.design_count is None or "count" not in whole.numbers:
         return
     n = how.design_count * len(counts)

@@ -1,4 +1,4 @@
-"""A printed regression line, against the cells that it was fitted to and against itself."""
+"""Audit of printed regression lines, against their cells and for internal consistency."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_CELLS = 60
 
 
 class Group(NamedTuple):
-    """The values at one x: their count, what the printed digits allow of mean and standard deviation, and a name."""
+    """The values at one x: count, intervals of mean and standard deviation, and a name."""
 
     x: float
     n: int
@@ -35,7 +35,7 @@ class Line(NamedTuple):
     labels: Mapping[str, str] = {}
 
     def get(self, name: str) -> Interval | None:
-        """What the printed digits allow; None where there is no number."""
+        """The interval of the printed number; None where there is none."""
         printed = self.numbers.get(name)
         return None if printed is None else printed.interval
 
@@ -49,7 +49,7 @@ class Line(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """What the cells allow of the line through all their values."""
+    """Ranges of the line through all values of the cells."""
 
     slope: Interval
     intercept: Interval
@@ -117,13 +117,13 @@ def check_cells(line: Line, groups: Sequence[Group], how: Conventions, ledger: L
 
 
 def t_of_r(r: Interval, degrees: int) -> Interval:
-    """t = r sqrt(df / (1 - r^2)); endless where r may be 1 or -1."""
+    """t = r sqrt(df / (1 - r^2)); unbounded where r may be 1 or -1."""
 
-    def one(value: float) -> float:
+    def t_value(value: float) -> float:
         value = max(-1.0, min(1.0, value))
         return math.copysign(math.inf, value) if abs(value) == 1 else value * math.sqrt(degrees / (1 - value**2))
 
-    return Interval(one(r.low), one(r.high))
+    return Interval(t_value(r.low), t_value(r.high))
 
 
 def p_of_t(t: Interval, degrees: int) -> Interval:
@@ -133,7 +133,7 @@ def p_of_t(t: Interval, degrees: int) -> Interval:
 
 
 def check_bounds(line: Line, ledger: Ledger) -> bool:
-    """|r| <= 1 and 0 <= p <= 1, where they were printed; whether both hold."""
+    """Check |r| <= 1 and 0 <= p <= 1 where printed; returns whether both hold."""
     fine = True
     for name, should, what in (("r", Interval(-1, 1), "a correlation"), ("p", Interval(0, 1), "a probability")):
         if name in line.numbers:

@@ -1,4 +1,4 @@
-"""Which numbers of the shipped tables belong together, and what their studies' designs say of them."""
+"""Audit of the shipped tables: which numbers belong together, and what their studies' designs imply."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RICHARDSON = Conventions(quartiles="linear", sd_divisors=(1,), design_count=21)
 CELL_LABELS = {"sd": "std", "q1": "25%", "median": "50%", "q3": "75%"}
 LINE_LABELS = {"r": "r_value", "p": "p_value"}
 SCALED_OUT_S = Interval(300, 900)
-"""CPU stays over the threshold for 300 s before the cluster grows, and a run takes 900 s."""
+"""Range of the time of scaling out: CPU is above the threshold for 300 s first, and a run takes 900 s."""
 JOINING_S = Interval(70, 100)
 ON_AIR_MS = 10_000 * 2 * 0.028
 
@@ -30,7 +30,7 @@ OVERALL = "overall"
 
 
 class CellKey(NamedTuple):
-    """What a cell of richardson2017 is about, in the words of the files."""
+    """Key of a cell of richardson2017, with the files' names of levels."""
 
     workload: str
     platform: str
@@ -39,7 +39,7 @@ class CellKey(NamedTuple):
     cluster_size: str
 
     def words(self) -> str:
-        """All but the workload, which a table has in common."""
+        """The levels in words, without the workload, which a table has in common."""
         return " ".join(self[1:])
 
 
@@ -49,7 +49,7 @@ def key_of(levels: Mapping[str, str]) -> CellKey:
 
 
 def cells_behind(table: Table, row: Row) -> list[tuple[float, CellKey]]:
-    """The cells that a row was computed of, each with its place on the axis of a regression."""
+    """The cells that a row was computed from, each with its x in a regression."""
     behind = table.form.cells_behind(row.key) if table.form is not None else ()
     return [(x, key_of(levels)) for x, levels in behind]
 
@@ -63,21 +63,21 @@ def audit(name: str) -> Audit:
 
 
 def place_of(table: Table, row: Row) -> Place:
-    """Where a row stands; the number of the printed table is part of its name where the file has it."""
+    """Place of a row; its name includes the number of the printed table where the file has it."""
     name = f"{table.name}, table {row.key['table']}" if "table" in row.key else table.name
     return Place(name, row.line, {column: text for column, text in row.key.items() if column != "table"})
 
 
 def richardson_cells() -> dict[CellKey, Cell]:
-    """Every cell of the summaries by what it is about."""
+    """Every cell of the summaries by its key."""
     table = tables()["trial_time_summary"]
-    found = {}
+    cells = {}
     names = {label: name for name, label in CELL_LABELS.items()}
     for row in table.wide():
         numbers = {names.get(label, label): printed for label, printed in row.numbers.items()}
         cell = Cell(place_of(table, row), numbers, CELL_LABELS, row.key["cluster_size"] == OVERALL)
-        found[key_of(row.key)] = cell
-    return found
+        cells[key_of(row.key)] = cell
+    return cells
 
 
 def _summaries(_: Table, ledger: Ledger) -> None:
@@ -93,10 +93,10 @@ def _summaries(_: Table, ledger: Ledger) -> None:
 
 
 def _on_air(key: CellKey, cell: Cell, ledger: Ledger) -> None:
-    """10,000 operations one after the other, each at least a request and an answer on the air, need their time.
+    """Lower bound of the time of 10,000 sequential operations over wireless: each has a request and an answer.
 
     Before each frame a station waits DIFS = 10 + 2 x 9 us (IEEE 802.11-2012, clause 19). The greatest order statistic
-    that is below that says how many trials cannot have been whole.
+    below the bound gives the number of trials that cannot have been complete.
     """
     if key.link != "802.11":
         return
@@ -151,7 +151,7 @@ def _group(cells: Mapping[CellKey, Cell], key: CellKey, x: float) -> Group:
 
 
 def _data(place: Place, column: str, printed: Printed, missing: bool, ledger: Ledger) -> bool:
-    """Whether there are data and a result; a finding where only one of both is there."""
+    """Whether there are data and a result; a finding where only one of the two exists."""
     ledger.holds("no data")
     if missing != (printed.interval is None):
         because = "a cell of it was not measured" if missing else "all its cells were measured"
@@ -239,20 +239,22 @@ def _bare_metal(table: Table, ledger: Ledger) -> None:
 
 
 def _spark(table: Table, ledger: Ledger) -> None:
-    """The text: Docker costs 5 to 6% of job time at 6 GB."""
+    """Check the text's claim that Docker costs 5 to 6% of job time at 6 GB."""
     rows = _by(table.rows, ("environment", "job", "input_gb"))
-    said = Printed(text="5 to 6", value=5.5, low=4.5, high=6.5)
+    stated = Printed(text="5 to 6", value=5.5, low=4.5, high=6.5)
     for job in ("WordCount", "Sort"):
         native, docker = (rows[where, job, "6"] for where in ("native", "docker"))
         column = "overhead of Docker in percent, in the text"
         before, after = native.numbers["seconds"], docker.numbers["seconds"]
         should = two_groups.changes(before, after)[f"100 ({after.text} / {before.text} - 1)"]
         because = f"{job}: {after.text} s instead of {before.text} s"
-        ledger.weigh("percentage", place_of(table, docker), column, said, should, because)
+        ledger.weigh("percentage", place_of(table, docker), column, stated, should, because)
 
 
 def _http(table: Table, ledger: Ledger) -> None:
-    """The text: 65.9% of throughput lost at 1 KB. Network rate = requests x document, KB and Mbit of powers of ten."""
+    """Check the text's claim of 65.9% of throughput lost at 1 KB.
+
+    Network rate = requests x document, KB and Mbit of powers of ten."""
     rows = _by(table.rows, ("environment", "document_kb"))
     native, docker = (rows[where, "1"].numbers["requests_per_s"] for where in ("native", "docker"))
     column = "overhead of Docker in percent, in the text"

@@ -1,4 +1,4 @@
-"""The checks within one cell: one group's count, mean, standard deviation, order statistics, range."""
+"""Audit of one cell: count, mean, standard deviation, order statistics, range."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ FRACTIONS = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "max": 1.0}
 STATISTICS = ("count", "mean", "sd", *FRACTIONS, "range", "se", "cv_percent")
 """The numbers of a cell by the names that the checks use."""
 MOST_VALUES = 10_000
-"""Above so many values in a cell, what its quartiles allow is not worked out value by value."""
+"""Above so many values in a cell, bounds from quartiles are not computed value by value."""
 MOST_SUMS = 10_000
-"""Above so many possible sums whole numbers exclude nothing worth knowing."""
+"""Above so many possible sums the check of whole numbers is skipped: it excludes almost nothing."""
 FEWEST_FOR_GROUPS = 20
 VALLEY_RATIO = 5.0
 
 
 class Conventions(NamedTuple):
-    """What is known of how the numbers were computed; the defaults allow every usual way."""
+    """Conventions behind the printed numbers; the defaults allow every usual one."""
 
     quartiles: Quartiles = "any"
     sd_divisors: tuple[int, ...] = (0, 1)
-    """n minus each of these may stand below the root of the standard deviation."""
+    """Possible k in the divisor n - k of the standard deviation."""
     whole_numbers: bool = False
     """The values that were summarised are whole numbers."""
     design_count: int | None = None
 
 
 class Cell(NamedTuple):
-    """One group's printed summary. `labels` gives the names that the table uses where they are others."""
+    """One group's printed summary. `labels`: the table's own names where they differ."""
 
     place: Place
     numbers: Mapping[str, Printed]
@@ -47,7 +47,7 @@ class Cell(NamedTuple):
     """The count, where it is known better than its printed digits say."""
 
     def get(self, name: str) -> Interval | None:
-        """What the printed digits allow; None where there is no number."""
+        """The interval of the printed number; None where there is none."""
         printed = self.numbers.get(name)
         return None if printed is None else printed.interval
 
@@ -60,23 +60,23 @@ class Cell(NamedTuple):
         return f"{self.label(name)} {self.numbers[name].text}"
 
     def texts(self, *names: str) -> str:
-        """Of these statistics those that were printed."""
+        """Names and digits of those of these statistics that were printed."""
         return ", ".join(self.text(name) for name in names if self.get(name) is not None)
 
     @property
     def n(self) -> int | None:
-        """The number of values; None where it is not one whole number for sure."""
+        """The number of values; None where the printed digits allow several."""
         printed = self.numbers.get("count")
         return self.counted if printed is None or self.counted is not None else printed.whole
 
     @property
     def largest(self) -> float:
-        """The largest of the values in size, as far as the order statistics and the mean say."""
+        """The largest absolute value, as far as order statistics and mean show it."""
         known = [value.size().high for name in (*FRACTIONS, "mean") if (value := self.get(name)) is not None]
         return max(known, default=0.0)
 
     def spread(self) -> Interval:
-        """What range, maximum and minimum together allow of the range."""
+        """Interval of the range, from range, maximum and minimum together."""
         known = self.get("range") or EVERYTHING
         least, most = self.get("min"), self.get("max")
         if least is not None and most is not None:
@@ -92,12 +92,12 @@ def sd_of(ss: Interval, n: int, divisors: tuple[int, ...]) -> Interval:
 
 
 def ss_of(sd: Interval, n: int, divisors: tuple[int, ...]) -> Interval:
-    """The other way round."""
+    """Sums of squared deviations of n values with these standard deviations, for every divisor n - k."""
     return Interval(max(sd.low, 0.0) ** 2 * (n - max(divisors)), sd.high**2 * (n - min(divisors)))
 
 
 def sd_otherwise(sd: Interval, n: int | None, divisors: tuple[int, ...]) -> Interval:
-    """The same standard deviation by any of the allowed divisors: what is derived from it may have used another one.
+    """The standard deviation by any allowed divisor: statistics derived from it may have used another one.
 
     sem and pandas divide by n - 1 where numpy's std divides by n. Without a count above 1 it is left as it is.
     """
@@ -152,8 +152,8 @@ def _range(cell: Cell, ledger: Ledger) -> None:
 
 
 def boxes_of(cell: Cell, how: Conventions) -> list[Interval] | None:
-    """For each of the cell's sorted values where it lies; None without a count or without any order statistic, or where
-    they are out of order."""
+    """The interval of each of the cell's sorted values; None without a count or an order statistic, or where these are
+    out of order."""
     n = cell.n
     quantiles = {share: value for name, share in FRACTIONS.items() if (value := cell.get(name)) is not None}
     if n is None or not 1 <= n <= MOST_VALUES or not quantiles:
@@ -223,7 +223,7 @@ def _derived(cell: Cell, how: Conventions, ledger: Ledger) -> None:
 
 
 def _two_groups(cell: Cell, ledger: Ledger) -> None:
-    """Two groups of values, told from the summary alone, and only where a single group could hardly look so.
+    """Bimodality from the summary alone: a remark only where one group could hardly give these numbers.
 
     Both must hold for every value that the printed digits allow: sd > range / 3 sqrt(n / (n - 1)), which no
     distribution with one mode within that range has (Jacobson 1969, *Annals of Mathematical Statistics* 40(5)); and an

@@ -1,4 +1,4 @@
-"""Checks of numbers that compare two groups, or that follow from others by a formula."""
+"""Audit of comparisons of two groups: effect sizes, ratios, differences, percentages, copied rows."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ Pooling = Literal[
 ]
 
 
-def effect_sizes(one: Side, other: Side, divisors: tuple[int, ...]) -> dict[str, Interval]:
+def effect_sizes(first: Side, second: Side, divisors: tuple[int, ...]) -> dict[str, Interval]:
     """|Cohen's d| by every usual denominator that the numbers allow.
 
     `root mean square`: sqrt((s1^2 + s2^2) / 2). `pooled by n - 1`: sqrt(((n1-1) s1^2 + (n2-1) s2^2) / (n1+n2-2))
     (Cohen 1988, chapter 2); `pooled by n`: the same over n1 + n2. `the first group's`, `the second group's`: Glass
     1976. `Hedges' g`: the pooled one times the correction of Hedges 1981, exact or as 1 - 3 / (4 df - 1). `divisors`:
-    n minus what may stand below the root of the standard deviations. Without counts those that need them are left
-    out, and so is what divides by 0; what may be divided by 0 has no upper end.
+    possible k in the divisor n - k of the standard deviations. Denominators that need a missing count, or are 0, are
+    left out; one that may be 0 gives no upper end.
     """
-    if one.sd is None or other.sd is None:
+    if first.sd is None or second.sd is None:
         return {}
-    means, sds = (one.mean.interval, other.mean.interval), (one.sd.interval, other.sd.interval)
+    means, sds = (first.mean.interval, second.mean.interval), (first.sd.interval, second.sd.interval)
     if means[0] is None or means[1] is None or sds[0] is None or sds[1] is None:
         return {}
     away = means[0].minus(means[1]).size()
-    n1, n2 = one.n, other.n
+    n1, n2 = first.n, second.n
     squares = tuple(
         sd_otherwise(sd.size(), n, divisors).squared() for sd, n in ((sds[0], n1), (sds[1], n2)) if sd is not None
     )
@@ -60,14 +60,14 @@ def effect_sizes(one: Side, other: Side, divisors: tuple[int, ...]) -> dict[str,
         below["pooled by n - 1"] = within.times(1 / degrees).root()
         below["pooled by n"] = within.times(1 / (n1 + n2)).root()
     dust = DUST * max(mean.size().high for mean in means if mean is not None)
-    found = {
+    sizes = {
         name: away.over(sd) if sd.low > dust else Interval(away.low / sd.high, math.inf)
         for name, sd in below.items()
         if sd.high > dust
     }
-    if "pooled by n - 1" in found:
-        found["Hedges' g"] = found["pooled by n - 1"].by(_hedges(degrees))
-    return found
+    if "pooled by n - 1" in sizes:
+        sizes["Hedges' g"] = sizes["pooled by n - 1"].by(_hedges(degrees))
+    return sizes
 
 
 def _hedges(degrees: int) -> Interval:
@@ -88,11 +88,11 @@ def check_effect(
 ) -> None:
     """The printed effect size against means and standard deviations; the sign is free.
 
-    With `pooling` None any usual denominator will do. The finding says what every usual one gives, and what difference
-    of means the printed number would need.
+    With `pooling` None any usual denominator is accepted. The finding gives the result of each, and the difference
+    of means that the printed number would need.
     """
-    one, other = sides
-    sizes = effect_sizes(one, other, divisors)
+    first, second = sides
+    sizes = effect_sizes(first, second, divisors)
     if printed.interval is None:
         return
     if not sizes or (pooling is not None and pooling not in sizes):
@@ -106,10 +106,10 @@ def check_effect(
     shown = ", ".join(f"{words(allowed)} by {name}" for name, allowed in sizes.items())
     fits = [name for name, allowed in sizes.items() if size.meets(allowed)]
     others = f"; it would be right by {', '.join(fits)}" if fits else "; no usual denominator gives the printed one"
-    sd1, sd2 = one.sd, other.sd
-    below = _root_mean_square(one, other)
+    sd1, sd2 = first.sd, second.sd
+    below = _root_mean_square(first, second)
     because = (
-        f"means {one.mean.text} and {other.mean.text}, standard deviations {sd1.text if sd1 else ''} and "
+        f"means {first.mean.text} and {second.mean.text}, standard deviations {sd1.text if sd1 else ''} and "
         f"{sd2.text if sd2 else ''}: |d| is {shown}{others}"
     )
     if below is not None:
@@ -118,9 +118,9 @@ def check_effect(
     ledger.add("effect size", "contradiction", place, column, printed, should, because)
 
 
-def _root_mean_square(one: Side, other: Side) -> Interval | None:
-    sd1 = None if one.sd is None else one.sd.interval
-    sd2 = None if other.sd is None else other.sd.interval
+def _root_mean_square(first: Side, second: Side) -> Interval | None:
+    sd1 = None if first.sd is None else first.sd.interval
+    sd2 = None if second.sd is None else second.sd.interval
     return None if sd1 is None or sd2 is None else sd1.squared().plus(sd2.squared()).times(0.5).root()
 
 
@@ -136,13 +136,13 @@ def check_ratio(place: Place, column: str, printed: Printed, over: Printed, unde
 
 
 Both = Sequence[tuple[Printed, Printed]]
-"""Pairs of numbers, of each of which the printed one may speak (means, medians); at least one pair."""
+"""Pairs of numbers that the printed one may refer to (means, medians); at least one pair."""
 
 
 def _nearest(
     kind: str, place: Place, column: str, printed: Printed, ways: Mapping[str, Interval], ledger: Ledger
 ) -> None:
-    """Any of several ways to compute the number will do; a finding names the one that is nearest, and all others."""
+    """Accept any of several formulas for the number; a finding names the nearest, and all others."""
     meant = printed.interval
     if meant is None:
         return
@@ -154,10 +154,10 @@ def _nearest(
 
 
 def check_any_ratio(place: Place, column: str, printed: Printed, both: Both, ledger: Ledger) -> None:
-    """Either way round is a ratio of the two groups."""
+    """Check a ratio of the two groups, in either direction."""
     ways = {}
-    for one, other in both:
-        for over, under in ((one, other), (other, one)):
+    for first, second in both:
+        for over, under in ((first, second), (second, first)):
             if over.interval and under.interval and not under.interval.low <= 0 <= under.interval.high:
                 ways[f"{over.text} / {under.text}"] = over.interval.over(under.interval)
     least = _least_over_zero(both)
@@ -171,41 +171,41 @@ MAY_BE_ZERO = "a ratio or percentage whose divisor may be 0"
 
 
 def _least_over_zero(both: Both) -> float | None:
-    """The least size of a quotient whose divisor may be 0, of either way round; None where no divisor may."""
-    found = [
+    """Least absolute value of a quotient whose divisor may be 0, in either direction; None where none may."""
+    sizes = [
         over.interval.size().low / under.interval.size().high if under.interval.size().high else 0.0
         for one, other in both
         for over, under in ((one, other), (other, one))
         if over.interval and under.interval and under.interval.low <= 0 <= under.interval.high
     ]
-    return min(found, default=None)
+    return min(sizes, default=None)
 
 
 def check_difference(place: Place, column: str, printed: Printed, both: Both, ledger: Ledger) -> None:
-    """Either way round is a difference of the two groups."""
+    """Check a difference of the two groups, in either direction."""
     ways = {}
-    for one, other in both:
-        for first, second in ((one, other), (other, one)):
+    for left, right in both:
+        for first, second in ((left, right), (right, left)):
             if first.interval and second.interval:
                 ways[f"{first.text} - {second.text}"] = first.interval.minus(second.interval)
     _nearest("difference", place, column, printed, ways, ledger)
 
 
-def changes(one: Printed, other: Printed) -> dict[str, Interval]:
-    """Every usual percentage of two numbers: change of one from the other as rise and as fall, and one's share in the
-    other. Without those whose divisor may be 0."""
-    found = {}
-    for over, under in ((other, one), (one, other)):
+def changes(first: Printed, second: Printed) -> dict[str, Interval]:
+    """Every usual percentage of two numbers: change of either from the other as rise and as fall, and the share of
+    one in the other. Without those whose divisor may be 0."""
+    percentages = {}
+    for over, under in ((second, first), (first, second)):
         if over.interval and under.interval and not under.interval.low <= 0 <= under.interval.high:
             share, text = over.interval.over(under.interval).times(100), f"{over.text} / {under.text}"
-            found[f"100 ({text} - 1)"] = Interval(share.low - 100, share.high - 100)
-            found[f"100 (1 - {text})"] = Interval(100 - share.high, 100 - share.low)
-            found[f"100 {text}"] = share
-    return found
+            percentages[f"100 ({text} - 1)"] = Interval(share.low - 100, share.high - 100)
+            percentages[f"100 (1 - {text})"] = Interval(100 - share.high, 100 - share.low)
+            percentages[f"100 {text}"] = share
+    return percentages
 
 
 def check_change(place: Place, column: str, printed: Printed, both: Both, ledger: Ledger) -> None:
-    """Any usual percentage will do."""
+    """Check a percentage of the two groups; any usual formula is accepted."""
     ways = {name: way for one, other in both for name, way in changes(one, other).items()}
     least = _least_over_zero(both)
     if least is not None and printed.interval is not None and printed.interval.size().high >= 100 * (least - 1):
@@ -229,7 +229,7 @@ def check_percent(place: Place, mean: tuple[str, Printed], sd: tuple[str, Printe
 
 
 def check_copies(blocks: Mapping[str, Sequence[tuple[Place, str, Printed]]], ledger: Ledger) -> None:
-    """Blocks of rows whose numbers agree with another block's to the last digit.
+    """Find copied blocks of rows: all numbers equal to another block's.
 
     A block is the rows of one level (its name), each number with its place. At least four numbers in the same order
     must agree, each of three digits or more, and no number of the later block may differ: by chance that is about one

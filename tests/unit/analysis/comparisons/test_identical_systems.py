@@ -16,7 +16,15 @@ from steelyard.analysis.statistics.noise_floor import ResponseFloor
 from steelyard.analysis.statistics.overall import judged, overall
 from steelyard.analysis.statistics.validity import Validity
 from steelyard.analysis.tables import tables
-from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, mismatch, told, unlike
+from steelyard.judging.noise_floor import (
+    Circumstances,
+    FoundFloor,
+    KeptFloor,
+    Spread,
+    in_words,
+    mismatch,
+    unlike,
+)
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import SAME_LABELS, Study
 from steelyard.model.trial_settings import TrialSettings
@@ -383,7 +391,7 @@ def test_a_floor_of_something_else_does_not_hold_and_says_why():
     other = HELD.model_copy(update={"settings": {**HELD.settings, "load.threads": "8", "workload.name": "ycsb-c"}})
     assert unlike(floor, [other]) == ("load.threads 1", "workload.name ycsb-a")
     assert unlike(floor, [other, HELD]) == ()
-    assert told(["a 1", "b 2", "c 3", "d 4"]) == "a 1, b 2, c 3 and 1 more"
+    assert in_words(["a 1", "b 2", "c 3", "d 4"]) == "a 1, b 2, c 3 and 1 more"
 
 
 SETTINGS = {
