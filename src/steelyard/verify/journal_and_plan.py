@@ -20,8 +20,8 @@ from steelyard.verify.checklist import Book
 from steelyard.verify.recompute import measured_here
 
 Key = tuple[str, int]
-SAME = ("settings", "seed", "block", "start_replicate", "replicate", "control")
-"""Fields that a trial takes from the plan and keeps; position and factors may change when a study is widened."""
+SAME = ("seed", "block", "start_replicate", "replicate", "control")
+"""Fields beside the settings that a trial takes from the plan and keeps; position and factors may change when a study is widened."""
 
 
 def study(folder: Path, book: Book) -> None:
@@ -56,6 +56,7 @@ def plan(
                 "plan", where, "a trial that the plan no longer has, of an earlier form of the study", record.id
             )
             continue
+        book.equal("plan", where, "settings as planned", record.settings.root, wanted.settings.root)
         for name in SAME:
             book.equal("plan", where, f"{name} as planned", getattr(record, name), getattr(wanted, name))
         shared = set(record.treatment) & set(wanted.treatment)
