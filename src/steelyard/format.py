@@ -142,9 +142,9 @@ def percent(fraction: float | None, *, digits: int = 2) -> str:
     return f"{number(100 * fraction, digits=digits, trim=True)}%"
 
 
-def count(amount: int, one: str, many: str = "") -> str:
+def count(amount: int, singular: str, many: str = "") -> str:
     """`1 trial`, `48 trials`."""
-    return f"{amount:,} {one if amount == 1 else many or one + 's'}"
+    return f"{amount:,} {singular if amount == 1 else many or singular + 's'}"
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

@@ -90,29 +90,29 @@ class Maker:
         """What was made of this state of the store, or is being made, or begins to be made now. What failed is tried
         again. Raises Crowded if too much waits."""
         with self._guard:
-            for one in self._things.values():
-                if (one.name, one.kind, one.changed, one.store) == (name, kind, changed, store) and (
-                    one.state != "failed"
+            for earlier in self._things.values():
+                if (earlier.name, earlier.kind, earlier.changed, earlier.store) == (name, kind, changed, store) and (
+                    earlier.state != "failed"
                 ):
-                    return one
+                    return earlier
             if sum(one.state == "waiting" for one in self._things.values()) >= WAITING:
                 raise Crowded
             number = next(self._numbers)
-            made = Made(number, name, kind, changed, store, self._scratch / str(number), "waiting", self._clock())
-            self._things[number] = made
+            job = Made(number, name, kind, changed, store, self._scratch / str(number), "waiting", self._clock())
+            self._things[number] = job
             self._forget()
         self._queue.put(number)
-        return made
+        return job
 
     def find(self, number: int, name: str) -> Made | None:
         """Something of this store that was asked for, by its number; None if it is not kept any more."""
         with self._guard:
-            made = self._things.get(number)
-            return made if made is not None and made.name == name else None
+            job = self._things.get(number)
+            return job if job is not None and job.name == name else None
 
-    def gone_s(self, made: Made) -> float:
+    def gone_s(self, job: Made) -> float:
         """Seconds since it was asked for."""
-        return self._clock() - made.asked_s
+        return self._clock() - job.asked_s
 
     def close(self) -> None:
         """End what is being made. Idempotent."""
@@ -126,31 +126,31 @@ class Maker:
 
     def _forget(self) -> None:
         over = [one for one in self._things.values() if one.state in ("ready", "failed")]
-        for one in over[: max(0, len(over) - KEPT)]:
-            del self._things[one.number]
-            shutil.rmtree(one.folder, ignore_errors=True)
+        for job in over[: max(0, len(over) - KEPT)]:
+            del self._things[job.number]
+            shutil.rmtree(job.folder, ignore_errors=True)
 
     def _work(self) -> None:
         while (number := self._queue.get()) is not None:
             with self._guard:
                 if self._closed:
                     return
-                made = self._things[number] = replace(self._things[number], state="making")
-            said = self._made(made)
+                job = self._things[number] = replace(self._things[number], state="making")
+            failure = self._run(job)
             with self._guard:
-                self._things[number] = replace(made, state="failed" if said else "ready", said=said)
+                self._things[number] = replace(job, state="failed" if failure else "ready", said=failure)
 
-    def _made(self, made: Made) -> str:
+    def _run(self, job: Made) -> str:
         """Make it; returns why that failed, or nothing."""
         try:
-            made.folder.mkdir(parents=True)
-            with (made.folder / "said.txt").open("wb") as said:
+            job.folder.mkdir(parents=True)
+            with (job.folder / "said.txt").open("wb") as errors_file:
                 process = subprocess.Popen(
-                    list(self._argv(made.kind, made.store, made.folder)),
+                    list(self._argv(job.kind, job.store, job.folder)),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
-                    stderr=said,
-                    cwd=made.folder,
+                    stderr=errors_file,
+                    cwd=job.folder,
                     start_new_session=True,
                 )
             with contextlib.suppress(OSError):
@@ -169,9 +169,9 @@ class Maker:
                     process.stdin.close()
                 with self._guard:
                     self._process = None
-            if code in (0, 1) and (made.folder / PAGE).is_file():
+            if code in (0, 1) and (job.folder / PAGE).is_file():
                 return ""
-            text = (made.folder / "said.txt").read_text(encoding="utf-8", errors="replace").strip()
+            text = (job.folder / "said.txt").read_text(encoding="utf-8", errors="replace").strip()
             return redacted_text(text)[-SAID_CHARS:] or f"it ended with {code} and said nothing"
         except OSError as error:
             return f"it could not be made: {error}"
