@@ -190,11 +190,11 @@ def decision_line(decision: Decision) -> str:
         return f"until {decision.target}: from {rule.least_starts} to {decision.cap} starts{hours}"
     known = [(cell, cell.half_width_percent) for cell in decision.wide or decision.cells]
     widest = [cell for cell, half in sorted(known, key=lambda one: -(float("inf") if one[1] is None else one[1]))]
-    told = [
+    texts = [
         f"{treatment_label(cell.treatment)} {narrowing_words(cell)} (n {cell.n})" for cell in widest[:MOST_INTERVALS]
     ]
     more = f", and {len(widest) - MOST_INTERVALS} more" if len(widest) > MOST_INTERVALS else ""
-    return f"block {decision.blocks} is whole: {'; '.join(told)}{more}. The study {decision.sentence}"
+    return f"block {decision.blocks} is whole: {'; '.join(texts)}{more}. The study {decision.sentence}"
 
 
 class LiveView:

@@ -146,8 +146,8 @@ async def _conduct(
                 writer.event(journal.SessionInterrupted())
                 return conductor.outcome(), True
             finally:
-                for one in beating:
-                    one.cancel()
+                for beat in beating:
+                    beat.cancel()
 
 
 async def _beat(view: LiveView | PlainView | LiveFile) -> None:
