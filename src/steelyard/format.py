@@ -1,4 +1,4 @@
-"""Quantities as people read them: numbers, per cent, p-values, durations, times, sizes, plurals, treatments.
+"""Formatting of quantities for people: numbers, per cent, p-values, durations, times, sizes, plurals, treatments.
 
 The one formatter for terminal, page and browser. Numbers have as many digits as they deserve, a real minus sign, commas
 at the thousands and a per cent sign without a space. The browser's script has the same rule for the numbers that it

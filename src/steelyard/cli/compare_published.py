@@ -1,4 +1,4 @@
-"""`steelyard compare STORE REFERENCE`: own trials beside published numbers, with what makes them incomparable."""
+"""`steelyard compare STORE REFERENCE`: own trials beside published numbers, and why some are not comparable."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _draw(comparison: PublishedComparison, study: str, console: Console) -> None
 
 
 def _grid(rows: Sequence[Beside], every: Sequence[Beside], reasons: dict[str, str], console: Console) -> None:
-    """The rows with a number of ours; which keys vary, and so are shown, `every` row says."""
+    """Table of the rows with a number of ours; the key columns are those that vary over `every`."""
     keys = [name for name in rows[0].cell if len({one.cell[name] for one in every}) > 1 or name == "workload"]
     grid = Table(box=None, padding=(0, 2, 0, 1), header_style="dim")
     for name in [*keys, "number"]:

@@ -1,4 +1,4 @@
-"""The noise floor of this machine at the command line: which one a study will be judged against, and keeping one."""
+"""The machine's noise floor on the command line: the one a study will be judged against, and keeping a new one."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ LOCAL = "local"
 
 
 def foreseen(study: Study, plan: Plan) -> tuple[FoundFloor, str]:
-    """The kept floor that a study on this machine would get, and in a sentence what its verdicts will be judged
-    against."""
+    """The kept floor for a study on this machine, and a sentence on what its verdicts will be judged against."""
     if study.design.kind == "same":
         return FoundFloor(why=""), "this study measures it: it is kept for later studies on this machine"
     treatments = {trial.id.partition("-")[0]: trial.settings for trial in plan.trials}

@@ -1,4 +1,4 @@
-"""The table of cells while a study goes on: what each treatment has so far, and how its interval narrows.
+"""Table of cells of a study in progress: each treatment's estimates so far, and how its interval narrows.
 
 Every number is an estimate of `steelyard.analysis`; a cell is computed again only when it has another trial, because
 whoever looks on should not disturb what is measured on the same machine.

@@ -1,4 +1,4 @@
-"""Pages as parts: each part is drawn here once, for the page as it is opened and for every later news of it.
+"""HTML pages made of parts: each part is rendered here, for the full page and for its updates.
 
 No text of a store can become markup: the templates escape all of it, and no page has inline script or style.
 """
@@ -23,7 +23,7 @@ import steelyard
 from steelyard.format import clock, count, duration, number
 from steelyard.progress.state import end_by_the_clock
 from steelyard.serve import cells_table, live_view, study_state
-from steelyard.serve.report_jobs import Made
+from steelyard.serve.report_jobs import Job
 from steelyard.serve.store_cache import StoreLook
 from steelyard.serve.study_state import BEING_READ, IN_PROGRESS, Standing
 
@@ -181,7 +181,7 @@ def study(name: str, look: StoreLook | None, kept: cells_table.Cells, now_s: flo
 
 
 def _shown(cells: Sequence[cells_table.Cell]) -> tuple[int, ...]:
-    """The main response, and of those beside it what any cell has."""
+    """Columns to show: the main response, and each other response that some cell has."""
     most = max((len(cell.values) for cell in cells), default=0)
     return tuple(place for place in range(most) if not place or any(cell.values[place].known for cell in cells))
 
@@ -212,11 +212,11 @@ def _head(name: str, stands: Standing, look: StoreLook | None, now_s: float) -> 
     )
 
 
-def working(job: Made, gone_s: float, what: str) -> Page:
+def working(job: Job, gone_s: float, what: str) -> Page:
     """What is being made; goes on by itself to what was asked for: report, tables or figures."""
     base = address(job.name)
     again, ready = f"{base}/{what}?now=1", f"{base}/{what}?of={job.number}"
-    part = _part("working", "working.html.j2", made=job, name=job.name, gone=duration(gone_s), again=again)
+    part = _part("working", "working.html.j2", job=job, name=job.name, gone=duration(gone_s), again=again)
     failed = job.state == "failed"
     return Page(
         title=f"{'not made' if failed else 'making'} · {job.name} · Steelyard",

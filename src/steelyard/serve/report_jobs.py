@@ -1,4 +1,4 @@
-"""Reports made on demand, by `steelyard report` itself, in a process of their own.
+"""Report jobs: reports made on demand by `steelyard report`, in a process of their own.
 
 A process, because a big store takes seconds and hundreds of megabytes: the other requests go on, what it took is given
 back, and the end of the server ends it. One at a time and with low priority, because a study may be measuring on this
@@ -27,12 +27,12 @@ State = Literal["waiting", "making", "ready", "failed"]
 
 PAGE, TABLES, FIGURES = "report.html", "tables", "figures"
 LIMIT_S: Final = 900.0
-"""How long making one thing may take."""
+"""Time limit of one job."""
 GRACE_S: Final = 5.0
 KEPT: Final = 8
-"""Things that stay in the scratch folder; the oldest go."""
+"""Finished jobs whose files stay in the scratch folder; the oldest are removed."""
 WAITING: Final = 16
-"""Things that may wait for their turn."""
+"""Jobs that may wait for their turn."""
 NICE: Final = 10
 SAID_CHARS: Final = 2000
 ENDS_WITH_US: Final = """\
@@ -48,12 +48,12 @@ when its standard input does."""
 
 
 @dataclass(frozen=True)
-class Made:
-    """Something that was asked for."""
+class Job:
+    """A report or a set of figures that was asked for."""
 
     number: int
     name: str
-    """Of the store."""
+    """Name of the store."""
     kind: Kind
     changed: str
     """State of the store when it was asked for."""
@@ -62,7 +62,7 @@ class Made:
     state: State
     asked_s: float
     """By the monotonic clock."""
-    said: str = ""
+    failure: str = ""
     """Why it failed."""
 
 
@@ -71,7 +71,7 @@ class Crowded(Exception):
 
 
 class Maker:
-    """Makes one thing after the other."""
+    """Runs the report jobs one after the other."""
 
     def __init__(self, argv: Argv, scratch: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._argv = argv
@@ -79,14 +79,14 @@ class Maker:
         self._clock = clock
         self._guard = threading.Lock()
         self._numbers = itertools.count(1)
-        self._things: dict[int, Made] = {}
+        self._things: dict[int, Job] = {}
         self._queue: queue.Queue[int | None] = queue.Queue()
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
         self._worker = threading.Thread(target=self._work, name="steelyard-make", daemon=True)
         self._worker.start()
 
-    def ask(self, name: str, kind: Kind, store: Path, changed: str) -> Made:
+    def ask(self, name: str, kind: Kind, store: Path, changed: str) -> Job:
         """What was made of this state of the store, or is being made, or begins to be made now. What failed is tried
         again. Raises Crowded if too much waits."""
         with self._guard:
@@ -98,19 +98,19 @@ class Maker:
             if sum(one.state == "waiting" for one in self._things.values()) >= WAITING:
                 raise Crowded
             number = next(self._numbers)
-            job = Made(number, name, kind, changed, store, self._scratch / str(number), "waiting", self._clock())
+            job = Job(number, name, kind, changed, store, self._scratch / str(number), "waiting", self._clock())
             self._things[number] = job
             self._forget()
         self._queue.put(number)
         return job
 
-    def find(self, number: int, name: str) -> Made | None:
+    def find(self, number: int, name: str) -> Job | None:
         """Something of this store that was asked for, by its number; None if it is not kept any more."""
         with self._guard:
             job = self._things.get(number)
             return job if job is not None and job.name == name else None
 
-    def gone_s(self, job: Made) -> float:
+    def gone_s(self, job: Job) -> float:
         """Seconds since it was asked for."""
         return self._clock() - job.asked_s
 
@@ -138,10 +138,10 @@ class Maker:
                 job = self._things[number] = replace(self._things[number], state="making")
             failure = self._run(job)
             with self._guard:
-                self._things[number] = replace(job, state="failed" if failure else "ready", said=failure)
+                self._things[number] = replace(job, state="failed" if failure else "ready", failure=failure)
 
-    def _run(self, job: Made) -> str:
-        """Make it; returns why that failed, or nothing."""
+    def _run(self, job: Job) -> str:
+        """Run a job. Returns why it failed, or an empty string."""
         try:
             job.folder.mkdir(parents=True)
             with (job.folder / "said.txt").open("wb") as errors_file:

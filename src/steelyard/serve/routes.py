@@ -1,4 +1,4 @@
-"""What is answered to which path: a function of the request, the stores and what was made of them.
+"""Routes of the web server: the answer to a path, from the stores and the report jobs.
 
 Only names that were found are served: a path is compared with names, never joined to a folder.
 """
@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from steelyard.serve import pages
 from steelyard.serve.cells_table import Cells
 from steelyard.serve.pages import Listed, Page
-from steelyard.serve.report_jobs import FIGURES, PAGE, TABLES, Crowded, Kind, Made, Maker
+from steelyard.serve.report_jobs import FIGURES, PAGE, TABLES, Crowded, Job, Kind, Maker
 from steelyard.serve.store_cache import LEAST_S, Shelf, StoreLook
 from steelyard.serve.study_state import IN_PROGRESS, standing
 
@@ -36,7 +36,7 @@ OWN_POLICY: Final = (
     f"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; {_COMMON}"
 )
 BARE_POLICY: Final = f"default-src 'none'; style-src 'unsafe-inline'; sandbox; {_COMMON}"
-"""Of files that are looked at by themselves."""
+"""Policy of files that are opened by themselves."""
 _REPORT_POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"<>\x00-\x1f]+)">')
 
 HTML, JSON = "text/html; charset=utf-8", "application/json; charset=utf-8"
@@ -49,12 +49,12 @@ FILE_TYPES: Final = {
 }
 REPORT: Final = "report"
 MADE_BY: Final[Mapping[str, Kind]] = {REPORT: "report", "tables": "report", "figures": "figures"}
-"""What can be asked for, and which making gives it."""
+"""What can be asked for, and the kind of job that makes it."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What goes back."""
+    """A response to a request."""
 
     status: HTTPStatus
     type: str
@@ -94,7 +94,7 @@ class Routes:
     def _answer(  # noqa: PLR0911 - one a route
         self, words: Sequence[str], query: Mapping[str, str]
     ) -> Answer:
-        """Raises KeyError for what there is not."""
+        """The answer of the route. Raises KeyError for an unknown path."""
         have = frozenset(query.get("have", "").split("."))
         match list(words):
             case [""]:
@@ -145,7 +145,7 @@ class Routes:
         self._drawn[key] = (tuple(of), now_s, page)
         return page
 
-    def _job(self, name: str, number: str) -> Made:
+    def _job(self, name: str, number: str) -> Job:
         job = self._maker.find(int(number), name) if number.isascii() and number.isdigit() else None
         if job is None:
             raise KeyError(number)
@@ -174,7 +174,7 @@ class Routes:
             job = self._maker.ask(name, MADE_BY[what], look.folder, look.changed)
         return self._what_became(job, what)
 
-    def _what_became(self, job: Made, what: str) -> Answer:
+    def _what_became(self, job: Job, what: str) -> Answer:
         if job.state != "ready":
             return _page(pages.working(job, self._maker.gone_s(job), what), HTTPStatus.ACCEPTED)
         try:
@@ -183,7 +183,7 @@ class Routes:
             # Others were made meanwhile, and this one had to go.
             return _elsewhere(f"{pages.address(job.name)}/{what}")
 
-    def _listed(self, job: Made, what: str) -> Answer:
+    def _listed(self, job: Job, what: str) -> Answer:
         base = f"{pages.address(job.name)}/{what}"
         folder = job.folder / what
         names = sorted(path.name for path in folder.iterdir() if path.is_file())
@@ -209,7 +209,7 @@ class Routes:
         files += [Listed(name, href(name)) for name in names if name.endswith(".txt")]
         return _page(pages.listed(job.name, "Figures", files, base))
 
-    def _file(self, job: Made, what: str, file: str) -> Answer:
+    def _file(self, job: Job, what: str, file: str) -> Answer:
         """One file of what was made. Raises KeyError if there is none of this name."""
         folder = job.folder / (TABLES if what == TABLES else FIGURES)
         if job.state != "ready":
@@ -228,7 +228,7 @@ def _attached(name: str) -> str:
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{pages.quoted(name)}"
 
 
-def _report(job: Made) -> Answer:
+def _report(job: Job) -> Answer:
     """The page with the policy that it has of itself, which also names the hash of its script."""
     path: Path = job.folder / PAGE
     body = path.read_bytes()

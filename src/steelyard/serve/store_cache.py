@@ -1,4 +1,4 @@
-"""Which stores a folder holds, and what is in each: read beside the requests, again only where something changed."""
+"""Cache of the stores in a folder: read in the background, and again only where something changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from steelyard.store.journal import Entry
 from steelyard.store.read import as_planned
 
 LEAST_S: Final = 0.5
-"""Between two looks at one store, however many ask."""
+"""Least time between two looks at one store, however many requests ask for it."""
 READERS: Final = 2
 SIGNS: Final = (layout.STUDY_JSON, layout.EVENTS, layout.LOCK)
 """A folder with one of these is a store, or is about to be one."""
@@ -38,7 +38,7 @@ TRIES: Final = 2
 """A study that is about to begin replaces files while they are read."""
 
 UNREADABLE: Final = (StoreError, OSError, ValueError, AttributeError, TypeError, RecursionError)
-"""What reading a file of anybody raises."""
+"""Exceptions that reading an untrusted file may raise."""
 
 Stamp = tuple[int, int, int]
 
@@ -64,7 +64,7 @@ class StoreLook:
     decision: Decision | None = None
     """What the study's stopping rule says, if it has one."""
     changed: str = ""
-    """Equal for equal stores: of everything that a report rests on, and not of `live`."""
+    """Fingerprint of everything that a report rests on; `live` is left out."""
 
 
 def find(root: Path) -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""How a study stands, told from its store alone. Pure: the time is an argument."""
+"""State of a study, derived from its store alone. Pure: the time is an argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read a store: what is sealed, and nothing else. Needs no more than the folder.
+"""Reader of a store: sealed trials only. Needs nothing but the folder.
 
 What looks like a secret is redacted here too, so that a report of a store of before references existed shows none.
 """
@@ -27,7 +27,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout
 
 FREE_TEXT = ("settings", "treatment", "verdict")
-"""What of a trial's record the study's author has written, and what nodes said that may repeat it."""
+"""Fields of a trial's record that hold text by the study's author or by nodes: secrets in them are redacted."""
 
 
 class Store:

@@ -1,4 +1,4 @@
-"""Write a store: journal appended, trials drafted apart and sealed by one rename.
+"""Writer of a store: an append-only journal; each trial is drafted apart and sealed by one rename.
 
 A draft lives in a folder whose name begins with a dot; it does not exist for readers. A kill at any moment leaves at
 most

@@ -1,4 +1,4 @@
-"""`steelyard audit FILE|NAME`: what a table's own numbers contradict, and how much was looked at."""
+"""`steelyard audit FILE|NAME`: consistency check of a summary table's own numbers."""
 
 from __future__ import annotations
 

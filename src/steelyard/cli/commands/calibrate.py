@@ -1,4 +1,4 @@
-"""`steelyard calibrate`: what this machine's load engine can do at most, kept for the verdicts of every later trial."""
+"""`steelyard calibrate`: measure the ceilings of this machine's load engine, and keep them for later verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`steelyard check STUDY`: what a study would do, cost and show, and what is wrong with it. Starts nothing."""
+"""`steelyard check STUDY`: validation, plan, cost and resolution of a study. Starts nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`steelyard clean [SITE]`: find what killed studies left behind, say what it is, remove it."""
+"""`steelyard clean [SITE]`: find and remove what killed studies left behind."""
 
 from __future__ import annotations
 

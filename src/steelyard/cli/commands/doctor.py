@@ -1,4 +1,4 @@
-"""`steelyard doctor`: what this machine can do, and for what it cannot, the command or setting that mends it."""
+"""`steelyard doctor`: check what this machine can do, and name the command or setting that mends what it cannot."""
 
 from __future__ import annotations
 

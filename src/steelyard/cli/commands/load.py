@@ -1,4 +1,4 @@
-"""`steelyard load WORKLOAD --contact ADDRESS`: the load engine by itself, against a cluster that runs already.
+"""`steelyard load WORKLOAD --contact ADDRESS`: the load engine by itself, against a running cluster.
 
 Creates the tables and fills them if asked, drives the load, prints a line a second, and says at the end what was sent,
 what was done and what went wrong, in plain words.

@@ -1,4 +1,4 @@
-"""`steelyard report STORE`: from the store to one page, and to files for a paper."""
+"""`steelyard report STORE`: the report of a store as one page, and its tables and figures as files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`steelyard run STUDY`: do what is missing of a study; safe to repeat, safe to interrupt."""
+"""`steelyard run STUDY`: run the missing trials of a study; safe to repeat, safe to interrupt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`steelyard selftest stall`: the coordinated-omission proof, live, with its verdict in words."""
+"""`steelyard selftest stall`: a live proof that coordinated omission is avoided, with its verdict in words."""
 
 from __future__ import annotations
 

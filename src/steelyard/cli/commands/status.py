@@ -1,4 +1,4 @@
-"""`steelyard status STORE`: where a study is, what failed and why, on one screen."""
+"""`steelyard status STORE`: the progress of a study, its failures and their causes, on one screen."""
 
 from __future__ import annotations
 

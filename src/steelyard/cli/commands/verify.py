@@ -1,4 +1,4 @@
-"""`steelyard verify STORE`: checksums, forms, plan, journal, every number that the raw files give, and the report."""
+"""`steelyard verify STORE`: check checksums, forms, plan, journal, report, and recompute numbers from raw files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons as lines of a terminal: as much as its width has room for, never a number cut in two."""
+"""Terminal table of comparisons: as many columns as the width has room for; no number is cut in two."""
 
 from __future__ import annotations
 

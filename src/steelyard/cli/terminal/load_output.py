@@ -1,4 +1,4 @@
-"""What `steelyard load` shows: a line a second while it goes on, tables and plain sentences at the end."""
+"""Terminal output of `steelyard load`: one line per second while it runs, tables and sentences at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of numbers on a terminal that are never cut, and intervals drawn with characters."""
+"""Terminal tables whose numbers are never cut, and intervals drawn with characters."""
 
 from __future__ import annotations
 
