@@ -1,4 +1,4 @@
-"""Quantities as people read them: numbers, per cent, p-values, durations, times, sizes, plurals, treatments.
+"""Formatting of quantities for people: numbers, per cent, p-values, durations, times, sizes, plurals, treatments.
 
 The one formatter for terminal, page and browser. Numbers have as many digits as they deserve, a real minus sign, commas
 at the thousands and a per cent sign without a space. The browser's script has the same rule for the numbers that it
@@ -142,9 +142,9 @@ def percent(fraction: float | None, *, digits: int = 2) -> str:
     return f"{number(100 * fraction, digits=digits, trim=True)}%"
 
 
-def count(amount: int, one: str, many: str = "") -> str:
+def count(amount: int, singular: str, many: str = "") -> str:
     """`1 trial`, `48 trials`."""
-    return f"{amount:,} {one if amount == 1 else many or one + 's'}"
+    return f"{amount:,} {singular if amount == 1 else many or singular + 's'}"
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

@@ -1,4 +1,4 @@
-"""`steelyard compare STORE REFERENCE`: own trials beside published numbers, with what makes them incomparable."""
+"""`steelyard compare STORE REFERENCE`: own trials beside published numbers, and why some are not comparable."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ def _print_json(comparison: PublishedComparison) -> None:
 
 
 def _draw(comparison: PublishedComparison, study: str, console: Console) -> None:
-    found, name = comparison.rows, comparison.name
+    every, name = comparison.rows, comparison.name
     reasons: dict[str, str] = {}
-    for table in dict.fromkeys(one.table for one in found):
-        of_table = [one for one in found if one.table == table]
+    for table in dict.fromkeys(one.table for one in every):
+        of_table = [one for one in every if one.table == table]
         form = _form(table)
         rows = [one for one in of_table if one.ours is not None and one.statistic in (form.shown or (one.statistic,))]
         say(console, Text(f"{study} beside {name}: {_title(table)}", style="bold"))
@@ -93,10 +93,10 @@ def _draw(comparison: PublishedComparison, study: str, console: Console) -> None
         console.print()
     for why, mark in reasons.items():
         say(console, Text(f"({mark}) {why}"))
-    counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in (*STYLES, "no number")}
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-    say(console, Text(f"{len(found)} numbers: {told}", style="bold"))
-    for hidden in dict.fromkeys(_form(one.table).hidden for one in found):
+    counts = {verdict: sum(one.verdict == verdict for one in every) for verdict in (*STYLES, "no number")}
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    say(console, Text(f"{len(every)} numbers: {summary}", style="bold"))
+    for hidden in dict.fromkeys(_form(one.table).hidden for one in every):
         if hidden:
             say(console, f"{hidden}: --json", style="dim")
     for remark in comparison.remarks:
@@ -104,7 +104,7 @@ def _draw(comparison: PublishedComparison, study: str, console: Console) -> None
 
 
 def _grid(rows: Sequence[Beside], every: Sequence[Beside], reasons: dict[str, str], console: Console) -> None:
-    """The rows with a number of ours; which keys vary, and so are shown, `every` row says."""
+    """Table of the rows with a number of ours; the key columns are those that vary over `every`."""
     keys = [name for name in rows[0].cell if len({one.cell[name] for one in every}) > 1 or name == "workload"]
     grid = Table(box=None, padding=(0, 2, 0, 1), header_style="dim")
     for name in [*keys, "number"]:
@@ -112,12 +112,12 @@ def _grid(rows: Sequence[Beside], every: Sequence[Beside], reasons: dict[str, st
     for name in ("published", "ours", "change"):
         grid.add_column(name, justify="right", no_wrap=True)
     grid.add_column("verdict", no_wrap=True)
-    for one in rows:
-        marks = [reasons.setdefault(why, f"{len(reasons) + 1}") for why in one.reasons]
-        verdict = Text(one.verdict, style=STYLES.get(one.verdict, "dim"))
+    for row in rows:
+        marks = [reasons.setdefault(why, f"{len(reasons) + 1}") for why in row.reasons]
+        verdict = Text(row.verdict, style=STYLES.get(row.verdict, "dim"))
         verdict.append(f" ({', '.join(marks)})" if marks else "")
-        values = (one.cell[name] for name in keys)
-        grid.add_row(*values, one.statistic, one.printed, _ours(one), _change(one), verdict)
+        values = (row.cell[name] for name in keys)
+        grid.add_row(*values, row.statistic, row.printed, _ours(row), _change(row), verdict)
     uncut(grid, console)
 
 
@@ -125,8 +125,8 @@ def _without(rows: Sequence[Beside]) -> list[str]:
     """Published numbers with none of ours beside them, by reason."""
     alone = [one for one in rows if one.ours is None]
     groups: dict[tuple[str, tuple[str, ...]], int] = {}
-    for one in alone:
-        key = one.verdict, one.reasons
+    for row in alone:
+        key = row.verdict, row.reasons
         groups[key] = groups.get(key, 0) + 1
     shown = [
         f"{count} of {len(rows)} {'not comparable' if verdict == 'not comparable' else 'without a number'}: "
@@ -147,45 +147,45 @@ def _title(table: str) -> str:
     return shipped.tables()[table].title
 
 
-def _ours(one: Beside) -> str:
-    if one.ours is None:
+def _ours(row: Beside) -> str:
+    if row.ours is None:
         return "-"
     ends = ""
-    if one.ours.low is not None and one.ours.high is not None:
-        ends = f" [{figure(one.ours.low)}, {figure(one.ours.high)}]"
-    return f"{figure(one.ours.value)}{ends}"
+    if row.ours.low is not None and row.ours.high is not None:
+        ends = f" [{figure(row.ours.low)}, {figure(row.ours.high)}]"
+    return f"{figure(row.ours.value)}{ends}"
 
 
-def _change(one: Beside) -> str:
-    if one.change_percent is None:
+def _change(row: Beside) -> str:
+    if row.change_percent is None:
         return "-"
     ends = (
-        "" if one.low is None or one.high is None else f" [{signed(one.low, digits=3)}, {signed(one.high, digits=3)}]"
+        "" if row.low is None or row.high is None else f" [{signed(row.low, digits=3)}, {signed(row.high, digits=3)}]"
     )
-    return f"{signed(one.change_percent, digits=3)}%{ends}"
+    return f"{signed(row.change_percent, digits=3)}%{ends}"
 
 
-def _figure(found: Sequence[Beside], what: str, path: Path) -> None:
-    drawn = [one for one in found if one.change_percent is not None]
+def _figure(every: Sequence[Beside], what: str, path: Path) -> None:
+    drawn = [one for one in every if one.change_percent is not None]
     vary = {name for one in drawn for name in one.cell if len({two.cell.get(name) for two in drawn}) > 1}
     rows = [
         forest.ForestRow(
             label=_row(one, vary), value=one.change_percent, low=one.low, high=one.high, verdict=one.verdict,
             decided=one.verdict == "differs",
         )
-        for one in found
+        for one in every
         if one.change_percent is not None
         and (not _form(one.table).computed or one.statistic in _form(one.table).drawn)
     ]  # fmt: skip
     if not rows:
         raise StudyError("no number of ours stands beside one that can be drawn", "leave --figure out")
-    response = _form(found[0].table).response
+    response = _form(every[0].table).response
     title = f"{label_of(response).capitalize()} of {what}" if response else what
     caption = "100 (ours / published - 1); the intervals hold ours and the rounding of the printed digits"
     forest.write(rows, None, title, caption, path)
 
 
-def _row(one: Beside, vary: Set[str]) -> str:
+def _row(row: Beside, vary: Set[str]) -> str:
     """What a row of the figure is about, by the columns that `vary`."""
-    levels = ", ".join(f"{name} {level}" for name, level in one.cell.items() if name in vary - {"table"})
-    return f"{levels or one.table}: {one.statistic}".replace("_", " ")
+    levels = ", ".join(f"{name} {level}" for name, level in row.cell.items() if name in vary - {"table"})
+    return f"{levels or row.table}: {row.statistic}".replace("_", " ")

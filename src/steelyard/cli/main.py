@@ -1,4 +1,4 @@
-"""The command line as a table of contents: a command is `cli/commands/NAME.py`, imported when it is called.
+"""The command line: a table of commands; each is `cli/commands/NAME.py`, imported when it is called.
 
 Data go to stdout, all else to stderr. Exit codes: 0 done, 1 done but some trials invalid, 2 the study is wrong, 3 the
 laboratory failed, 130 interrupted and everything released.

@@ -1,4 +1,4 @@
-"""The noise floor of this machine at the command line: which one a study will be judged against, and keeping one."""
+"""The machine's noise floor on the command line: the one a study will be judged against, and keeping a new one."""
 
 from __future__ import annotations
 
@@ -25,38 +25,37 @@ LOCAL = "local"
 
 
 def foreseen(study: Study, plan: Plan) -> tuple[FoundFloor, str]:
-    """The kept floor that a study on this machine would get, and in a sentence what its verdicts will be judged
-    against."""
+    """The kept floor for a study on this machine, and a sentence on what its verdicts will be judged against."""
     if study.design.kind == "same":
         return FoundFloor(why=""), "this study measures it: it is kept for later studies on this machine"
     treatments = {trial.id.partition("-")[0]: trial.settings for trial in plan.trials}
     of = [circumstances(one, [machine_facts.facts()]) for one in treatments.values()]
-    found = kept.find(state_folder(), of)
-    said = []
+    floor_found = kept.find(state_folder(), of)
+    clauses = []
     if study.design.control is not None:
-        said.append("the study's own control cells, where they suffice")
-    if found.floor is not None:
-        floor = identical_systems.Floors(stored=found, confidence=study.analysis.confidence)
-        said.append(_said(floor, study, plan))
-        if differing := unlike(found.floor, of):
-            said.append(f"measured with {in_words(differing)}, which this study has nowhere")
+        clauses.append("the study's own control cells, where they suffice")
+    if floor_found.floor is not None:
+        floor = identical_systems.Floors(stored=floor_found, confidence=study.analysis.confidence)
+        clauses.append(_floor_sentence(floor, study, plan))
+        if differing := unlike(floor_found.floor, of):
+            clauses.append(f"measured with {in_words(differing)}, which this study has nowhere")
     else:
-        said.append(f"none: {found.why}")
+        clauses.append(f"none: {floor_found.why}")
     if any(one.site != LOCAL for one in of):
-        said.append("if its nodes are like this machine")
-    return found, "; ".join(said)
+        clauses.append("if its nodes are like this machine")
+    return floor_found, "; ".join(clauses)
 
 
-def _said(floors: identical_systems.Floors, study: Study, plan: Plan) -> str:
+def _floor_sentence(floors: identical_systems.Floors, study: Study, plan: Plan) -> str:
     """`±4.2% (study noise-floor of ...)`, for this study's numbers of starts and trials."""
     response = study.analysis.response
     level = [max(1, study.design.trials - study.analysis.warm_up_trials)] * study.design.starts
     varied = {factor for factor, levels in plan.factors.items() if len(levels) > 1}
     ways = [(False, "over starts")] if varied & set(plan.hard) else []
     ways += [(True, "within starts")] if varied - set(plan.hard) else []
-    found = [(floors.of(response, level, level, paired), what) for paired, what in ways]
-    told_ways = [f"{number(one.percent.value, digits=2)}% {what}" for one, what in found if one is not None]
-    where = next((one.words for one, _ in found if one is not None), "")
+    estimates = [(floors.of(response, level, level, paired), what) for paired, what in ways]
+    told_ways = [f"{number(one.percent.value, digits=2)}% {what}" for one, what in estimates if one is not None]
+    where = next((one.words for one, _ in estimates if one is not None), "")
     if not told_ways:
         return "none: the kept one has no such response, or no factor varies"
     share = f"{study.analysis.confidence:.0%}"
@@ -73,12 +72,12 @@ def keep(folder: Path, console: Console, *, scaled: bool = False) -> None:
     records, study = store.trials(), store.study
     frame = frame_of(records, study)
     of = store.circumstances(records)
-    found = identical_systems.measured(frame, study.study.name, of[0]) if of else None
-    if found is None:
+    measured = identical_systems.measured(frame, study.study.name, of[0]) if of else None
+    if measured is None:
         least = identical_systems.LEAST_DEGREES
         words = f"no noise floor is kept: it needs {least + 1} starts or more with two used trials or more in some"
     else:
-        where = kept.write(state_folder(), found)
+        where = kept.write(state_folder(), measured)
         floors = identical_systems.floors_of(frame, None, study.analysis.confidence, study)
         words = noise_floor.noise_floor(frame, study.analysis.response, floors, study).sentence
         words += f"\nkept in {where}: later studies here are judged against it"

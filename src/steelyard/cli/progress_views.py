@@ -1,4 +1,4 @@
-"""Two views of a study in progress: a live screen for a terminal, plain log lines for everything else.
+"""Progress views of a study: a live screen for a terminal, plain log lines for everything else.
 
 Both draw the one state of `steelyard.progress.state` and write to stderr.
 """
@@ -35,7 +35,7 @@ from steelyard.progress.state import (
 QUIET_LIMIT_S = 5.0
 """A plain log is never silent for longer than this while something is waited for."""
 MOST_INTERVALS = 6
-"""Treatments whose intervals one plain line tells: the widest that are waited for."""
+"""Treatments whose intervals one plain line shows, the widest first."""
 SPARK = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 24
 """Seconds of load that are drawn."""
@@ -190,11 +190,11 @@ def decision_line(decision: Decision) -> str:
         return f"until {decision.target}: from {rule.least_starts} to {decision.cap} starts{hours}"
     known = [(cell, cell.half_width_percent) for cell in decision.wide or decision.cells]
     widest = [cell for cell, half in sorted(known, key=lambda one: -(float("inf") if one[1] is None else one[1]))]
-    told = [
+    texts = [
         f"{treatment_label(cell.treatment)} {narrowing_words(cell)} (n {cell.n})" for cell in widest[:MOST_INTERVALS]
     ]
     more = f", and {len(widest) - MOST_INTERVALS} more" if len(widest) > MOST_INTERVALS else ""
-    return f"block {decision.blocks} is whole: {'; '.join(told)}{more}. The study {decision.sentence}"
+    return f"block {decision.blocks} is whole: {'; '.join(texts)}{more}. The study {decision.sentence}"
 
 
 class LiveView:
@@ -236,7 +236,7 @@ class LiveView:
 
 
 class PlainView:
-    """One line an event that matters, with the time of day; nothing is silent for long."""
+    """One line per event that matters, with the time of day; never silent for long."""
 
     def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.time) -> None:
         self.note = ""

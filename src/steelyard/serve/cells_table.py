@@ -1,4 +1,4 @@
-"""The table of cells while a study goes on: what each treatment has so far, and how its interval narrows.
+"""Table of cells of a study in progress: each treatment's estimates so far, and how its interval narrows.
 
 Every number is an estimate of `steelyard.analysis`; a cell is computed again only when it has another trial, because
 whoever looks on should not disturb what is measured on the same machine.
@@ -93,10 +93,10 @@ class Cells:
         for record in look.records:
             members.setdefault(_key(record.treatment), []).append(record)
         with self._guard:
-            found = [self._cell(key, records, planned.get(key, 0), study) for key, records in members.items()]
+            cells = [self._cell(key, records, planned.get(key, 0), study) for key, records in members.items()]
             self._kept = {key: kept for key, kept in self._kept.items() if key in members}
         order = {key: index for index, key in enumerate(sorted(members, key=lambda key: _place(study, dict(key))))}
-        return tuple(cell for _, cell in sorted(zip(members, found, strict=True), key=lambda pair: order[pair[0]]))
+        return tuple(cell for _, cell in sorted(zip(members, cells, strict=True), key=lambda pair: order[pair[0]]))
 
     def _cell(self, key: Key, records: Sequence[TrialRecord], planned: int, study: Study) -> Cell:
         state = (planned, study.analysis, tuple((record.id, record.attempt, record.begun_s) for record in records))
@@ -113,9 +113,9 @@ def cell_of(treatment: Mapping[str, Level], records: Sequence[TrialRecord], plan
     the trials of the one start."""
     frame = frame_of(records, study)
     confidence = study.analysis.confidence
-    found = [summarise(frame, name, dict(treatment), confidence) for name in responses(study)] if records else []
-    main = found[0] if found else None
-    shown = [one.mean_of_starts or one.mean for one in found]
+    summaries = [summarise(frame, name, dict(treatment), confidence) for name in responses(study)] if records else []
+    main = summaries[0] if summaries else None
+    shown = [one.mean_of_starts or one.mean for one in summaries]
     over = list(main.start_means) if main and main.mean_of_starts else []
     values = over or ([float(value) for value in frame.values(main.response, dict(treatment))[main.response]] if main
                       else [])  # fmt: skip
@@ -150,8 +150,8 @@ def _half_percent(estimate: Estimate | None) -> float | None:
 def _course(values: Sequence[float], confidence: float) -> list[float]:
     """Half-widths in per cent of the mean of the first 2, 3, ... values."""
     first = max(2, len(values) - COURSE + 1)
-    found = [_half_percent(estimates.mean(values[:n], "", confidence, "")) for n in range(first, len(values) + 1)]
-    return [one for one in found if one is not None]
+    widths = [_half_percent(estimates.mean(values[:n], "", confidence, "")) for n in range(first, len(values) + 1)]
+    return [one for one in widths if one is not None]
 
 
 def _key(treatment: Mapping[str, Level]) -> Key:

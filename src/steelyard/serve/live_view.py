@@ -1,4 +1,4 @@
-"""What happens in a study at this moment, as people read it: phase, the seconds of the load, the nodes. Pure.
+"""View of a study in progress: phase, seconds of load, drawings and nodes. Pure.
 
 All of it is drawn from the state that the live file says, which is no result: nothing here is an estimate, and nothing
 is kept.
@@ -19,7 +19,7 @@ from steelyard.progress.state import Live, LoadSecond, NodeReadings, newest_of_n
 from steelyard.serve.store_cache import StoreLook
 
 WIDTH, HEIGHT = 300.0, 72.0
-"""Of a drawing, in its own units."""
+"""Size of a drawing, in its own units."""
 OLD_READING_S: Final = 5.0
 LEAST_STEAL: Final = 0.01
 """Less is what any virtual machine has now and then."""
@@ -40,7 +40,7 @@ class Curve:
 
     name: str
     path: str
-    """As SVG has it."""
+    """The `d` attribute of an SVG path."""
     last: str
 
 
@@ -71,14 +71,14 @@ class Node:
 
 @dataclass(frozen=True)
 class Now:
-    """The moment."""
+    """What the study does now."""
 
     block: str
     trial: str
     cell: str
     phase: str
     gone: str
-    """How long in this phase, of how long."""
+    """Time spent in this phase, and its expected length."""
     waiting: str
     drawings: tuple[Drawing, ...]
     notes: tuple[str, ...]
@@ -135,7 +135,7 @@ def _expected_s(look: StoreLook, live: Live) -> float | None:
 
 
 def _drawings(seconds: Sequence[LoadSecond]) -> tuple[Drawing, ...]:
-    """Throughput added up over load nodes; of times the slowest load node of each second."""
+    """Throughput is the sum over load nodes; times are those of the slowest load node in each second."""
     whole = [second for second in seconds if second.span_s >= WHOLE_S]
     answered = [second for second in whole if second.rate_per_s]
     several = len({second.node for second in seconds}) > 1

@@ -1,4 +1,4 @@
-"""Pages as parts: each part is drawn here once, for the page as it is opened and for every later news of it.
+"""HTML pages made of parts: each part is rendered here, for the full page and for its updates.
 
 No text of a store can become markup: the templates escape all of it, and no page has inline script or style.
 """
@@ -23,7 +23,7 @@ import steelyard
 from steelyard.format import clock, count, duration, number
 from steelyard.progress.state import end_by_the_clock
 from steelyard.serve import cells_table, live_view, study_state
-from steelyard.serve.report_jobs import Made
+from steelyard.serve.report_jobs import Job
 from steelyard.serve.store_cache import StoreLook
 from steelyard.serve.study_state import BEING_READ, IN_PROGRESS, Standing
 
@@ -100,9 +100,9 @@ def _links(name: str) -> tuple[tuple[str, str], ...]:
     return ((name, base), ("report", f"{base}/report"), ("tables", f"{base}/tables"), ("figures", f"{base}/figures"))
 
 
-def index(root: Path, found: Sequence[tuple[str, StoreLook | None]], now_s: float) -> Page:
+def index(root: Path, looks: Sequence[tuple[str, StoreLook | None]], now_s: float) -> Page:
     """Every store, those in progress first, then the newest; None is a store that is still being read."""
-    entries = [_entry(name, look, now_s) for name, look in found]
+    entries = [_entry(name, look, now_s) for name, look in looks]
     entries.sort(key=lambda one: (one.standing.state != IN_PROGRESS, -(one.standing.last_s or 0.0), one.name))
     part = _part("stores", "index.html.j2", root=root, gone=not root.is_dir(), stores=entries, now_s=now_s)
     running = [one for one in entries if one.standing.state == IN_PROGRESS]
@@ -141,7 +141,7 @@ def study(name: str, look: StoreLook | None, kept: cells_table.Cells, now_s: flo
     stands = study_state.standing(look, now_s)
     in_progress = stands.state == IN_PROGRESS
     moment = live_view.now(look, now_s) if in_progress else None
-    found = kept.of(look)
+    cells = kept.of(look)
     confidence = f"{look.study.analysis.confidence:.0%}" if look.study else ""
     files = {"base": base, "trials": len(look.records), "in_progress": in_progress}
     parts = (
@@ -152,9 +152,9 @@ def study(name: str, look: StoreLook | None, kept: cells_table.Cells, now_s: flo
         _part(
             "cells",
             "cells.html.j2",
-            cells=found,
+            cells=cells,
             heads=cells_table.heads(look.study) if look.study else (),
-            shown=_shown(found),
+            shown=_shown(cells),
             confidence=confidence,
             in_progress=in_progress,
         ),
@@ -180,10 +180,10 @@ def study(name: str, look: StoreLook | None, kept: cells_table.Cells, now_s: flo
     )
 
 
-def _shown(found: Sequence[cells_table.Cell]) -> tuple[int, ...]:
-    """The main response, and of those beside it what any cell has."""
-    most = max((len(cell.values) for cell in found), default=0)
-    return tuple(place for place in range(most) if not place or any(cell.values[place].known for cell in found))
+def _shown(cells: Sequence[cells_table.Cell]) -> tuple[int, ...]:
+    """Columns to show: the main response, and each other response that some cell has."""
+    most = max((len(cell.values) for cell in cells), default=0)
+    return tuple(place for place in range(most) if not place or any(cell.values[place].known for cell in cells))
 
 
 def _rest() -> tuple[Part, ...]:
@@ -212,20 +212,20 @@ def _head(name: str, stands: Standing, look: StoreLook | None, now_s: float) -> 
     )
 
 
-def working(made: Made, gone_s: float, what: str) -> Page:
+def working(job: Job, gone_s: float, what: str) -> Page:
     """What is being made; goes on by itself to what was asked for: report, tables or figures."""
-    base = address(made.name)
-    again, ready = f"{base}/{what}?now=1", f"{base}/{what}?of={made.number}"
-    part = _part("working", "working.html.j2", made=made, name=made.name, gone=duration(gone_s), again=again)
-    failed = made.state == "failed"
+    base = address(job.name)
+    again, ready = f"{base}/{what}?now=1", f"{base}/{what}?of={job.number}"
+    part = _part("working", "working.html.j2", job=job, name=job.name, gone=duration(gone_s), again=again)
+    failed = job.state == "failed"
     return Page(
-        title=f"{'not made' if failed else 'making'} · {made.name} · Steelyard",
+        title=f"{'not made' if failed else 'making'} · {job.name} · Steelyard",
         parts=(part,),
         say="it could not be made" if failed else "being made",
-        poll="" if failed else f"/api{base}/made/{made.number}/{what}",
+        poll="" if failed else f"/api{base}/made/{job.number}/{what}",
         next_ms=FAST_MS,
-        go=ready if made.state == "ready" else "",
-        links=_links(made.name),
+        go=ready if job.state == "ready" else "",
+        links=_links(job.name),
         here=f"{base}/{what}",
     )
 
@@ -270,8 +270,8 @@ def news(page: Page, have: Collection[str]) -> str:
         {"name": part.name, "hash": part.hash, "html": None if part.hash in have else str(part.html)}
         for part in page.parts
     ]
-    told = {"title": page.title, "say": page.say, "live": page.live, "next_ms": page.next_ms, "go": page.go}
-    return json.dumps({**told, "parts": parts}, ensure_ascii=False, separators=(",", ":"))
+    data = {"title": page.title, "say": page.say, "live": page.live, "next_ms": page.next_ms, "go": page.go}
+    return json.dumps({**data, "parts": parts}, ensure_ascii=False, separators=(",", ":"))
 
 
 def asset(name: str) -> bytes:

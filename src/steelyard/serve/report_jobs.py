@@ -1,4 +1,4 @@
-"""Reports made on demand, by `steelyard report` itself, in a process of their own.
+"""Report jobs: reports made on demand by `steelyard report`, in a process of their own.
 
 A process, because a big store takes seconds and hundreds of megabytes: the other requests go on, what it took is given
 back, and the end of the server ends it. One at a time and with low priority, because a study may be measuring on this
@@ -27,12 +27,12 @@ State = Literal["waiting", "making", "ready", "failed"]
 
 PAGE, TABLES, FIGURES = "report.html", "tables", "figures"
 LIMIT_S: Final = 900.0
-"""How long making one thing may take."""
+"""Time limit of one job."""
 GRACE_S: Final = 5.0
 KEPT: Final = 8
-"""Things that stay in the scratch folder; the oldest go."""
+"""Finished jobs whose files stay in the scratch folder; the oldest are removed."""
 WAITING: Final = 16
-"""Things that may wait for their turn."""
+"""Jobs that may wait for their turn."""
 NICE: Final = 10
 SAID_CHARS: Final = 2000
 ENDS_WITH_US: Final = """\
@@ -48,12 +48,12 @@ when its standard input does."""
 
 
 @dataclass(frozen=True)
-class Made:
-    """Something that was asked for."""
+class Job:
+    """A report or a set of figures that was asked for."""
 
     number: int
     name: str
-    """Of the store."""
+    """Name of the store."""
     kind: Kind
     changed: str
     """State of the store when it was asked for."""
@@ -62,7 +62,7 @@ class Made:
     state: State
     asked_s: float
     """By the monotonic clock."""
-    said: str = ""
+    failure: str = ""
     """Why it failed."""
 
 
@@ -71,7 +71,7 @@ class Crowded(Exception):
 
 
 class Maker:
-    """Makes one thing after the other."""
+    """Runs the report jobs one after the other."""
 
     def __init__(self, argv: Argv, scratch: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._argv = argv
@@ -79,40 +79,40 @@ class Maker:
         self._clock = clock
         self._guard = threading.Lock()
         self._numbers = itertools.count(1)
-        self._things: dict[int, Made] = {}
+        self._things: dict[int, Job] = {}
         self._queue: queue.Queue[int | None] = queue.Queue()
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
         self._worker = threading.Thread(target=self._work, name="steelyard-make", daemon=True)
         self._worker.start()
 
-    def ask(self, name: str, kind: Kind, store: Path, changed: str) -> Made:
+    def ask(self, name: str, kind: Kind, store: Path, changed: str) -> Job:
         """What was made of this state of the store, or is being made, or begins to be made now. What failed is tried
         again. Raises Crowded if too much waits."""
         with self._guard:
-            for one in self._things.values():
-                if (one.name, one.kind, one.changed, one.store) == (name, kind, changed, store) and (
-                    one.state != "failed"
+            for earlier in self._things.values():
+                if (earlier.name, earlier.kind, earlier.changed, earlier.store) == (name, kind, changed, store) and (
+                    earlier.state != "failed"
                 ):
-                    return one
+                    return earlier
             if sum(one.state == "waiting" for one in self._things.values()) >= WAITING:
                 raise Crowded
             number = next(self._numbers)
-            made = Made(number, name, kind, changed, store, self._scratch / str(number), "waiting", self._clock())
-            self._things[number] = made
+            job = Job(number, name, kind, changed, store, self._scratch / str(number), "waiting", self._clock())
+            self._things[number] = job
             self._forget()
         self._queue.put(number)
-        return made
+        return job
 
-    def find(self, number: int, name: str) -> Made | None:
+    def find(self, number: int, name: str) -> Job | None:
         """Something of this store that was asked for, by its number; None if it is not kept any more."""
         with self._guard:
-            made = self._things.get(number)
-            return made if made is not None and made.name == name else None
+            job = self._things.get(number)
+            return job if job is not None and job.name == name else None
 
-    def gone_s(self, made: Made) -> float:
+    def gone_s(self, job: Job) -> float:
         """Seconds since it was asked for."""
-        return self._clock() - made.asked_s
+        return self._clock() - job.asked_s
 
     def close(self) -> None:
         """End what is being made. Idempotent."""
@@ -126,31 +126,31 @@ class Maker:
 
     def _forget(self) -> None:
         over = [one for one in self._things.values() if one.state in ("ready", "failed")]
-        for one in over[: max(0, len(over) - KEPT)]:
-            del self._things[one.number]
-            shutil.rmtree(one.folder, ignore_errors=True)
+        for job in over[: max(0, len(over) - KEPT)]:
+            del self._things[job.number]
+            shutil.rmtree(job.folder, ignore_errors=True)
 
     def _work(self) -> None:
         while (number := self._queue.get()) is not None:
             with self._guard:
                 if self._closed:
                     return
-                made = self._things[number] = replace(self._things[number], state="making")
-            said = self._made(made)
+                job = self._things[number] = replace(self._things[number], state="making")
+            failure = self._run(job)
             with self._guard:
-                self._things[number] = replace(made, state="failed" if said else "ready", said=said)
+                self._things[number] = replace(job, state="failed" if failure else "ready", failure=failure)
 
-    def _made(self, made: Made) -> str:
-        """Make it; returns why that failed, or nothing."""
+    def _run(self, job: Job) -> str:
+        """Run a job. Returns why it failed, or an empty string."""
         try:
-            made.folder.mkdir(parents=True)
-            with (made.folder / "said.txt").open("wb") as said:
+            job.folder.mkdir(parents=True)
+            with (job.folder / "said.txt").open("wb") as errors_file:
                 process = subprocess.Popen(
-                    list(self._argv(made.kind, made.store, made.folder)),
+                    list(self._argv(job.kind, job.store, job.folder)),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
-                    stderr=said,
-                    cwd=made.folder,
+                    stderr=errors_file,
+                    cwd=job.folder,
                     start_new_session=True,
                 )
             with contextlib.suppress(OSError):
@@ -169,9 +169,9 @@ class Maker:
                     process.stdin.close()
                 with self._guard:
                     self._process = None
-            if code in (0, 1) and (made.folder / PAGE).is_file():
+            if code in (0, 1) and (job.folder / PAGE).is_file():
                 return ""
-            text = (made.folder / "said.txt").read_text(encoding="utf-8", errors="replace").strip()
+            text = (job.folder / "said.txt").read_text(encoding="utf-8", errors="replace").strip()
             return redacted_text(text)[-SAID_CHARS:] or f"it ended with {code} and said nothing"
         except OSError as error:
             return f"it could not be made: {error}"

@@ -1,4 +1,4 @@
-"""What is answered to which path: a function of the request, the stores and what was made of them.
+"""Routes of the web server: the answer to a path, from the stores and the report jobs.
 
 Only names that were found are served: a path is compared with names, never joined to a folder.
 """
@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from steelyard.serve import pages
 from steelyard.serve.cells_table import Cells
 from steelyard.serve.pages import Listed, Page
-from steelyard.serve.report_jobs import FIGURES, PAGE, TABLES, Crowded, Kind, Made, Maker
+from steelyard.serve.report_jobs import FIGURES, PAGE, TABLES, Crowded, Job, Kind, Maker
 from steelyard.serve.store_cache import LEAST_S, Shelf, StoreLook
 from steelyard.serve.study_state import IN_PROGRESS, standing
 
@@ -36,7 +36,7 @@ OWN_POLICY: Final = (
     f"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; {_COMMON}"
 )
 BARE_POLICY: Final = f"default-src 'none'; style-src 'unsafe-inline'; sandbox; {_COMMON}"
-"""Of files that are looked at by themselves."""
+"""Policy of files that are opened by themselves."""
 _REPORT_POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"<>\x00-\x1f]+)">')
 
 HTML, JSON = "text/html; charset=utf-8", "application/json; charset=utf-8"
@@ -49,12 +49,12 @@ FILE_TYPES: Final = {
 }
 REPORT: Final = "report"
 MADE_BY: Final[Mapping[str, Kind]] = {REPORT: "report", "tables": "report", "figures": "figures"}
-"""What can be asked for, and which making gives it."""
+"""What can be asked for, and the kind of job that makes it."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What goes back."""
+    """A response to a request."""
 
     status: HTTPStatus
     type: str
@@ -94,7 +94,7 @@ class Routes:
     def _answer(  # noqa: PLR0911 - one a route
         self, words: Sequence[str], query: Mapping[str, str]
     ) -> Answer:
-        """Raises KeyError for what there is not."""
+        """The answer of the route. Raises KeyError for an unknown path."""
         have = frozenset(query.get("have", "").split("."))
         match list(words):
             case [""]:
@@ -108,28 +108,28 @@ class Routes:
             case ["api", "s", name]:
                 return _news(self._study(name), have)
             case ["api", "s", name, "made", number, what] if what in MADE_BY:
-                made = self._made(name, number)
-                return _news(pages.working(made, self._maker.gone_s(made), what), have)
+                job = self._job(name, number)
+                return _news(pages.working(job, self._maker.gone_s(job), what), have)
             case ["s", name, what] if what in MADE_BY:
                 return self._thing(name, what, query)
             case ["s", name, ("tables" | "figures") as what, number, file]:
-                return self._file(self._made(name, number), what, file)
+                return self._file(self._job(name, number), what, file)
         raise KeyError("/".join(words))
 
     def _index(self) -> Page:
         end_s = time.monotonic() + INDEX_PATIENCE_S
-        found: list[tuple[str, StoreLook | None]] = []
+        looks: list[tuple[str, StoreLook | None]] = []
         for name in self._shelf.names():
             try:
-                found.append((name, self._shelf.look(name, max(0.0, end_s - time.monotonic()))))
+                looks.append((name, self._shelf.look(name, max(0.0, end_s - time.monotonic()))))
             except KeyError:
                 # It went while the others were looked at.
                 continue
-        names = {f"/{name}" for name, _ in found}
+        names = {f"/{name}" for name, _ in looks}
         for gone in [key for key in list(self._drawn) if key and key not in names]:
             self._drawn.pop(gone, None)
             self._cells.pop(gone[1:], None)
-        return self._once("", [look for _, look in found], lambda now_s: pages.index(self._shelf.root, found, now_s))
+        return self._once("", [look for _, look in looks], lambda now_s: pages.index(self._shelf.root, looks, now_s))
 
     def _study(self, name: str) -> Page:
         look = self._shelf.look(name, PATIENCE_S)
@@ -145,11 +145,11 @@ class Routes:
         self._drawn[key] = (tuple(of), now_s, page)
         return page
 
-    def _made(self, name: str, number: str) -> Made:
-        made = self._maker.find(int(number), name) if number.isascii() and number.isdigit() else None
-        if made is None:
+    def _job(self, name: str, number: str) -> Job:
+        job = self._maker.find(int(number), name) if number.isascii() and number.isdigit() else None
+        if job is None:
             raise KeyError(number)
-        return made
+        return job
 
     def _thing(self, name: str, what: str, query: Mapping[str, str]) -> Answer:
         """Report, tables or figures: what was made, or that it is being made."""
@@ -157,8 +157,8 @@ class Routes:
         look = self._shelf.look(name, PATIENCE_S)
         if "of" in query:
             try:
-                made = self._made(name, query["of"])
-                if what != REPORT and made.kind != MADE_BY[what]:
+                job = self._job(name, query["of"])
+                if what != REPORT and job.kind != MADE_BY[what]:
                     raise KeyError(what)
             except KeyError:
                 return _elsewhere(f"{base}/{what}")
@@ -171,29 +171,29 @@ class Routes:
             in_progress = standing(look, self._clock()).state == IN_PROGRESS
             if in_progress and "now" not in query:
                 return _page(pages.ask(name, f"the {what}", f"{base}/{what}?now=1"))
-            made = self._maker.ask(name, MADE_BY[what], look.folder, look.changed)
-        return self._what_became(made, what)
+            job = self._maker.ask(name, MADE_BY[what], look.folder, look.changed)
+        return self._what_became(job, what)
 
-    def _what_became(self, made: Made, what: str) -> Answer:
-        if made.state != "ready":
-            return _page(pages.working(made, self._maker.gone_s(made), what), HTTPStatus.ACCEPTED)
+    def _what_became(self, job: Job, what: str) -> Answer:
+        if job.state != "ready":
+            return _page(pages.working(job, self._maker.gone_s(job), what), HTTPStatus.ACCEPTED)
         try:
-            return _report(made) if what == REPORT else self._listed(made, what)
+            return _report(job) if what == REPORT else self._listed(job, what)
         except OSError:
             # Others were made meanwhile, and this one had to go.
-            return _elsewhere(f"{pages.address(made.name)}/{what}")
+            return _elsewhere(f"{pages.address(job.name)}/{what}")
 
-    def _listed(self, made: Made, what: str) -> Answer:
-        base = f"{pages.address(made.name)}/{what}"
-        folder = made.folder / what
+    def _listed(self, job: Job, what: str) -> Answer:
+        base = f"{pages.address(job.name)}/{what}"
+        folder = job.folder / what
         names = sorted(path.name for path in folder.iterdir() if path.is_file())
 
         def href(file: str) -> str:
-            return f"{base}/{made.number}/{pages.quoted(file)}"
+            return f"{base}/{job.number}/{pages.quoted(file)}"
 
         if what == TABLES:
             files = [Listed(name, href(name)) for name in names if name.endswith(".csv")]
-            return _page(pages.listed(made.name, "Tables", files, base))
+            return _page(pages.listed(job.name, "Tables", files, base))
         files = [
             Listed(
                 text=name,
@@ -207,19 +207,19 @@ class Routes:
             if name.endswith(".svg")
         ]
         files += [Listed(name, href(name)) for name in names if name.endswith(".txt")]
-        return _page(pages.listed(made.name, "Figures", files, base))
+        return _page(pages.listed(job.name, "Figures", files, base))
 
-    def _file(self, made: Made, what: str, file: str) -> Answer:
+    def _file(self, job: Job, what: str, file: str) -> Answer:
         """One file of what was made. Raises KeyError if there is none of this name."""
-        folder = made.folder / (TABLES if what == TABLES else FIGURES)
-        if made.state != "ready":
+        folder = job.folder / (TABLES if what == TABLES else FIGURES)
+        if job.state != "ready":
             raise KeyError(file)
         try:
             path = {one.name: one for one in folder.iterdir() if one.is_file()}[file]
             body = path.read_bytes()
         except OSError as error:
             raise KeyError(file) from error
-        kept = {} if path.suffix == ".svg" else {"Content-Disposition": _attached(f"{made.name}-{file}")}
+        kept = {} if path.suffix == ".svg" else {"Content-Disposition": _attached(f"{job.name}-{file}")}
         return Answer(HTTPStatus.OK, FILE_TYPES[path.suffix], body, BARE_POLICY, kept)
 
 
@@ -228,12 +228,12 @@ def _attached(name: str) -> str:
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{pages.quoted(name)}"
 
 
-def _report(made: Made) -> Answer:
+def _report(job: Job) -> Answer:
     """The page with the policy that it has of itself, which also names the hash of its script."""
-    path: Path = made.folder / PAGE
+    path: Path = job.folder / PAGE
     body = path.read_bytes()
-    found = _REPORT_POLICY.search(body[:POLICY_BYTES].decode("utf-8", errors="replace"))
-    policy = f"{found.group(1)}; frame-ancestors 'none'" if found else BARE_POLICY
+    match = _REPORT_POLICY.search(body[:POLICY_BYTES].decode("utf-8", errors="replace"))
+    policy = f"{match.group(1)}; frame-ancestors 'none'" if match else BARE_POLICY
     return Answer(HTTPStatus.OK, HTML, body, policy)
 
 

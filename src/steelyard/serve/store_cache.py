@@ -1,4 +1,4 @@
-"""Which stores a folder holds, and what is in each: read beside the requests, again only where something changed."""
+"""Cache of the stores in a folder: read in the background, and again only where something changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from steelyard.store.journal import Entry
 from steelyard.store.read import as_planned
 
 LEAST_S: Final = 0.5
-"""Between two looks at one store, however many ask."""
+"""Least time between two looks at one store, however many requests ask for it."""
 READERS: Final = 2
 SIGNS: Final = (layout.STUDY_JSON, layout.EVENTS, layout.LOCK)
 """A folder with one of these is a store, or is about to be one."""
@@ -38,7 +38,7 @@ TRIES: Final = 2
 """A study that is about to begin replaces files while they are read."""
 
 UNREADABLE: Final = (StoreError, OSError, ValueError, AttributeError, TypeError, RecursionError)
-"""What reading a file of anybody raises."""
+"""Exceptions that reading an untrusted file may raise."""
 
 Stamp = tuple[int, int, int]
 
@@ -64,7 +64,7 @@ class StoreLook:
     decision: Decision | None = None
     """What the study's stopping rule says, if it has one."""
     changed: str = ""
-    """Equal for equal stores: of everything that a report rests on, and not of `live`."""
+    """Fingerprint of everything that a report rests on; `live` is left out."""
 
 
 def find(root: Path) -> dict[str, Path]:
@@ -121,10 +121,10 @@ class Watched:
     def _look(self) -> StoreLook:
         """Read, and keep it for whoever asks next, also if nobody waits for it any more."""
         try:
-            found = self.read()
+            look = self.read()
             with self._guard:
-                self._last, self._looked_s = found, self._clock()
-            return found
+                self._last, self._looked_s = look, self._clock()
+            return look
         finally:
             with self._guard:
                 self._looking = None
@@ -180,14 +180,14 @@ class Watched:
             if stamp is not None and self._stamps.get(name) == stamp:
                 return self._kept[name]
             try:
-                found = read()
+                value = read()
             except UNREADABLE as error:
-                said = said_of(self.folder / name, error)
+                message = message_of(self.folder / name, error)
                 continue
             if stamp is not None:
-                self._stamps[name], self._kept[name] = stamp, found
-            return found
-        remarks.append(said)
+                self._stamps[name], self._kept[name] = stamp, value
+            return value
+        remarks.append(message)
         self._stamps.pop(name, None)
         return nothing
 
@@ -195,7 +195,7 @@ class Watched:
         try:
             names = store.attempts()
         except OSError as error:
-            remarks.append(said_of(self.folder / layout.TRIALS, error))
+            remarks.append(message_of(self.folder / layout.TRIALS, error))
             return ()
         of = self._stamps.get(layout.STUDY_JSON)
         if of != self._records_of:
@@ -211,13 +211,13 @@ class Watched:
                 self._records[name] = store.attempt(name)
                 self._failed.pop(name, None)
             except UNREADABLE as error:
-                self._failed[name] = stamp, said_of(self.folder / layout.TRIALS / name, error)
+                self._failed[name] = stamp, message_of(self.folder / layout.TRIALS / name, error)
         remarks += [said for _, (_, said) in sorted(self._failed.items())[:REMARKS]]
         if len(self._failed) > REMARKS:
             remarks.append(f"{len(self._failed) - REMARKS} other attempts cannot be read either")
         named = {trial.id: trial for trial in plan.trials} if plan else {}
-        found = [as_planned(record, named) for record in self._records.values()]
-        return tuple(sorted(found, key=lambda record: (record.begun_s, record.id, record.attempt)))
+        records = [as_planned(record, named) for record in self._records.values()]
+        return tuple(sorted(records, key=lambda record: (record.begun_s, record.id, record.attempt)))
 
     def _changed(self) -> str:
         parts = [f"{name} {_stamp(self.folder / name)}" for name in (layout.STUDY_JSON, layout.PLAN, layout.EVENTS)]
@@ -235,13 +235,13 @@ class Shelf:
 
     def names(self) -> tuple[str, ...]:
         """Names of the stores that there are now."""
-        found = find(self.root)
+        folders = find(self.root)
         with self._guard:
-            for gone in self._watched.keys() - found.keys():
+            for gone in self._watched.keys() - folders.keys():
                 del self._watched[gone]
-            for name, folder in found.items():
+            for name, folder in folders.items():
                 self._watched.setdefault(name, Watched(name, folder))
-        return tuple(found)
+        return tuple(folders)
 
     def folder(self, name: str) -> Path | None:
         """Where a store is; None if there is none of this name. Names are compared, never joined to a path."""
@@ -260,7 +260,7 @@ class Shelf:
         self._readers.shutdown(wait=False, cancel_futures=True)
 
 
-def said_of(path: Path, error: BaseException) -> str:
+def message_of(path: Path, error: BaseException) -> str:
     """What is wrong with a file, in a line that names it."""
     text = error.message if isinstance(error, StoreError) else f"{path} cannot be read: {error}"
     hint = f" ({error.hint})" if isinstance(error, StoreError) and error.hint else ""
@@ -270,6 +270,6 @@ def said_of(path: Path, error: BaseException) -> str:
 
 def _stamp(path: Path) -> Stamp | None:
     with contextlib.suppress(OSError):
-        found = path.stat()
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        status = path.stat()
+        return status.st_mtime_ns, status.st_size, status.st_ino
     return None

@@ -1,4 +1,4 @@
-"""How a study stands, told from its store alone. Pure: the time is an argument."""
+"""State of a study, derived from its store alone. Pure: the time is an argument."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def standing(look: StoreLook, now_s: float) -> Standing:
     if look.study is None:
         return Standing(UNREADABLE if _there(look) else EMPTY, look.problem)
     limit = look.study.limits.attempts
-    found = attempts_by_id(look.records)
+    by_trial = attempts_by_id(look.records)
     planned = look.plan.trials if look.plan else ()
-    done = [found.get(trial.id, []) for trial in planned if settled(found.get(trial.id, ()), limit)]
+    done = [by_trial.get(trial.id, []) for trial in planned if settled(by_trial.get(trial.id, ()), limit)]
     valid = sum(any(record.verdict.outcome == "valid" for record in attempts) for attempts in done)
     times = [entry.t_s for entry in look.journal if entry.t_s is not None]
     times += [record.ended_s or record.begun_s for record in look.records]
@@ -170,7 +170,7 @@ def lost(look: StoreLook, state: str) -> tuple[Lost, ...]:
     if look.study is None:
         return ()
     limit = look.study.limits.attempts
-    found = attempts_by_id(look.records)
+    by_trial = attempts_by_id(look.records)
     return tuple(
         Lost(
             t_s=record.ended_s or record.begun_s,
@@ -179,7 +179,7 @@ def lost(look: StoreLook, state: str) -> tuple[Lost, ...]:
             cell=treatment_label(record.treatment),
             blamed="the system" if record.verdict.system_fault else "the laboratory",
             reasons="; ".join(reason_text(reason) for reason in record.verdict.reasons) or "no reason recorded",
-            then=_then(record, found[record.id], limit, state),
+            then=_then(record, by_trial[record.id], limit, state),
         )
         for record in reversed(look.records)
         if record.verdict.outcome != "valid"

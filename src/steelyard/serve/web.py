@@ -1,4 +1,4 @@
-"""The server: plain `http.server` behind checks, for this machine alone.
+"""HTTP server: plain `http.server` behind request checks, for this machine alone.
 
 Whatever page the reader's browser has open besides can send requests to a server on this machine. So everything that
 is not a plain request of our own pages is refused before it is looked at: other methods, bodies, other names in `Host`

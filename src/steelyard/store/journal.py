@@ -1,4 +1,4 @@
-"""Events of the journal (`events.jsonl`): one definition for whoever writes one and whoever reads it.
+"""Journal events (`events.jsonl`): one definition for writer and reader.
 
 An event is a frozen value with a name; an entry is an event with its time and its line. A line of a later version whose
 name is not known here, and a line whose fields are not those of its name, is kept as `Unknown`. Earlier versions
@@ -57,7 +57,7 @@ class SessionBegan(Event):
     folder: str = ""
     """Working directory of the command."""
     commit: str = ""
-    """Of the checkout that the program came from; empty for an installed one."""
+    """Commit of the checkout that the program runs from; empty for an installed program."""
 
 
 class SessionEnded(Event):
@@ -98,7 +98,7 @@ class StartReady(Event):
     name = "start-ready"
     start: str
     cluster: str
-    """Unique name of this very start of a cluster."""
+    """Unique name of the cluster of this start."""
 
 
 class StartFailed(Event):
@@ -188,7 +188,7 @@ class Unknown:
     given: Mapping[str, Any]
     """Its fields."""
     problem: str = ""
-    """What is wrong with its fields; empty where it is the name that is not known."""
+    """What is wrong with its fields; empty if its name is unknown."""
 
     def fields(self) -> dict[str, Any]:
         """The fields as they stand in the journal."""

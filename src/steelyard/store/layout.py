@@ -1,4 +1,4 @@
-"""Names of the files and columns of a store, and nothing else, so that writer and reader cannot disagree."""
+"""File and column names of a store, shared by writer and reader."""
 
 from __future__ import annotations
 

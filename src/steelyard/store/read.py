@@ -1,4 +1,4 @@
-"""Read a store: what is sealed, and nothing else. Needs no more than the folder.
+"""Reader of a store: sealed trials only. Needs nothing but the folder.
 
 What looks like a secret is redacted here too, so that a report of a store of before references existed shows none.
 """
@@ -26,8 +26,8 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout
 
-TOLD = ("settings", "treatment", "verdict")
-"""What of a trial's record the study's author has written, and what nodes said that may repeat it."""
+FREE_TEXT = ("settings", "treatment", "verdict")
+"""Fields of a trial's record that hold text by the study's author or by nodes: secrets in them are redacted."""
 
 
 class Store:
@@ -48,9 +48,9 @@ class Store:
         path = self.folder / layout.STUDY_JSON
         try:
             read = json.loads(path.read_text(encoding="utf-8"))
-            if (found := read.get("format", layout.FORMAT)) != layout.FORMAT:
+            if (version := read.get("format", layout.FORMAT)) != layout.FORMAT:
                 raise StoreError(
-                    f"{path} has format {found}, this version reads {layout.FORMAT}", "use the version that wrote it"
+                    f"{path} has format {version}, this version reads {layout.FORMAT}", "use the version that wrote it"
                 )
             return Study.model_validate(redacted(read))
         except (ValueError, AttributeError, RecursionError) as error:
@@ -101,12 +101,12 @@ class Store:
         path = folder / layout.TRIAL_JSON
         try:
             read = json.loads(text_of(path))
-            found = read.get("format")
-            if found != layout.FORMAT:
+            version = read.get("format")
+            if version != layout.FORMAT:
                 raise StoreError(
-                    f"{path} has format {found}, this version reads {layout.FORMAT}", "use the version that wrote it"
+                    f"{path} has format {version}, this version reads {layout.FORMAT}", "use the version that wrote it"
                 )
-            return TrialRecord.model_validate({**read, **{key: redacted(read[key]) for key in TOLD}})
+            return TrialRecord.model_validate({**read, **{key: redacted(read[key]) for key in FREE_TEXT}})
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise StoreError(
                 f"{path} cannot be read: {error}", "restore it from a copy, or remove its folder"
@@ -179,7 +179,7 @@ class Store:
     def circumstances(self, records: Sequence[TrialRecord]) -> tuple[Circumstances, ...]:
         """What the trials were made with and on, each different one once; the machines are those of the
         first trial with facts."""
-        facts = next((found for one in records if (found := self.facts(one))), {})
+        facts = next((known for one in records if (known := self.facts(one))), {})
         machines = list(of_machines(facts).values())
         settings = {json.dumps(one.settings.root, sort_keys=True): one.settings for one in records}
         return tuple(circumstances(one, machines) for one in settings.values())

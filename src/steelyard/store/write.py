@@ -1,4 +1,4 @@
-"""Write a store: journal appended, trials drafted apart and sealed by one rename.
+"""Writer of a store: an append-only journal; each trial is drafted apart and sealed by one rename.
 
 A draft lives in a folder whose name begins with a dot; it does not exist for readers. A kill at any moment leaves at
 most
@@ -68,13 +68,13 @@ class TrialDraft:
     def facts(self, name: str, facts: Mapping[str, str]) -> None:
         """Facts by name: of a node, or of the system on it, see `steelyard.model.facts`."""
         path = self.folder / layout.FACTS / layout.facts_file(name)
-        told = self._conceal.tree(dict(facts))
-        path.write_text(json.dumps(told, indent=1, sort_keys=True), encoding="utf-8")
+        concealed = self._conceal.tree(dict(facts))
+        path.write_text(json.dumps(concealed, indent=1, sort_keys=True), encoding="utf-8")
 
     def links(self, links: Sequence[Mapping[str, Any]]) -> None:
         """Measured paths between nodes."""
-        told = self._conceal.tree(list(links))
-        (self.folder / layout.LINKS_JSON).write_text(json.dumps(told, indent=1), encoding="utf-8")
+        concealed = self._conceal.tree(list(links))
+        (self.folder / layout.LINKS_JSON).write_text(json.dumps(concealed, indent=1), encoding="utf-8")
 
     def intervals(self, node: str, intervals: Iterable[Interval]) -> None:
         """Intervals of one load node, as they came off the wire."""

@@ -1,4 +1,4 @@
-"""`steelyard agent ...`: the agent by itself, in this process's place."""
+"""`steelyard agent ...`: the agent by itself; it replaces this process."""
 
 from __future__ import annotations
 

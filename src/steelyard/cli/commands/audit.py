@@ -1,4 +1,4 @@
-"""`steelyard audit FILE|NAME`: what a table's own numbers contradict, and how much was looked at."""
+"""`steelyard audit FILE|NAME`: consistency check of a summary table's own numbers."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ def audit(
             quartiles="linear" if quartiles == "linear" else "any", whole_numbers=whole_numbers, design_count=count
         )
         rounding = AS_PRINTED if digits is None else Rounding(kind="significant", digits=digits)
-        found = csv_input.audit(Path(name), how, rounding)
+        outcome = csv_input.audit(Path(name), how, rounding)
     else:
-        found = _shipped(name, asked=digits is not None or count is not None or whole_numbers or quartiles != "any")
+        outcome = _shipped(name, asked=digits is not None or count is not None or whole_numbers or quartiles != "any")
     if as_json:
-        print(json.dumps(found.model_dump(mode="json"), indent=1, ensure_ascii=False))
+        print(json.dumps(outcome.model_dump(mode="json"), indent=1, ensure_ascii=False))
     else:
-        draw(found, data_console())
-    return EXIT_CONTRADICTION if any(one.weight == "contradiction" for one in found.findings) else EXIT_NOTHING
+        draw(outcome, data_console())
+    return EXIT_CONTRADICTION if any(one.weight == "contradiction" for one in outcome.findings) else EXIT_NOTHING
 
 
 def _shipped(name: str, asked: bool) -> Audit:
     try:
-        found = shipped_tables.audit(name)
+        outcome = shipped_tables.audit(name)
     except UnknownReference as error:
         raise UnknownReference(f"{name!r} is no file, no shipped table and no study", error.hint, read=name) from error
     if asked:
@@ -67,23 +67,23 @@ def _shipped(name: str, asked: bool) -> Audit:
             "--digits, --count, --quartiles and --whole-numbers are for files",
             "a shipped table has its rounding and its design with it",
         )
-    return found
+    return outcome
 
 
-def draw(found: Audit, console: Console) -> None:
+def draw(outcome: Audit, console: Console) -> None:
     """Every finding as a paragraph; then the checks by kind."""
-    for one in found.findings:
-        say(console, _head(one))
-        console.print(Padding(Text(_numbers(one)), (0, 0, 0, 2)))
-        console.print(Padding(Text(one.because, style="dim"), (0, 0, 1, 2)))
-    wrong = sum(one.weight == "contradiction" for one in found.findings)
-    remarks = len(found.findings) - wrong
-    made = sum(found.made.values())
+    for finding in outcome.findings:
+        say(console, _head(finding))
+        console.print(Padding(Text(_numbers(finding)), (0, 0, 0, 2)))
+        console.print(Padding(Text(finding.because, style="dim"), (0, 0, 1, 2)))
+    wrong = sum(one.weight == "contradiction" for one in outcome.findings)
+    remarks = len(outcome.findings) - wrong
+    checked = sum(outcome.made.values())
     say(
         console,
         Text(
-            f"{found.name}: {count(wrong, 'contradiction')} and {count(remarks, 'remark')} in "
-            f"{count(made, 'check')}; what rounding explains is left out",
+            f"{outcome.name}: {count(wrong, 'contradiction')} and {count(remarks, 'remark')} in "
+            f"{count(checked, 'check')}; what rounding explains is left out",
             style="bold",
         ),
     )
@@ -92,30 +92,32 @@ def draw(found: Audit, console: Console) -> None:
     grid.add_column("checks", justify="right", no_wrap=True)
     grid.add_column("found", justify="right", no_wrap=True)
     grid.add_column("what holds where nothing is found")
-    for kind, checks in found.made.items():
-        hits = sum(one.kind == kind for one in found.findings)
+    for kind, checks in outcome.made.items():
+        hits = sum(one.kind == kind for one in outcome.findings)
         grid.add_row(kind, f"{checks:,}", str(hits or "-"), KINDS[kind])
-    if found.made:
+    if outcome.made:
         console.print(grid)
-    if found.columns:
-        taken = ", ".join(name if name == column else f"{column} as {name}" for column, name in found.columns.items())
+    if outcome.columns:
+        taken = ", ".join(name if name == column else f"{column} as {name}" for column, name in outcome.columns.items())
         say(console, Text(f"read: {taken}", style="dim"))
-    for why, times in found.left_out.items():
+    for why, times in outcome.left_out.items():
         say(console, Text(f"not checked ({times:,}): {why}", style="dim"))
 
 
-def _head(one: Finding) -> Text:
-    cell = ", ".join(f"{name} {text}" for name, text in one.cell.items() if text)
-    style = "bold red" if one.weight == "contradiction" else "bold yellow"
-    return Text.assemble((f"{one.weight}, {one.kind}  ", style), f"{one.table}, line {one.line}: {cell}")
+def _head(finding: Finding) -> Text:
+    cell = ", ".join(f"{name} {text}" for name, text in finding.cell.items() if text)
+    style = "bold red" if finding.weight == "contradiction" else "bold yellow"
+    return Text.assemble(
+        (f"{finding.weight}, {finding.kind}  ", style), f"{finding.table}, line {finding.line}: {cell}"
+    )
 
 
-def _numbers(one: Finding) -> str:
-    off = "" if one.off_by is None else f"; off by {figure(abs(one.off_by))}{_share(one)}"
-    return f"{one.column} {one.printed}; should be {one.should_be}{off}"
+def _numbers(finding: Finding) -> str:
+    off = "" if finding.off_by is None else f"; off by {figure(abs(finding.off_by))}{_share(finding)}"
+    return f"{finding.column} {finding.printed}; should be {finding.should_be}{off}"
 
 
-def _share(one: Finding) -> str:
+def _share(finding: Finding) -> str:
     """How far off in percent of the nearest value that could be."""
-    end = one.high if one.off_by is not None and one.off_by > 0 else one.low
-    return f" ({abs(one.off_by) / abs(end):.0%})" if end and one.off_by else ""
+    end = finding.high if finding.off_by is not None and finding.off_by > 0 else finding.low
+    return f" ({abs(finding.off_by) / abs(end):.0%})" if end and finding.off_by else ""

@@ -1,4 +1,4 @@
-"""`steelyard calibrate`: what this machine's load engine can do at most, kept for the verdicts of every later trial."""
+"""`steelyard calibrate`: measure the ceilings of this machine's load engine, and keep them for later verdicts."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def calibrate(
 ) -> int:
     """Measure, keep, print. Returns 0; raises EngineError if it cannot be measured."""
     console = message_console()
-    found = asyncio.run(_measure(seconds, console))
+    calibration = asyncio.run(_measure(seconds, console))
     where = kept.path_in(state_folder())
-    kept.write(where, found)
+    kept.write(where, calibration)
     if as_json:
-        print(json.dumps(as_data(found), indent=1))
+        print(json.dumps(as_data(calibration), indent=1))
     else:
-        draw(found, data_console())
+        draw(calibration, data_console())
     say(console, f"kept in {where}", style="dim")
     return EXIT_DONE
 
@@ -75,76 +75,76 @@ def _progress(console: Console, seconds: float) -> Iterator[Any]:
         yield tell
 
 
-def as_data(found: Calibration) -> dict[str, Any]:
+def as_data(calibration: Calibration) -> dict[str, Any]:
     """The calibration with its derived figures."""
-    data = found.model_dump(mode="json")
-    for row, ceiling in zip(data["ceilings"], found.ceilings, strict=True):
+    data = calibration.model_dump(mode="json")
+    for row, ceiling in zip(data["ceilings"], calibration.ceilings, strict=True):
         row["per_s"] = ceiling.per_s
     return data
 
 
-def draw(found: Calibration, console: Console) -> None:
+def draw(calibration: Calibration, console: Console) -> None:
     """The table, and what it means."""
     limit = Limits().generator_ceiling_fraction
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column in ("one worker, null server", "op/s", "busy", "ceiling", "CPU us", "marked from"):
         table.add_column(column, justify="left" if column.startswith("one") else "right", no_wrap=True)
-    for one in found.ceilings:
-        table.add_row(*_row(one, limit))
+    for ceiling in calibration.ceilings:
+        table.add_row(*_row(ceiling, limit))
     console.print(table)
-    console.print(Text(_meaning(found, limit)))
-    for line in (*doubts(found), *_remarks(found)):
+    console.print(Text(_meaning(calibration, limit)))
+    for line in (*doubts(calibration), *_remarks(calibration)):
         say(console, Text(f"! {line}", style="yellow"))
 
 
-def _row(one: Ceiling, limit: float) -> tuple[str, ...]:
+def _row(ceiling: Ceiling, limit: float) -> tuple[str, ...]:
     return (
-        f"{one.kind}s, {one.in_flight} in flight",
-        f"{one.measured_per_s:,.0f}",
-        f"{one.busiest_thread_fraction:.0%}",
-        f"{one.per_s:,.0f}",
-        f"{one.cpu_us_per_operation:.2f}",
-        f"{limit * one.per_s:,.0f}",
+        f"{ceiling.kind}s, {ceiling.in_flight} in flight",
+        f"{ceiling.measured_per_s:,.0f}",
+        f"{ceiling.busiest_thread_fraction:.0%}",
+        f"{ceiling.per_s:,.0f}",
+        f"{ceiling.cpu_us_per_operation:.2f}",
+        f"{limit * ceiling.per_s:,.0f}",
     )
 
 
-def _meaning(found: Calibration, limit: float) -> str:
-    slip: Slip = found.slip
-    when = datetime.fromtimestamp(found.made_s)
+def _meaning(calibration: Calibration, limit: float) -> str:
+    slip: Slip = calibration.slip
+    when = datetime.fromtimestamp(calibration.made_s)
     return (
         f"timer slip at {slip.rate_per_s:,.0f} op/s, open loop: {slip.pacing_ms_p50 * 1000:,.0f} us at the median, "
         f"{slip.pacing_ms_p99 * 1000:,.0f} us at p99 of {slip.operations:,} operations; "
-        f"memory {data_size(found.memory_bytes)}\n"
+        f"memory {data_size(calibration.memory_bytes)}\n"
         f"Rows of 1 KB; server and generator share this machine's cores; CPU is the generator's, an operation. "
         f"ceiling = op/s / busy share of the worker's thread. A trial that reaches {limit:.0%} of it is marked "
         f"generator-bound: from there on the generator adds more than its own cost to every operation.\n"
-        f"{found.machine.get('cpu_model', '')}, {found.machine.get('cores', '?')} cores, "
-        f"kernel {found.machine.get('kernel', '?')}, agent {found.agent}, {when:%Y-%m-%d %H:%M}"
+        f"{calibration.machine.get('cpu_model', '')}, {calibration.machine.get('cores', '?')} cores, "
+        f"kernel {calibration.machine.get('kernel', '?')}, agent {calibration.agent}, {when:%Y-%m-%d %H:%M}"
     )
 
 
-def doubts(found: Calibration) -> list[str]:
+def doubts(calibration: Calibration) -> list[str]:
     """What makes the figures worth less than they look."""
-    said = []
-    if not found.optimised:
-        said.append("the agent was built without optimisation: `make setup` builds the one to measure with")
-    if found.background_cpu_fraction > QUIET_FRACTION:
-        said.append(
-            f"other programs took {found.background_cpu_fraction:.0%} of all cores: end them and calibrate again"
+    problems = []
+    if not calibration.optimised:
+        problems.append("the agent was built without optimisation: `make setup` builds the one to measure with")
+    if calibration.background_cpu_fraction > QUIET_FRACTION:
+        problems.append(
+            f"other programs took {calibration.background_cpu_fraction:.0%} of all cores: end them and calibrate again"
         )
-    if found.steal_fraction > QUIET_FRACTION:
-        said.append(f"other guests took {found.steal_fraction:.0%} of all cores: calibrate at another hour")
-    return said
+    if calibration.steal_fraction > QUIET_FRACTION:
+        problems.append(f"other guests took {calibration.steal_fraction:.0%} of all cores: calibrate at another hour")
+    return problems
 
 
-def _remarks(found: Calibration) -> list[str]:
+def _remarks(calibration: Calibration) -> list[str]:
     """What the figures mean where they are not what one would expect."""
-    said = []
-    if any(one.busiest_thread_fraction < FULL_FRACTION for one in found.ceilings):
-        said.append("where busy is below 100% the server or another program took turns: the ceiling is extrapolated")
-    if found.slip.pacing_ms_p99 > SLIP_TARGET_MS:
-        slip_us = found.slip.pacing_ms_p99 * 1000
-        said.append(
+    remarks = []
+    if any(one.busiest_thread_fraction < FULL_FRACTION for one in calibration.ceilings):
+        remarks.append("where busy is below 100% the server or another program took turns: the ceiling is extrapolated")
+    if calibration.slip.pacing_ms_p99 > SLIP_TARGET_MS:
+        slip_us = calibration.slip.pacing_ms_p99 * 1000
+        remarks.append(
             f"one operation in a hundred left {slip_us:,.0f} us late or later: so much is in every open loop's p99"
         )
-    return said
+    return remarks

@@ -1,4 +1,4 @@
-"""`steelyard check STUDY`: what a study would do, cost and show, and what is wrong with it. Starts nothing."""
+"""`steelyard check STUDY`: validation, plan, cost and resolution of a study. Starts nothing."""
 
 from __future__ import annotations
 
@@ -77,18 +77,18 @@ def check(
     as_json: Json = False,
 ) -> int:
     """Print what a study would do; with `as_json` to stdout as one object. Returns 0, or 2 if it is wrong."""
-    found: Check | None = None
+    checked: Check | None = None
     refused: tuple[StudyError, ...]
     try:
-        found = weigh(study_path, store, scale)
-        refused = found.refusals
+        checked = weigh(study_path, store, scale)
+        refused = checked.refusals
     except StudyError as wrong:
         refused = wrong.errors
     if as_json:
-        json.dump(as_data(found, refused), sys.stdout, indent=1)
+        json.dump(as_data(checked, refused), sys.stdout, indent=1)
         sys.stdout.write("\n")
-    elif found is not None:
-        _print(found, data_console(), everything=everything)
+    elif checked is not None:
+        _print(checked, data_console(), everything=everything)
     errors = message_console()
     for error in refused:
         say(errors, Text.assemble(("error", "bold red"), f" {error.message}"))
@@ -124,51 +124,51 @@ def weigh(study_path: Path, store: Path | None, scale: float) -> Check:
     )
 
 
-def as_data(found: Check | None, refused: Sequence[StudyError]) -> dict[str, Any]:
+def as_data(checked: Check | None, refused: Sequence[StudyError]) -> dict[str, Any]:
     """The same as one JSON object."""
     errors = [
         {"message": error.message, "hint": error.hint, "path": error.path, "line": error.line, "key": error.key}
         for error in refused
     ]
-    if found is None:
+    if checked is None:
         return {"errors": errors}
     return {
-        "study": found.study.study.model_dump(mode="json"),
-        "treatments": list(treatments_of(found.study, found.plugins)),
-        "aliases": list(aliases_of(found.study, found.plugins)),
-        "workloads": {name: asdict(told) for name, told in explanations(found.plan, found.plugins).items()},
-        "plan": found.plan.model_dump(mode="json"),
-        "estimate": found.cost.model_dump(mode="json"),
-        "machine": found.machine.model_dump(mode="json"),
-        "resolution": [item.model_dump(mode="json") for item in found.resolutions],
-        "warnings": list(found.warnings),
-        "until": stopping_forecast.as_data(found.until, found.study),
-        "noise_floor": {"said": found.floor_words, **found.floor.model_dump(mode="json")},
+        "study": checked.study.study.model_dump(mode="json"),
+        "treatments": list(treatments_of(checked.study, checked.plugins)),
+        "aliases": list(aliases_of(checked.study, checked.plugins)),
+        "workloads": {name: asdict(told) for name, told in explanations(checked.plan, checked.plugins).items()},
+        "plan": checked.plan.model_dump(mode="json"),
+        "estimate": checked.cost.model_dump(mode="json"),
+        "machine": checked.machine.model_dump(mode="json"),
+        "resolution": [item.model_dump(mode="json") for item in checked.resolutions],
+        "warnings": list(checked.warnings),
+        "until": stopping_forecast.as_data(checked.until, checked.study),
+        "noise_floor": {"said": checked.floor_words, **checked.floor.model_dump(mode="json")},
         "errors": errors,
     }
 
 
-def _print(found: Check, console: Console, *, everything: bool) -> None:
-    about = found.study.study
+def _print(checked: Check, console: Console, *, everything: bool) -> None:
+    about = checked.study.study
     console.print(f"[bold]{escape(about.title or about.name)}[/]", highlight=False)
     console.print(escape(about.question.strip()), highlight=False)
     if about.source:
         console.print(f"[dim]after {escape(about.source.strip())}[/]", highlight=False)
     console.print()
     tables = (
-        *_workloads(found),
-        _factors(found),
-        _treatments(found, everything=everything),
-        _order(found.plan, everything=everything),
-        _needs(found),
-        _until(found),
+        *_workloads(checked),
+        _factors(checked),
+        _treatments(checked, everything=everything),
+        _order(checked.plan, everything=everything),
+        _needs(checked),
+        _until(checked),
     )
     for table in tables:
         if table.row_count:
             console.print(table)
             console.print()
-    console.print(f"[bold]noise floor[/] {escape(found.floor_words)}", highlight=False)
-    for line in found.warnings:
+    console.print(f"[bold]noise floor[/] {escape(checked.floor_words)}", highlight=False)
+    for line in checked.warnings:
         console.print(f"[yellow]note[/] {escape(line)}", highlight=False)
 
 
@@ -185,10 +185,10 @@ def explanations(plan: Plan, plugins: Plugins) -> dict[str, Explanation]:
     return {name: workload.explain() for name, workload in workloads.items() if isinstance(workload, Explains)}
 
 
-def _workloads(found: Check) -> Iterator[Table]:
-    for name, told in explanations(found.plan, found.plugins).items():
-        table = explanation_table(f"Workload {name}", told)
-        table.caption = explanation_sentence(told)
+def _workloads(checked: Check) -> Iterator[Table]:
+    for name, explanation in explanations(checked.plan, checked.plugins).items():
+        table = explanation_table(f"Workload {name}", explanation)
+        table.caption = explanation_sentence(explanation)
         table.caption_justify = "left"
         yield table
 
@@ -200,15 +200,15 @@ def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
     return table
 
 
-def _factors(found: Check) -> Table:
+def _factors(checked: Check) -> Table:
     table = _table("Factors", "factor", "levels", "varies over", "n a level", "can tell apart", right=("n a level",))
-    resolved = {item.factor: item for item in found.resolutions}
-    for factor, levels in found.plan.factors.items():
+    resolved = {item.factor: item for item in checked.resolutions}
+    for factor, levels in checked.plan.factors.items():
         item = resolved.get(factor)
         table.add_row(
             escape(factor),
-            escape(", ".join(_said(level) for level in levels)),
-            "starts" if factor in found.plan.hard else "trials within a start",
+            escape(", ".join(_level_text(level) for level in levels)),
+            "starts" if factor in checked.plan.hard else "trials within a start",
             str(item.n) if item else "",
             _apart(item),
         )
@@ -223,22 +223,22 @@ def _apart(item: Resolution | None) -> str:
     return f"{item.difference:.0%} and up, with a CV of {item.cv:.1%} ({item.cv_source})"
 
 
-def _said(level: Level) -> str:
+def _level_text(level: Level) -> str:
     return str(level).lower() if isinstance(level, bool) else str(level)
 
 
-def _treatments(found: Check, *, everything: bool) -> Table:
-    design = found.study.design
-    treatments = treatments_of(found.study, found.plugins)
+def _treatments(checked: Check, *, everything: bool) -> Table:
+    design = checked.study.design
+    treatments = treatments_of(checked.study, checked.plugins)
     title = f"{count(len(treatments), 'treatment')}, {design.kind}"
-    factors = tuple(found.plan.factors)
+    factors = tuple(checked.plan.factors)
     table = _table(title, "", *(escape(factor) for factor in factors), "starts", "trials", right=("starts", "trials"))
     shown = treatments if everything else treatments[:TREATMENTS_SHOWN]
     for number, treatment in enumerate(shown, start=1):
-        mine = [trial for trial in found.plan.trials if trial.treatment == treatment]
+        mine = [trial for trial in checked.plan.trials if trial.treatment == treatment]
         table.add_row(
             str(number),
-            *(escape(_said(treatment[factor])) for factor in factors),
+            *(escape(_level_text(treatment[factor])) for factor in factors),
             str(len({trial.start for trial in mine})),
             str(len(mine)),
         )
@@ -259,7 +259,7 @@ def _order(plan: Plan, *, everything: bool) -> Table:
     shown = entries = 0
     for group in _by_start(plan.trials):
         first, last = group[0].position + 1, group[-1].position + 1
-        hard = ", ".join(f"{factor} {_said(group[0].treatment[factor])}" for factor in plan.hard)
+        hard = ", ".join(f"{factor} {_level_text(group[0].treatment[factor])}" for factor in plan.hard)
         order = list(_in_start(plan, group))
         if entries + len(order) > ENTRIES_SHOWN and shown and not everything:
             table.add_row("...", "", "", f"and {len(plan.trials) - shown} more (--all)")
@@ -288,7 +288,7 @@ def _in_start(plan: Plan, trials: Sequence[PlannedTrial]) -> Iterator[str]:
     """Easy levels in order; repeats in a row are counted."""
     names: list[tuple[str, int]] = []
     for trial in trials:
-        easy = [_said(level) for factor, level in trial.treatment.items() if factor not in plan.hard]
+        easy = [_level_text(level) for factor, level in trial.treatment.items() if factor not in plan.hard]
         name = (" ".join(easy) or "trial") + (" (control)" if trial.control else "")
         if names and names[-1][0] == name:
             names[-1] = (name, names[-1][1] + 1)
@@ -298,8 +298,8 @@ def _in_start(plan: Plan, trials: Sequence[PlannedTrial]) -> Iterator[str]:
         yield name if times == 1 else f"{times} x {name}"
 
 
-def _needs(found: Check) -> Table:
-    cost, machine = found.cost, found.machine
+def _needs(checked: Check) -> Table:
+    cost, machine = checked.cost, checked.machine
     table = _table("Costs", "", "needed", "there is")
     now_s = time.time()
     end, low, high = (clock(now_s + seconds, now_s) for seconds in (cost.seconds, cost.low_s, cost.high_s))
@@ -325,10 +325,10 @@ def _needs(found: Check) -> Table:
     return table
 
 
-def _until(found: Check) -> Table:
+def _until(checked: Check) -> Table:
     """How long a study with a stopping rule would take, by how much its starts vary."""
-    table = _table(_rule_in_words(found), "CV between starts", "blocks", "time, 8 in 10 studies", "")
-    for row in stopping_forecast.rows(found.until, found.study, found.plan, found.cost):
+    table = _table(_rule_in_words(checked), "CV between starts", "blocks", "time, 8 in 10 studies", "")
+    for row in stopping_forecast.rows(checked.until, checked.study, checked.plan, checked.cost):
         known = ", as in this store" if row.of_the_store else ""
         time = forecast(row.low_s) if row.low_s == row.high_s else f"{forecast(row.low_s)} to {forecast(row.high_s)}"
         blocks = row.expected
@@ -337,12 +337,12 @@ def _until(found: Check) -> Table:
     return table
 
 
-def _rule_in_words(found: Check) -> str:
-    rule = rule_of(found.study)
+def _rule_in_words(checked: Check) -> str:
+    rule = rule_of(checked.study)
     if rule is None:
         return ""
     hours = f", {rule.hours:g} hours at most" if rule.hours else ""
     return (
         f"Until half of each {rule.confidence:.0%} interval of the mean is within {rule.width_percent:g}% of it: "
-        f"from {rule.least_starts} to {stopping_forecast.cap(found.plan)} starts{hours}"
+        f"from {rule.least_starts} to {stopping_forecast.cap(checked.plan)} starts{hours}"
     )

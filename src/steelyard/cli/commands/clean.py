@@ -1,4 +1,4 @@
-"""`steelyard clean [SITE]`: find what killed studies left behind, say what it is, remove it."""
+"""`steelyard clean [SITE]`: find and remove what killed studies left behind."""
 
 from __future__ import annotations
 
@@ -52,24 +52,24 @@ def clean(
 
 
 async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, as_json: bool) -> int:
-    found = [entry for name in site_names for entry in await _sweep(name, dry_run=dry_run)]
+    leases = [entry for name in site_names for entry in await _sweep(name, dry_run=dry_run)]
     elsewhere = lease_register.abandoned_elsewhere(state_folder(), lease_records.utc_now())
     if as_json:
         others = [{"lease": identity, "state_folder": str(folder)} for identity, folder in elsewhere.items()]
-        print(json.dumps({"leases": [entry.model_dump() for entry in found], "elsewhere": others}, indent=2))
-    _say(found, console)
+        print(json.dumps({"leases": [entry.model_dump() for entry in leases], "elsewhere": others}, indent=2))
+    _say(leases, console)
     for identity, folder in elsewhere.items():
         say(console, f"lease {identity} is left over in {folder}: {STATE_VARIABLE}={folder} steelyard clean")
-    if not found:
+    if not leases:
         say(console, f"nothing is left over at {', '.join(site_names)}")
-    return EXIT_LABORATORY if any(entry.outcome == "failed" for entry in found) else EXIT_DONE
+    return EXIT_LABORATORY if any(entry.outcome == "failed" for entry in leases) else EXIT_DONE
 
 
 async def reclaim(site_names: Sequence[str], *, console: Console) -> None:
     """Before a study: the same, silent if there is nothing. Raises SiteError if something could not be removed."""
-    found = [entry for name in site_names for entry in await _sweep(name, dry_run=False)]
-    _say([entry for entry in found if entry.outcome != "kept"], console)
-    if failed := [entry for entry in found if entry.outcome == "failed"]:
+    leases = [entry for name in site_names for entry in await _sweep(name, dry_run=False)]
+    _say([entry for entry in leases if entry.outcome != "kept"], console)
+    if failed := [entry for entry in leases if entry.outcome == "failed"]:
         raise SiteError(failed[0].error, "say `steelyard clean` when the cause is gone")
 
 
@@ -81,7 +81,7 @@ async def _sweep(site_name: str, *, dry_run: bool) -> list[Found]:
 async def _take_back(site: Site, lease: Lease, *, dry_run: bool) -> Found:
     record = lease_records.read(lease.record)
     reason = lease_records.abandoned(record, lease_records.utc_now()) if record else NO_RECORD
-    found = Found(
+    lease_found = Found(
         site=site.name,
         lease=lease.id,
         study=record.study if record else "",
@@ -91,14 +91,14 @@ async def _take_back(site: Site, lease: Lease, *, dry_run: bool) -> Found:
         outcome="found",
     )
     if lease_records.owner_of(lease) is not None:
-        return found.model_copy(update={"outcome": "kept"})
+        return lease_found.model_copy(update={"outcome": "kept"})
     if dry_run:
-        return found
+        return lease_found
     try:
         await site.release(lease)
     except SteelyardError as error:
-        return found.model_copy(update={"outcome": "failed", "error": error.message})
-    return found.model_copy(update={"outcome": "removed"})
+        return lease_found.model_copy(update={"outcome": "failed", "error": error.message})
+    return lease_found.model_copy(update={"outcome": "removed"})
 
 
 def _site(name: str) -> Site:
@@ -112,8 +112,8 @@ def _site(name: str) -> Site:
     return site
 
 
-def _say(found: Sequence[Found], console: Console) -> None:
-    for entry in found:
+def _say(leases: Sequence[Found], console: Console) -> None:
+    for entry in leases:
         study = f"study {entry.study}, " if entry.study else ""
         size = f"{count(entry.nodes, 'node')}, {count(entry.processes, 'process', 'processes')}"
         what = f"lease {entry.lease} of site {entry.site} ({study}{size})"

@@ -1,4 +1,4 @@
-"""`steelyard compare A B`: two stores, or two treatments of one; what changed, how sure that is, what else differs."""
+"""`steelyard compare A B`: compare two stores or two treatments: the change, its uncertainty, other differences."""
 
 from __future__ import annotations
 

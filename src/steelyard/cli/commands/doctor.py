@@ -1,4 +1,4 @@
-"""`steelyard doctor`: what this machine can do, and for what it cannot, the command or setting that mends it."""
+"""`steelyard doctor`: check what this machine can do, and name the command or setting that mends what it cannot."""
 
 from __future__ import annotations
 
@@ -81,17 +81,17 @@ def _processor() -> list[Finding]:
     time.sleep(STEAL_WINDOW_S)
     steal = _steal_between(begun, machine_facts.read("/proc/stat"))
     shared = f", {facts['virtualisation']}" if "virtualisation" in facts else ""
-    found = [_judge("processor", f"{facts['cpu_model']}, {cores} cores{shared}", cores >= 2, "nodes share one core")]
+    findings = [_judge("processor", f"{facts['cpu_model']}, {cores} cores{shared}", cores >= 2, "nodes share one core")]
     if governor := machine_facts.governor():
         mend = "as root: cpupower frequency-set -g performance"
-        found.append(_judge("frequency", f"governor {governor}", governor == "performance", mend))
+        findings.append(_judge("frequency", f"governor {governor}", governor == "performance", mend))
     stolen = f"{steal:.1%} stolen by other guests during {STEAL_WINDOW_S:g} s"
-    found.append(
+    findings.append(
         _judge("steal", stolen, steal <= STEAL_LIMIT_FRACTION, "measure at another hour, or on other hardware")
     )
     busy = f"load average {load:.1f} over a minute on {cores} cores"
-    found.append(_judge("other load", busy, load < cores / 2, "end what else is running; it is in every number"))
-    return found
+    findings.append(_judge("other load", busy, load < cores / 2, "end what else is running; it is in every number"))
+    return findings
 
 
 def _steal_between(before: str, after: str) -> float:
@@ -110,7 +110,7 @@ def _size(mib: int) -> str:
 def _memory_and_disk() -> list[Finding]:
     memory = machine_facts.memory_mb(machine_facts.read("/proc/meminfo"))
     available, total, swap = (memory.get(key, 0) for key in ("MemAvailable", "MemTotal", "SwapTotal"))
-    found = [
+    findings = [
         _judge(
             "memory",
             f"{_size(available)} available of {_size(total)}" + (f", {_size(swap)} of swap" if swap else ""),
@@ -124,8 +124,8 @@ def _memory_and_disk() -> list[Finding]:
         writable = os.access(there, os.W_OK)
         text = f"{folder}: {free_gb:.1f} GB free" + ("" if writable else ", not writable")
         mend = f"set STEELYARD_{name.upper()} to a folder on a larger disk"
-        found.append(_judge(name, text, writable and free_gb >= LEAST_DISK_GB, mend, bad=not writable))
-    return found
+        findings.append(_judge(name, text, writable and free_gb >= LEAST_DISK_GB, mend, bad=not writable))
+    return findings
 
 
 def _clock() -> list[Finding]:
@@ -146,25 +146,25 @@ def _agent() -> list[Finding]:
 def _engine() -> list[Finding]:
     """What the load engine can do here, by the last calibration."""
     mend = "steelyard calibrate (20 s): only then can a trial be told from the generator's own limit"
-    found = calibration.read(calibration.path_in(state_folder()))
-    if found is None:
+    ceilings = calibration.read(calibration.path_in(state_folder()))
+    if ceilings is None:
         return [Finding(name="load engine", state="poor", found="never calibrated on this machine", mend=mend)]
     peaks = ", ".join(
-        f"{max(one.per_s for one in found.ceilings if one.kind == kind):,.0f} {kind}s of 1 KB"
+        f"{max(one.per_s for one in ceilings.ceilings if one.kind == kind):,.0f} {kind}s of 1 KB"
         for kind in ("read", "write")
-        if any(one.kind == kind for one in found.ceilings)
+        if any(one.kind == kind for one in ceilings.ceilings)
     )
     text = (
-        f"{peaks} a second for each worker at most, {found.slip.pacing_ms_p99 * 1000:,.0f} us late at p99, "
-        f"{data_size(found.memory_bytes)}; {datetime.fromtimestamp(found.made_s):%Y-%m-%d %H:%M}"
+        f"{peaks} a second for each worker at most, {ceilings.slip.pacing_ms_p99 * 1000:,.0f} us late at p99, "
+        f"{data_size(ceilings.memory_bytes)}; {datetime.fromtimestamp(ceilings.made_s):%Y-%m-%d %H:%M}"
     )
     try:
-        why = calibration.stale(found, machine_facts.facts(), calibration.fingerprint(agent.find()))
+        why = calibration.stale(ceilings, machine_facts.facts(), calibration.fingerprint(agent.find()))
     except (SteelyardError, OSError) as error:
         why = str(error)
     if why:
         return [Finding(name="load engine", state="poor", found=f"{text}; {why}", mend=mend)]
-    return [_judge("load engine", "; ".join([text, *doubts(found)]), not doubts(found), mend)]
+    return [_judge("load engine", "; ".join([text, *doubts(ceilings)]), not doubts(ceilings), mend)]
 
 
 def _java() -> list[Finding]:
@@ -190,12 +190,12 @@ def _root() -> list[Finding]:
     lacking = [name for name in needed if not machine_facts.capable(name)]
     text = f"user {os.geteuid()}" + (f" without {', '.join(lacking)}" if lacking else " with what namespaces take")
     mend = "as root each node gets a network and limits of its own; without, nodes are processes on loopback addresses"
-    found = [_judge("privileges", text, not lacking, mend)]
+    findings = [_judge("privileges", text, not lacking, mend)]
     for program in ("ip", "tc"):
         path = shutil.which(program)
         needs = "as root: apt-get install -y iproute2"
-        found.append(_judge(program, path or f"no {program} in PATH", path is not None, needs))
-    return found
+        findings.append(_judge(program, path or f"no {program} in PATH", path is not None, needs))
+    return findings
 
 
 def _limits() -> list[Finding]:
@@ -245,9 +245,9 @@ def _leftovers() -> list[Finding]:
     return [_judge("leftovers", text, not left, "steelyard clean")]
 
 
-def _judge(name: str, found: str, good: bool, mend: str, *, bad: bool = False) -> Finding:
+def _judge(name: str, reading: str, good: bool, mend: str, *, bad: bool = False) -> Finding:
     return Finding(
-        name=name, state="good" if good else "bad" if bad else "poor", found=found, mend="" if good else mend
+        name=name, state="good" if good else "bad" if bad else "poor", found=reading, mend="" if good else mend
     )
 
 

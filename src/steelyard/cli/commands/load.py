@@ -1,4 +1,4 @@
-"""`steelyard load WORKLOAD --contact ADDRESS`: the load engine by itself, against a cluster that runs already.
+"""`steelyard load WORKLOAD --contact ADDRESS`: the load engine by itself, against a running cluster.
 
 Creates the tables and fills them if asked, drives the load, prints a line a second, and says at the end what was sent,
 what was done and what went wrong, in plain words.
@@ -112,7 +112,7 @@ def load(
     if workload is None:
         raise StudyError("name a workload: a TOML file, or one of those by name", _names_hint())
     fields, chosen = split(settings or (), given)
-    source = made(workload, chosen)
+    source = workload_of(workload, chosen)
     schema = source.schema()
     contacts = with_ports(contact or ()) or (NOBODY if show_count is not None else ())
     if not contacts:
@@ -178,7 +178,7 @@ def _end(outcomes: Sequence[Driven], options: Options) -> int:
         sys.stdout.write("\n")
     else:
         for outcome, courses in outcomes:
-            load_output.told(outcome, load_output.paper(), courses)
+            load_output.print_outcome(outcome, load_output.paper(), courses)
     if any(outcome.interrupted for outcome, _ in outcomes):
         return EXIT_INTERRUPTED
     failed = any(phase.totals.errors for outcome, _ in outcomes for phase in outcome.phases.values())
@@ -208,23 +208,23 @@ def _raw(path: Path, contacts: Sequence[str], refused: Sequence[str], options: O
 
 def with_ports(contacts: Sequence[str]) -> tuple[str, ...]:
     """`address:port` of each contact; several may stand in one word with commas between."""
-    found = []
+    addresses = []
     for word in (part.strip() for contact in contacts for part in contact.split(",") if part.strip()):
         address, colon, port = word.rpartition(":")
         if word.startswith("[") and word.endswith("]"):
             address, colon, port = word, "", ""
         if not colon:
-            found.append(f"{word}:{DEFAULT_PORT}")
+            addresses.append(f"{word}:{DEFAULT_PORT}")
         elif port.isdigit() and 0 < int(port) < 65536 and address:
-            found.append(word)
+            addresses.append(word)
         else:
             raise StudyError(
                 f"--contact {word}: is no address and port", "such as 10.0.0.1 or 10.0.0.1:9042", read=word
             )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(addresses))
 
 
-def made(name: str, settings: Mapping[str, str]) -> Workload:
+def workload_of(name: str, settings: Mapping[str, str]) -> Workload:
     """A workload by the path of its file or by name, with settings as the command line has them. Raises StudyError."""
     module = plugin.find("workload", name)
     model: type[BaseModel] = module.Settings
@@ -246,8 +246,8 @@ def _validated(model: type[BaseModel], settings: Mapping[str, Any], prefix: str)
     try:
         return model.model_validate(raw)
     except ValidationError as error:
-        found = from_validation(error, prefix, model)
-        raise StudyError("\n".join(one.message for one in found), errors=found) from error
+        problems = from_validation(error, prefix, model)
+        raise StudyError("\n".join(one.message for one in problems), errors=problems) from error
 
 
 def split(words: Sequence[str], given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -298,11 +298,11 @@ def _load_of(fields: Mapping[str, Any], *, filling: bool) -> tuple[Load, bool]:
         given.setdefault("schedule", "constant")
     if given.get("schedule", "closed") != "closed":
         given.setdefault("threads", POPULATE_THREADS)
-    found = _validated(Load, given, "load")
-    assert isinstance(found, Load)
-    if found.wants_capacity:
+    load_settings = _validated(Load, given, "load")
+    assert isinstance(load_settings, Load)
+    if load_settings.wants_capacity:
         raise StudyError("load.capacity_fraction: only a study measures what a cluster can do", "give --rate")
-    return found, drives
+    return load_settings, drives
 
 
 def show(order: Mapping[str, Any], count: int, as_json: bool) -> int:

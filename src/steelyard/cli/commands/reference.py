@@ -60,12 +60,12 @@ def show(
         known = f"there are: {', '.join(numbers)}" if numbers else "its rows have no numbers of tables"
         raise StudyError(f"{name} has no printed table {number}", known, key="--table", read=number)
     if as_json:
-        found = [
+        data = [
             {**_about(table), "rows": [row.model_dump() for row in _picked(table.rows, number)]}
             for table in chosen
             if picked[table.name]
         ]
-        print(json.dumps(found, indent=1, ensure_ascii=False))
+        print(json.dumps(data, indent=1, ensure_ascii=False))
         return EXIT_DONE
     console = data_console()
     for table in chosen:

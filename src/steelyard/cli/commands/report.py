@@ -1,4 +1,4 @@
-"""`steelyard report STORE`: from the store to one page, and to files for a paper."""
+"""`steelyard report STORE`: the report of a store as one page, and its tables and figures as files."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def report(
 
 
 def _figures(page_input: ReportInput) -> dict[str, Figure]:
-    found = catalogue.of_results(page_input.results, page_input.records)
+    by_name = catalogue.of_results(page_input.results, page_input.records)
     for trace in page_input.traces:
         figure = node_traces.figure(trace)
         if figure is not None:
-            found[figure.name] = figure
+            by_name[figure.name] = figure
     shown = view(page_input.results)
-    return found | dict(timelines.all_figures(shown, page_input.timelines, page_input.curves))
+    return by_name | dict(timelines.all_figures(shown, page_input.timelines, page_input.curves))

@@ -1,4 +1,4 @@
-"""`steelyard run STUDY`: do what is missing of a study; safe to repeat, safe to interrupt."""
+"""`steelyard run STUDY`: run the missing trials of a study; safe to repeat, safe to interrupt."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ async def _conduct(
                 writer.event(journal.SessionInterrupted())
                 return conductor.outcome(), True
             finally:
-                for one in beating:
-                    one.cancel()
+                for beat in beating:
+                    beat.cancel()
 
 
 async def _beat(view: LiveView | PlainView | LiveFile) -> None:

@@ -1,4 +1,4 @@
-"""`steelyard selftest stall`: the coordinated-omission proof, live, with its verdict in words."""
+"""`steelyard selftest stall`: a live proof that coordinated omission is avoided, with its verdict in words."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def stall(
         f"{asked.rate_per_s:,.0f} operations a second for {asked.seconds:g} s, {IN_FLIGHT} in flight at most; in the "
         f"middle the server is stopped for {asked.stall_s:g} s",
     )
-    found = asyncio.run(_prove(asked, console))
+    proof = asyncio.run(_prove(asked, console))
     if as_json:
-        data = found.model_dump() | {"error_fraction": found.error_fraction, "checks": found.checks}
-        print(json.dumps({**data, "passed": found.passed}, indent=1))
+        data = proof.model_dump() | {"error_fraction": proof.error_fraction, "checks": proof.checks}
+        print(json.dumps({**data, "passed": proof.passed}, indent=1))
     else:
-        draw(found, data_console())
-    return EXIT_DONE if found.passed else EXIT_FAILED
+        draw(proof, data_console())
+    return EXIT_DONE if proof.passed else EXIT_FAILED
 
 
 async def _prove(asked: Asked, console: Console) -> Proof:
@@ -80,7 +80,7 @@ def _ms(value: float | None) -> str:
     return "-" if value is None else number(value, digits=3, trim=False)
 
 
-def draw(found: Proof, console: Console) -> None:
+def draw(proof: Proof, console: Console) -> None:
     """The table of what each way of measuring says, and the verdict."""
     percent = f"p{QUANTILE * 100:g}"
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
@@ -91,32 +91,32 @@ def draw(found: Proof, console: Console) -> None:
         ("truth", True),
     ):
         table.add_column(column, justify="right" if right else "left")
-    truth = _ms(found.truth_ms_p99)
-    sent = f"{found.sent:,} of {found.due:,}"
-    table.add_row("response time: from when it was due", sent, _ms(found.response_ms_p99), truth)
-    table.add_row("service time: a tool that forgets due times", sent, _ms(found.service_ms_p99), truth)
-    closed = f"{found.closed_sent:,} of {found.due:,}"
-    table.add_row("a closed loop, one at a time", closed, _ms(found.closed_ms_p99), truth)
+    truth = _ms(proof.truth_ms_p99)
+    sent = f"{proof.sent:,} of {proof.due:,}"
+    table.add_row("response time: from when it was due", sent, _ms(proof.response_ms_p99), truth)
+    table.add_row("service time: a tool that forgets due times", sent, _ms(proof.service_ms_p99), truth)
+    closed = f"{proof.closed_sent:,} of {proof.due:,}"
+    table.add_row("a closed loop, one at a time", closed, _ms(proof.closed_ms_p99), truth)
     console.print(table)
     console.print(
         Text(
-            f"truth: {found.stall_ms / 1000:.3f} s of standstill - {1 - QUANTILE:.0%} of {found.seconds:g} s; measured "
-            f"{found.error_fraction:+.1%} from it. Service {percent} without the stall: "
-            f"{_ms(found.service_ms_p99_without)} ms."
+            f"truth: {proof.stall_ms / 1000:.3f} s of standstill - {1 - QUANTILE:.0%} of {proof.seconds:g} s; measured "
+            f"{proof.error_fraction:+.1%} from it. Service {percent} without the stall: "
+            f"{_ms(proof.service_ms_p99_without)} ms."
         )
     )
-    for what, holds in found.checks.items():
+    for what, holds in proof.checks.items():
         console.print(Text("✓ " if holds else "✗ ", style="green" if holds else "red").append(what, style="default"))
-    console.print(Text(verdict(found), style="bold"))
+    console.print(Text(verdict(proof), style="bold"))
 
 
-def verdict(found: Proof) -> str:
+def verdict(proof: Proof) -> str:
     """The proof in one sentence."""
-    if not found.passed:
-        failed = [what for what, holds in found.checks.items() if not holds]
+    if not proof.passed:
+        failed = [what for what, holds in proof.checks.items() if not holds]
         return f"The proof fails. Not so: {'; '.join(failed)}."
-    missing = found.due - found.closed_sent
-    factor = found.response_ms_p99 / max(found.closed_ms_p99, 0.001)
+    missing = proof.due - proof.closed_sent
+    factor = proof.response_ms_p99 / max(proof.closed_ms_p99, 0.001)
     return (
         f"The proof holds: nothing was left out, and the stall is in the figures. The closed loop never sent "
         f"{missing:,} of the operations and says a p99 that is {factor:,.0f} times too low."

@@ -80,11 +80,11 @@ def scratch_folder() -> Iterator[Path]:
             if lock.parent.lstat().st_uid == os.getuid():
                 shutil.rmtree(lock.parent, ignore_errors=True)
     with (
-        tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as made,
-        (Path(made) / LOCK).open("wb") as held,
+        tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as folder,
+        (Path(folder) / LOCK).open("wb") as held,
     ):
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield Path(made)
+        yield Path(folder)
 
 
 def _url(server: Server, root: Path) -> str:
@@ -101,5 +101,5 @@ def _say(server: Server, root: Path, console: Console) -> None:
 
 def _argv(kind: Kind, store: Path, into: Path) -> list[str]:
     """`steelyard report`, by this interpreter and from these sources."""
-    made = {"report": ["--tables", str(into / TABLES)], "figures": ["--figures", str(into / FIGURES)]}[kind]
-    return [sys.executable, "-P", "-c", COMMAND, "report", str(store), "--output", str(into / PAGE), *made]
+    options = {"report": ["--tables", str(into / TABLES)], "figures": ["--figures", str(into / FIGURES)]}[kind]
+    return [sys.executable, "-P", "-c", COMMAND, "report", str(store), "--output", str(into / PAGE), *options]

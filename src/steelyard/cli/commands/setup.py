@@ -1,5 +1,4 @@
-"""`steelyard setup NAME`: get what a system or a foreign engine needs, say what was done, or name the command that
-installs the rest."""
+"""`steelyard setup NAME`: fetch what a system or a foreign engine needs, or name the command that installs it."""
 
 from __future__ import annotations
 

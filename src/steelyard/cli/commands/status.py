@@ -1,4 +1,4 @@
-"""`steelyard status STORE`: where a study is, what failed and why, on one screen."""
+"""`steelyard status STORE`: the progress of a study, its failures and their causes, on one screen."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def status(path: StoreFolder, as_json: Json = False) -> int:
     records = store.trials()
     plan = store.plan
     limit = store.study.limits.attempts
-    found = attempts_by_id(records)
+    by_trial = attempts_by_id(records)
     planned = plan.trials if plan else ()
-    done = sum(settled(found.get(trial.id, []), limit) for trial in planned)
+    done = sum(settled(by_trial.get(trial.id, []), limit) for trial in planned)
     rule = rule_of(store.study)
     decision = decide(plan, records, rule) if plan and rule else None
     spared = len(not_needed(plan, records, decision)) if plan and decision else 0
@@ -104,8 +104,8 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console) 
     for cell in summary["cells"]:
         median = "-" if cell["median_ms"] is None else f"{number(cell['median_ms'] / 1000, trim=False)} s"
         why = "; ".join(f"{count} x {reason}" for reason, count in cell["not_valid"].items())
-        one = known.get(cell["cell"])
-        fewer = f" (of {one.n} starts)" if one and one.n != cell["starts"] else ""
-        interval = [f"{narrowing_words(one)}{fewer}" if one else "-"] if known else []
+        narrowing = known.get(cell["cell"])
+        fewer = f" (of {narrowing.n} starts)" if narrowing and narrowing.n != cell["starts"] else ""
+        interval = [f"{narrowing_words(narrowing)}{fewer}" if narrowing else "-"] if known else []
         table.add_row(cell["cell"], str(cell["valid"]), str(cell["starts"]), median, *interval, why)
     console.print(table)

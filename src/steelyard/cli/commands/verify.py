@@ -1,4 +1,4 @@
-"""`steelyard verify STORE`: checksums, forms, plan, journal, every number that the raw files give, and the report."""
+"""`steelyard verify STORE`: check checksums, forms, plan, journal, report, and recompute numbers from raw files."""
 
 from __future__ import annotations
 
@@ -40,43 +40,46 @@ def verify(
     for path in chosen:
         if not path.is_file():
             raise StoreError(f"{path}: no such report", "name a page, or what `report --json` printed", path=str(path))
-    found = verification(opened, chosen)
+    outcome = verification(opened, chosen)
     if as_json:
-        told = {**found.model_dump(mode="json"), "sound": found.sound, "checks": CHECKS}
-        print(json.dumps(told, indent=1, ensure_ascii=False))
+        data = {**outcome.model_dump(mode="json"), "sound": outcome.sound, "checks": CHECKS}
+        print(json.dumps(data, indent=1, ensure_ascii=False))
     else:
-        draw(found, data_console())
-    return EXIT_SOUND if found.sound else EXIT_DIFFERENCE
+        draw(outcome, data_console())
+    return EXIT_SOUND if outcome.sound else EXIT_DIFFERENCE
 
 
-def draw(found: Verification, console: Console) -> None:
+def draw(outcome: Verification, console: Console) -> None:
     """Findings, then the checks by kind, what could not be checked, and the sentence."""
-    for one in found.findings[:MOST_FINDINGS]:
-        style = "bold red" if one.weight == "difference" else "bold yellow"
-        say(console, Text.assemble((f"{one.weight}, {one.kind}  ", style), one.words()))
-    if len(found.findings) > MOST_FINDINGS:
-        say(console, Text(f"and {len(found.findings) - MOST_FINDINGS:,} more: --json"))
-    if found.findings:
+    for finding in outcome.findings[:MOST_FINDINGS]:
+        style = "bold red" if finding.weight == "difference" else "bold yellow"
+        say(console, Text.assemble((f"{finding.weight}, {finding.kind}  ", style), finding.words()))
+    if len(outcome.findings) > MOST_FINDINGS:
+        say(console, Text(f"and {len(outcome.findings) - MOST_FINDINGS:,} more: --json"))
+    if outcome.findings:
         console.print()
     grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     grid.add_column("kind", no_wrap=True)
     grid.add_column("checks", justify="right", no_wrap=True)
     grid.add_column("differ", justify="right", no_wrap=True)
     grid.add_column("what holds where nothing differs")
-    for kind, told in CHECKS.items():
-        if kind in found.made:
-            differ = sum(one.kind == kind and one.weight == "difference" for one in found.findings)
-            grid.add_row(kind, f"{found.made[kind]:,}", str(differ or "-"), told)
+    for kind, description in CHECKS.items():
+        if kind in outcome.made:
+            differ = sum(one.kind == kind and one.weight == "difference" for one in outcome.findings)
+            grid.add_row(kind, f"{outcome.made[kind]:,}", str(differ or "-"), description)
     console.print(grid)
-    for why, times in found.not_checked.items():
+    for why, times in outcome.not_checked.items():
         say(console, Text(f"not checked ({times:,}): {why}", style="dim"))
-    differ = sum(one.weight == "difference" for one in found.findings)
-    remarks = len(found.findings) - differ
-    said = "nothing differs" if found.sound else f"{differ:,} difference{'' if differ == 1 else 's'}"
-    said += f", {remarks:,} remark{'' if remarks == 1 else 's'}" if remarks else ""
-    checks = sum(found.made.values())
-    trials = f"{found.trials:,} trial{'' if found.trials == 1 else 's'}"
+    differ = sum(one.weight == "difference" for one in outcome.findings)
+    remarks = len(outcome.findings) - differ
+    summary = "nothing differs" if outcome.sound else f"{differ:,} difference{'' if differ == 1 else 's'}"
+    summary += f", {remarks:,} remark{'' if remarks == 1 else 's'}" if remarks else ""
+    checks = sum(outcome.made.values())
+    trials = f"{outcome.trials:,} trial{'' if outcome.trials == 1 else 's'}"
     say(
         console,
-        Text(f"{found.store}: {said} in {checks:,} checks of {trials}", style="green" if found.sound else "bold red"),
+        Text(
+            f"{outcome.store}: {summary} in {checks:,} checks of {trials}",
+            style="green" if outcome.sound else "bold red",
+        ),
     )

@@ -1,4 +1,4 @@
-"""Comparisons as lines of a terminal: as much as its width has room for, never a number cut in two."""
+"""Terminal table of comparisons: as many columns as the width has room for; no number is cut in two."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def draw(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
     say(console, Text(f"{label_of(first.response)}: {a.name} -> {b.name}", style="bold"))
     _grid(a, b, done, console)
     console.print()
-    for one in done:
-        say(console, Text(one.sentence))
+    for contrast in done:
+        say(console, Text(contrast.sentence))
     say(console, Text(_told(done), style="dim"))
     corrected = _p_values(done)
     if corrected:
@@ -49,8 +49,8 @@ def _grid(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
     head = f"{a.name} -> {b.name}"
     head = head if len(head) <= LONGEST_HEAD else "a -> b"
 
-    def drawn(one: Contrast) -> Text:
-        return forest_line(one.change_percent, *ends)
+    def drawn(contrast: Contrast) -> Text:
+        return forest_line(contrast.change_percent, *ends)
 
     base: list[tuple[str, bool, Cell]] = [(head, True, _values), ("change", True, changed)]
     counts: list[tuple[str, bool, Cell]] = [] if _all_alike(done) else [("n (starts)", True, _counts)]
@@ -72,9 +72,9 @@ def _stacked(done: Sequence[Contrast], grid: Table, console: Console) -> None:
         Text.assemble(*((part.text, part.style or "") for part in line)) for line in console.render_lines(grid, options)
     )
     say(console, heading)
-    for line, one in zip(lines, done, strict=True):
+    for line, contrast in zip(lines, done, strict=True):
         say(console, line)
-        say(console, Text("   ").append_text(_verdict(one)))
+        say(console, Text("   ").append_text(_verdict(contrast)))
 
 
 def _table(done: Sequence[Contrast], columns: Sequence[tuple[str, bool, Cell]]) -> Table:
@@ -83,63 +83,63 @@ def _table(done: Sequence[Contrast], columns: Sequence[tuple[str, bool, Cell]]) 
         grid.add_column(name, no_wrap=True)
     for name, right, _ in columns:
         grid.add_column(name, justify="right" if right else "left", no_wrap=True)
-    for one in done:
-        grid.add_row(*map(str, one.cell.values()), *(cell(one) for _, _, cell in columns))
+    for contrast in done:
+        grid.add_row(*map(str, contrast.cell.values()), *(cell(contrast) for _, _, cell in columns))
     return grid
 
 
-def _verdict(one: Contrast) -> Text:
-    return Text(verdict_of(one), style=STYLES.get(one.verdict, ""))
+def _verdict(contrast: Contrast) -> Text:
+    return Text(verdict_of(contrast), style=STYLES.get(contrast.verdict, ""))
 
 
 def _width(grid: Table, console: Console) -> int:
     return Measurement.get(console, console.options.update(max_width=MOST_COLUMNS), grid).maximum
 
 
-def _values(one: Contrast) -> str:
+def _values(contrast: Contrast) -> str:
     """`2,310 -> 1,604 op/s`: the unit once, where both have the same."""
     a, b = (
-        quantity(mean.value, one.unit).replace("operations/s", "op/s").replace("operations", "op")
-        for mean in (one.mean_a, one.mean_b)
+        quantity(mean.value, contrast.unit).replace("operations/s", "op/s").replace("operations", "op")
+        for mean in (contrast.mean_a, contrast.mean_b)
     )
     number, _, unit = a.partition(" ")
     return f"{number if unit and b.endswith(f' {unit}') else a} -> {b}"
 
 
-def changed(one: Contrast) -> str:
+def changed(contrast: Contrast) -> str:
     """The change with its interval: `-30.6% [-34, -27]`."""
-    change = one.change_percent
+    change = contrast.change_percent
     if change.low is None or change.high is None:
         return f"{signed(change.value)}%"
     return f"{signed(change.value)}% [{signed(change.low)}, {signed(change.high)}]"
 
 
-def effect(one: Contrast, *, interval: bool) -> str:
+def effect(contrast: Contrast, *, interval: bool) -> str:
     """Hedges' g and the word for its size: `+3.3 [+0.93, +7.3] large`."""
-    if one.effect is None:
+    if contrast.effect is None:
         return "-"
     ends = ""
-    if interval and one.effect.low is not None and one.effect.high is not None:
-        ends = f" [{signed(one.effect.low)}, {signed(one.effect.high)}]"
-    return f"{signed(one.effect.value)}{ends} {one.effect_words}"
+    if interval and contrast.effect.low is not None and contrast.effect.high is not None:
+        ends = f" [{signed(contrast.effect.low)}, {signed(contrast.effect.high)}]"
+    return f"{signed(contrast.effect.value)}{ends} {contrast.effect_words}"
 
 
-def verdict_of(one: Contrast) -> str:
+def verdict_of(contrast: Contrast) -> str:
     """The verdict, and what would decide where nothing has: `undecided; for 3% 14 more blocks (about 2 h 50 min)`."""
-    if one.verdict == "equivalent":
-        said = f"equivalent within {number(one.margin_percent or 0, digits=2)}%"
-    elif one.within_noise:
-        said = "undecided; within the noise floor"
-    elif one.verdict == "undecided":
-        pace_s = None if one.more is None or one.more_s is None else one.more_s / one.more.starts
-        said = f"undecided; {forecast.Forecast(one.more, pace_s).short()}"
+    if contrast.verdict == "equivalent":
+        text = f"equivalent within {number(contrast.margin_percent or 0, digits=2)}%"
+    elif contrast.within_noise:
+        text = "undecided; within the noise floor"
+    elif contrast.verdict == "undecided":
+        pace_s = None if contrast.more is None or contrast.more_s is None else contrast.more_s / contrast.more.starts
+        text = f"undecided; {forecast.Forecast(contrast.more, pace_s).short()}"
     else:
-        said = str(one.verdict)
-    return f"{said}, not by Holm" if one.survives_holm is False else said
+        text = str(contrast.verdict)
+    return f"{text}, not by Holm" if contrast.survives_holm is False else text
 
 
-def _counts(one: Contrast) -> str:
-    return f"{one.n_a} ({one.starts_a}) / {one.n_b} ({one.starts_b})"
+def _counts(contrast: Contrast) -> str:
+    return f"{contrast.n_a} ({contrast.starts_a}) / {contrast.n_b} ({contrast.starts_b})"
 
 
 def _all_alike(done: Sequence[Contrast]) -> bool:
@@ -158,12 +158,12 @@ def footer(done: Sequence[Contrast], floors: Sequence[identical_systems.Floors],
     known = [one.floor_percent.value for one in done if one.floor_percent is not None]
     if not known:
         why = "; ".join(dict.fromkeys(one.stored.why for one in floors if one.stored.why))
-        said = f"no noise floor to judge by{f': {why}' if why else ''}"
+        floor_text = f"no noise floor to judge by{f': {why}' if why else ''}"
     else:
         ends = [number(end, digits=2) for end in (min(known), max(known))]
         sources = "; ".join(dict.fromkeys(one.floor_source for one in done if one.floor_source))
-        said = f"noise floor of this machine ({sources}) {' to '.join(dict.fromkeys(ends))}%"
-    return " \N{MIDDLE DOT} ".join([said, "unit: start", *designs])
+        floor_text = f"noise floor of this machine ({sources}) {' to '.join(dict.fromkeys(ends))}%"
+    return " \N{MIDDLE DOT} ".join([floor_text, "unit: start", *designs])
 
 
 def _p_values(done: Sequence[Contrast]) -> str:

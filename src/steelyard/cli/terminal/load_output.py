@@ -1,4 +1,4 @@
-"""What `steelyard load` shows: a line a second while it goes on, tables and plain sentences at the end."""
+"""Terminal output of `steelyard load`: one line per second while it runs, tables and sentences at the end."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ Courses = Mapping[str, percentiles.HistogramSeries]
 """Phase to the response times of its intervals."""
 
 
-def told(outcome: LoadResult, console: Console, courses: Courses | None = None) -> None:
+def print_outcome(outcome: LoadResult, console: Console, courses: Courses | None = None) -> None:
     """Everything at the end, phase by phase."""
     for name, phase in outcome.phases.items():
         console.print()
@@ -158,30 +158,30 @@ def sentences(phase: PhaseOutcome) -> list[str]:
     """What was sent, what was done, what went wrong, and whether the generator kept up."""
     totals = phase.totals
     everything = totals.operations + totals.errors
-    said = [
+    lines = [
         f"{everything:,} operations in {totals.execution_s:.1f} s: {totals.operations:,} done "
         f"({totals.rate_per_s:,.0f} per s), {totals.errors:,} errors"
         + (f" ({_kinds(totals.errors_by_kind)})." if totals.errors else ".")
     ]
-    said += [f"Servers said of {kind}: {text}" for kind, text in totals.texts]
+    lines += [f"Servers said of {kind}: {text}" for kind, text in totals.texts]
     not_applied = sum(phase.tables.outcomes(name).get(Outcome.NOT_APPLIED, 0) for name in phase.tables.operations())
     if not_applied:
-        said.append(f"{not_applied:,} light-weight transactions were not applied: their condition did not hold.")
+        lines.append(f"{not_applied:,} light-weight transactions were not applied: their condition did not hold.")
     if totals.not_found:
-        said.append(f"{totals.not_found:,} reads of keys that the fill has written found no row.")
+        lines.append(f"{totals.not_found:,} reads of keys that the fill has written found no row.")
     if totals.rows:
-        said.append(f"{totals.rows:,} rows were returned.")
+        lines.append(f"{totals.rows:,} rows were returned.")
     lag, pacing = (_worst(phase.histogram(name, outcomes=None)) for name in ("lag", "pacing"))
     cpu_us = totals.cpu_ns / 1000 / everything if everything else 0.0
-    said.append(
+    lines.append(
         f"Lag {lag}, of which the generator's own {pacing}; it took {digits(cpu_us)} us"
         f" of CPU an operation, its busiest thread {totals.busiest_thread_fraction:.0%} of a core."
     )
     if totals.reconnections:
-        said.append(f"Connections were made anew {totals.reconnections:,} times.")
+        lines.append(f"Connections were made anew {totals.reconnections:,} times.")
     if totals.dropped:
-        said.append(f"{totals.dropped:,} records could not be written: these figures lack them.")
-    return said
+        lines.append(f"{totals.dropped:,} records could not be written: these figures lack them.")
+    return lines
 
 
 def estimates(phase: PhaseOutcome, course: percentiles.HistogramSeries | None) -> dict[float, Estimate | None]:
@@ -191,32 +191,32 @@ def estimates(phase: PhaseOutcome, course: percentiles.HistogramSeries | None) -
     """
     buckets = phase.histogram("response").buckets
     parts = course.parts() if course is not None else []
-    found: dict[float, Estimate | None] = {}
+    by_quantile: dict[float, Estimate | None] = {}
     for q in QUANTILES:
         at = Histogram(buckets).quantile_ns(q)
-        found[q] = percentiles.quantile(buckets, q, percentiles.below(parts, at or 0.0)) if buckets else None
-    return found
+        by_quantile[q] = percentiles.quantile(buckets, q, percentiles.below(parts, at or 0.0)) if buckets else None
+    return by_quantile
 
 
 def percentile_sentences(phase: PhaseOutcome, course: percentiles.HistogramSeries | None) -> list[str]:
     """The percentiles of all operations with their intervals, and those that the count does not support."""
-    found = estimates(phase, course)
-    known = [(q, one) for q, one in found.items() if one is not None]
+    by_quantile = estimates(phase, course)
+    known = [(q, one) for q, one in by_quantile.items() if one is not None]
     operations = phase.histogram("response").n
-    said = []
+    lines = []
     if known:
         shown = "; ".join(f"p{q * 100:g} {digits(one.value)} {_ends(one)}" for q, one in known)
-        said.append(f"Response ms of all operations, with 95% intervals: {shown}.")
-        said.append(f"They rest on {operations:,} operations; p{known[-1][0] * 100:g}: {known[-1][1].method}.")
-    lacking = [q for q, one in found.items() if one is None]
+        lines.append(f"Response ms of all operations, with 95% intervals: {shown}.")
+        lines.append(f"They rest on {operations:,} operations; p{known[-1][0] * 100:g}: {known[-1][1].method}.")
+    lacking = [q for q, one in by_quantile.items() if one is None]
     if lacking and operations:
         names = ", ".join(f"p{q * 100:g} ({needed(q):,})" for q in lacking)
-        said.append(f"{operations:,} operations are too few for {names}: {BEYOND} must lie beyond.")
-    return said
+        lines.append(f"{operations:,} operations are too few for {names}: {BEYOND} must lie beyond.")
+    return lines
 
 
-def _ends(one: Estimate) -> str:
-    low, high = ("?" if end is None else digits(end) for end in (one.low, one.high))
+def _ends(estimate: Estimate) -> str:
+    low, high = ("?" if end is None else digits(end) for end in (estimate.low, estimate.high))
     return f"[{low}, {high}]"
 
 
@@ -321,13 +321,13 @@ def explanation_table(name: str, told_: Explanation) -> Table:
     return table
 
 
-def operations(found: Sequence[Mapping[str, Any]], order: Mapping[str, Any], console: Console) -> None:
+def operations(shown_operations: Sequence[Mapping[str, Any]], order: Mapping[str, Any], console: Console) -> None:
     """Operations as `steelyard-agent ops` prints them; statements of a program with their values in place."""
     texts = {one["name"]: str(one["cql"]) for one in order["workload"].get("statements", ())}
-    for one in found:
-        key = one.get("key", one["key_number"])
-        say(console, f"{one['index']}  {one['kind']}  key {key}", style="bold")
-        for step in one.get("steps", ()):
+    for operation in shown_operations:
+        key = operation.get("key", operation["key_number"])
+        say(console, f"{operation['index']}  {operation['kind']}  key {key}", style="bold")
+        for step in operation.get("steps", ()):
             sent = step["statements"]
             indent = "    "
             if step.get("batch"):
@@ -338,7 +338,7 @@ def operations(found: Sequence[Mapping[str, Any]], order: Mapping[str, Any], con
                 say(console, f"{indent}{text}")
             if len(sent) > BATCH_SHOWN:
                 say(console, f"{indent}and {len(sent) - BATCH_SHOWN} more")
-        for name, value in (one.get("values") or {}).items():
+        for name, value in (operation.get("values") or {}).items():
             say(console, f"    {name}: {shown(value)}")
 
 

@@ -1,4 +1,4 @@
-"""Lines on the terminal: data go to standard output, all else to standard error; lines are printed as they are."""
+"""Terminal output: data go to standard output, messages to standard error; lines are printed as they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of numbers on a terminal that are never cut, and intervals drawn with characters."""
+"""Terminal tables whose numbers are never cut, and intervals drawn with characters."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def forest_span(changes: Sequence[Estimate]) -> tuple[float, float]:
     """Ends, in per cent, of the axis on which all intervals and 0 lie, with a little room. The axis is that of
     logarithms of ratios, so that twice and half are as far from 0."""
     ends = [0.0]
-    for one in changes:
-        ends += [_place(end) for end in (one.value, one.low, one.high) if end is not None]
+    for change in changes:
+        ends += [_place(end) for end in (change.value, change.low, change.high) if end is not None]
     room = ROOM * (max(ends) - min(ends)) or 0.01
     return 100 * math.expm1(min(ends) - room), 100 * math.expm1(max(ends) + room)
 

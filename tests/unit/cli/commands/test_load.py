@@ -61,7 +61,7 @@ def test_settings_of_the_workload_and_of_the_load() -> None:
     words = ("records=50", "weights.get=9", "workload.makers=3", "load.timeout_ms=77", "load.rates_per_s=[1, 2]")
     fields, settings = command.split(words, {"threads": 4})
     assert fields == {"threads": 4, "timeout_ms": "77", "rates_per_s": [1, 2]}
-    order = command.made(CATALOGUE, settings).order()
+    order = command.workload_of(CATALOGUE, settings).order()
     assert order["records"] == 50
     assert order["operations"][0]["weight"] == 9.0
 
