@@ -30,21 +30,21 @@ def capacity_of(
     limits: Limits,
 ) -> Capacity:
     """The number that the measurement gave. Raises SystemFault where too many operations failed to speak of one."""
-    found = responses(intervals, dones)
-    everything = found.operations + found.errors
-    if not found.throughput_per_s or found.errors > limits.error_fraction * everything:
+    measured = responses(intervals, dones)
+    everything = measured.operations + measured.errors
+    if not measured.throughput_per_s or measured.errors > limits.error_fraction * everything:
         raise SystemFault(
-            f"capacity cannot be measured: {found.errors:,} of {everything:,} operations failed with "
+            f"capacity cannot be measured: {measured.errors:,} of {everything:,} operations failed with "
             f"{load.capacity_threads:,} in flight",
             "lower load.capacity_threads, or give load.rate_per_s",
         )
     return Capacity(
-        rate_per_s=found.throughput_per_s,
+        rate_per_s=measured.throughput_per_s,
         threads=load.capacity_threads,
-        seconds=(found.execution_time_ms or 0.0) / 1000,
-        operations=found.operations,
-        errors=found.errors,
-        service_ms_mean=found.service_ms_mean,
+        seconds=(measured.execution_time_ms or 0.0) / 1000,
+        operations=measured.operations,
+        errors=measured.errors,
+        service_ms_mean=measured.service_ms_mean,
         trial=trial,
         measured_s=measured_s,
     )

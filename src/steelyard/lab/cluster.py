@@ -125,7 +125,7 @@ async def _lend(study: Study, trials: Sequence[PlannedTrial], site: Site, phases
     until = datetime.now(UTC) + timedelta(seconds=longest_s)
     async with phases.bracket(Phase.LEASE, LEASE_TIMEOUT_S, SiteError):
         lease = await site.lease(request, until)
-    return _told(lease, start_identity(study.design.seed, trials))
+    return _with_identity(lease, start_identity(study.design.seed, trials))
 
 
 def start_identity(seed: int, trials: Sequence[PlannedTrial]) -> str:
@@ -137,7 +137,7 @@ def start_identity(seed: int, trials: Sequence[PlannedTrial]) -> str:
     return f"{seed}/{first.block}/{levels}/{len(trials)}"
 
 
-def _told(lease: Lease, start: str) -> Lease:
+def _with_identity(lease: Lease, start: str) -> Lease:
     """The lease, with the start's identity in the environment of each node."""
     nodes = tuple(replace(node, environment={**node.environment, START: start}) for node in lease.nodes)
     return replace(lease, nodes=nodes)
@@ -146,7 +146,7 @@ def _told(lease: Lease, start: str) -> Lease:
 async def _bring_up(
     study: Study,
     first: PlannedTrial,
-    made: tuple[Parts, Site, System],
+    parts_of_start: tuple[Parts, Site, System],
     lease: Lease,
     watcher: Watcher,
     phases: PhaseLog,
@@ -154,7 +154,7 @@ async def _bring_up(
     """Start, fill and look. A cluster that had to be filled is started anew on the snapshot, so that every start
     of a
     study begins alike: restored, its programs not yet warm."""
-    parts, site, system = made
+    parts, site, system = parts_of_start
     limits, databases = study.limits, lease.databases
     workload = parts.workload(first.settings)
     state = DataState(

@@ -138,9 +138,9 @@ class Conductor:
 
     def outcome(self) -> Outcome:
         """How far the plan has come."""
-        found = attempts_by_id(self._records)
+        by_id = attempts_by_id(self._records)
         limit = self.study.limits.attempts
-        states = [found.get(trial.id, []) for trial in self.plan.trials]
+        states = [by_id.get(trial.id, []) for trial in self.plan.trials]
         valid = sum(any(r.verdict.outcome == "valid" for r in attempts) for attempts in states)
         done = sum(settled(attempts, limit) for attempts in states)
         decision = self.decision()

@@ -16,6 +16,6 @@ def identity(facts: Mapping[str, str]) -> dict[str, str]:
 def difference(then: Mapping[str, str], now: Mapping[str, str]) -> str:
     """The first fact in which another machine, or the same one after a change, differs; empty if none does."""
     for name, was in then.items():
-        if (found := now.get(name, "")) != was:
-            return f"{name} {was or 'unknown'}, here it is {found or 'unknown'}"
+        if (value := now.get(name, "")) != was:
+            return f"{name} {was or 'unknown'}, here it is {value or 'unknown'}"
     return ""

@@ -95,10 +95,10 @@ class Abilities:
         return int(stored_bytes * ASSUMED_ROOM)
 
 
-def _once(made: dict[Any, Made], key: object, make: Callable[[], Made]) -> Made:
-    if key not in made:
-        made[key] = make()
-    return made[key]
+def _once(cache: dict[Any, Made], key: object, make: Callable[[], Made]) -> Made:
+    if key not in cache:
+        cache[key] = make()
+    return cache[key]
 
 
 def request_of(study: str, settings: TrialSettings) -> Request:

@@ -36,19 +36,19 @@ def refused_by_agent(plan: Plan, plugins: Plugins | None = None) -> tuple[StudyE
         return ()
     plugins = plugins or Plugins()
     distinct = {canonical(trial.settings.part("workload")): trial.settings for trial in plan.trials}
-    found: dict[str, StudyError] = {}
+    errors: dict[str, StudyError] = {}
     for settings in list(distinct.values())[:MOST_ASKED]:
         name = settings.workload.name
-        for said in _refusals(make_workload(plugins, settings)):
-            message = f"{_place(plugins, name, said)}: {said}"
-            found[message] = StudyError(message, key="workload.name", read=name)
-    return tuple(found.values())
+        for refusal in _refusals(make_workload(plugins, settings)):
+            message = f"{_place(plugins, name, refusal)}: {refusal}"
+            errors[message] = StudyError(message, key="workload.name", read=name)
+    return tuple(errors.values())
 
 
-def _place(plugins: Plugins, name: str, said: str) -> str:
+def _place(plugins: Plugins, name: str, refusal: str) -> str:
     """The workload; for a file with the line of the statement that the agent names."""
     source = getattr(plugins.find("workload", name), "source", None)
-    statement = STATEMENT.search(said)
+    statement = STATEMENT.search(refusal)
     line = source.place(f"statements.{statement[1]}") if source is not None and statement else 0
     return f"workload {name}" + (f":{line}" if line else "")
 

@@ -107,12 +107,12 @@ def _cv(
 ) -> tuple[float, str]:
     """Coefficient of variation of starts' means or of trials within a start, and where it comes from."""
     response = study.analysis.response
-    found = (between_starts_cv if hard else within_starts_cv)(history, response, study.analysis.warm_up_trials)
-    if found[1] != ASSUMED or floor is None:
-        return found
+    measured = (between_starts_cv if hard else within_starts_cv)(history, response, study.analysis.warm_up_trials)
+    if measured[1] != ASSUMED or floor is None:
+        return measured
     spread = next((one for one in floor.spreads if one.response == response), None)
     if spread is None or spread.within_mean_square is None or (hard and spread.between_mean_square is None):
-        return found
+        return measured
     variance = spread.within_mean_square
     if hard:
         between = max(0.0, ((spread.between_mean_square or 0.0) - variance) / spread.trials_a_start)

@@ -96,10 +96,10 @@ def _starts(
         levels.setdefault(canonical(combination), combination)
         cells.setdefault(canonical(combination), []).append(cell)
     twins = len(cells) if study.design.kind == "same" else 1
-    hashes = {key: settings_hash(hard_settings(found[0].settings, hard, plugins)) for key, found in cells.items()}
+    hashes = {key: settings_hash(hard_settings(members[0].settings, hard, plugins)) for key, members in cells.items()}
     return tuple(
-        _Start(levels[key], hashes[key], tuple(found), min(twins, place), twins)
-        for place, (key, found) in enumerate(cells.items(), start=1)
+        _Start(levels[key], hashes[key], tuple(members), min(twins, place), twins)
+        for place, (key, members) in enumerate(cells.items(), start=1)
     )
 
 

@@ -156,8 +156,10 @@ def _changed_trace(name: str, path: Path, key: str, history: Sequence[TrialRecor
     digest = sha256_of(path)
     others = [record for record in history if record.versions.get(f"trace {name}", digest) != digest]
     if others:
-        said = f"{path} has been changed: {len(others)} sealed trials of this store were driven by what it said before"
-        yield StudyError(said, "give the new trace a file of its own, or the study another name", key=key, read=name)
+        message = (
+            f"{path} has been changed: {len(others)} sealed trials of this store were driven by what it said before"
+        )
+        yield StudyError(message, "give the new trace a file of its own, or the study another name", key=key, read=name)
 
 
 def _wrong_trace(path: Path, key: str) -> Iterator[StudyError]:

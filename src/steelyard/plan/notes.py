@@ -21,17 +21,17 @@ def warnings(study: Study, plan: Plan, plugins: Plugins | None = None) -> tuple[
 
 def _aliases(study: Study, plugins: Plugins | None) -> Iterator[str]:
     """What a fraction cannot tell apart, as it was asked for."""
-    found = fraction_of(study, plugins)
-    if found is None:
+    fraction = fraction_of(study, plugins)
+    if fraction is None:
         return
-    told = found.sentences()
+    sentences = fraction.sentences()
     yield (
-        f"a fraction, 1 in {2 ** len(found.generators)} of the combinations of {len(found.factors)} factors of two "
-        f"levels, resolution {found.resolution}: {told[0] if told else 'nothing short is confounded'}"
+        f"a fraction, 1 in {2 ** len(fraction.generators)} of the combinations of {len(fraction.factors)} factors of two "
+        f"levels, resolution {fraction.resolution}: {sentences[0] if sentences else 'nothing short is confounded'}"
     )
-    yield from told[1:MOST_ALIASES]
-    if len(told) > MOST_ALIASES:
-        yield f"and {len(told) - MOST_ALIASES} more that cannot be told apart (--json lists them)"
+    yield from sentences[1:MOST_ALIASES]
+    if len(sentences) > MOST_ALIASES:
+        yield f"and {len(sentences) - MOST_ALIASES} more that cannot be told apart (--json lists them)"
 
 
 def _few(study: Study, plan: Plan) -> Iterator[str]:

@@ -56,24 +56,24 @@ def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store:
     history = () if stored is None else stored.trials()
     machine = read_machine(cache_folder())
     cost = estimate(plan, study, history, cores=machine.cores, plugins=plugins)
-    found = [
+    errors = [
         *secrets.problems((trial.settings for trial in plan.trials), store),
         *_changed(stored, study, plan, history),
         *refusals(study, plan, machine, history, cost, plugins),
         *refused_by_agent(plan, plugins),
     ]
-    return Preflight(history, machine, cost, studies.located(found, study_path))
+    return Preflight(history, machine, cost, studies.located(errors, study_path))
 
 
-def refuse(found: Sequence[StudyError]) -> None:
+def refuse(problems: Sequence[StudyError]) -> None:
     """Raise what was found, all at once; does nothing if it is empty."""
-    if len(found) == 1:
-        raise found[0]
-    if found:
-        lines = [f"{error.message}\n  {error.hint}" if error.hint else error.message for error in found]
-        first = found[0]
-        hint = f"{len(found)} errors"
-        raise StudyError("\n".join(lines), hint, path=first.path, line=first.line, key=first.key, errors=found)
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        lines = [f"{error.message}\n  {error.hint}" if error.hint else error.message for error in problems]
+        first = problems[0]
+        hint = f"{len(problems)} errors"
+        raise StudyError("\n".join(lines), hint, path=first.path, line=first.line, key=first.key, errors=problems)
 
 
 def refusals(
@@ -86,14 +86,14 @@ def refusals(
 ) -> tuple[StudyError, ...]:
     """What keeps the plan from working on this machine; empty is good. `cost`: its estimate, where it is made."""
     plugins = plugins or Plugins()
-    found = [
+    errors = [
         *impossible(plan, machine, Abilities(plugins)),
         *load_feasibility.refusals(study, plan, history, plugins),
         *engines.unspoken(plan, Abilities(plugins)),
         *engines.refused(plan, plugins),
         *_over(study, machine, cost or estimate(plan, study, history, cores=machine.cores, plugins=plugins)),
     ]
-    return tuple({error.message: error for error in found}.values())
+    return tuple({error.message: error for error in errors}.values())
 
 
 def _stored(store: Path | None, name: str) -> Store | None:

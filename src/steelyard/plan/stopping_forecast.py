@@ -88,12 +88,12 @@ def _few_starts(rule: Rule) -> Iterator[str]:
         )
 
 
-def as_data(found: Sequence[Expected], study: Study) -> dict[str, Any] | None:
+def as_data(forecasts: Sequence[Expected], study: Study) -> dict[str, Any] | None:
     """The same for `--json`; None without a stopping rule."""
     rule = rule_of(study)
     if rule is None:
         return None
-    return {"rule": rule.model_dump(mode="json"), "expected": [vars(one) for one in found]}
+    return {"rule": rule.model_dump(mode="json"), "expected": [vars(one) for one in forecasts]}
 
 
 def cap(plan: Plan) -> int:

@@ -71,8 +71,8 @@ def write(folder: Path, live: Live, conceal: Concealer) -> None:
     wait for a disk. Raises OSError."""
     path = folder / layout.LIVE
     temporary = path.with_name(f"{path.name}.tmp")
-    told = conceal.tree(live.model_dump(mode="json", exclude=set(NOT_WRITTEN)))
-    temporary.write_text(json.dumps({"format": layout.LIVE_FORMAT, **told}, separators=(",", ":")), encoding="utf-8")
+    data = conceal.tree(live.model_dump(mode="json", exclude=set(NOT_WRITTEN)))
+    temporary.write_text(json.dumps({"format": layout.LIVE_FORMAT, **data}, separators=(",", ":")), encoding="utf-8")
     temporary.rename(path)
 
 
@@ -86,10 +86,10 @@ def read(folder: Path) -> Live | None:
     """What a study in progress said of itself last; None if it says nothing, or in another format. What another version
     says in another form is left out. Never raises: the file may be anybody's."""
     try:
-        told = redacted(json.loads(text_of(folder / layout.LIVE)))
-        if not isinstance(told, dict) or told.get("format") != layout.LIVE_FORMAT:
+        data = redacted(json.loads(text_of(folder / layout.LIVE)))
+        if not isinstance(data, dict) or data.get("format") != layout.LIVE_FORMAT:
             return None
-        return _Read.model_validate(told)
+        return _Read.model_validate(data)
     except (OSError, ValueError, RecursionError):
         return None
 

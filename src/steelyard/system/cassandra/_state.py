@@ -109,13 +109,13 @@ def schema_statements(settings: Settings, schema: Schema) -> tuple[str, ...]:
     table says by itself), and ids that never differ."""
 
     def options(table: Table) -> list[str]:
-        found = [f"ID = {table_id(schema, table.name)}"]
+        clauses = [f"ID = {table_id(schema, table.name)}"]
         if not table.says("compression"):
             compressor = COMPRESSORS[settings.compression]
-            found.append("compression = " + (f"{{'class': '{compressor}'}}" if compressor else UNCOMPRESSED))
+            clauses.append("compression = " + (f"{{'class': '{compressor}'}}" if compressor else UNCOMPRESSED))
         if not table.says("compaction"):
-            found.append(f"compaction = {{'class': '{COMPACTIONS[settings.compaction]}'}}")
-        return found
+            clauses.append(f"compaction = {{'class': '{COMPACTIONS[settings.compaction]}'}}")
+        return clauses
 
     return (schema.create_keyspace(settings.replication_factor), *schema.create_rest(options))
 
@@ -147,8 +147,8 @@ def tables_in_force(schema: Schema, answers: Sequence[Sequence[Mapping[str, Any]
     if keyspaces:
         force["replication_factor"] = str(keyspaces[0]["replication"].get("replication_factor"))
     for table in schema.all_tables():
-        said = _table_in_force(rows.get(table.name))
-        force |= {_of(schema, table, option): value for option, value in said.items()}
+        options = _table_in_force(rows.get(table.name))
+        force |= {_of(schema, table, option): value for option, value in options.items()}
     return force
 
 

@@ -202,7 +202,7 @@ class Cassandra:
             "SELECT release_version FROM system.local",
             "SELECT name, value FROM system_views.settings",
         )
-        found = _facts.compare(_config.yaml_of(self.settings, node, peers), settings)
+        differences = _facts.compare(_config.yaml_of(self.settings, node, peers), settings)
         asked = {"version": self.version, "heap": f"{self.settings.heap_mb} MiB", "collector": self.settings.gc}
         heap = _facts.heap_mb(_facts.option(_process.command_line(node), "-Xmx") or "")
         force = {
@@ -214,7 +214,7 @@ class Cassandra:
             asked |= _state.asked_of_tables(self.settings, self._schema)
             answers = await self._ask(node, *_state.table_questions(self._schema))
             force |= _state.tables_in_force(self._schema, answers)
-        return found | {key: (asked[key], force[key]) for key in asked if asked[key] != force[key]}
+        return differences | {key: (asked[key], force[key]) for key in asked if asked[key] != force[key]}
 
     def process_ids(self, node: Node) -> tuple[int, ...]:
         """The server's process id."""
