@@ -1,4 +1,4 @@
-"""What a cluster can do, for loads that are a fraction of it: one number for each start, workload and way of asking."""
+"""Capacity of a cluster, for loads that are a fraction of it: measured once per start, workload and way of asking."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from steelyard.model.trial import Capacity
 from steelyard.wire.record import Done, Interval
 
 RENAMED = {MEASURE: CAPACITY, WARM_UP: CAPACITY_WARM_UP}
-"""Phases of the measurement by what they are called in the store."""
+"""Names of the measurement's phases in the store."""
 
 
 def renamed(interval: Interval) -> Interval:
@@ -29,7 +29,7 @@ def capacity_of(
     measured_s: float,
     limits: Limits,
 ) -> Capacity:
-    """The number that the measurement gave. Raises SystemFault where too many operations failed to speak of one."""
+    """The measured capacity. Raises SystemFault if too many operations failed."""
     measured = responses(intervals, dones)
     everything = measured.operations + measured.errors
     if not measured.throughput_per_s or measured.errors > limits.error_fraction * everything:

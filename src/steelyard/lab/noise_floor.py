@@ -1,4 +1,4 @@
-"""Lay the noise floor of this machine into the store of a study, so that whoever reads it needs nothing else."""
+"""Copy of this machine's noise floor into a study's store, so that readers of the store need nothing else."""
 
 from __future__ import annotations
 

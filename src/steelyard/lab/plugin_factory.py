@@ -1,4 +1,4 @@
-"""From names and settings to the parts of a laboratory. Plug-ins are found when named, not at import."""
+"""Factory of a laboratory's parts from names and settings. Plug-ins are looked up when named, not at import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probes at work: one process per probe and node, read line by line for as long as a cluster serves trials."""
+"""Probe processes: one per probe and node, read line by line for as long as a cluster serves trials."""
 
 from __future__ import annotations
 

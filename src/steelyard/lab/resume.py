@@ -1,4 +1,4 @@
-"""What a store still lacks of a plan. Pure."""
+"""Resumption of a study: the trials of a plan that its store still lacks. Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """One trial: settle - warm-up - MEASURE - drain - collect - seal.
 
 A fault of the system under test is a result and is sealed as such. A fault of the laboratory voids the attempt: it
-is sealed too,
-so that nothing is hidden, and the conductor repeats it.
+is sealed too, so that nothing is hidden, and the conductor repeats it.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ ENGINE_GRACE_S = 60.0
 
 @dataclass
 class Course:
-    """What has come in of a trial under way."""
+    """Data received so far from the trial in progress."""
 
     phases: tuple[str, ...] = (MEASURE,)
     """Names of the measured phases."""
@@ -196,8 +195,8 @@ class TrialRunner:
     async def _capacity(
         self, planned: PlannedTrial, load: Load, workload: Workload, phases: PhaseLog, course: Course
     ) -> None:
-        """What the cluster can do, measured once for all trials of the start that need the same number: on the data
-        state that a trial starts from, before it."""
+        """Capacity of the cluster, measured once for all trials of the start that need the same number: before the
+        first of them, on the data state that it starts from."""
         cluster, key = self.cluster, capacity_key(planned.settings)
         if key not in cluster.capacities:
             await self._settle(workload, phases, course)
@@ -283,7 +282,7 @@ class TrialRunner:
         return None
 
     def _say_if_too_few(self, warm_up: Done, load: Load | None) -> None:
-        """Little's law by the service time that the warm-up found, on one load node of several that are alike."""
+        """Warn if, by Little's law and the warm-up's service time on one of the equal load nodes, too few are in flight."""
         carries_per_s, peak_per_s = warm_up.carries_per_s, load and load.offered[0].peak_per_s()
         if load is None or not carries_per_s or not peak_per_s:
             return

@@ -1,15 +1,15 @@
-"""What of a machine's facts a measurement of it depends on: on another one it says nothing. Pure."""
+"""Machine identity: the facts that must be equal for a measurement of a machine to hold. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 IDENTITY = ("cpu_model", "cores", "kernel", "architecture")
-"""Facts that make a machine another one."""
+"""Facts that identify a machine."""
 
 
 def identity(facts: Mapping[str, str]) -> dict[str, str]:
-    """What of a machine's facts a measurement depends on; empty text where a fact is not known."""
+    """The identifying facts of a machine; an empty text for an unknown one."""
     return {name: facts.get(name, "") for name in IDENTITY}
 
 

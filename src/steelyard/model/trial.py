@@ -1,4 +1,4 @@
-"""What a trial leaves behind: its record, as `trial.json` in the store says it."""
+"""Trial record: the content of `trial.json` in the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan allows but its author should know: said before the study, repeated in the report."""
+"""Design notes: limits of an allowed plan that its author should know, printed by `check` and in the report."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def warnings(study: Study, plan: Plan, plugins: Plugins | None = None) -> tuple[
 
 
 def _aliases(study: Study, plugins: Plugins | None) -> Iterator[str]:
-    """What a fraction cannot tell apart, as it was asked for."""
+    """Aliases of a fractional design, one sentence each."""
     fraction = fraction_of(study, plugins)
     if fraction is None:
         return
     sentences = fraction.sentences()
     yield (
-        f"a fraction, 1 in {2 ** len(fraction.generators)} of the combinations of {len(fraction.factors)} factors of two "
-        f"levels, resolution {fraction.resolution}: {sentences[0] if sentences else 'nothing short is confounded'}"
+        f"a fraction, 1 in {2 ** len(fraction.generators)} of the combinations of {len(fraction.factors)} factors of "
+        f"two levels, resolution {fraction.resolution}: {sentences[0] if sentences else 'nothing short is confounded'}"
     )
     yield from sentences[1:MOST_ALIASES]
     if len(sentences) > MOST_ALIASES:

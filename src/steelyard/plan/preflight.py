@@ -1,4 +1,4 @@
-"""What must hold before a study starts. `check` and `run` ask the same function, so that they refuse the same."""
+"""Preflight checks of a study. `check` and `run` call the same function, so they refuse the same studies."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ SECONDS_PER_HOUR = 3600
 
 @dataclass(frozen=True)
 class Preflight:
-    """What was found out about a study that is to start."""
+    """Results of the checks before a study starts."""
 
     history: Sequence[TrialRecord]
-    """Trials that its store has already."""
+    """Trials that its store already has."""
     machine: Machine
     cost: PlanEstimate
     refusals: tuple[StudyError, ...]
-    """What keeps it from starting, each with its place in the study file; empty is good."""
+    """Errors that prevent the start, each with its place in the study file; empty if there are none."""
 
 
 def read_and_expand(study_path: Path, plugins: Plugins, scale: float = 1.0) -> tuple[Study, Plan]:
@@ -50,7 +50,7 @@ def read_and_expand(study_path: Path, plugins: Plugins, scale: float = 1.0) -> t
 
 
 def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store: Path | None) -> Preflight:
-    """Weigh a plan against this machine, its plug-ins, its secrets and what its store has already. `store` is the
+    """Weigh a plan against this machine, its plug-ins, its secrets and the content of its store. `store` is the
     folder that holds the stores of studies. Reads and asks; starts and writes nothing."""
     stored = _stored(store, study.study.name)
     history = () if stored is None else stored.trials()
@@ -66,7 +66,7 @@ def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store:
 
 
 def refuse(problems: Sequence[StudyError]) -> None:
-    """Raise what was found, all at once; does nothing if it is empty."""
+    """Raise all problems as one StudyError; do nothing if there are none."""
     if len(problems) == 1:
         raise problems[0]
     if problems:
@@ -84,7 +84,7 @@ def refusals(
     cost: PlanEstimate | None = None,
     plugins: Plugins | None = None,
 ) -> tuple[StudyError, ...]:
-    """What keeps the plan from working on this machine; empty is good. `cost`: its estimate, where it is made."""
+    """Errors that prevent the plan on this machine; empty if there are none. `cost`: its estimate, if already made."""
     plugins = plugins or Plugins()
     errors = [
         *impossible(plan, machine, Abilities(plugins)),

@@ -1,4 +1,4 @@
-"""What a stopping rule costs and covers: simulated studies, and what is likely left of a real one.
+"""Monte Carlo simulation of a stopping rule: its cost, its coverage, and the blocks that a real study still needs.
 
 A study that stops when its intervals look narrow prefers samples whose spread came out too small by chance, so that its
 95% intervals hold the truth less often than 95% of the time. By how much depends on the least number of starts;

@@ -1,4 +1,4 @@
-"""A simulated cluster with a planted scalability law: the system whose true answer is known.
+"""Simulated cluster with a known scalability law, to test the laboratory against a true answer.
 
 A study of it must recover what its settings say, or the laboratory is wrong. Each node is one `steelyard-agent sim`,
 which speaks Cassandra's native protocol. Data live in the servers' memory and are gone with them. Without `remember`

@@ -1,4 +1,4 @@
-"""The archive of loaded classes (AppCDS): made once for each Java and set of jars, it saves 2.5 CPU seconds a start."""
+"""Class data sharing (AppCDS) archive: made once for each Java and set of jars, it saves 2.5 CPU seconds per start."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXERCISE = (
     "SELECT * FROM system_views.thread_pools",
     "TRUNCATE warm.up",
 )
-"""So that the classes of reading, writing and asking are in the archive too."""
+"""Statements that load the classes of reads, writes and queries, so that the archive contains them too."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def archive(folder: Path, java: Java, jars: Sequence[Path]) -> Archive:
 
 async def ensure(folder: Path, settings: Settings, java: Java, jars: Sequence[Path], say: Say) -> Archive:
     """The archive, made if need be by starting and stopping one node on a loopback address. It only saves time: if that
-    fails it is said, and the system starts without it."""
+    fails, `say` reports it and the system starts without an archive."""
     target = archive(folder, java, jars)
     if target.server.is_file():
         return target

@@ -1,4 +1,4 @@
-"""Ask a node in CQL, with the agent's client, in the node's own network."""
+"""CQL queries to a node, with the agent's client, in the node's own network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the running node says about itself, and where that differs from what was asked."""
+"""Settings in force on a running node, and their differences from the requested ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DEPARTURES = {
     "class archive": "AppCDS, which Cassandra's own start script does not use",
     "start properties": "ring delay 100 ms, no wait for gossip to settle",
 }
-"""Where the laboratory starts Cassandra otherwise than its own packages do. Recorded with every trial."""
+"""Differences between this start of Cassandra and that of its own packages. Recorded with every trial."""
 
 
 def normal(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The server's process on a node of this machine, diagnosed: what it runs with, and why it died."""
+"""Diagnosis of a node's server process on this machine: its command line, and why it died."""
 
 from __future__ import annotations
 

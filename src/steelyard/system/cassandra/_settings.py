@@ -1,4 +1,4 @@
-"""What a study can set of Cassandra, and the check of any further `cassandra.yaml` key before anything starts."""
+"""Settings of the system `cassandra`, and validation of further `cassandra.yaml` keys before anything starts."""
 
 from __future__ import annotations
 

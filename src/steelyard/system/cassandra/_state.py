@@ -1,4 +1,4 @@
-"""What a node's answers and log lines mean: ready, busy, schema. Pure, but for reading the log."""
+"""Interpretation of a node's answers and log lines: ready, busy, schema. Pure, except for reading the log."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ UNCOMPRESSED = "{'enabled': 'false'}"
 
 @dataclass(frozen=True)
 class Seen:
-    """What the log of a node says."""
+    """State of a node according to its log."""
 
     listening: bool
     up: frozenset[str]
@@ -121,7 +121,7 @@ def schema_statements(settings: Settings, schema: Schema) -> tuple[str, ...]:
 
 
 def table_questions(schema: Schema) -> tuple[str, str]:
-    """What to ask for the settings of keyspace and tables."""
+    """Queries for the settings of keyspace and tables."""
     return (
         f"SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = '{schema.keyspace}'",
         "SELECT table_name, compression, compaction FROM system_schema.tables "

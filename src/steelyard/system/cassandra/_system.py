@@ -1,4 +1,4 @@
-"""The system `cassandra` itself: what the laboratory calls, in the order in which it calls it."""
+"""The system `cassandra`: its methods in the order in which the laboratory calls them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Prepared:
-    """What this machine has for Cassandra."""
+    """Java, jars and archives on this machine."""
 
     java: _java.Java
     jars: tuple[Path, ...]
@@ -79,7 +79,7 @@ class Cassandra:
         await self.fetch(log.info)
 
     async def fetch(self, say: _jars.Say) -> Prepared:
-        """As `prepare`, saying what it does; what it found."""
+        """As `prepare`, with progress messages to `say`; returns the prepared parts."""
         if self._prepared is None:
             java = await _java.find()
             jars = await _jars.ensure(self.settings, self._cache_folder, java, say)
@@ -195,7 +195,7 @@ class Cassandra:
         }
 
     async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
-        """Asked against in force: every key of the node's yaml, heap, collector, and the table's own settings."""
+        """Settings requested and in force that differ: every key of the node's yaml, heap, collector, and the table's own settings."""
         peers = self._peers.get(node.folder, (node,))
         local, settings = await self._ask(
             node,
@@ -265,7 +265,7 @@ class Cassandra:
         return _estimates.times(shape, nodes, cores)
 
     def copies(self, nodes: int) -> int:
-        """The replication factor, at most one copy a node."""
+        """The replication factor, at most one copy per node."""
         return min(self.settings.replication_factor, nodes)
 
     def disk_bytes(self, stored_bytes: float, nodes: int) -> int:
