@@ -151,8 +151,8 @@ async def _bring_up(
     watcher: Watcher,
     phases: PhaseLog,
 ) -> Cluster:
-    """Start, fill and inspect. A cluster that had to be filled is started anew on the snapshot, so that every start of a
-    study begins alike: restored, its programs not yet warm."""
+    """Start, fill and inspect. A cluster that had to be filled is started anew on the snapshot, so that every start
+    of a study begins alike: restored, its programs not yet warm."""
     parts, site, system = parts_of_start
     limits, databases = study.limits, lease.databases
     workload = parts.workload(first.settings)
@@ -219,7 +219,7 @@ async def _deploy(
 
 
 async def _inspect(cluster: Cluster) -> None:
-    """Facts of nodes and systems, settings in force that differ from those requested, and the paths between load and databases."""
+    """Facts of nodes and systems, settings that differ from those requested, paths between load and databases."""
     for node in cluster.lease.nodes:
         cluster.facts[node.name] = await cluster.site.facts(node)
     for node in cluster.databases:

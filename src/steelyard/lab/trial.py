@@ -282,7 +282,7 @@ class TrialRunner:
         return None
 
     def _say_if_too_few(self, warm_up: Done, load: Load | None) -> None:
-        """Warn if, by Little's law and the warm-up's service time on one of the equal load nodes, too few are in flight."""
+        """Warn if too few are in flight, by Little's law and the warm-up's service time on one load node."""
         carries_per_s, peak_per_s = warm_up.carries_per_s, load and load.offered[0].peak_per_s()
         if load is None or not carries_per_s or not peak_per_s:
             return

@@ -1,8 +1,8 @@
 """Snapshots: filled states kept as hard links to their SSTables, which Cassandra never changes once written.
 
-A state is a folder `<key>` with one folder per node, in it one per table, and a manifest; it exists when the manifest does.
-Restoring links the files into a folder of the node's own volume and lets the running node import them: the node moves
-its links, those of the snapshot stay.
+A state is a folder `<key>` with one folder per node, in it one per table, and a manifest; it exists when the manifest
+does. Restoring links the files into a folder of the node's own volume and lets the running node import them: the node
+moves its links, those of the snapshot stay.
 """
 
 from __future__ import annotations

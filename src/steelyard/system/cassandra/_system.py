@@ -195,7 +195,7 @@ class Cassandra:
         }
 
     async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
-        """Settings requested and in force that differ: every key of the node's yaml, heap, collector, and the table's own settings."""
+        """Differences between requested settings and those in force: the node's yaml, heap, collector, and the tables."""
         peers = self._peers.get(node.folder, (node,))
         local, settings = await self._ask(
             node,
