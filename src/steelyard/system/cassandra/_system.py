@@ -195,7 +195,7 @@ class Cassandra:
         }
 
     async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
-        """Differences between requested settings and those in force: the node's yaml, heap, collector, and the tables."""
+        """Settings in force that differ from those requested: the node's yaml, heap, collector, tables."""
         peers = self._peers.get(node.folder, (node,))
         local, settings = await self._ask(
             node,
