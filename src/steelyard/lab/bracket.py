@@ -1,4 +1,4 @@
-"""Brackets: each phase has a deadline, and is recorded when entered and when left, also when left by an error."""
+"""Phase brackets: each phase has a deadline, and its entry and exit are recorded, also after an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster can do, for loads that are a fraction of it: one number for each start, workload and way of asking."""
+"""Capacity of a cluster, for loads that are a fraction of it: measured once per start, workload and way of asking."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from steelyard.model.trial import Capacity
 from steelyard.wire.record import Done, Interval
 
 RENAMED = {MEASURE: CAPACITY, WARM_UP: CAPACITY_WARM_UP}
-"""Phases of the measurement by what they are called in the store."""
+"""Names of the measurement's phases in the store."""
 
 
 def renamed(interval: Interval) -> Interval:
@@ -29,22 +29,22 @@ def capacity_of(
     measured_s: float,
     limits: Limits,
 ) -> Capacity:
-    """The number that the measurement gave. Raises SystemFault where too many operations failed to speak of one."""
-    found = responses(intervals, dones)
-    everything = found.operations + found.errors
-    if not found.throughput_per_s or found.errors > limits.error_fraction * everything:
+    """The measured capacity. Raises SystemFault if too many operations failed."""
+    measured = responses(intervals, dones)
+    everything = measured.operations + measured.errors
+    if not measured.throughput_per_s or measured.errors > limits.error_fraction * everything:
         raise SystemFault(
-            f"capacity cannot be measured: {found.errors:,} of {everything:,} operations failed with "
+            f"capacity cannot be measured: {measured.errors:,} of {everything:,} operations failed with "
             f"{load.capacity_threads:,} in flight",
             "lower load.capacity_threads, or give load.rate_per_s",
         )
     return Capacity(
-        rate_per_s=found.throughput_per_s,
+        rate_per_s=measured.throughput_per_s,
         threads=load.capacity_threads,
-        seconds=(found.execution_time_ms or 0.0) / 1000,
-        operations=found.operations,
-        errors=found.errors,
-        service_ms_mean=found.service_ms_mean,
+        seconds=(measured.execution_time_ms or 0.0) / 1000,
+        operations=measured.operations,
+        errors=measured.errors,
+        service_ms_mean=measured.service_ms_mean,
         trial=trial,
         measured_s=measured_s,
     )

@@ -56,10 +56,10 @@ class Cluster:
     differing: dict[str, Mapping[str, tuple[str, str]]] = field(default_factory=dict)
     links: list[Mapping[str, Any]] = field(default_factory=list)
     known: Known = field(default_factory=Known)
-    """Of the generator's ceiling."""
+    """Calibration of the generator, or why there is none."""
     trials_served: int = 0
     capacities: dict[str, Capacity] = field(default_factory=dict)
-    """What it can do, by `capacity.key`."""
+    """Measured capacities by `capacity_key`."""
 
     @property
     def databases(self) -> tuple[Node, ...]:
@@ -107,7 +107,7 @@ async def started(
 
 
 async def _prepare(system: System, watcher: Watcher, phases: PhaseLog) -> None:
-    """Programs on this machine: what is missing here is no fault of the system under test."""
+    """Prepare the programs on this machine. A missing one is not a fault of the system under test."""
     try:
         async with phases.bracket(Phase.DEPLOY, PREPARE_TIMEOUT_S, SiteError):
             watcher.tell(Waiting(f"{system.name}: programs on this machine"))
@@ -125,11 +125,11 @@ async def _lend(study: Study, trials: Sequence[PlannedTrial], site: Site, phases
     until = datetime.now(UTC) + timedelta(seconds=longest_s)
     async with phases.bracket(Phase.LEASE, LEASE_TIMEOUT_S, SiteError):
         lease = await site.lease(request, until)
-    return _told(lease, start_identity(study.design.seed, trials))
+    return _with_identity(lease, start_identity(study.design.seed, trials))
 
 
 def start_identity(seed: int, trials: Sequence[PlannedTrial]) -> str:
-    """What tells a start from every other of the same study: block, levels, and how many trials it still has to do, so
+    """Text that is unique to a start within its study: block, levels, and how many trials it still has to do, so
     that a start of the rest after an interrupt is one of its own. Settings are not in it: a default of the next version
     must not draw anew."""
     first = trials[0]
@@ -137,7 +137,7 @@ def start_identity(seed: int, trials: Sequence[PlannedTrial]) -> str:
     return f"{seed}/{first.block}/{levels}/{len(trials)}"
 
 
-def _told(lease: Lease, start: str) -> Lease:
+def _with_identity(lease: Lease, start: str) -> Lease:
     """The lease, with the start's identity in the environment of each node."""
     nodes = tuple(replace(node, environment={**node.environment, START: start}) for node in lease.nodes)
     return replace(lease, nodes=nodes)
@@ -146,15 +146,14 @@ def _told(lease: Lease, start: str) -> Lease:
 async def _bring_up(
     study: Study,
     first: PlannedTrial,
-    made: tuple[Parts, Site, System],
+    parts_of_start: tuple[Parts, Site, System],
     lease: Lease,
     watcher: Watcher,
     phases: PhaseLog,
 ) -> Cluster:
-    """Start, fill and look. A cluster that had to be filled is started anew on the snapshot, so that every start
-    of a
-    study begins alike: restored, its programs not yet warm."""
-    parts, site, system = made
+    """Start, fill and inspect. A cluster that had to be filled is started anew on the snapshot, so that every start
+    of a study begins alike: restored, its programs not yet warm."""
+    parts, site, system = parts_of_start
     limits, databases = study.limits, lease.databases
     workload = parts.workload(first.settings)
     state = DataState(
@@ -220,7 +219,7 @@ async def _deploy(
 
 
 async def _inspect(cluster: Cluster) -> None:
-    """Facts of nodes and systems, what is in force against what was asked, and the paths between load and databases."""
+    """Facts of nodes and systems, settings that differ from those requested, paths between load and databases."""
     for node in cluster.lease.nodes:
         cluster.facts[node.name] = await cluster.site.facts(node)
     for node in cluster.databases:

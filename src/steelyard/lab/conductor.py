@@ -74,7 +74,7 @@ class Conductor:
         self.finishing = False
         self._rule = rule_of(study)
         self._judged = -1
-        """Blocks of the newest decision that was told."""
+        """Blocks of the newest decision that watchers were told."""
         self._records: list[TrialRecord] = list(Store(writer.folder).trials())
         self._failed_starts: dict[str, int] = {}
         self._failed_in_a_row = 0
@@ -115,7 +115,7 @@ class Conductor:
         return todo
 
     def _todo(self) -> list[PlannedTrial]:
-        """What is missing of all that is needed for what is known now."""
+        """Missing trials that the stopping rule needs, as far as it can decide now."""
         decision = self.decision()
         plan = self.plan
         if decision is not None:
@@ -127,7 +127,7 @@ class Conductor:
         return None if self._rule is None else decide(self.plan, self._records, self._rule)
 
     def _tell_decision(self) -> None:
-        """Once a whole block: to who watches and to the journal. Nothing is read back from there."""
+        """Send the decision to the watcher and the journal, once per whole block. Nothing is read back from there."""
         decision = self.decision()
         if decision is None or decision.blocks == self._judged:
             return
@@ -138,9 +138,9 @@ class Conductor:
 
     def outcome(self) -> Outcome:
         """How far the plan has come."""
-        found = attempts_by_id(self._records)
+        by_id = attempts_by_id(self._records)
         limit = self.study.limits.attempts
-        states = [found.get(trial.id, []) for trial in self.plan.trials]
+        states = [by_id.get(trial.id, []) for trial in self.plan.trials]
         valid = sum(any(r.verdict.outcome == "valid" for r in attempts) for attempts in states)
         done = sum(settled(attempts, limit) for attempts in states)
         decision = self.decision()
@@ -168,7 +168,7 @@ class Conductor:
                 self.writer.event(journal.StartEnded(start=first.start, phases=tuple(phases.times)))
 
     def _laboratory_failed(self, first: PlannedTrial, error: SteelyardError) -> None:
-        """Try again, but not for ever. Raises the error when that has no sense."""
+        """Count a failure of the laboratory. Raises the error when another attempt makes no sense."""
         self._failed_in_a_row += 1
         notes = tuple(getattr(error, "__notes__", ()))
         self.writer.event(journal.LaboratoryFailed(start=first.start, message=error.message, notes=notes))

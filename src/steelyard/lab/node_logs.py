@@ -1,4 +1,4 @@
-"""What logs say, kept before the nodes are given back; reading them is bounded in bytes and in waiting."""
+"""Collection of node logs before the nodes are released, bounded in bytes and in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lay the noise floor of this machine into the store of a study, so that whoever reads it needs nothing else."""
+"""Copy of this machine's noise floor into a study's store, so that readers of the store need nothing else."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def bring(study: Study, writer: StoreWriter, parts: Parts, records: Sequence[Tri
     of = Store(writer.folder).circumstances(records)
     if not any(one.machines for one in of):
         return None
-    found = parts.noise_floor(of)
-    if found.floor is None:
-        writer.event(NoiseFloorSought(found=False, why=found.why))
+    sought = parts.noise_floor(of)
+    if sought.floor is None:
+        writer.event(NoiseFloorSought(found=False, why=sought.why))
     else:
-        sha256 = writer.noise_floor(found.floor)
-        floor = found.floor
+        sha256 = writer.noise_floor(sought.floor)
+        floor = sought.floor
         writer.event(NoiseFloorSought(found=True, study=floor.study, made_s=floor.made_s, sha256=sha256))
-    return found
+    return sought

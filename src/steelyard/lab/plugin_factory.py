@@ -1,4 +1,4 @@
-"""From names and settings to the parts of a laboratory. Plug-ins are found when named, not at import."""
+"""Factory of a laboratory's parts from names and settings. Plug-ins are looked up when named, not at import."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class Parts:
         """What is known of the ceiling of an engine on a load node with these facts."""
         if not isinstance(make_engine(self.plugins, engine), Calibrated):
             return Known(None, f"only the laboratory's own load engine can be calibrated, not {engine}")
-        found = calibration.read(calibration.path_in(self.state_folder))
-        if found is None:
+        known = calibration.read(calibration.path_in(self.state_folder))
+        if known is None:
             return Known(None, NO_CALIBRATION)
         try:
-            why = calibration.stale(found, facts, calibration.fingerprint(agent.find()))
+            why = calibration.stale(known, facts, calibration.fingerprint(agent.find()))
         except (OSError, EngineError) as error:
             why = str(error)
-        return Known(None, f"{why}: `steelyard calibrate`") if why else Known(found)
+        return Known(None, f"{why}: `steelyard calibrate`") if why else Known(known)
 
     def noise_floor(self, of: Sequence[Circumstances]) -> FoundFloor:
         """The noise floor of this machine that holds for a study of these circumstances."""

@@ -1,4 +1,4 @@
-"""Probes at work: one process per probe and node, read line by line for as long as a cluster serves trials."""
+"""Probe processes: one per probe and node, read line by line for as long as a cluster serves trials."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Instrument = tuple[str, str]
 class Readings:
     """What came in so far, by instrument, oldest first."""
 
-    found: dict[Instrument, list[Sample]] = field(default_factory=dict)
+    samples: dict[Instrument, list[Sample]] = field(default_factory=dict)
     process_ids: list[int] = field(default_factory=list)
     """The probes' own processes on this machine."""
     failure: ProbeError | None = None
@@ -38,12 +38,12 @@ class Readings:
     def between(self, begun_s: float, ended_s: float) -> dict[Instrument, list[Sample]]:
         """Samples of a span, and what was sampled within one interval before and after it."""
         low_s, high_s = begun_s - INTERVAL_S, ended_s + INTERVAL_S
-        return {who: [one for one in found if low_s <= one.t_s <= high_s] for who, found in self.found.items()}
+        return {who: [one for one in samples if low_s <= one.t_s <= high_s] for who, samples in self.samples.items()}
 
     def forget_before(self, t_s: float) -> None:
         """Let go of samples that no trial needs any more."""
-        for who, found in self.found.items():
-            self.found[who] = [one for one in found if one.t_s >= t_s]
+        for who, samples in self.samples.items():
+            self.samples[who] = [one for one in samples if one.t_s >= t_s]
 
     async def reach(self, t_s: float) -> None:
         """Wait until every instrument has a sample at or after `t_s`. Raises ProbeError if one failed or is silent for
@@ -53,7 +53,7 @@ class Readings:
             if self.failure is not None:
                 raise self.failure
             late = [
-                f"{probe} on {node}" for (probe, node), all_ in self.found.items() if not all_ or all_[-1].t_s < t_s
+                f"{probe} on {node}" for (probe, node), all_ in self.samples.items() if not all_ or all_[-1].t_s < t_s
             ]
             if not late:
                 return
@@ -70,7 +70,7 @@ async def watching(
     watcher: Watcher,
 ) -> AsyncIterator[Readings]:
     """Run every probe on every node for as long as the block lasts. Returns when each has given its first line."""
-    readings = Readings(found={(probe.name, node.name): [] for probe in probes for node in nodes})
+    readings = Readings(samples={(probe.name, node.name): [] for probe in probes for node in nodes})
     started: dict[tuple[str, str], asyncio.Event] = {}
     processes: list[asyncio.subprocess.Process] = []
     readers: list[asyncio.Task[None]] = []
@@ -116,7 +116,7 @@ async def _read(
     try:
         async for line in process.stdout:
             samples = list(probe.parse(node, line))
-            readings.found[probe.name, node].extend(samples)
+            readings.samples[probe.name, node].extend(samples)
             started.set()
             if samples:
                 watcher.tell(Sampled(samples))

@@ -1,4 +1,4 @@
-"""Where a measurement comes from: the command that began it, and the commit of a program that runs from a checkout."""
+"""Provenance of a measurement: the command that began it, and the commit of a program that runs from a checkout."""
 
 from __future__ import annotations
 

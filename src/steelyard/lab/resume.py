@@ -1,4 +1,4 @@
-"""What a store still lacks of a plan. Pure."""
+"""Resumption of a study: the trials of a plan that its store still lacks. Pure."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from steelyard.model.trial import TrialRecord
 
 def missing(plan: Plan, records: Iterable[TrialRecord], limit: int) -> list[PlannedTrial]:
     """Trials of the plan that are still to be done, in order."""
-    found = attempts_by_id(records)
-    return [trial for trial in plan.trials if not settled(found.get(trial.id, ()), limit)]
+    by_id = attempts_by_id(records)
+    return [trial for trial in plan.trials if not settled(by_id.get(trial.id, ()), limit)]

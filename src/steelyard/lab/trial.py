@@ -1,8 +1,7 @@
 """One trial: settle - warm-up - MEASURE - drain - collect - seal.
 
 A fault of the system under test is a result and is sealed as such. A fault of the laboratory voids the attempt: it
-is sealed too,
-so that nothing is hidden, and the conductor repeats it.
+is sealed too, so that nothing is hidden, and the conductor repeats it.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ ENGINE_GRACE_S = 60.0
 
 @dataclass
 class Course:
-    """What has come in of a trial under way."""
+    """Data received so far from the trial in progress."""
 
     phases: tuple[str, ...] = (MEASURE,)
     """Names of the measured phases."""
@@ -63,7 +62,7 @@ class Course:
     """SHA-256 of the files of traces, whose names alone are in the settings."""
     capacity: Capacity | None = None
     hello: Hello | None = None
-    found: dict[tuple[str, str], list[Sample]] = field(default_factory=dict)
+    probed: dict[tuple[str, str], list[Sample]] = field(default_factory=dict)
     """Probe and node to their samples."""
     own: OwnTime = field(default_factory=OwnTime)
     still_busy: Mapping[str, float] = field(default_factory=dict)
@@ -85,18 +84,18 @@ class Course:
 
     def by_phase(self) -> dict[str, Responses]:
         """Responses of each measured phase, if there are several."""
-        found = {}
+        by_name = {}
         for name in self.phases if len(self.phases) > 1 else ():
             intervals = [interval for interval in self.measured() if interval.phase == name]
-            found[name] = responses(intervals, [end for _, end in self.ends if end.phase == name])
-        return found
+            by_name[name] = responses(intervals, [end for _, end in self.ends if end.phase == name])
+        return by_name
 
     def samples(self) -> dict[str, list[Sample]]:
         """Samples of each node, of all probes, in order of time."""
         nodes: dict[str, list[Sample]] = {}
-        for (_, node), found in self.found.items():
-            nodes.setdefault(node, []).extend(found)
-        return {node: sorted(found, key=lambda one: one.t_s) for node, found in nodes.items()}
+        for (_, node), samples in self.probed.items():
+            nodes.setdefault(node, []).extend(samples)
+        return {node: sorted(samples, key=lambda one: one.t_s) for node, samples in nodes.items()}
 
 
 class TrialRunner:
@@ -163,7 +162,7 @@ class TrialRunner:
                 dones=tuple(course.dones.values()),
                 optimised=course.hello is not None and course.hello.optimised,
                 samples=course.samples(),
-                heard={who: [one.t_s for one in found] for who, found in course.found.items()},
+                heard={who: [one.t_s for one in found] for who, found in course.probed.items()},
                 machines=self._machines(),
                 own=course.own,
                 calibration=cluster.known.calibration,
@@ -196,8 +195,8 @@ class TrialRunner:
     async def _capacity(
         self, planned: PlannedTrial, load: Load, workload: Workload, phases: PhaseLog, course: Course
     ) -> None:
-        """What the cluster can do, measured once for all trials of the start that need the same number: on the data
-        state that a trial starts from, before it."""
+        """Capacity of the cluster, measured once for all trials of the start that need the same number: before the
+        first of them, on the data state that it starts from."""
         cluster, key = self.cluster, capacity_key(planned.settings)
         if key not in cluster.capacities:
             await self._settle(workload, phases, course)
@@ -221,8 +220,8 @@ class TrialRunner:
                 self.watcher.tell(Waiting(f"capacity: {load.capacity_threads} in flight for {load.capacity_s:g} s"))
                 await cluster.engine.drive(driving, cluster.loaders, take, limit_s + ENGINE_GRACE_S)
             limits = self.study.limits
-            found = capacity.capacity_of(load, intervals, dones, planned.id, measured_s, limits)
-            cluster.capacities[key] = found
+            measured = capacity.capacity_of(load, intervals, dones, planned.id, measured_s, limits)
+            cluster.capacities[key] = measured
         course.capacity = cluster.capacities[key]
 
     async def _measure(
@@ -261,7 +260,7 @@ class TrialRunner:
         )
         async with phases.bracket(Phase.DRAIN, DRAIN_TIMEOUT_S, ProbeError):
             await cluster.readings.reach(ended_s)
-            course.found = cluster.readings.between(begun_s, ended_s)
+            course.probed = cluster.readings.between(begun_s, ended_s)
             self.watcher.tell(Waiting("whether every node still answers"))
             if not await cluster.healthy():
                 raise SystemFault("a node no longer answers after the load", system=cluster.system.name)
@@ -283,18 +282,18 @@ class TrialRunner:
         return None
 
     def _say_if_too_few(self, warm_up: Done, load: Load | None) -> None:
-        """Little's law by the service time that the warm-up found, on one load node of several that are alike."""
+        """Warn if too few are in flight, by Little's law and the warm-up's service time on one load node."""
         carries_per_s, peak_per_s = warm_up.carries_per_s, load and load.offered[0].peak_per_s()
         if load is None or not carries_per_s or not peak_per_s:
             return
         carries_per_s *= len(self.cluster.loaders)
         if carries_per_s < peak_per_s:
             threads = load.threads_of(load.offered[0])
-            said = (
+            message = (
                 f"{threads:,} in flight carry about {carries_per_s:,.0f} op/s at the warm-up's service time; "
                 f"{peak_per_s:,.0f} op/s are offered"
             )
-            self.watcher.tell(Trouble(said, "measured all the same: what finds no place is sent late"))
+            self.watcher.tell(Trouble(message, "measured all the same: what finds no place is sent late"))
 
     def _own_time_s(self) -> float:
         """Processor seconds of this process and of its probes so far."""

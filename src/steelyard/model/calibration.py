@@ -1,4 +1,4 @@
-"""What one worker of the load engine can do on this machine at most: measured once, held against every trial. Pure.
+"""Calibration of the load engine: the most that one worker can do on this machine, checked in every trial. Pure.
 
 A generator that is busy for a share u of its time makes an operation wait u / (1 - u) of the generator's own cost per
 operation before it is sent (M/M/1: Kleinrock 1975, Queueing Systems I, section 3.2). At one half that is once its own

@@ -1,4 +1,4 @@
-"""Which trials share one measurement of capacity. The plan counts by this key, the laboratory measures by it."""
+"""Capacity key: trials with the same key share one measurement of capacity. Used by the plan and the laboratory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nodes cost and draw, as the author of a study declares it: for cost and energy per million operations."""
+"""Declared price and power of nodes, for cost and energy per million operations."""
 
 from __future__ import annotations
 

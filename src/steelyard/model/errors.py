@@ -1,4 +1,4 @@
-"""Errors for people: each carries a message, a hint, and its facts as fields."""
+"""Exceptions for users: each carries a message, a hint, and its facts as fields."""
 
 from __future__ import annotations
 

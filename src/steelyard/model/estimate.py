@@ -1,4 +1,4 @@
-"""The estimate: a number with its interval, n, method and unit. Analysis produces nothing else."""
+"""Estimates: a number with its interval, n, method and unit. Analysis produces nothing else."""
 
 from __future__ import annotations
 

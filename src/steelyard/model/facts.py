@@ -1,4 +1,4 @@
-"""Facts of a trial by name: what a node says of itself, what the system under test says on it; and the roles of nodes.
+"""Facts of a trial by name: those of nodes, of the system under test on them, and the roles of nodes.
 
 A node's facts have its name, those of the system on it `system:NODE`, those of a machine that all share `machine`.
 """
@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, Literal, TypeVar
 
 Role = Literal["database", "load"]
-"""Of a node in a trial: runs the system under test, or drives load."""
+"""Role of a node in a trial: runs the system under test, or drives load."""
 MACHINE: Final = "machine"
 _OF_SYSTEM: Final = "system:"
 _LOAD_LETTER: Final = "l"
@@ -18,17 +18,17 @@ _Facts = TypeVar("_Facts")
 
 
 def system_facts_name(node: str) -> str:
-    """Name of the facts that the system under test says on a node."""
+    """Name of the facts of the system under test on a node."""
     return f"{_OF_SYSTEM}{node}"
 
 
 def of_systems(facts: Mapping[str, _Facts]) -> dict[str, _Facts]:
-    """What the system under test says, by node: only nodes that run it have such facts."""
+    """Facts of the system under test, by node: only nodes that run it have them."""
     return {name.removeprefix(_OF_SYSTEM): found for name, found in facts.items() if name.startswith(_OF_SYSTEM)}
 
 
 def of_machines(facts: Mapping[str, _Facts]) -> dict[str, _Facts]:
-    """What nodes of both roles say of themselves, and what is said of the machine that they share (`MACHINE`)."""
+    """Facts of nodes of both roles, and of the machine that they share (`MACHINE`)."""
     return {name: found for name, found in facts.items() if not name.startswith(_OF_SYSTEM)}
 
 

@@ -1,4 +1,4 @@
-"""Words that earlier versions wrote into study files, plans, records and reports, and the words of today for the same.
+"""Former names in study files, plans, records and reports, and their current names.
 
 They are read wherever they stand and written nowhere. A trial's id is a hash of its settings in the words in which that
 setting was first written, so that a store of an earlier version goes on with the same ids.

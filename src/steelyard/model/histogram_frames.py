@@ -1,6 +1,7 @@
-"""Histograms as rows of a frame: the quantiles of `model/histogram.py` for many groups of buckets at once.
+"""Histogram quantiles on data frames: those of `model/histogram.py` for many groups of buckets at once.
 
-Apart from it because who only counts (engines, drop-ins) has no frames; a test holds the two to the same numbers.
+A module of its own because code that only counts (engines, drop-ins) has no frames; a test holds the two to the same
+numbers.
 """
 
 from __future__ import annotations

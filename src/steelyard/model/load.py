@@ -109,10 +109,10 @@ class Offered(Value):
     def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """What later versions added is left out where it is not used: trials of before keep their ids."""
         fields = type(self).model_fields
-        found: dict[str, Any] = handler(self)
+        data: dict[str, Any] = handler(self)
         return {
             name: value
-            for name, value in found.items()
+            for name, value in data.items()
             if name in FIRST or getattr(self, name) != fields[name].get_default(call_default_factory=True)
         }
 

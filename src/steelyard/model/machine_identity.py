@@ -1,21 +1,21 @@
-"""What of a machine's facts a measurement of it depends on: on another one it says nothing. Pure."""
+"""Machine identity: the facts that must be equal for a measurement of a machine to hold. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 IDENTITY = ("cpu_model", "cores", "kernel", "architecture")
-"""Facts that make a machine another one."""
+"""Facts that identify a machine."""
 
 
 def identity(facts: Mapping[str, str]) -> dict[str, str]:
-    """What of a machine's facts a measurement depends on; empty text where a fact is not known."""
+    """The identifying facts of a machine; an empty text for an unknown one."""
     return {name: facts.get(name, "") for name in IDENTITY}
 
 
 def difference(then: Mapping[str, str], now: Mapping[str, str]) -> str:
     """The first fact in which another machine, or the same one after a change, differs; empty if none does."""
     for name, was in then.items():
-        if (found := now.get(name, "")) != was:
-            return f"{name} {was or 'unknown'}, here it is {found or 'unknown'}"
+        if (value := now.get(name, "")) != was:
+            return f"{name} {was or 'unknown'}, here it is {value or 'unknown'}"
     return ""

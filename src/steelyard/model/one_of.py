@@ -1,4 +1,4 @@
-"""A name that must be one of those that are known when it is read: a `Literal` whose choices are not fixed in code."""
+"""Dynamic enumeration type: a `Literal` whose choices are looked up when a value is read, not fixed in code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a number of replicas rules out, for systems that copy rows and answer at consistency levels."""
+"""Consistency checks of a replication factor, for systems that copy rows and answer at consistency levels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What instruments say: metrics and samples."""
+"""Samples of instruments, and the metrics that they belong to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trial leaves behind: its record, as `trial.json` in the store says it."""
+"""Trial record: the content of `trial.json` in the store."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class Responses(Value):
 
     def of(self, name: str) -> float | int | None:
         """The response of this name; None for one that the trial's record does not have."""
-        found: float | int | None = getattr(self, name, None)
-        return found
+        value: float | int | None = getattr(self, name, None)
+        return value
 
     def has(self, name: str) -> bool:
         """Whether the record has a response of this name, be it None."""

@@ -1,4 +1,4 @@
-"""Complete settings of a trial: typed where both halves know the field, as they were written everywhere else.
+"""Complete settings of a trial: typed fields where both halves know them, otherwise the text as it was written.
 
 The text that was written stays whole, because a trial's id hashes it: a plug-in's own settings, and settings of other
 versions, pass through unchanged.

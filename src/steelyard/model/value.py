@@ -1,4 +1,4 @@
-"""The base of every frozen value that is read from, or written to, a file."""
+"""Base class of all frozen values that are read from, or written to, a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape of a workload: what time and space depend on, as far as plans and systems estimate them."""
+"""Shape of a workload: the properties that time and space estimates depend on."""
 
 from __future__ import annotations
 

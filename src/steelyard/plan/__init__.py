@@ -1,4 +1,4 @@
-"""Expand a study into an ordered plan, and say what it costs and what it can show.
+"""Plans: expansion of a study into ordered trials, with estimates of cost and detectable differences.
 
 `estimate` is the module here, because its function has its name.
 """

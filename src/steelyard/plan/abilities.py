@@ -1,4 +1,4 @@
-"""What the plug-ins of a plan say of themselves: shape of the workload, times, disk. What they do not say is assumed.
+"""Properties that a plan's plug-ins declare: shape of the workload, times, disk. Missing ones are assumed.
 
 An assumption is never silent: `assumptions` has a sentence for each.
 """
@@ -33,11 +33,11 @@ ASSUMED_STEP_S = 1.0
 """Schema, snapshot, restoring, wiping."""
 ASSUMED_COPIES = 1
 ASSUMED_ROOM = 2.0
-"""Disk over what is stored."""
+"""Disk used per stored byte."""
 
 
 class Abilities:
-    """The plug-ins of complete settings, each made once, and what they say."""
+    """The plug-ins of complete settings, each made once, and the properties that they declare."""
 
     def __init__(self, plugins: Plugins, state: Path | None = None, cache: Path | None = None) -> None:
         self.plugins = plugins
@@ -65,7 +65,7 @@ class Abilities:
         return _once(self._sites, key, lambda: make_site(self.plugins, settings, self._state))
 
     def cluster_times(self, settings: TrialSettings, cores: int) -> ClusterTimes:
-        """What the system expects of its cluster, or what is assumed of it."""
+        """Expected times of the cluster as the system declares them, else assumed ones."""
         nodes = settings.site.nodes
         key = canonical(settings.part("system")), canonical(settings.part("workload")), nodes, cores
 
@@ -78,7 +78,7 @@ class Abilities:
         return _once(self._times, key, asked)
 
     def lease_times(self, settings: TrialSettings) -> LeaseTimes:
-        """What the site expects of its lending, or what is assumed of it."""
+        """Expected times of a lease as the site declares them, else assumed ones."""
         site = self.site(settings)
         return site.times(request_of("", settings)) if isinstance(site, sites.Timed) else ASSUMED_LEASE
 
@@ -88,26 +88,26 @@ class Abilities:
         return system.copies(settings.site.nodes) if isinstance(system, Footprint) else ASSUMED_COPIES
 
     def disk_bytes(self, settings: TrialSettings, stored_bytes: float) -> int:
-        """Most disk of the whole cluster while it keeps so much."""
+        """Largest disk use of the whole cluster while it keeps `stored_bytes`."""
         system = self.system(settings)
         if isinstance(system, Footprint):
             return system.disk_bytes(stored_bytes, settings.site.nodes)
         return int(stored_bytes * ASSUMED_ROOM)
 
 
-def _once(made: dict[Any, Made], key: object, make: Callable[[], Made]) -> Made:
-    if key not in made:
-        made[key] = make()
-    return made[key]
+def _once(cache: dict[Any, Made], key: object, make: Callable[[], Made]) -> Made:
+    if key not in cache:
+        cache[key] = make()
+    return cache[key]
 
 
 def request_of(study: str, settings: TrialSettings) -> Request:
-    """What complete settings ask of their site."""
+    """The request to the site for complete settings."""
     return Request(study, settings.site.nodes, settings.site.load_nodes)
 
 
 def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:
-    """Times of a system that says none."""
+    """Times of a system that declares none."""
     return ClusterTimes(
         start_s=ASSUMED_START_S,
         schema_s=ASSUMED_STEP_S,
@@ -121,7 +121,7 @@ def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:
 
 
 def assumptions(plan: Plan, abilities: Abilities) -> Iterator[str]:
-    """A sentence for each thing that a plug-in of the plan does not say of itself."""
+    """A sentence for each thing that a plug-in of the plan does not declare."""
     systems = {trial.settings.system.name: trial.settings for trial in reversed(plan.trials)}
     for name, settings in reversed(systems.items()):
         system = abilities.system(settings)
@@ -145,7 +145,7 @@ def assumptions(plan: Plan, abilities: Abilities) -> Iterator[str]:
 
 
 def shape_of(plugins: Plugins, settings: TrialSettings) -> WorkloadShape:
-    """Shape of the workload: records, bytes of one, shares of operations."""
+    """Shape of the workload: records, bytes per record, shares of operations."""
     workload = make_workload(plugins, settings)
     if isinstance(workload, Explains):
         return explained(workload.explain())
@@ -160,7 +160,7 @@ def shape_of(plugins: Plugins, settings: TrialSettings) -> WorkloadShape:
 
 
 def explained(explanation: Explanation) -> WorkloadShape:
-    """Shape of a workload that says what it does: each operation costs what the like of YCSB's costs."""
+    """Shape of a workload that explains itself: each operation costs as much as the similar one of YCSB."""
     mix: dict[str, float] = {}
     for operation in explanation.operations:
         mix[operation.kind] = mix.get(operation.kind, 0.0) + operation.share

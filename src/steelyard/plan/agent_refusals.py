@@ -1,4 +1,4 @@
-"""What the agent would refuse of a study's workloads, asked before anything starts: it knows which values a type holds.
+"""Dry run of a plan's workloads in the agent: errors that only the agent can find, because it knows the CQL types.
 
 Nothing is sent: the agent reads an order and makes one operation of it.
 """
@@ -22,33 +22,33 @@ from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload
 
 MOST_ASKED = 64
-"""Settings of workloads that are tried; a study with more has tried enough."""
+"""Most workload settings that are tried; further ones are not checked."""
 TIMEOUT_S = 30.0
 PROGRAM = "program"
 STATEMENT = re.compile(r"statements\.([A-Za-z0-9_-]+)")
 
 
 def refused_by_agent(plan: Plan, plugins: Plugins | None = None) -> tuple[StudyError, ...]:
-    """What is wrong with the workloads that are programs; nothing where there is no agent to ask."""
+    """Errors of the workloads that are programs; none where no agent is installed."""
     try:
         agent.find()
     except EngineError:
         return ()
     plugins = plugins or Plugins()
     distinct = {canonical(trial.settings.part("workload")): trial.settings for trial in plan.trials}
-    found: dict[str, StudyError] = {}
+    errors: dict[str, StudyError] = {}
     for settings in list(distinct.values())[:MOST_ASKED]:
         name = settings.workload.name
-        for said in _refusals(make_workload(plugins, settings)):
-            message = f"{_place(plugins, name, said)}: {said}"
-            found[message] = StudyError(message, key="workload.name", read=name)
-    return tuple(found.values())
+        for refusal in _refusals(make_workload(plugins, settings)):
+            message = f"{_place(plugins, name, refusal)}: {refusal}"
+            errors[message] = StudyError(message, key="workload.name", read=name)
+    return tuple(errors.values())
 
 
-def _place(plugins: Plugins, name: str, said: str) -> str:
-    """The workload; for a file with the line of the statement that the agent names."""
+def _place(plugins: Plugins, name: str, refusal: str) -> str:
+    """Name of the workload; for a file also the line of the statement that the agent names."""
     source = getattr(plugins.find("workload", name), "source", None)
-    statement = STATEMENT.search(said)
+    statement = STATEMENT.search(refusal)
     line = source.place(f"statements.{statement[1]}") if source is not None and statement else 0
     return f"workload {name}" + (f":{line}" if line else "")
 

@@ -1,4 +1,4 @@
-"""Whether a changed study may go on in its store. Pure."""
+"""Compatibility of a changed study with the trials in its store. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[Tri
 
 
 def _refuse_rule(before: Study, after: Study, records: Sequence[TrialRecord]) -> None:
-    """Which intervals a study is judged by, and how, is said before its first trial."""
+    """Raise StudyError if the stopping rule differs: it must be fixed before the first trial."""
     old, new = rule_of(before), rule_of(after)
     as_many = before.design.trials == after.design.trials
     if not records or old is new is None or (old is not None and old.same_question(new) and as_many):

@@ -1,4 +1,4 @@
-"""What a design can resolve: the smallest relative difference that the report would likely find.
+"""Minimum detectable difference of a design: the smallest relative difference that the report would likely find.
 
 Significance 0.05 two-sided, power 0.8 (Cohen, Statistical Power Analysis for the Behavioral Sciences, 2nd ed., 1988,
 section 2.4). The effect d solves P(|T| > t(1 - alpha/2, f)) = power for noncentral T with f degrees of freedom:
@@ -8,8 +8,8 @@ section 2.4). The effect d solves P(|T| > t(1 - alpha/2, f)) = power for noncent
 * a factor that varies within starts is compared start by start, whatever a start adds to all of its trials: n pairs of
   means of k trials, f = n - 1, noncentrality d sqrt(n), and the difference is d times that of trials times sqrt(2 / k).
 
-In a fraction a factor is judged over all treatments: there are n of them a level and start, and the degrees of freedom
-are those within the combinations of hard levels.
+In a fraction a factor is judged over all treatments: there are n of them per level and start, and the degrees of
+freedom are those within the combinations of hard levels.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ LEAST_VALUES = 2
 
 
 class Resolution(Value):
-    """What can be said of one factor."""
+    """Minimum detectable difference of one factor."""
 
     factor: str
     hard: bool
     n: int
-    """Units a level, at fixed levels of the other factors: starts, or pairs within starts; in a fraction, of all."""
+    """Units per level, at fixed levels of the other factors: starts, or pairs within starts; in a fraction, of all."""
     cv: float
     """Coefficient of variation of the starts' means for a hard factor, of trials within a start for an easy one."""
     cv_source: str
@@ -65,7 +65,7 @@ def detectable_effect(
     def lacking(effect: float) -> float:
         shift = effect * (n if pairs else n / 2) ** 0.5
         wrong_way = float(stats.nct.cdf(-critical, freedom, shift))
-        # scipy has no value for tails that are next to nothing.
+        # scipy returns NaN for extremely small tails.
         return float(stats.nct.sf(critical, freedom, shift)) + (0.0 if math.isnan(wrong_way) else wrong_way) - power
 
     largest = 1.0
@@ -107,12 +107,12 @@ def _cv(
 ) -> tuple[float, str]:
     """Coefficient of variation of starts' means or of trials within a start, and where it comes from."""
     response = study.analysis.response
-    found = (between_starts_cv if hard else within_starts_cv)(history, response, study.analysis.warm_up_trials)
-    if found[1] != ASSUMED or floor is None:
-        return found
+    measured = (between_starts_cv if hard else within_starts_cv)(history, response, study.analysis.warm_up_trials)
+    if measured[1] != ASSUMED or floor is None:
+        return measured
     spread = next((one for one in floor.spreads if one.response == response), None)
     if spread is None or spread.within_mean_square is None or (hard and spread.between_mean_square is None):
-        return found
+        return measured
     variance = spread.within_mean_square
     if hard:
         between = max(0.0, ((spread.between_mean_square or 0.0) - variance) / spread.trials_a_start)
@@ -122,7 +122,7 @@ def _cv(
 
 def within_starts_cv(history: Sequence[TrialRecord], response: str, warm_up_trials: int = 0) -> tuple[float, str]:
     """Median over (treatment, start) of the trials' coefficient of variation, and where it comes from. Trials that the
-    analysis drops as warm-up say nothing of the spread."""
+    analysis drops as warm-up are left out."""
     groups = _groups(history, response, warm_up_trials)
     return _median_cv([values for starts in groups.values() for values in starts.values()], "trials")
 

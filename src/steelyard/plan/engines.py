@@ -1,4 +1,4 @@
-"""What the engines of a plan cannot carry out, found before anything starts."""
+"""Check of a plan against its engines, before anything starts: unsupported protocols and loads."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from steelyard.plugin_factory import make_engine, make_workload
 from steelyard.system.base import Endpoint
 
 ANYWHERE = ("127.0.0.1:9042",)
-"""Contacts of an order that is only looked at."""
+"""Contacts of an order that is only checked, not sent."""
 
 
 def unspoken(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
-    """Workloads that are written in another protocol than their system speaks."""
+    """Errors for workloads whose protocol their system does not speak."""
     pairs = {canonical(trial.settings.part("system", "workload")): trial for trial in plan.trials}
     for trial in pairs.values():
         system, workload = abilities.system(trial.settings), make_workload(abilities.plugins, trial.settings)
@@ -46,7 +46,7 @@ def refused(plan: Plan, plugins: Plugins | None = None) -> Iterator[StudyError]:
             continue
         load = settings.load
         if any(offered.capacity_fraction is not None for offered in load.offered):
-            # Its rates are known when the cluster stands.
+            # Its rates are known only when the cluster runs.
             continue
         workload = make_workload(plugins, settings)
         schema = workload.schema()

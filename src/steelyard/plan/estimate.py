@@ -1,4 +1,4 @@
-"""How long a plan takes and what it needs, said before it starts and corrected by the trials that are there already."""
+"""Estimate of a plan's duration, disk and memory, corrected by the trials that the store already holds."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class PlanEstimate(Value):
     trials: int
     starts: int
     trials_done: int
-    """Trials of the plan that the history has already."""
+    """Trials of the plan that the history already has."""
     seconds: float
-    """What is left to do."""
+    """Remaining time of the plan."""
     low_s: float
     high_s: float
     whole_s: float
-    """The whole plan, from nothing."""
+    """Time of the whole plan from an empty store."""
     start_s: dict[int, float]
     """Mean seconds of a start (lease, deploy, populate, wipe, release), by number of nodes."""
     trial_s: float

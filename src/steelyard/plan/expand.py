@@ -1,4 +1,4 @@
-"""Expand a study into its plan: every trial, in order, with its identity and its seed, before anything is started.
+"""Expansion of a study into its plan: every trial in order, with its identity and seed, before anything starts.
 
 A plan is a split plot. Factors that need a new cluster vary over *starts*, the others over *trials* within a start.
 Orders are made by sorting under a hash of (seed, place, what is placed): a uniformly random permutation that does not
@@ -55,12 +55,12 @@ class _Start:
     hash: str
     cells: tuple[_Cell, ...]
     twin: int = 1
-    """Which of the identical systems of a block, from 1, of `twins`: their starts are numbered on."""
+    """Number of this system, from 1, among the `twins` identical systems of a block: their starts are numbered on."""
     twins: int = 1
 
     @property
     def key(self) -> str:
-        """What tells it from the others of its block; its own hash, so that a study without twins keeps its order."""
+        """Key that is unique in its block; its own hash, so that a study without twins keeps its order."""
         return f"{self.hash}-{self.twin}" if self.twins > 1 else self.hash
 
 
@@ -96,10 +96,10 @@ def _starts(
         levels.setdefault(canonical(combination), combination)
         cells.setdefault(canonical(combination), []).append(cell)
     twins = len(cells) if study.design.kind == "same" else 1
-    hashes = {key: settings_hash(hard_settings(found[0].settings, hard, plugins)) for key, found in cells.items()}
+    hashes = {key: settings_hash(hard_settings(members[0].settings, hard, plugins)) for key, members in cells.items()}
     return tuple(
-        _Start(levels[key], hashes[key], tuple(found), min(twins, place), twins)
-        for place, (key, found) in enumerate(cells.items(), start=1)
+        _Start(levels[key], hashes[key], tuple(members), min(twins, place), twins)
+        for place, (key, members) in enumerate(cells.items(), start=1)
     )
 
 

@@ -1,6 +1,6 @@
-"""Loads that cannot be: too little in flight for the rate that is offered, too long for the limit, no usable trace.
+"""Feasibility of loads: too little in flight for the offered rate, too long for the limit, no usable trace.
 
-Little's law: what is in flight in the mean is the rate times the mean time of one operation, whatever the distributions
+Little's law: the mean number in flight is the rate times the mean time of one operation, whatever the distributions
 (Little, "A proof for the queuing formula L = lambda W", Operations Research 9, 1961). So with at most n in flight no
 more than n / service time is carried, and a load that offers more is a queue that grows.
 """
@@ -39,7 +39,7 @@ class Known(Value):
 def refusals(
     study: Study, plan: Plan, history: Sequence[TrialRecord], plugins: Plugins | None = None
 ) -> Iterator[StudyError]:
-    """What keeps loads of the plan from working, as far as it is known for certain."""
+    """Errors of loads that certainly cannot work."""
     for trial in _distinct(plan.trials):
         load = trial.settings.load
         yield from _too_long(load, study.limits.trial_timeout_s)
@@ -92,13 +92,13 @@ def _by_rule(trial: PlannedTrial, abilities: Abilities, cores: int) -> Known:
 
 
 def _service_time(trial: PlannedTrial, history: Sequence[TrialRecord]) -> Known | None:
-    """Of the treatment itself if this store has it, else the shortest of the same cluster and workload under other
-    loads."""
+    """Service time of the treatment itself if this store has it, else the shortest of the same cluster and workload
+    under other loads."""
     same, others = [], []
     cluster = _cluster(trial.settings)
     for record in history:
         ms = record.responses.service_ms_mean
-        # What the laboratory spoilt says nothing; what the system could not carry says most.
+        # Attempts that the laboratory spoilt are left out; overloads of the system count.
         if not ms or not record.verdict.final:
             continue
         if treatment_hash(record.id) == treatment_hash(trial.id):
@@ -152,12 +152,14 @@ def _no_trace(load: Load, history: Sequence[TrialRecord], plugins: Plugins) -> I
 
 
 def _changed_trace(name: str, path: Path, key: str, history: Sequence[TrialRecord]) -> Iterator[StudyError]:
-    """Trials know a trace by its name: under another content they would be taken for replicates of each other."""
+    """An error if a trace's file changed: trials refer to it by name and would count as replicates of each other."""
     digest = sha256_of(path)
     others = [record for record in history if record.versions.get(f"trace {name}", digest) != digest]
     if others:
-        said = f"{path} has been changed: {len(others)} sealed trials of this store were driven by what it said before"
-        yield StudyError(said, "give the new trace a file of its own, or the study another name", key=key, read=name)
+        message = (
+            f"{path} has been changed: {len(others)} sealed trials of this store were driven by what it said before"
+        )
+        yield StudyError(message, "give the new trace a file of its own, or the study another name", key=key, read=name)
 
 
 def _wrong_trace(path: Path, key: str) -> Iterator[StudyError]:

@@ -1,4 +1,4 @@
-"""What this machine has, as far as a plan needs it. Reads, never changes."""
+"""Cores, memory and free disk of this machine. Reads, never changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan allows but its author should know: said before the study, repeated in the report."""
+"""Design notes: limits of an allowed plan that its author should know, printed by `check` and in the report."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def warnings(study: Study, plan: Plan, plugins: Plugins | None = None) -> tuple[
 
 
 def _aliases(study: Study, plugins: Plugins | None) -> Iterator[str]:
-    """What a fraction cannot tell apart, as it was asked for."""
-    found = fraction_of(study, plugins)
-    if found is None:
+    """Aliases of a fractional design, one sentence each."""
+    fraction = fraction_of(study, plugins)
+    if fraction is None:
         return
-    told = found.sentences()
+    sentences = fraction.sentences()
     yield (
-        f"a fraction, 1 in {2 ** len(found.generators)} of the combinations of {len(found.factors)} factors of two "
-        f"levels, resolution {found.resolution}: {told[0] if told else 'nothing short is confounded'}"
+        f"a fraction, 1 in {2 ** len(fraction.generators)} of the combinations of {len(fraction.factors)} factors of "
+        f"two levels, resolution {fraction.resolution}: {sentences[0] if sentences else 'nothing short is confounded'}"
     )
-    yield from told[1:MOST_ALIASES]
-    if len(told) > MOST_ALIASES:
-        yield f"and {len(told) - MOST_ALIASES} more that cannot be told apart (--json lists them)"
+    yield from sentences[1:MOST_ALIASES]
+    if len(sentences) > MOST_ALIASES:
+        yield f"and {len(sentences) - MOST_ALIASES} more that cannot be told apart (--json lists them)"
 
 
 def _few(study: Study, plan: Plan) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""Expected seconds of each phase of a trial, before anything was measured here, and the history that corrects them.
+"""Expected seconds of each phase of a trial by rules of thumb, and their correction by the store's history.
 
-Sites and systems say themselves how long they take (see `plan.abilities`); what the laboratory adds is said here. The
-expectations are wrong elsewhere by a factor, which is what history finds: the median of observed over expected seconds
-of each phase.
+Sites and systems declare their own times (see `plan.abilities`); this module adds the laboratory's. On another machine
+the expectations are wrong by a factor. The history gives this factor: the median of observed over expected seconds of
+each phase.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from steelyard.system.base import ClusterTimes
 DRAIN_S = 0.6
 COLLECT_S = 0.1
 TRACE_S = 60.0
-"""Where nothing but the file of a trace says how long a trial lasts."""
+"""Assumed length of a trial whose length only the file of a trace determines."""
 MIN_OBSERVED_S = 0.05
-"""Shorter phases say nothing about a rate."""
+"""Shorter phases are left out of the correction."""
 MS_PER_S = 1000.0
 
 
@@ -69,7 +69,7 @@ def trial_phases(settings: TrialSettings, abilities: Abilities, cores: int) -> d
 
 
 def _restore_s(state: str, shape: WorkloadShape, cluster: ClusterTimes) -> float:
-    """Bringing the data to what a trial starts from."""
+    """Seconds to bring the data to the state that a trial starts from."""
     match state:
         case "reload":
             return cluster.fill_s
@@ -109,7 +109,7 @@ def observed(record: TrialRecord) -> dict[Phase, float]:
 
 
 class Corrections(Value):
-    """What history says about the rules: observed over expected, and measured seconds of treatments seen before."""
+    """Corrections by the history: observed over expected seconds, and measured seconds of treatments seen before."""
 
     factor: dict[Phase, float] = Field(default_factory=dict)
     measured_s: dict[str, float] = Field(default_factory=dict)
@@ -122,19 +122,19 @@ class Corrections(Value):
 
 
 def corrections(history: Sequence[TrialRecord], abilities: Abilities, cores: int) -> Corrections:
-    """What the valid trials of a store say about the rules of thumb."""
+    """Corrections of the rules of thumb by the valid trials of a store."""
     ratios: dict[Phase, list[float]] = {}
     seconds: dict[str, list[float]] = {}
     valid = [record for record in history if record.verdict.outcome == "valid"]
     for record in valid:
         spent = observed(record)
-        # Before a trial, only a start that had to be filled is wiped; the wipe at its end is in no record.
+        # A record holds a wipe only if its start had to be filled: the wipe at the end of a start is in no record.
         filled = spent.pop(Phase.WIPE, None) is not None
         try:
             expected = start_phases(record.settings, abilities, cores, has_snapshot=not filled)
             expected |= trial_phases(record.settings, abilities, cores)
         except (StudyError, ValidationError):
-            continue  # of a workload's file that has been edited or moved since
+            continue  # the workload's file has been edited or moved since
         for phase, second in spent.items():
             if expected.get(phase, 0.0) > 0 and second >= MIN_OBSERVED_S:
                 ratios.setdefault(phase, []).append(second / expected[phase])

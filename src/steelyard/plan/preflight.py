@@ -1,4 +1,4 @@
-"""What must hold before a study starts. `check` and `run` ask the same function, so that they refuse the same."""
+"""Preflight checks of a study. `check` and `run` call the same function, so they refuse the same studies."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ SECONDS_PER_HOUR = 3600
 
 @dataclass(frozen=True)
 class Preflight:
-    """What was found out about a study that is to start."""
+    """Results of the checks before a study starts."""
 
     history: Sequence[TrialRecord]
-    """Trials that its store has already."""
+    """Trials that its store already has."""
     machine: Machine
     cost: PlanEstimate
     refusals: tuple[StudyError, ...]
-    """What keeps it from starting, each with its place in the study file; empty is good."""
+    """Errors that prevent the start, each with its place in the study file; empty if there are none."""
 
 
 def read_and_expand(study_path: Path, plugins: Plugins, scale: float = 1.0) -> tuple[Study, Plan]:
@@ -50,30 +50,30 @@ def read_and_expand(study_path: Path, plugins: Plugins, scale: float = 1.0) -> t
 
 
 def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store: Path | None) -> Preflight:
-    """Weigh a plan against this machine, its plug-ins, its secrets and what its store has already. `store` is the
+    """Weigh a plan against this machine, its plug-ins, its secrets and the content of its store. `store` is the
     folder that holds the stores of studies. Reads and asks; starts and writes nothing."""
     stored = _stored(store, study.study.name)
     history = () if stored is None else stored.trials()
     machine = read_machine(cache_folder())
     cost = estimate(plan, study, history, cores=machine.cores, plugins=plugins)
-    found = [
+    errors = [
         *secrets.problems((trial.settings for trial in plan.trials), store),
         *_changed(stored, study, plan, history),
         *refusals(study, plan, machine, history, cost, plugins),
         *refused_by_agent(plan, plugins),
     ]
-    return Preflight(history, machine, cost, studies.located(found, study_path))
+    return Preflight(history, machine, cost, studies.located(errors, study_path))
 
 
-def refuse(found: Sequence[StudyError]) -> None:
-    """Raise what was found, all at once; does nothing if it is empty."""
-    if len(found) == 1:
-        raise found[0]
-    if found:
-        lines = [f"{error.message}\n  {error.hint}" if error.hint else error.message for error in found]
-        first = found[0]
-        hint = f"{len(found)} errors"
-        raise StudyError("\n".join(lines), hint, path=first.path, line=first.line, key=first.key, errors=found)
+def refuse(problems: Sequence[StudyError]) -> None:
+    """Raise all problems as one StudyError; do nothing if there are none."""
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        lines = [f"{error.message}\n  {error.hint}" if error.hint else error.message for error in problems]
+        first = problems[0]
+        hint = f"{len(problems)} errors"
+        raise StudyError("\n".join(lines), hint, path=first.path, line=first.line, key=first.key, errors=problems)
 
 
 def refusals(
@@ -84,16 +84,16 @@ def refusals(
     cost: PlanEstimate | None = None,
     plugins: Plugins | None = None,
 ) -> tuple[StudyError, ...]:
-    """What keeps the plan from working on this machine; empty is good. `cost`: its estimate, where it is made."""
+    """Errors that prevent the plan on this machine; empty if there are none. `cost`: its estimate, if already made."""
     plugins = plugins or Plugins()
-    found = [
+    errors = [
         *impossible(plan, machine, Abilities(plugins)),
         *load_feasibility.refusals(study, plan, history, plugins),
         *engines.unspoken(plan, Abilities(plugins)),
         *engines.refused(plan, plugins),
         *_over(study, machine, cost or estimate(plan, study, history, cores=machine.cores, plugins=plugins)),
     ]
-    return tuple({error.message: error for error in found}.values())
+    return tuple({error.message: error for error in errors}.values())
 
 
 def _stored(store: Path | None, name: str) -> Store | None:

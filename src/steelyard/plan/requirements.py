@@ -1,4 +1,4 @@
-"""What a plan needs of a machine: disk and memory; and what it asks for that cannot work."""
+"""Requirements of a plan on a machine: disk, memory, and settings that cannot work."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from steelyard.system.base import Foretells
 
 STORE_BYTES_PER_TRIAL = 300_000
 MARGIN_MEMORY_MB = 512
-"""The conductor, the load engine and the page cache of what they read."""
+"""Memory for the conductor, the load engine and the page cache of the files that they read."""
 THIS_MACHINE = frozenset({"cpu", "memory", "kernel"})
 """A site whose nodes share one of these lends parts of this machine."""
 
 
 def memory_mb(settings: TrialSettings, abilities: Abilities) -> int:
-    """What the cluster of a treatment needs, and a margin for the laboratory, MiB."""
+    """Memory of a treatment's cluster and a margin for the laboratory, MiB."""
     return abilities.system(settings).memory_mb_per_node * settings.site.nodes + MARGIN_MEMORY_MB
 
 
 def memory_mb_of_plan(plan: Plan, abilities: Abilities) -> int:
-    """What the largest cluster of a plan needs, MiB."""
+    """Memory of the largest cluster of a plan, MiB."""
     return max((memory_mb(trial.settings, abilities) for trial in _clusters(plan)), default=0)
 
 
 def _clusters(plan: Plan) -> list[PlannedTrial]:
-    """A trial of each combination of site and system."""
+    """One trial of each combination of site and system."""
     parts = ("site", "system")
     return list({canonical(trial.settings.part(*parts)): trial for trial in plan.trials}.values())
 
 
 def filled_state(settings: TrialSettings, records: int) -> str:
-    """Name of the filled state that a start needs: what its size depends on."""
+    """Name of the filled state that a start needs, made of everything its size depends on."""
     return canonical({**settings.part("system"), "nodes": settings.site.nodes, "records": records})
 
 
@@ -59,7 +59,7 @@ def disk_bytes(plan: Plan, abilities: Abilities) -> int:
 
 
 def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[StudyError]:
-    """What settings of a plan cannot work. Plug-ins are only asked: nothing is written."""
+    """Errors for settings of a plan that cannot work. Plug-ins are only queried; nothing is written."""
     distinct = {canonical(trial.settings.without("workload")): trial for trial in plan.trials}
     for trial in distinct.values():
         system = abilities.system(trial.settings)
@@ -79,7 +79,7 @@ def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[S
 
 
 def _refusal(study: str, settings: TrialSettings, abilities: Abilities) -> str | None:
-    """Why the site cannot lend what a cluster needs."""
+    """Reason why the site cannot lend a cluster's nodes."""
     per_node_mb = abilities.system(settings).memory_mb_per_node
     return abilities.site(settings).refuse(request_of(study, settings), per_node_mb)
 

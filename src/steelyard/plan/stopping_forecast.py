@@ -1,4 +1,4 @@
-"""Forecast of a stopping rule: how many blocks and hours a study would take that ends when its intervals are narrow."""
+"""Forecast of a stopping rule: blocks and hours until the intervals are narrow enough."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def blocks_needed(study: Study, plan: Plan, history: Sequence[TrialRecord]) -> t
 
 
 class Row(NamedTuple):
-    """What is to be expected for one coefficient of variation between starts."""
+    """Forecast for one coefficient of variation between starts."""
 
     expected: Expected
     of_the_store: bool
-    """Whether the coefficient is the one that this store's trials have."""
+    """Whether the coefficient was estimated from this store's trials."""
     low_s: float
     """Seconds of the whole study, by the estimate's mean."""
     high_s: float
@@ -44,7 +44,7 @@ class Row(NamedTuple):
 
 
 def rows(needed: Sequence[Expected], study: Study, plan: Plan, cost: PlanEstimate) -> Iterator[Row]:
-    """Blocks and hours by how much starts vary."""
+    """Blocks and hours for each coefficient of variation between starts."""
     rule = rule_of(study)
     a_block_s = cost.whole_s / cap(plan)
     most_s = float("inf") if rule is None or rule.hours is None else rule.hours * SECONDS_PER_HOUR
@@ -88,14 +88,14 @@ def _few_starts(rule: Rule) -> Iterator[str]:
         )
 
 
-def as_data(found: Sequence[Expected], study: Study) -> dict[str, Any] | None:
-    """The same for `--json`; None without a stopping rule."""
+def as_data(forecasts: Sequence[Expected], study: Study) -> dict[str, Any] | None:
+    """The forecast for `--json`; None without a stopping rule."""
     rule = rule_of(study)
     if rule is None:
         return None
-    return {"rule": rule.model_dump(mode="json"), "expected": [vars(one) for one in found]}
+    return {"rule": rule.model_dump(mode="json"), "expected": [vars(one) for one in forecasts]}
 
 
 def cap(plan: Plan) -> int:
-    """Blocks after which the study ends in any case."""
+    """Largest number of blocks of the study."""
     return max((trial.block for trial in plan.trials), default=1)

@@ -1,4 +1,4 @@
-"""What a stopping rule costs and covers: simulated studies, and what is likely left of a real one.
+"""Monte Carlo simulation of a stopping rule: its cost, its coverage, and the blocks that a real study still needs.
 
 A study that stops when its intervals look narrow prefers samples whose spread came out too small by chance, so that its
 95% intervals hold the truth less often than 95% of the time. By how much depends on the least number of starts;
@@ -103,12 +103,12 @@ class Expected:
 def expected(rule: Rule, *, cap: int, cells: int, cvs: Sequence[float] = CVS) -> tuple[Expected, ...]:
     """Blocks that a study of `cells` treatments needs, for several coefficients of variation."""
     studies = max(LEAST_DRAWS, min(DRAWS, MOST_NUMBERS // max(1, cap * cells)))
-    found = []
+    forecasts = []
     for cv in cvs:
         many = stopped(rule, cap=cap, cv=cv, cells=cells, studies=studies)
         low, middle, high = (many.quantile(fraction) for fraction in (LOW, 0.5, HIGH))
-        found.append(Expected(cv, low, middle, high, 1 - float(many.narrow.mean())))
-    return tuple(found)
+        forecasts.append(Expected(cv, low, middle, high, 1 - float(many.narrow.mean())))
+    return tuple(forecasts)
 
 
 def starts_for(cv: float, rule: Rule, cap: int) -> int:
@@ -124,10 +124,10 @@ def likely_blocks(decision: Decision) -> int:
     The least number, as long as no treatment has two starts."""
     if not decision.go_on:
         return decision.blocks
-    rule, found = decision.rule, decision.needed
+    rule, needed = decision.rule, decision.needed
     for cell in decision.wide:
         if cell.half_width_percent is not None:
             cv = cell.half_width_percent / 100 * math.sqrt(cell.n) / t_quantile(rule.confidence, cell.n - 1)
             missed = max(0, decision.blocks - cell.n)
-            found = max(found, starts_for(cv, rule, decision.cap) + missed)
-    return min(found, decision.cap)
+            needed = max(needed, starts_for(cv, rule, decision.cap) + missed)
+    return min(needed, decision.cap)

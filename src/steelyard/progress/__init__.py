@@ -1,1 +1,1 @@
-"""What a study in progress says of itself: events, the state that they fold to, and the file that readers watch."""
+"""Progress of a running study: events, the state folded from them, and the live file that readers watch."""

@@ -1,4 +1,4 @@
-"""What the conductor tells whoever watches: small facts, in order. Terminals and logs make of them what they like."""
+"""Progress events that the conductor sends to its watchers. Terminals and logs render them as they like."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live file: what a study in progress says of itself, for whoever looks at its store while a trial runs.
+"""Live file: the state of a running study, for readers of its store while a trial runs.
 
 A trial's seconds are written when it is collected. Whoever wants to look earlier (`steelyard serve`, on this machine or
 on a copy of the folder) reads this file: it is replaced about once a second, never synced, no part of any result, and
@@ -22,7 +22,7 @@ from steelyard.store import layout
 from steelyard.store.read import text_of
 
 LEAST_S: Final = 0.9
-"""Between two writings."""
+"""Least seconds between two writes."""
 NOT_WRITTEN: Final = frozenset({"folder", "cells", "decision"})
 """What a reader knows from the store itself."""
 
@@ -71,13 +71,13 @@ def write(folder: Path, live: Live, conceal: Concealer) -> None:
     wait for a disk. Raises OSError."""
     path = folder / layout.LIVE
     temporary = path.with_name(f"{path.name}.tmp")
-    told = conceal.tree(live.model_dump(mode="json", exclude=set(NOT_WRITTEN)))
-    temporary.write_text(json.dumps({"format": layout.LIVE_FORMAT, **told}, separators=(",", ":")), encoding="utf-8")
+    data = conceal.tree(live.model_dump(mode="json", exclude=set(NOT_WRITTEN)))
+    temporary.write_text(json.dumps({"format": layout.LIVE_FORMAT, **data}, separators=(",", ":")), encoding="utf-8")
     temporary.rename(path)
 
 
 def remove(folder: Path) -> None:
-    """Nothing is in progress any more. Idempotent. Raises OSError."""
+    """Remove the file: nothing is in progress any more. Idempotent. Raises OSError."""
     for name in (layout.LIVE, f"{layout.LIVE}.tmp"):
         (folder / name).unlink(missing_ok=True)
 
@@ -86,10 +86,10 @@ def read(folder: Path) -> Live | None:
     """What a study in progress said of itself last; None if it says nothing, or in another format. What another version
     says in another form is left out. Never raises: the file may be anybody's."""
     try:
-        told = redacted(json.loads(text_of(folder / layout.LIVE)))
-        if not isinstance(told, dict) or told.get("format") != layout.LIVE_FORMAT:
+        data = redacted(json.loads(text_of(folder / layout.LIVE)))
+        if not isinstance(data, dict) or data.get("format") != layout.LIVE_FORMAT:
             return None
-        return _Read.model_validate(told)
+        return _Read.model_validate(data)
     except (OSError, ValueError, RecursionError):
         return None
 
@@ -100,7 +100,7 @@ class _Read(Live):
     @field_validator("seconds", "troubles", "nodes", mode="before")
     @classmethod
     def _readable(cls, value: Any, info: ValidationInfo) -> Any:
-        """Of a list or a table those entries that are what they should be."""
+        """The valid entries of a list or a table."""
         if info.field_name == "nodes":
             return {name: item for name, item in value.items() if _is(NodeReadings, item)}
         kind = LoadSecond if info.field_name == "seconds" else TroubleNoted

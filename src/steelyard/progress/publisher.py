@@ -1,4 +1,4 @@
-"""The one listener of a study: folds each event into the state once and shows the state to every view."""
+"""Publisher of progress: folds each event into the state once and shows the state to every view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study in progress does at this moment: one value, folded from events.
+"""State of a running study at this moment: one value, folded from events.
 
 Terminal, live file and browser draw this value and nothing else. It asks no clock: times are arguments.
 """

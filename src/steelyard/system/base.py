@@ -1,4 +1,4 @@
-"""The seam `system`: the recipe of what is weighed.
+"""Interface of system plug-ins: how the system under test is installed, started, queried and stopped.
 
 A plug-in module defines `Settings` (a pydantic model; a field with `json_schema_extra={"easy": True}` can vary between
 trials of one start, all others are hard to change) and `create(settings, cache_folder) -> System`.

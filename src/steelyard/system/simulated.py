@@ -1,4 +1,4 @@
-"""A simulated cluster with a planted scalability law: the system whose true answer is known.
+"""Simulated cluster with a known scalability law, to test the laboratory against a true answer.
 
 A study of it must recover what its settings say, or the laboratory is wrong. Each node is one `steelyard-agent sim`,
 which speaks Cassandra's native protocol. Data live in the servers' memory and are gone with them. Without `remember`
@@ -217,8 +217,8 @@ class Simulated:
 
     def snapshot_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
         """Name of the state."""
-        told = [VERSION, self.settings.remember, len(nodes), str(schema), sorted(data.items())]
-        return f"{NAME}-{hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()[:16]}"
+        parts = [VERSION, self.settings.remember, len(nodes), str(schema), sorted(data.items())]
+        return f"{NAME}-{hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:16]}"
 
     def has(self, key: str) -> bool:
         """A cluster that remembers nothing has every row, always; one that remembers must be filled."""
@@ -285,9 +285,9 @@ class Simulated:
 
     def _died(self, node: Node) -> SystemFault:
         with contextlib.suppress(OSError):
-            said = (node.folder / ERR).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            if said:
-                return SystemFault(f"{node.name}: the simulated node ended: {said[-1]}", node=node.name, system=NAME)
+            lines = (node.folder / ERR).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            if lines:
+                return SystemFault(f"{node.name}: the simulated node ended: {lines[-1]}", node=node.name, system=NAME)
         return SystemFault(f"{node.name}: the simulated node is not running", node=node.name, system=NAME)
 
     def _local(self, node: Node) -> None:
@@ -316,15 +316,15 @@ def _options(argv: Sequence[str]) -> dict[str, str]:
     """`--name value` pairs behind the word `sim`; repeated ones are joined, flags are "true"."""
     words = list(argv)
     behind = words[words.index("sim") + 1 :] if "sim" in words else []
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     name = ""
     for word in behind:
         if word.startswith("--"):
             name = word[2:]
-            found.setdefault(name, "")
+            options.setdefault(name, "")
         elif name:
-            found[name] = f"{found[name]},{word}" if found[name] else word
-    return {name: value or "true" for name, value in found.items()}
+            options[name] = f"{options[name]},{word}" if options[name] else word
+    return {name: value or "true" for name, value in options.items()}
 
 
 def _asked(node: Node) -> tuple[str, ...]:

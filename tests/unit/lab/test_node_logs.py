@@ -93,7 +93,7 @@ def test_collecting_is_a_phase_of_the_trial(tmp_path: Path, monkeypatch: pytest.
 
 def test_every_instrument_must_reach_the_end() -> None:
     readings = Readings(
-        found={("os", "n1"): [Sample(5.0, "n1", "x", 1)], ("energy", "n1"): [Sample(5.0, "n1", "y", 1)]}
+        samples={("os", "n1"): [Sample(5.0, "n1", "x", 1)], ("energy", "n1"): [Sample(5.0, "n1", "y", 1)]}
     )
     asyncio.run(readings.reach(5.0))
     readings.failure = ProbeError("gone")

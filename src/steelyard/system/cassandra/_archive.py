@@ -1,4 +1,4 @@
-"""The archive of loaded classes (AppCDS): made once for each Java and set of jars, it saves 2.5 CPU seconds a start."""
+"""Class data sharing (AppCDS) archive: made once for each Java and set of jars, it saves 2.5 CPU seconds per start."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXERCISE = (
     "SELECT * FROM system_views.thread_pools",
     "TRUNCATE warm.up",
 )
-"""So that the classes of reading, writing and asking are in the archive too."""
+"""Statements that load the classes of reads, writes and queries, so that the archive contains them too."""
 
 
 @dataclass(frozen=True)
@@ -71,31 +71,31 @@ def archive(folder: Path, java: Java, jars: Sequence[Path]) -> Archive:
 
 async def ensure(folder: Path, settings: Settings, java: Java, jars: Sequence[Path], say: Say) -> Archive:
     """The archive, made if need be by starting and stopping one node on a loopback address. It only saves time: if that
-    fails it is said, and the system starts without it."""
-    made = archive(folder, java, jars)
-    if made.server.is_file():
-        return made
+    fails, `say` reports it and the system starts without an archive."""
+    target = archive(folder, java, jars)
+    if target.server.is_file():
+        return target
     async with locked(folder):
         # Another process may have made it while this one waited.
-        if not made.server.exists():
+        if not target.server.exists():
             say("making the archive of loaded classes: one node is started and stopped, about 15 s")
             temporary = Path(tempfile.mkdtemp(prefix="archive.tmp-", dir=folder))
             try:
-                await _make(temporary, made, Settings(version=settings.version, jars=settings.jars), java, jars)
+                await _make(temporary, target, Settings(version=settings.version, jars=settings.jars), java, jars)
             except SteelyardError as error:
                 say(f"no archive of loaded classes, starts will take 3 s longer: {error.message}")
             finally:
                 await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
-    return made
+    return target
 
 
-async def _make(temporary: Path, made: Archive, settings: Settings, java: Java, jars: Sequence[Path]) -> None:
+async def _make(temporary: Path, target: Archive, settings: Settings, java: Java, jars: Sequence[Path]) -> None:
     node = Node("archive", "database", _loopback(os.getpid()), (), temporary)
     _config.write(settings, node, [node])
-    if made.base is not None and not made.base.is_file():
-        await run(None, [str(java.path), "-Xshare:dump", *made.base_options], timeout_s=DUMP_TIMEOUT_S)
+    if target.base is not None and not target.base.is_file():
+        await run(None, [str(java.path), "-Xshare:dump", *target.base_options], timeout_s=DUMP_TIMEOUT_S)
     file = temporary / "server.jsa"
-    argv = _config.server_argv(settings, java, jars, node, [*made.base_options, f"-XX:ArchiveClassesAtExit={file}"])
+    argv = _config.server_argv(settings, java, jars, node, [*target.base_options, f"-XX:ArchiveClassesAtExit={file}"])
     logs = _config.Folders(temporary).logs
     process = await spawn(node, argv, stdout=logs / "stdout.log", stderr=logs / "stderr.log")
     try:
@@ -109,7 +109,7 @@ async def _make(temporary: Path, made: Archive, settings: Settings, java: Java, 
         await end(process)
     if not file.is_file():
         raise SystemFault("Java wrote no archive", system="cassandra")
-    file.rename(made.server)
+    file.rename(target.server)
 
 
 def _loopback(number: int) -> str:

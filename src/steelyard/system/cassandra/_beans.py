@@ -57,5 +57,5 @@ async def call(java: Java, classes: Path, node: Node, words: Sequence[str]) -> N
         argv = [str(java.path), *options, "-cp", str(classes), "Beans", *words]
         await run(node, argv, timeout_s=CALL_TIMEOUT_S, watch=True)
     except CommandFailed as error:
-        said = error.stderr_tail.strip()[-400:] or error.message
-        raise SystemFault(f"{node.name}: {words[0]}: {said}", node=node.name, system="cassandra") from error
+        reason = error.stderr_tail.strip()[-400:] or error.message
+        raise SystemFault(f"{node.name}: {words[0]}: {reason}", node=node.name, system="cassandra") from error

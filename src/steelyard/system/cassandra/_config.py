@@ -1,4 +1,4 @@
-"""What a node is started with: its folders, its `cassandra.yaml`, its command line. Pure, but for `write`."""
+"""Configuration of a node: folders, `cassandra.yaml`, command line. Pure, except for `write`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ START_FAST = {
 
 @dataclass(frozen=True)
 class Folders:
-    """Where a node keeps its things."""
+    """Folders of a node."""
 
     root: Path
 
@@ -108,7 +108,7 @@ def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, 
 
 KEY_STORE = "clients.p12"
 KEY_STORE_PASSWORD = "throw-away"
-"""It guards a key that is made for one lease and goes with it; Java wants one."""
+"""Java requires a password. The key that it guards exists only for one lease."""
 
 
 def key_folder(peers: Sequence[Node]) -> Path:

@@ -1,4 +1,4 @@
-"""Ask a node in CQL, with the agent's client, in the node's own network."""
+"""CQL queries to a node, with the agent's client, in the node's own network."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ async def ask(
     done = await run(node, argv, timeout_s=timeout_s * (1 + len(statements)), watch=True, check=False)
     answers = [json.loads(line) for line in done.stdout.splitlines() if line.strip()]
     if done.exit_code != 0:
-        said = done.stderr.decode(errors="replace").strip() or f"the agent ended with {done.exit_code}"
+        reason = done.stderr.decode(errors="replace").strip() or f"the agent ended with {done.exit_code}"
         if answers and "error" in answers[-1]:
-            said = f"{statements[len(answers) - 1]}: {answers[-1]['error']['message']}"
+            reason = f"{statements[len(answers) - 1]}: {answers[-1]['error']['message']}"
         fault = NotAnswering if done.exit_code == NO_CONNECTION else SystemFault
-        raise fault(f"{node.name}: {said}", node=node.name, system="cassandra")
+        raise fault(f"{node.name}: {reason}", node=node.name, system="cassandra")
     if len(answers) != len(statements):
         raise SystemFault(
             f"{node.name}: {len(answers)} answers to {len(statements)} statements", node=node.name, system="cassandra"

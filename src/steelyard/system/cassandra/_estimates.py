@@ -1,8 +1,8 @@
-"""What a cluster of Cassandra takes, before anything was measured: seconds by rules of thumb, and disk.
+"""Time and disk estimates for a Cassandra cluster before anything was measured, by rules of thumb.
 
 The rules come from readings on a quiet 2-core machine: 1 node was ready in 3.3 s, 3 in 11 to 13 s, 6 in 29 s; 5,000
 records of 1 kB were filled in 2 s; 600 operations of one thread took 0.3 s (YCSB A, C, I) and 0.6 to 1 s (E) on 1 node,
-0.75 to 0.95 s and 3.3 s on 3. They are wrong elsewhere by a factor, which is what a store's history finds.
+0.75 to 0.95 s and 3.3 s on 3. On another machine they are wrong by a factor, which a store's history corrects.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from steelyard.model.workload_shape import WorkloadShape
 from steelyard.system.base import ClusterTimes
 
 SERVICE_MS = {"read": 0.48, "update": 0.52, "insert": 0.43, "scan": 1.5, "read_modify_write": 1.0}
-"""On one node that has the machine to itself."""
+"""Service times on one node that has the machine to itself, ms."""
 OTHER_SERVICE_MS = 1.0
 REMOTE_COST = 1.5
-"""What an operation costs more, over its service time, when the node that is asked must ask another one."""
+"""Extra time of an operation, relative to its service time, when its coordinator must query another node."""
 MOST_RATE_PER_CORE = 3_000.0
 """Operations per second and core, client and servers together."""
 NODE_START_S = 3.3
 JOIN_S = 3.5
-"""What each further node adds to a start besides its processor time: nodes wait for each other."""
+"""Seconds that each further node adds to a start besides its processor time: nodes wait for each other."""
 SCHEMA_S = 0.4
 FILL_COLD_S = 1.0
-"""What filling takes longer because the servers have just started."""
+"""Extra seconds of filling because the servers have just started."""
 FILL_RATE_PER_CORE = 2_500.0
 SNAPSHOT_S = 0.5
 RESTORE_S = 0.4

@@ -1,4 +1,4 @@
-"""What the running node says about itself, and where that differs from what was asked."""
+"""Settings in force on a running node, and their differences from the requested ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DEPARTURES = {
     "class archive": "AppCDS, which Cassandra's own start script does not use",
     "start properties": "ring delay 100 ms, no wait for gossip to settle",
 }
-"""Where the laboratory starts Cassandra otherwise than its own packages do. Recorded with every trial."""
+"""Differences between this start of Cassandra and that of its own packages. Recorded with every trial."""
 
 
 def normal(value: Any) -> str:
@@ -91,10 +91,10 @@ def compare(asked: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict
         if looks_secret(name) or is_reference(value, name):
             continue  # a difference would be stored; a node whose secret is wrong does not come up
         # A class may be asked for by its name alone; the node lists it with its parameters.
-        found = next((one for one in (name, f"{name}.class_name") if one in listed), None)
-        if found is not None:
-            if normal(listed[found]) != normal(value):
-                differing[name] = (str(value), str(listed[found]))
+        key = next((one for one in (name, f"{name}.class_name") if one in listed), None)
+        if key is not None:
+            if normal(listed[key]) != normal(value):
+                differing[name] = (str(value), str(listed[key]))
         elif not _within(name, value, listed):
             differing[name] = (str(value), "not listed")
     return differing
@@ -111,8 +111,8 @@ def _within(name: str, value: Any, listed: Mapping[str, Any]) -> bool:
 
 def option(command_line: Iterable[str], prefix: str) -> str | None:
     """The last option with a prefix, which is the one that the virtual machine obeys; without the prefix."""
-    found = [word.removeprefix(prefix) for word in command_line if word.startswith(prefix)]
-    return found[-1] if found else None
+    values = [word.removeprefix(prefix) for word in command_line if word.startswith(prefix)]
+    return values[-1] if values else None
 
 
 def heap_mb(text: str) -> float | None:

@@ -24,7 +24,7 @@ SERVER_JAR = "cassandra-all-*.jar"
 
 
 def folder_of(settings: Settings, cache_folder: Path) -> Path:
-    """Where the release is kept: one folder a version, or one for each folder or tarball that was named."""
+    """Where the release is kept: one folder per version, or one for each folder or tarball that was named."""
     if settings.jars is None:
         return cache_folder / f"cassandra-{settings.version}"
     source = Path(settings.jars).expanduser()

@@ -1,4 +1,4 @@
-"""Find a Java 17 on this machine, and say with which options Cassandra wants it."""
+"""Discovery of a Java 17 on this machine, and the options that Cassandra needs on it."""
 
 from __future__ import annotations
 

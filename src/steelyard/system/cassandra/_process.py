@@ -1,4 +1,4 @@
-"""The server's process on a node of this machine, diagnosed: what it runs with, and why it died."""
+"""Diagnosis of a node's server process on this machine: its command line, and why it died."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def collector(node: Node) -> str:
     """The collector in force, as the virtual machine's first log line names it: serial, g1, ..."""
     try:
         with (Folders(node.folder).logs / "gc.log").open(encoding="utf-8", errors="replace") as file:
-            found = next((line for line in file if "Using " in line), "")
+            first_line = next((line for line in file if "Using " in line), "")
     except OSError:
         return "unknown"
-    return found.rpartition("Using ")[2].strip().lower() or "unknown"
+    return first_line.rpartition("Using ")[2].strip().lower() or "unknown"

@@ -1,4 +1,4 @@
-"""Who owns what: evenly interleaved tokens, so that every node can start at once and owns exactly its share."""
+"""Token assignment: evenly interleaved tokens, so that every node can start at once and owns exactly its share."""
 
 from __future__ import annotations
 

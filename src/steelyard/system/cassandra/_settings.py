@@ -1,4 +1,4 @@
-"""What a study can set of Cassandra, and the check of any further `cassandra.yaml` key before anything starts."""
+"""Settings of the system `cassandra`, and validation of further `cassandra.yaml` keys before anything starts."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ class Settings(Value):
     @model_serializer(mode="wrap")
     def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """What later versions added is left out where it is not used: trials of before keep their ids."""
-        found: dict[str, Any] = handler(self)
-        return found if self.client_tls else {name: value for name, value in found.items() if name != "client_tls"}
+        data: dict[str, Any] = handler(self)
+        return data if self.client_tls else {name: value for name, value in data.items() if name != "client_tls"}
 
     @property
     def memory_mb(self) -> int:

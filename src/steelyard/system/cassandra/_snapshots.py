@@ -1,8 +1,8 @@
 """Snapshots: filled states kept as hard links to their SSTables, which Cassandra never changes once written.
 
-A state is a folder `<key>` with one folder a node, in it one a table, and a manifest; it exists when the manifest does.
-Restoring links the files into a folder of the node's own volume and lets the running node import them: the node moves
-its links, those of the snapshot stay.
+A state is a folder `<key>` with one folder per node, in it one per table, and a manifest; it exists when the manifest
+does. Restoring links the files into a folder of the node's own volume and lets the running node import them: the node
+moves its links, those of the snapshot stay.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class KeptSnapshots:
 
     root: Path
     former: Path | None = None
-    """Where earlier versions kept them: a snapshot that is there is moved when it is asked for."""
+    """Folder of earlier versions: a snapshot in it is moved when it is first requested."""
 
     def has(self, key: str) -> bool:
         """Whether there is a complete snapshot of the state."""

@@ -1,4 +1,4 @@
-"""What a node's answers and log lines mean: ready, busy, schema. Pure, but for reading the log."""
+"""Interpretation of a node's answers and log lines: ready, busy, schema. Pure, except for reading the log."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ UNCOMPRESSED = "{'enabled': 'false'}"
 
 @dataclass(frozen=True)
 class Seen:
-    """What the log of a node says."""
+    """State of a node according to its log."""
 
     listening: bool
     up: frozenset[str]
@@ -109,19 +109,19 @@ def schema_statements(settings: Settings, schema: Schema) -> tuple[str, ...]:
     table says by itself), and ids that never differ."""
 
     def options(table: Table) -> list[str]:
-        found = [f"ID = {table_id(schema, table.name)}"]
+        clauses = [f"ID = {table_id(schema, table.name)}"]
         if not table.says("compression"):
             compressor = COMPRESSORS[settings.compression]
-            found.append("compression = " + (f"{{'class': '{compressor}'}}" if compressor else UNCOMPRESSED))
+            clauses.append("compression = " + (f"{{'class': '{compressor}'}}" if compressor else UNCOMPRESSED))
         if not table.says("compaction"):
-            found.append(f"compaction = {{'class': '{COMPACTIONS[settings.compaction]}'}}")
-        return found
+            clauses.append(f"compaction = {{'class': '{COMPACTIONS[settings.compaction]}'}}")
+        return clauses
 
     return (schema.create_keyspace(settings.replication_factor), *schema.create_rest(options))
 
 
 def table_questions(schema: Schema) -> tuple[str, str]:
-    """What to ask for the settings of keyspace and tables."""
+    """Queries for the settings of keyspace and tables."""
     return (
         f"SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = '{schema.keyspace}'",
         "SELECT table_name, compression, compaction FROM system_schema.tables "
@@ -147,8 +147,8 @@ def tables_in_force(schema: Schema, answers: Sequence[Sequence[Mapping[str, Any]
     if keyspaces:
         force["replication_factor"] = str(keyspaces[0]["replication"].get("replication_factor"))
     for table in schema.all_tables():
-        said = _table_in_force(rows.get(table.name))
-        force |= {_of(schema, table, option): value for option, value in said.items()}
+        options = _table_in_force(rows.get(table.name))
+        force |= {_of(schema, table, option): value for option, value in options.items()}
     return force
 
 

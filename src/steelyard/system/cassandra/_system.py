@@ -1,4 +1,4 @@
-"""The system `cassandra` itself: what the laboratory calls, in the order in which it calls it."""
+"""The system `cassandra`: its methods in the order in which the laboratory calls them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Prepared:
-    """What this machine has for Cassandra."""
+    """Java, jars and archives on this machine."""
 
     java: _java.Java
     jars: tuple[Path, ...]
@@ -79,7 +79,7 @@ class Cassandra:
         await self.fetch(log.info)
 
     async def fetch(self, say: _jars.Say) -> Prepared:
-        """As `prepare`, saying what it does; what it found."""
+        """As `prepare`, with progress messages to `say`; returns the prepared parts."""
         if self._prepared is None:
             java = await _java.find()
             jars = await _jars.ensure(self.settings, self._cache_folder, java, say)
@@ -195,14 +195,14 @@ class Cassandra:
         }
 
     async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
-        """Asked against in force: every key of the node's yaml, heap, collector, and the table's own settings."""
+        """Settings in force that differ from those requested: the node's yaml, heap, collector, tables."""
         peers = self._peers.get(node.folder, (node,))
         local, settings = await self._ask(
             node,
             "SELECT release_version FROM system.local",
             "SELECT name, value FROM system_views.settings",
         )
-        found = _facts.compare(_config.yaml_of(self.settings, node, peers), settings)
+        differences = _facts.compare(_config.yaml_of(self.settings, node, peers), settings)
         asked = {"version": self.version, "heap": f"{self.settings.heap_mb} MiB", "collector": self.settings.gc}
         heap = _facts.heap_mb(_facts.option(_process.command_line(node), "-Xmx") or "")
         force = {
@@ -214,7 +214,7 @@ class Cassandra:
             asked |= _state.asked_of_tables(self.settings, self._schema)
             answers = await self._ask(node, *_state.table_questions(self._schema))
             force |= _state.tables_in_force(self._schema, answers)
-        return found | {key: (asked[key], force[key]) for key in asked if asked[key] != force[key]}
+        return differences | {key: (asked[key], force[key]) for key in asked if asked[key] != force[key]}
 
     def process_ids(self, node: Node) -> tuple[int, ...]:
         """The server's process id."""
@@ -265,7 +265,7 @@ class Cassandra:
         return _estimates.times(shape, nodes, cores)
 
     def copies(self, nodes: int) -> int:
-        """The replication factor, at most one copy a node."""
+        """The replication factor, at most one copy per node."""
         return min(self.settings.replication_factor, nodes)
 
     def disk_bytes(self, stored_bytes: float, nodes: int) -> int:

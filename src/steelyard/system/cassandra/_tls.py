@@ -1,4 +1,4 @@
-"""Encryption for clients: a throw-away key of the cluster, made by Java's keytool, and its certificate for clients."""
+"""Client encryption: a throw-away key of the cluster, made by Java's keytool, and its certificate for clients."""
 
 from __future__ import annotations
 
