@@ -21,8 +21,8 @@ from steelyard.verify.recompute import measured_here
 
 Key = tuple[str, int]
 SAME = ("seed", "block", "start_replicate", "replicate", "control")
-"""Fields beside the settings that a trial takes from the plan and keeps; position and factors may change when a study is
-widened."""
+"""Fields beside the settings that a trial takes from the plan and keeps; position and factors may change when a study
+is widened."""
 
 
 def study(folder: Path, book: Book) -> None:
