@@ -49,14 +49,14 @@ def lay_table(table: Table, own: Sequence[Own], contrasted: Contrasted) -> tuple
     """Every printed number of the table with ours beside it, or why there is none; empty for a table without a form."""
     if table.form is None:
         return ()
-    form, laid = table.form, []
+    form, rows = table.form, []
     if form.computed:
         return tuple(beside for row in table.wide() for beside in _computed(table, form, row, own))
     for row in table.rows:
         for column, printed in row.numbers.items():
             spec = next((one for one in form.numbers if one.column == column and _holds(one.where, row)), None)
-            laid.append(_laid(table, form, row, column, printed, spec, own, contrasted))
-    return tuple(laid)
+            rows.append(_compared(table, form, row, column, printed, spec, own, contrasted))
+    return tuple(rows)
 
 
 def clashes(table: Table, own: Sequence[Own]) -> tuple[Own, Own] | None:
@@ -104,7 +104,7 @@ def _level(form: Form, name: str, row: Row) -> str:
     return form.levels.get(name, {}).get(text, text)
 
 
-def _laid(
+def _compared(
     table: Table, form: Form, row: Row, column: str, printed: Printed, spec: Number | None, own: Sequence[Own],
     contrasted: Contrasted,
 ) -> Beside:  # fmt: skip
@@ -210,14 +210,14 @@ def _computed(table: Table, form: Form, row: Row, own: Sequence[Own]) -> list[Be
     reasons = dict.fromkeys(why for group in groups for one in group for why in _differing(form, common, one))
     pools = (_other_pool(form, cell, group) for (_, cell), group in zip(behind, groups, strict=True))
     why = (*reasons, *_too_few(min(counts)), *dict.fromkeys(one for one in pools if one))
-    laid = []
+    rows = []
     for statistic, value in _statistics(form, [x for x, _ in behind], values).items():
         ours = alone.numbers.get((form.response, statistic)) if alone is not None else None
         if ours is None and math.isfinite(value):
             unit = "trials" if statistic == "count" else "ms" if form.computed == "summary" else ""
             ours = Estimate(value=value, n=n, unit=unit, method="computed as published, without an interval")
-        laid.append(lay(table.name, row.key, statistic, row.numbers[statistic], ours, why))
-    return laid
+        rows.append(lay(table.name, row.key, statistic, row.numbers[statistic], ours, why))
+    return rows
 
 
 def _statistics(form: Form, places: Sequence[float], values: Sequence[Sequence[float]]) -> dict[str, float]:

@@ -36,9 +36,9 @@ class _Page(HTMLParser):
         self._is_data = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        told = dict(attrs)
-        if tag == "meta" and told.get("name") == FORM_NAME and (told.get("content") or "").isdecimal():
-            self.form = int(told["content"] or 0)
+        attributes = dict(attrs)
+        if tag == "meta" and attributes.get("name") == FORM_NAME and (attributes.get("content") or "").isdecimal():
+            self.form = int(attributes["content"] or 0)
         if tag in UNSEEN:
             self._inside.append(tag)
             self._is_data = ("id", DATA_ID) in attrs
