@@ -52,7 +52,9 @@ SOURCE_FOLDER: Final = "templates"
 TOO_SHORT: Final = "too short to have a course"
 NO_ROOM: Final = "left out for the page's size"
 CONTROL: Final = "control"
-OF_RESPONSE_TIME: Final = ("percentiles_figure", "curves_figure", "responses_table", "more_response_time")
+OF_RESPONSE_TIME: Final = (
+    "percentiles_figure", "curves_figure", "responses_table", "further_response_time", "more_response_time",
+)  # fmt: skip
 """Context keys of the section on response times."""
 TIMELINE_BYTES: Final = 500_000
 """Size limit of the pictures of single trials; the rest of a page with 1,000 trials takes five times as much."""
@@ -129,6 +131,11 @@ class _Numbers:
         title = ". ".join(part for part in parts if part)
         # `in_page` escapes all text and attributes of a picture, so the markup is safe.
         return Markup(picture.in_page(self.texts, title=title, identity=identity))
+
+    def figures_of(self, figures: Mapping[str, Figure], section: Section) -> list[Numbered]:
+        """The figures that name this section for their place."""
+        numbered = (self.figure(figure) for figure in figures.values() if figure.section is section)
+        return [figure for figure in numbered if figure is not None]
 
     def tables_of(self, by_section: Mapping[Section, Sequence[Table]], section: Section) -> list[tuple[int, Table]]:
         """The numbered tables of the analysis in a section."""
@@ -251,19 +258,24 @@ def _answers(
         "main_figure": numbers.figure(figures.get("medians")),
         "comparisons": numbers.table(generic.comparisons(this)),
         "forest_figure": numbers.figure(figures.get("forest")),
+        "further_answer": numbers.figures_of(figures, Section.ANSWER),
         "more_answer": numbers.tables_of(more, Section.ANSWER),
         "regression_figure": numbers.figure(figures.get("regression")),
         "regression_table": numbers.table(generic.regressions(this)),
         "laws_figure": numbers.figure(figures.get("laws")),
         "laws_table": numbers.table(generic.laws(this)),
+        "further_size": numbers.figures_of(figures, Section.SIZE),
         "more_size": numbers.tables_of(more, Section.SIZE),
         "profiles_figure": numbers.figure(figures.get("profiles")),
         "interaction_words": anova.interactions(page_input.results.of(AnovaTerm)),
+        "further_interactions": numbers.figures_of(figures, Section.INTERACTIONS),
         "more_interactions": numbers.tables_of(more, Section.INTERACTIONS),
         "boxes_figure": numbers.figure(figures.get("boxes")),
         "deviations_figure": numbers.figure(figures.get("deviations")),
+        "further_spread": numbers.figures_of(figures, Section.SPREAD),
         "more_spread": numbers.tables_of(more, Section.SPREAD),
         "cells_table": numbers.table(generic.cells(this)),
+        "further_every_cell": numbers.figures_of(figures, Section.EVERY_CELL),
         "more_every_cell": numbers.tables_of(more, Section.EVERY_CELL),
     }
 
@@ -277,10 +289,12 @@ def _within(
         "curves_figure": numbers.figure(timelines.curves(this, page_input.curves)),
         "curves_table": numbers.table(time_courses.curves(page_input.curves)),
         "responses_table": numbers.table(generic.response_medians(this)),
+        "further_response_time": numbers.figures_of(figures, Section.RESPONSE_TIME),
         "more_response_time": numbers.tables_of(more, Section.RESPONSE_TIME),
     }
     context |= _chosen(page_input, this, numbers)
     context["parts_table"] = numbers.table(time_courses.parts(this))
+    context["further_within"] = numbers.figures_of(figures, Section.WITHIN)
     context["more_within"] = numbers.tables_of(more, Section.WITHIN)
     shown = _in_order(page_input.traces, page_input.results)
     most = node_traces.most_seconds(page_input.traces)
@@ -288,6 +302,7 @@ def _within(
     context["trace_figures"] = [numbered for numbered in drawn if numbered is not None]
     context["node_table"] = numbers.table(time_courses.nodes(shown))
     context["energy_figure"] = numbers.figure(figures.get("energy"))
+    context["further_energy"] = numbers.figures_of(figures, Section.ENERGY)
     context["more_energy"] = numbers.tables_of(more, Section.ENERGY)
     return context
 
@@ -305,8 +320,10 @@ def _validity(
         "warm_up_table": numbers.table(generic.warm_ups(this)),
         "steady_table": numbers.table(time_courses.steady(this)),
         "generator_table": numbers.table(validity_grids.generator(records)),
+        "further_validity": numbers.figures_of(figures, Section.VALIDITY),
         "more_validity": numbers.tables_of(more, Section.VALIDITY),
         "crimes_table": numbers.table(validity_grids.crimes(suspicions)),
+        "further_last": numbers.figures_of(figures, Section.EVERY_TRIAL),
         "more_last": numbers.tables_of(more, Section.EVERY_TRIAL),
         "trials_table": numbers.table(generic.trials(this, records)),
     }
@@ -316,14 +333,14 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Anchors and titles of the sections that the page has."""
     sections = (
         ("answer", "The answer", True),
-        ("size", "Cluster size", _any(context, "regression_table", "laws_table", "more_size")),
-        ("interactions", "Interactions", _any(context, "profiles_figure", "more_interactions")),
-        ("spread", "Spread of the trials", _any(context, "boxes_figure", "more_spread")),
+        ("size", "Cluster size", _any(context, "regression_table", "laws_table", "further_size", "more_size")),
+        ("interactions", "Interactions", _any(context, "profiles_figure", "further_interactions", "more_interactions")),
+        ("spread", "Spread of the trials", _any(context, "boxes_figure", "further_spread", "more_spread")),
         ("every-cell", "Every cell", True),
         ("response-time", "Response time", _any(context, *OF_RESPONSE_TIME)),
-        ("within", "Within a trial", _any(context, "chosen", "more_within")),
+        ("within", "Within a trial", _any(context, "chosen", "further_within", "more_within")),
         ("nodes", "What the nodes did", context["trace_figures"]),
-        ("energy", "Energy and cost", _any(context, "energy_figure", "more_energy")),
+        ("energy", "Energy and cost", _any(context, "energy_figure", "further_energy", "more_energy")),
         ("validity", "Validity", True),
         ("facts", "Machine and system", True),
         ("method", "Method", True),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from steelyard.analysis.results import Results
+from steelyard.analysis.statistic import Section
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import label
@@ -64,6 +65,8 @@ class Figure:
     zoom: str = ""
     """`xy` or `x`: the axes that the page's zoom scales, in all panels together; `each`: both axes, panel by panel, as
     axes differ; empty: no zoom."""
+    section: Section | None = None
+    """Section of the page whose end it stands at; None where the page's template gives it a place of its own."""
 
 
 @dataclass(frozen=True)

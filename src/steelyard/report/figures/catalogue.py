@@ -59,12 +59,16 @@ def _forest_row(comparison: Comparison) -> ForestRow:
     )  # fmt: skip
 
 
+MAKERS: Final[tuple[Callable[[View], Figure | None], ...]] = (
+    medians, forests, regressions, laws, profiles, boxes, deviations, over_trials, percentiles,
+)  # fmt: skip
+"""Figures that need the results only. One that names its `Figure.section` stands at the end of that section of the
+page; nothing else must know it."""
+
+
 def of_results(results: Results, records: Sequence[TrialRecord]) -> dict[str, Figure]:
     """Every figure that these results support, by name, except the time series of nodes (see `node_traces`)."""
     this = view(results)
-    makers: tuple[Callable[[View], Figure | None], ...] = (
-        medians, forests, regressions, laws, profiles, boxes, deviations, over_trials, percentiles,
-    )  # fmt: skip
-    figures = [maker(this) for maker in makers]
+    figures = [maker(this) for maker in MAKERS]
     figures.append(order(this, records))
     return {figure.name: figure for figure in figures if figure is not None}
