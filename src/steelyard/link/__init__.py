@@ -1,0 +1,1 @@
+"""Links: the paths between nodes, measured."""

@@ -1,1 +1,1 @@
-"""Nodes: commands, files, processes and facts through a node's prefix; state and cache folders of this machine."""
+"""Nodes: commands, files, processes and facts through a node's prefix; state and cache folders."""

@@ -1,0 +1,1 @@
+"""The report: one HTML page, exported tables and figures, from what `reading` has read."""

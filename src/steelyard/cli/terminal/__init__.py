@@ -1,0 +1,1 @@
+"""Terminal output: tables, lines of a load, and the one way to print a line."""

@@ -1,0 +1,1 @@
+"""Theme, definitions, hover texts and embedded data of the page."""

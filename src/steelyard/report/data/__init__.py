@@ -1,0 +1,1 @@
+"""Data of figures: axis, series, scale, rows of charts, node readings."""

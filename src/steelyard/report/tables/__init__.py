@@ -1,0 +1,1 @@
+"""Tables of the page and of exports."""
