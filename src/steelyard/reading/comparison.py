@@ -153,6 +153,8 @@ def response_named(name: str | None, study: Study) -> str:
 def _texts(chosen: Mapping[str, Level] | Sequence[str]) -> Sequence[str]:
     if isinstance(chosen, Mapping):
         return [f"{name}={level}" for name, level in chosen.items()]
+    if isinstance(chosen, str):
+        return [chosen]
     return chosen
 
 

@@ -68,6 +68,7 @@ def test_two_treatments_are_compared_by_mapping_and_by_text(store: Path) -> None
     by_text = reading.compare(a=["nodes=1"], b=["nodes=3"])
     assert len(by_mapping.contrasts) == 1
     assert by_mapping.contrasts == by_text.contrasts
+    assert reading.compare(a="nodes=1", b="nodes=3").contrasts == by_text.contrasts
 
 
 def test_two_stores_are_compared(store: Path, tmp_path: Path) -> None:
