@@ -42,7 +42,8 @@ KILLED_AT_STEP = """
 import asyncio, os, signal, sys
 from datetime import timedelta
 from pathlib import Path
-from steelyard.site import lease_records, local
+from steelyard.leases import records as lease_records
+from steelyard.site import local
 from steelyard.site.base import Request
 
 async def perform(step):
