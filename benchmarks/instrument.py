@@ -22,6 +22,7 @@ from typing import Any
 from steelyard.judging.responses import merged
 from steelyard.model import histogram
 from steelyard.node import agent
+from steelyard.wire.record import Done, Interval, Record, parse
 
 ROOT = Path(__file__).resolve().parents[1]
 ADDRESS = "127.113.9.1"
@@ -55,7 +56,7 @@ def server(*options: str) -> Iterator[None]:
         process.wait(SETTLE_S)
 
 
-def drive(schedule: dict[str, Any], stop: dict[str, Any], proportions: dict[str, float]) -> list[dict[str, Any]]:
+def drive(schedule: dict[str, Any], stop: dict[str, Any], proportions: dict[str, float]) -> list[Record]:
     """Carry out an order and return its records."""
     order = json.loads((ROOT / "schema" / "order.example.json").read_text())
     everything = dict.fromkeys(order["workload"]["proportions"], 0.0)
@@ -66,16 +67,16 @@ def drive(schedule: dict[str, Any], stop: dict[str, Any], proportions: dict[str,
         file.flush()
         argv = [str(agent.find()), "load", "--order", file.name]
         done = subprocess.run(argv, stdout=subprocess.PIPE, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [parse(line) for line in done.stdout.splitlines()]
 
 
-def row(name: str, records: list[dict[str, Any]]) -> dict[str, Any]:
+def row(name: str, records: list[Record]) -> dict[str, Any]:
     """Figures of one drive."""
-    (done,) = [record for record in records if record["record"] == "done"]
-    intervals = [record for record in records if record["record"] == "interval"]
-    figures: dict[str, Any] = {"what": name, "operations": done["operations"], "errors": done["errors"]}
-    figures["op/s"] = round(done["operations"] / (done["execution_ns"] / 1e9))
-    figures["client cpu us/op"] = round(done["cpu_ns"] / 1e3 / max(1, done["operations"]), 2)
+    (done,) = [record for record in records if isinstance(record, Done)]
+    intervals = [record for record in records if isinstance(record, Interval)]
+    figures: dict[str, Any] = {"what": name, "operations": done.operations, "errors": done.errors}
+    figures["op/s"] = round(done.rate_per_s)
+    figures["client cpu us/op"] = round(done.cpu_ns / 1e3 / max(1, done.operations), 2)
     for measure in ("service", "response", "pacing"):
         buckets = merged(intervals, measure)
         for q, label in ((0.5, "p50"), (0.99, "p99")):

@@ -34,6 +34,7 @@ from steelyard.node import agent
 from steelyard.node.folders import cache_folder
 from steelyard.node.processor import machine_time, most_resident_bytes
 from steelyard.testing.cluster import RunningCluster, running
+from steelyard.wire.record import Done, Interval, Record, parse
 
 HERE = Path(__file__).resolve().parent
 PARTS = ("null", "paced", "real")
@@ -170,12 +171,12 @@ def order(kind: str, contact: str, schedule: Mapping[str, Any], stop: Mapping[st
     }
 
 
-def ours(text: str) -> list[dict[str, Any]]:
+def ours(text: str) -> list[Record]:
     """Records of our agent. Raises RuntimeError if an operation failed: its cost would be another's."""
-    records = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    done = [record for record in records if record["record"] == "done"][-1]
-    if done["errors"] or done["not_found"]:
-        raise RuntimeError(f"{done['errors']} errors {done['errors_by_kind']}, {done['not_found']} rows not found")
+    records = [parse(line) for line in text.splitlines() if line.startswith("{")]
+    done = [record for record in records if isinstance(record, Done)][-1]
+    if done.errors or done.not_found:
+        raise RuntimeError(f"{done.errors} errors {dict(done.errors_by_kind)}, {done.not_found} rows not found")
     return records
 
 
@@ -320,7 +321,7 @@ def paced(orders: Orders, contact: str, seconds: float) -> dict[str, float]:
     schedule = {"kind": "constant", "rate_per_s": PACED_PER_S, "in_flight": IN_FLIGHT}
     asked = {**order("read", contact, schedule, {"duration_s": seconds}), "warm_up_s": seconds}
     records = ours(call(orders.argv(asked)).stdout)
-    intervals = [record for record in records if record["record"] == "interval" and record["phase"] == "measure"]
+    intervals = [record for record in records if isinstance(record, Interval) and record.phase == "measure"]
     figures = {}
     for measure_name in ("response", "service", "lag"):
         for quantile, label in ((0.5, "p50"), (0.99, "p99")):
@@ -335,8 +336,8 @@ def first_operation_ms(orders: Orders, contact: str, repeats: int) -> float:
     for _ in range(repeats):
         argv = orders.closed("read", contact, 1, 1)
         started_s = time.time()
-        (done,) = [record for record in ours(call(argv).stdout) if record["record"] == "done"]
-        taken.append((done["first_sent_s"] - started_s) * 1e3)
+        (done,) = [record for record in ours(call(argv).stdout) if isinstance(record, Done)]
+        taken.append((done.first_sent_s - started_s) * 1e3)
     return float(round(statistics.median(taken), 1))
 
 
