@@ -104,7 +104,7 @@ def test_a_later_study_is_judged_against_the_floor_of_this_machine(laboratory: L
     records = store.trials()
     alone = analyse(records, store.study, seed=1)
     (without,) = alone.of(Comparison)
-    (held,) = analyse(records, store.study, seed=1, floor=store.noise_floor(records)).comparisons
+    (held,) = analyse(records, store.study, seed=1, floor=store.noise_floor(records)).of(Comparison)
     assert without.ratio == held.ratio
     assert held.floor_percent is not None
     assert held.floor_percent.value > 150
