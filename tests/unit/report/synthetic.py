@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from steelyard.model.plan import Plan
+from steelyard.model.sample import Sample
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
 from steelyard.model.verdict import Reason, ReasonKind, Verdict
 from steelyard.reading import time_courses
+from steelyard.store.write import StoreWriter
 from steelyard.wire.record import Interval
 from tests.unit.wire import made
 
@@ -230,3 +234,23 @@ def facts(record: TrialRecord) -> Mapping[str, Mapping[str, str]]:
             "concurrent_reads": "32", "listen_address": f"10.113.0.{index}",
         }  # fmt: skip
     return found
+
+
+def stored(folder: Path) -> Path:
+    """A store below `folder` with eight valid trials of workload A on 1 and 3 nodes: facts, samples, intervals of load.
+    Returns the study's folder."""
+    small = study(workloads=("A",), trials=2)
+    plan = Plan(study=small.study.name, seed=7, factors=small.factors, hard=("nodes",), trials=())
+    with StoreWriter(folder, small.study.name) as writer:
+        writer.intend(small, "", plan)
+        for record in records(small, faults=False):
+            draft = writer.draft(record.id, record.attempt)
+            for name, of_name in facts(record).items():
+                draft.facts(name, of_name)
+            frame = samples(record)
+            for node in frame["node"].unique():
+                rows = frame.filter(frame["node"] == node).iter_rows(named=True)
+                draft.samples(node, [Sample(row["t_s"], node, row["metric"], row["value"]) for row in rows])
+            draft.intervals("load1", interval_records(record))
+            draft.seal(record)
+        return writer.folder

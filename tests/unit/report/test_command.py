@@ -10,7 +10,6 @@ import pytest
 from steelyard.cli.commands.report import report
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.plan import Plan
-from steelyard.model.sample import Sample
 from steelyard.reading.report_input import report_input
 from steelyard.store.read import Store
 from steelyard.store.write import StoreWriter
@@ -20,21 +19,7 @@ from tests.unit.report import synthetic
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    study = synthetic.study(workloads=("A",), trials=2)
-    plan = Plan(study=study.study.name, seed=7, factors=study.factors, hard=("nodes",), trials=())
-    with StoreWriter(tmp_path, study.study.name) as writer:
-        writer.intend(study, "", plan)
-        for record in synthetic.records(study, faults=False):
-            draft = writer.draft(record.id, record.attempt)
-            for name, facts in synthetic.facts(record).items():
-                draft.facts(name, facts)
-            frame = synthetic.samples(record)
-            for node in frame["node"].unique():
-                rows = frame.filter(frame["node"] == node).iter_rows(named=True)
-                draft.samples(node, [Sample(row["t_s"], node, row["metric"], row["value"]) for row in rows])
-            draft.intervals("load1", synthetic.interval_records(record))
-            draft.seal(record)
-        return writer.folder
+    return synthetic.stored(tmp_path)
 
 
 def test_it_writes_the_page_beside_the_data(store: Path) -> None:
