@@ -160,7 +160,10 @@ def test_what_the_agent_refuses_is_refused_by_both(tmp_path: Path, monkeypatch: 
     assert ran(path, tmp_path / "store") == refused
 
 
-def test_what_is_right_is_not_refused() -> None:
+def test_what_is_right_is_not_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight, "read_machine", lambda folder: LARGE)
+    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+    assert checked(written(tmp_path, FACTORS), tmp_path / "store") == []
     preflight.refuse(())
 
 
