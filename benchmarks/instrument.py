@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from steelyard.judging.responses import merged
-from steelyard.model import histogram
+from steelyard.judging.trial_responses import merged
+from steelyard.model import percentiles
 from steelyard.node import agent
 from steelyard.wire.record import Done, Interval, Record, parse
 
@@ -80,7 +80,7 @@ def row(name: str, records: list[Record]) -> dict[str, Any]:
     for measure in ("service", "response", "pacing"):
         buckets = merged(intervals, measure)
         for q, label in ((0.5, "p50"), (0.99, "p99")):
-            value = histogram.quantile_ns(buckets, q)
+            value = percentiles.quantile_ns(buckets, q)
             figures[f"{measure} {label} us"] = None if value is None else round(value / 1e3, 1)
     return figures
 

@@ -23,7 +23,7 @@ import polars as pl
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
-from steelyard.model.verdict import Verdict
+from steelyard.model.verdict_reasons import Verdict
 from steelyard.store import layout
 from steelyard.store.write import StoreWriter
 

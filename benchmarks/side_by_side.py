@@ -27,8 +27,8 @@ from typing import Any
 
 from steelyard.engine import _stress_tool as stress_tool
 from steelyard.engine import latte as latte_engine
-from steelyard.judging.responses import merged
-from steelyard.model import histogram
+from steelyard.judging.trial_responses import merged
+from steelyard.model import percentiles
 from steelyard.model.errors import EngineError
 from steelyard.node import agent
 from steelyard.node.folders import cache_folder
@@ -325,7 +325,7 @@ def paced(orders: Orders, contact: str, seconds: float) -> dict[str, float]:
     figures = {}
     for measure_name in ("response", "service", "lag"):
         for quantile, label in ((0.5, "p50"), (0.99, "p99")):
-            value = histogram.quantile_ns(merged(intervals, measure_name), quantile)
+            value = percentiles.quantile_ns(merged(intervals, measure_name), quantile)
             figures[f"{measure_name} {label}"] = round((value or 0) / 1e3, 1)
     return figures
 

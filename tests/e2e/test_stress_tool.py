@@ -14,7 +14,7 @@ import pytest
 
 from steelyard import plugin
 from steelyard.engine import _stress_tool as tool
-from steelyard.model.verdict import ReasonKind
+from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.node.base import Node
 from steelyard.node.folders import cache_folder
 from steelyard.store import Store

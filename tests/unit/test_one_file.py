@@ -20,7 +20,7 @@ from steelyard.cli.commands.report import report
 from steelyard.model import responses
 from steelyard.model.errors import StudyError
 from steelyard.model.trial import TrialRecord
-from steelyard.model.verdict import ReasonKind
+from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.store import layout
 from steelyard.store.read import open_store
 from steelyard.verify.store import verification

@@ -13,12 +13,10 @@ from steelyard.analysis import statistics
 from steelyard.analysis.row import NO_UNIT, TableColumn, columns_of, factors_field
 from steelyard.analysis.statistic import Statistic
 from steelyard.model import responses as registered
-from steelyard.model.verdict import ReasonKind
+from steelyard.model.verdict_reasons import ReasonKind
+from tools.docs.marked import cell, with_parts
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "numbers.md"
-COMMAND: Final = "python -m tools.docs --write"
-BEGIN: Final = "<!-- {name}: made by `" + COMMAND + "`, not to be edited -->\n"
-END: Final = "<!-- end of {name} -->\n"
 
 
 def reasons() -> Iterator[str]:
@@ -26,7 +24,7 @@ def reasons() -> Iterator[str]:
     yield "| reason | measured, and when it speaks against the trial | void |"
     yield "| --- | --- | --- |"
     for kind in ReasonKind:
-        yield f"| {kind.value} | {_cell(kind.about.measured)} | {'yes ' if kind.about.void else ''}|"
+        yield f"| {kind.value} | {cell(kind.about.measured)} | {'yes ' if kind.about.void else ''}|"
 
 
 def responses() -> Iterator[str]:
@@ -34,7 +32,7 @@ def responses() -> Iterator[str]:
     yield "| response | definition | unit |"
     yield "| --- | --- | --- |"
     for name, response in registered.every().items():
-        yield f"| `{name}` | {_cell(response.definition)} | {response.unit} |"
+        yield f"| `{name}` | {cell(response.definition)} | {response.unit} |"
 
 
 def tables() -> Iterator[str]:
@@ -51,7 +49,7 @@ def _table(statistic: Statistic[Any]) -> Iterator[str]:
     yield "| column | meaning | unit |"
     yield "| --- | --- | --- |"
     for column in columns_of(statistic.row):
-        yield f"| `{column.name}` | {_cell(column.meaning)} | {_unit(column)}|"
+        yield f"| `{column.name}` | {cell(column.meaning)} | {_unit(column)}|"
     yield ""
 
 
@@ -59,10 +57,6 @@ def _factors(statistic: Statistic[Any]) -> str:
     if factors_field(statistic.row) is None:
         return ""
     return " First a column for each factor" + (" but that of sizes." if statistic.without_size else ".")
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def _unit(column: TableColumn) -> str:
@@ -78,15 +72,7 @@ PARTS: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
 
 def text(page: str) -> str:
     """The page with its generated parts up to date. Raises ValueError if the comments around one are missing."""
-    for name, lines in PARTS.items():
-        begin, end = BEGIN.format(name=name), END.format(name=name)
-        before, opened, rest = page.partition(begin)
-        _, closed, after = rest.partition(end)
-        if not opened or not closed:
-            raise ValueError(f"the page has no part {begin.strip()} ... {end.strip()}")
-        body = "\n".join(lines()).rstrip("\n")
-        page = f"{before}{begin}\n{body}\n\n{end}{after}"
-    return page
+    return with_parts(page, PARTS)
 
 
 def page() -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pydantic import BaseModel
 
 from steelyard.workload import _types
-from steelyard.workload._distributions import EXTRAS
+from steelyard.workload._distributions import DISTRIBUTIONS, FIXED_MEANING, grammar
 from steelyard.workload._models import Column, File, Operation, Populate, Statement, Step, Steps, Table
 from tools.docs.study_file import properties, rows
 
@@ -102,7 +102,7 @@ column or a statement, leaves out more.
 ## Types
 
 """
-DISTRIBUTIONS = """
+DISTRIBUTIONS_HEAD = """
 User-defined types are told below `[types]`, each before those that use it.
 
 ## Distributions
@@ -113,24 +113,12 @@ theta = 0.7 }`. Both bounds can occur. `~` before the name turns it around: the 
 | short form | draws |
 | --- | --- |
 """
-MEANINGS = {
-    "fixed": "always the same",
-    "sequence": "min, min + 1, ... max, min again: by the operation's index, or by the key where it makes a stored value",
-    "uniform": "each alike; whole bounds give whole numbers, bounds with a fraction all between",
-    "zipfian": "the lowest most often; theta 0.99 if it is not given",
-    "scrambled-zipfian": "zipfian, with the popular ones scattered by a hash",
-    "latest": "the highest most often",
-    "hotspot": "`operation_fraction` of the draws from the lowest `data_fraction` of the numbers",
-    "exponential": "cassandra-stress's EXP",
-    "gaussian": "cassandra-stress's GAUSSIAN; the middle and a sixth of the width if mean and deviation are not given",
-    "extreme": "cassandra-stress's EXTREME (Weibull); with `quanta` its QEXTREME",
-}
 
 
 def text() -> str:
     """The page."""
     types = f"{', '.join(f'`{name}`' for name in _types.SIMPLE)}, `list<T>`, `set<T>`, `map<K, V>`, `tuple<T, ...>`, "
-    parts = [HEAD + types + "`vector<T, n>`, `frozen<T>`.", DISTRIBUTIONS.rstrip("\n"), *_distributions(), ""]
+    parts = [HEAD + types + "`vector<T, n>`, `frozen<T>`.", DISTRIBUTIONS_HEAD.rstrip("\n"), *_distributions(), ""]
     for title, purpose, model, left_out in SECTIONS:
         fields = {name: field for name, field in properties(model).items() if name not in left_out}
         parts += [f"## {title}\n", *([purpose + "\n"] if purpose else []), *rows(fields, None), ""]
@@ -138,9 +126,6 @@ def text() -> str:
 
 
 def _distributions() -> Iterator[str]:
-    for name, meaning in MEANINGS.items():
-        if name == "fixed":
-            yield f"| `fixed(value)` | {meaning} |"
-            continue
-        more = "".join(f", {key}" if must else f"[, {key}]" for key, _, must in EXTRAS[name])
-        yield f"| `{name}(min..max{more})` | {meaning} |"
+    yield f"| `{grammar('fixed')}` | {FIXED_MEANING} |"
+    for name, distribution in DISTRIBUTIONS.items():
+        yield f"| `{grammar(name)}` | {distribution.meaning} |"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from steelyard.analysis.treatments import NODES
-from steelyard.judging.percentile_support import response_of
+from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import orders_of_treatment
 from steelyard.model import responses
 from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study

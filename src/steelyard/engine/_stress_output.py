@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from steelyard.engine._histograms import decoded
-from steelyard.model import histogram
+from steelyard.model import histogram, percentiles
 from steelyard.model.histogram import Bucket
 from steelyard.model.outcome import Outcome
 from steelyard.wire.record import Connected, Counts, Done, Interval, Record, Summary
@@ -183,7 +183,7 @@ def summary(counts: Sequence[Counts], operations: int, seconds: float) -> Summar
 
     def quantile_ms(measure: str, q: float) -> float:
         merged = histogram.merge(one.buckets for one in counts if one.measure == measure)
-        return (histogram.quantile_ns(merged, q) or 0.0) / 1e6
+        return (percentiles.quantile_ns(merged, q) or 0.0) / 1e6
 
     return Summary(
         rate_per_s=operations / seconds if seconds else 0.0,

@@ -20,7 +20,6 @@ from steelyard.engine import _latte_script as latte_script
 from steelyard.engine import _latte_tool as latte_tool
 from steelyard.engine._histograms import decoded
 from steelyard.engine.base import Engine
-from steelyard.model import histogram
 from steelyard.model.errors import EngineError
 from steelyard.model.load import MEASURE, POPULATE
 from steelyard.model.outcome import Outcome
@@ -183,7 +182,7 @@ def _interval(sample: Mapping[str, Any], names: Mapping[str, str], t_s: float) -
     seconds = float(sample["duration_s"])
     total, errors = int(sample["cycle_count"]), int(sample["cycle_error_count"])
     whole = decoded(percentiles["histogram"])
-    middle, high = ((histogram.quantile_ns(whole, q) or 0.0) / 1e6 for q in (0.5, 0.99))
+    middle, high = ((percentiles.quantile_ns(whole, q) or 0.0) / 1e6 for q in (0.5, 0.99))
     return Interval(
         phase=MEASURE,
         t_s=t_s,

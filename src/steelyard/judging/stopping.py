@@ -18,9 +18,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from steelyard.judging.attempts import attempts_by_id, settled
-from steelyard.judging.percentile_support import response_of
 from steelyard.judging.stopping_rule import GOING_ON, WAITED_FOR, Decision, Narrowing, Rule, State, Why
 from steelyard.judging.t_interval import deviation, half_width
+from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import orders_of_treatment
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level

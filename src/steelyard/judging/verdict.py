@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from steelyard.judging.background_load import Machines, OwnTime, background_load, longest_gap_s, steal_fraction
-from steelyard.judging.responses import merged, quantile_ms
+from steelyard.judging.trial_responses import merged, quantile_ms
 from steelyard.model import histogram
 from steelyard.model.calibration import Calibration
 from steelyard.model.outcome import Outcome
 from steelyard.model.sample import Sample
 from steelyard.model.study import Limits, Load
-from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.wire.record import Done, Interval
 
 NO_CALIBRATION = "there is no calibration: `steelyard calibrate`"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from steelyard.judging.responses import responses
+from steelyard.judging.trial_responses import responses
 from steelyard.model.errors import SystemFault
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, WARM_UP, Load
 from steelyard.model.study import Limits

@@ -14,7 +14,7 @@ from steelyard.engine.base import Engine
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.data_state import DataState
 from steelyard.lab.node_logs import in_a_thread, tails
-from steelyard.lab.plugin_factory import Known, Parts
+from steelyard.lab.parts import Known, Parts
 from steelyard.lab.probe_processes import Readings, watching
 from steelyard.leases.lease import Lease
 from steelyard.link.ping import measure_link

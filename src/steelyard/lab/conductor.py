@@ -16,14 +16,14 @@ from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab import noise_floor, provenance
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster, started
-from steelyard.lab.plugin_factory import Parts
+from steelyard.lab.parts import Parts
 from steelyard.lab.resume import attempts_by_id, missing, settled
 from steelyard.lab.trial import TrialRunner
 from steelyard.model.errors import SteelyardError, StoreError, StudyError, SystemFault
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.progress.events import (
     Guarded,
     Judged,

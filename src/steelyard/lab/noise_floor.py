@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.judging.noise_floor import FoundFloor
-from steelyard.lab.plugin_factory import Parts
+from steelyard.lab.parts import Parts
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import Store, StoreWriter

@@ -17,13 +17,13 @@ from pathlib import Path
 
 from steelyard import __version__, engine_order
 from steelyard.judging.background_load import Machines, OwnTime
-from steelyard.judging.responses import joined, responses
+from steelyard.judging.trial_responses import joined, responses
 from steelyard.judging.verdict import Evidence, judge
 from steelyard.lab import capacity
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
 from steelyard.lab.node_logs import in_a_thread, since, size
-from steelyard.lab.plugin_factory import Parts
+from steelyard.lab.parts import Parts
 from steelyard.lab.probe_processes import INTERVAL_S as PROBE_INTERVAL_S
 from steelyard.model.capacity import capacity_key
 from steelyard.model.errors import NodeError, ProbeError, SteelyardError, SystemFault
@@ -33,7 +33,7 @@ from steelyard.model.response import NS_PER_S
 from steelyard.model.sample import Sample
 from steelyard.model.study import Study
 from steelyard.model.trial import Capacity, Phase, Responses, TrialRecord
-from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.node.base import START
 from steelyard.node.processor import busiest, census, has_variable, process_time_s
 from steelyard.progress.events import PhaseEntered, Ticked, Trouble, Waiting, Watcher

@@ -3,15 +3,12 @@
 A bucket is `(low_ns, high_ns, count)` with both bounds inclusive. Buckets of one instrument have the same bounds
 wherever they occur, so the key of a merge is the lower bound.
 
-Every quantile of ours is made here, of buckets as tuples (`quantile_bucket`), or in `histogram_frames`, of buckets as
-rows; a test holds the two together.
+Percentiles of them: `model/percentiles.py`.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
 
 Bucket = tuple[int, int, int]
 
@@ -28,28 +25,6 @@ def merge(parts: Iterable[Iterable[Sequence[int]]]) -> list[Bucket]:
 def total(buckets: Iterable[Sequence[int]]) -> int:
     """Number of values."""
     return sum(count for _, _, count in buckets)
-
-
-def quantile_bucket(buckets: Sequence[Bucket], q: float) -> Bucket | None:
-    """The bucket of the smallest recorded value such that at least a share `q` of the values is not above it. None when
-    empty. `buckets` in order of value."""
-    return quantile_buckets(buckets, (q,))[0]
-
-
-def quantile_buckets(buckets: Sequence[Bucket], shares: Sequence[float]) -> list[Bucket | None]:
-    """The bucket of each of several quantiles, as `quantile_bucket`."""
-    seen = list(accumulate(count for _, _, count in buckets))
-    if not seen or not seen[-1]:
-        return [None] * len(shares)
-    # Of nothing wanted, the first value.
-    places = (bisect_left(seen, q * seen[-1] or 1) for q in shares)
-    return [buckets[place] if place < len(buckets) else None for place in places]
-
-
-def quantile_ns(buckets: Sequence[Bucket], q: float) -> float | None:
-    """The quantile as the middle of its bucket; None when empty."""
-    bucket = quantile_bucket(buckets, q)
-    return None if bucket is None else (bucket[0] + bucket[1]) / 2
 
 
 def mean_ns(buckets: Sequence[Bucket]) -> float | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Literal
 
-from steelyard.model import histogram
+from steelyard.model import histogram, percentiles
 from steelyard.model.histogram import Bucket
 from steelyard.model.outcome import ANSWERED
 
@@ -117,7 +117,7 @@ def quantile_ms(q: float, measure: str, outcomes: Sequence[str] = ANSWERED) -> C
     """How a quantile of a measure is computed, in milliseconds."""
 
     def compute(measured: Measured) -> float | None:
-        value = histogram.quantile_ns(measured.buckets(measure, outcomes), q)
+        value = percentiles.quantile_ns(measured.buckets(measure, outcomes), q)
         return None if value is None else value / NS_PER_MS
 
     return compute

@@ -10,7 +10,7 @@ from steelyard.model import former_words
 from steelyard.model.study import Level, Limits
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
-from steelyard.model.verdict import Verdict
+from steelyard.model.verdict_reasons import Verdict
 
 
 class Phase(StrEnum):

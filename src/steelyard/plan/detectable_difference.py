@@ -19,8 +19,8 @@ import statistics
 from collections.abc import Sequence
 
 from steelyard.judging.noise_floor import KeptFloor
-from steelyard.judging.percentile_support import response_of
 from steelyard.judging.settings_hash import canonical
+from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import orders_of_treatment
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study

@@ -13,7 +13,8 @@ from pydantic import ConfigDict, Field
 
 from steelyard.format import clock
 from steelyard.judging.stopping_rule import Decision
-from steelyard.model.histogram import merge, quantile_ns
+from steelyard.model.histogram import merge
+from steelyard.model.percentiles import quantile_ns
 from steelyard.model.sample import Sample
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord

@@ -12,7 +12,7 @@ from steelyard.analysis.inference import estimates
 from steelyard.analysis.inference.effect_sizes import cohens_d
 from steelyard.analysis.resources import SAMPLED, SAMPLED_UNITS, SHARED, sampled
 from steelyard.analysis.treatments import label
-from steelyard.judging.percentile_support import response_of
+from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate

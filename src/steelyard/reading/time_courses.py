@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import polars as pl
 
-from steelyard.judging.percentile_support import BEYOND, supported
-from steelyard.model.histogram import Bucket, quantile_buckets, total
-from steelyard.model.histogram_frames import quantiles
+from steelyard.model.histogram import Bucket, total
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, POPULATE, WARM_UP, LoadPhase, Offered
 from steelyard.model.outcome import ANSWERED
+from steelyard.model.percentile_frames import quantiles
+from steelyard.model.percentiles import BEYOND, quantile_buckets, supported
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.cpu_strips import Strip, cpu_strips
 from steelyard.store.journal import (

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from steelyard.analysis.inference import percentiles
+from steelyard.analysis.inference import percentile_intervals
 from steelyard.analysis.statistics.percentile import SHOWN, TrialPercentile
-from steelyard.judging.percentile_support import BEYOND, needed
 from steelyard.model import responses
-from steelyard.model.histogram import Bucket, quantile_buckets
+from steelyard.model.histogram import Bucket
+from steelyard.model.percentiles import BEYOND, needed, quantile_buckets
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.time_courses import measured
@@ -60,7 +60,7 @@ def _buckets(store: Store, records: Sequence[TrialRecord]) -> pl.DataFrame | Non
     middle = pl.col("t_s") + pl.col("seconds") / 2
     begun, ended = (pl.col("t_s").min().over("trial"), (pl.col("t_s") + pl.col("seconds")).max().over("trial"))
     # Whole seconds belong to one part: a trial of fewer seconds than PARTS has as many parts as seconds.
-    place = ((middle - begun) / (ended - begun) * percentiles.PARTS).floor().cast(pl.Int32)
+    place = ((middle - begun) / (ended - begun) * percentile_intervals.PARTS).floor().cast(pl.Int32)
     return rows.with_columns(place=place).group_by("trial", "place", "low", "high").agg(pl.col("count").sum())
 
 
@@ -94,7 +94,7 @@ def _percentile(
 ) -> TrialPercentile:  # fmt: skip
     q = _share(name)
     operations, least = sum(count for _, _, count in buckets), needed(q)
-    estimate = percentiles.quantile(buckets, q, parts, confidence)
+    estimate = percentile_intervals.quantile(buckets, q, parts, confidence)
     note = ""
     if estimate is None:
         note = f"{operations:,} operations are too few: {least:,} are needed, so that {BEYOND} lie beyond"

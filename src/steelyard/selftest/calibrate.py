@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from steelyard.judging.responses import merged, quantile_ms
+from steelyard.judging.trial_responses import merged, quantile_ms
 from steelyard.model.calibration import Calibration, Ceiling, Kind, Slip
 from steelyard.model.errors import EngineError
 from steelyard.model.machine_identity import identity

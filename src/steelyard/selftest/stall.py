@@ -19,7 +19,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.judging.responses import merged, quantile_ms
+from steelyard.judging.trial_responses import merged, quantile_ms
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.value import Value
 from steelyard.node.tasks import together

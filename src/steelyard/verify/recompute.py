@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from steelyard.judging.responses import responses
+from steelyard.judging.trial_responses import responses
 from steelyard.judging.verdict import SAID, Evidence, judge
 from steelyard.model import responses as registered
 from steelyard.model.histogram import Bucket
@@ -21,7 +21,7 @@ from steelyard.model.outcome import Outcome, is_error
 from steelyard.model.response import NS_PER_MS, NS_PER_S, Kept
 from steelyard.model.study import Limits
 from steelyard.model.trial import Responses, TrialRecord
-from steelyard.model.verdict import Reason, ReasonKind, Speaks
+from steelyard.model.verdict_reasons import Reason, ReasonKind, Speaks
 from steelyard.verify.checklist import Book
 from steelyard.wire.record import NO_SUMMARY, Counts, Done, Interval, nothing_done
 

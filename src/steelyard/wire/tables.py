@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from steelyard.model import histogram
+from steelyard.model import histogram, percentiles
 from steelyard.model.histogram import Bucket
 from steelyard.model.outcome import ANSWERED, is_error
 
@@ -36,7 +36,7 @@ class Histogram:
 
     def quantile_ns(self, q: float) -> float | None:
         """The quantile `q` (0 to 1), as the middle of its bucket."""
-        return histogram.quantile_ns(self.buckets, q)
+        return percentiles.quantile_ns(self.buckets, q)
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,88 @@
-"""Distributions in workload files: `5`, `"uniform(1..100)"`, or a table with a `name`.
+"""Distributions of numbers in workload files: `5`, `"uniform(1..100)"`, or a table with a `name`.
 
-The short form is that of cassandra-stress's options; docs/reference/workload-file.md defines each distribution.
+A new distribution is an entry of `DISTRIBUTIONS` here, its form on the wire in `crates/steelyard-wire/src/program.rs`
+and its draw in `crates/steelyard-workload/src/distributions.rs`. The schema of orders and the reference page are
+generated from the entry. The short form is that of cassandra-stress's options.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 SHORT = re.compile(r"\s*(~?)\s*([a-z][a-z-]*)\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 RANGE = re.compile(r"\s*(-?[0-9_]+(?:\.[0-9]+)?)\s*\.\.\s*(-?[0-9_]+(?:\.[0-9]+)?)\s*")
 
-EXTRAS: dict[str, tuple[tuple[str, type, bool], ...]] = {
-    "sequence": (),
-    "uniform": (),
-    "zipfian": (("theta", float, False),),
-    "scrambled-zipfian": (),
-    "latest": (),
-    "hotspot": (("data_fraction", float, True), ("operation_fraction", float, True)),
-    "exponential": (),
-    "gaussian": (("mean", float, False), ("deviation", float, False)),
-    "extreme": (("shape", float, True), ("quanta", int, False)),
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a distribution after `min..max`."""
+
+    name: str
+    kind: type[int] | type[float] = float
+    required: bool = False
+    nullable: bool = False
+    """The order may say null for its default."""
+    holds: Callable[[float], bool] = lambda value: value > 0
+    """Whether a value is allowed."""
+    must: str = "above 0"
+    """What is allowed, for people."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """What a workload file and the reference page must know of a distribution with the bounds `min` and `max`."""
+
+    meaning: str
+    parameters: tuple[Parameter, ...] = ()
+    """In the order of the short form."""
+    real: bool = False
+    """Its bounds need not be whole."""
+    mean_at: float = 0.5
+    """Place of its mean between the bounds, roughly, for estimates of size; a parameter `mean` is better."""
+
+
+def _share(name: str) -> Parameter:
+    return Parameter(name, required=True, holds=lambda value: 0 <= value <= 1, must="from 0 to 1")
+
+
+DISTRIBUTIONS: Mapping[str, Distribution] = {
+    "sequence": Distribution(
+        "min, min + 1, ... max, min again: by the operation's index, or by the key where it makes a stored value"
+    ),
+    "uniform": Distribution(
+        "each alike; whole bounds give whole numbers, bounds with a fraction all between", real=True
+    ),
+    "zipfian": Distribution(
+        "the lowest most often; theta 0.99 if it is not given",
+        (Parameter("theta", holds=lambda value: 0 < value < 1, must="above 0 and below 1"),),
+        mean_at=0.2,
+    ),
+    "scrambled-zipfian": Distribution("zipfian, with the popular ones scattered by a hash"),
+    "latest": Distribution("the highest most often", mean_at=0.8),
+    "hotspot": Distribution(
+        "`operation_fraction` of the draws from the lowest `data_fraction` of the numbers",
+        (_share("data_fraction"), _share("operation_fraction")),
+    ),
+    "exponential": Distribution("cassandra-stress's EXP", mean_at=0.2),
+    "gaussian": Distribution(
+        "cassandra-stress's GAUSSIAN; the middle and a sixth of the width if mean and deviation are not given",
+        (
+            Parameter("mean", nullable=True, holds=lambda _: True),
+            Parameter("deviation", nullable=True),
+        ),
+    ),
+    "extreme": Distribution(
+        "cassandra-stress's EXTREME (Weibull); with `quanta` its QEXTREME",
+        (Parameter("shape", required=True), Parameter("quanta", int, nullable=True)),
+    ),
 }
-"""Parameters after `min..max`, in order: name, type, whether it is required."""
-NAMES = ("fixed", *EXTRAS)
-REAL = ("uniform",)
-"""Distributions whose bounds need not be whole."""
+"""Every distribution with bounds. Beside them there are `fixed(value)`, and `inverted`, which turns another around."""
+NAMES = ("fixed", *DISTRIBUTIONS)
+FIXED_MEANING = "always the same"
 
 
 def distribution(read: object) -> dict[str, Any]:
@@ -71,15 +126,23 @@ def _fixed(inside: str) -> dict[str, Any]:
 
 def _ranged(name: str, inside: str) -> dict[str, Any]:
     bounds, *more = inside.split(",")
-    extras = EXTRAS[name]
-    form = f"{name}(min..max{''.join(f', {key}' if must else f'[, {key}]' for key, _, must in extras)})"
+    parameters = DISTRIBUTIONS[name].parameters
     match = RANGE.fullmatch(bounds)
-    if match is None or len(more) > len(extras):
-        raise ValueError(f"write {form}, not {name}({inside})")
+    if match is None or len(more) > len(parameters):
+        raise ValueError(f"write {grammar(name)}, not {name}({inside})")
     fields: dict[str, Any] = {"name": name, "min": _number(match[1]), "max": _number(match[2])}
-    for (key, _, _), value in zip(extras, more, strict=False):
-        fields[key] = _number(value.strip())
+    for parameter, value in zip(parameters, more, strict=False):
+        fields[parameter.name] = _number(value.strip())
     return fields
+
+
+def grammar(name: str) -> str:
+    """The short form with the names of its parts: `zipfian(min..max[, theta])`."""
+    if name == "fixed":
+        return "fixed(value)"
+    parameters = DISTRIBUTIONS[name].parameters
+    more = "".join(f", {each.name}" if each.required else f"[, {each.name}]" for each in parameters)
+    return f"{name}(min..max{more})"
 
 
 def _number(text: str) -> int | float:
@@ -98,11 +161,13 @@ def _checked(table: Mapping[str, Any]) -> dict[str, Any]:
     if given.get("name") == "inverted":
         return {"name": "inverted", "of": distribution(given.get("of"))}
     name = _known(str(given.pop("name", "")))
-    allowed: dict[str, type] = {"value": float} if name == "fixed" else {"min": int, "max": int}
-    if name in REAL:
-        allowed = {"min": float, "max": float}
-    required = [*allowed, *(key for key, _, must in EXTRAS.get(name, ()) if must)]
-    allowed |= {key: kind for key, kind, _ in EXTRAS.get(name, ())}
+    allowed: dict[str, type[int] | type[float]] = {"value": float}
+    required = ["value"]
+    if name != "fixed":
+        defined = DISTRIBUTIONS[name]
+        bound = float if defined.real else int
+        allowed = {"min": bound, "max": bound, **{each.name: each.kind for each in defined.parameters}}
+        required = ["min", "max", *(each.name for each in defined.parameters if each.required)]
     for key, value in given.items():
         if key not in allowed:
             raise ValueError(f"{name} has no {key!r}; allowed: {', '.join(allowed)}")
@@ -120,16 +185,14 @@ def _checked(table: Mapping[str, Any]) -> dict[str, Any]:
 
 def _sensible(fields: Mapping[str, Any]) -> None:
     name = fields["name"]
-    if "min" in fields and fields["min"] > fields["max"]:
+    if name == "fixed":
+        return
+    if fields["min"] > fields["max"]:
         raise ValueError(f"{name}: min {fields['min']:g} is above max {fields['max']:g}")
-    for key in ("data_fraction", "operation_fraction"):
-        if key in fields and not 0 <= fields[key] <= 1:
-            raise ValueError(f"{name}: {key} must be from 0 to 1, not {fields[key]:g}")
-    if "theta" in fields and not 0 < fields["theta"] < 1:
-        raise ValueError(f"{name}: theta must be above 0 and below 1, not {fields['theta']:g}")
-    for key in ("shape", "deviation", "quanta"):
-        if fields.get(key) is not None and fields[key] <= 0:
-            raise ValueError(f"{name}: {key} must be above 0, not {fields[key]:g}")
+    for parameter in DISTRIBUTIONS[name].parameters:
+        value = fields.get(parameter.name)
+        if value is not None and not parameter.holds(value):
+            raise ValueError(f"{name}: {parameter.name} must be {parameter.must}, not {value:g}")
 
 
 def bounds(spread: Mapping[str, Any]) -> tuple[float, float]:
@@ -144,14 +207,10 @@ def bounds(spread: Mapping[str, Any]) -> tuple[float, float]:
 def mean(spread: Mapping[str, Any]) -> float:
     """Approximate mean, for size estimates only."""
     low, high = bounds(spread)
-    match spread["name"]:
-        case "zipfian" | "exponential":
-            return low + (high - low) / 5
-        case "latest":
-            return high - (high - low) / 5
-        case "gaussian" if spread.get("mean") is not None:
-            return float(spread["mean"])
-    return (low + high) / 2
+    if spread.get("mean") is not None:
+        return float(spread["mean"])
+    defined = DISTRIBUTIONS.get(spread["name"])
+    return low + (high - low) * (defined.mean_at if defined else 0.5)
 
 
 def short_form(spread: Mapping[str, Any]) -> str:
@@ -161,5 +220,6 @@ def short_form(spread: Mapping[str, Any]) -> str:
     if spread["name"] == "fixed":
         return f"{spread['value']:g}"
     low, high = bounds(spread)
-    extras = [f"{spread[key]:g}" for key, _, _ in EXTRAS[spread["name"]] if spread.get(key) is not None]
+    names = [each.name for each in DISTRIBUTIONS[spread["name"]].parameters]
+    extras = [f"{spread[name]:g}" for name in names if spread.get(name) is not None]
     return f"{spread['name']}({', '.join([f'{low:.15g}..{high:.15g}', *extras])})"

@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.analysis.frame import TrialFrame
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import Responses, TrialRecord
-from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 
 VALID = Verdict(outcome="valid")
 VOIDED = Verdict(outcome="invalid", reasons=(Reason(kind=ReasonKind.PROBE_GAP, measured=7.0, threshold=5.0, unit="s"),))

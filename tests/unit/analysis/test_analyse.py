@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tools.docs import numbers
+from tools.docs.marked import COMMAND
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.frame import frame_of, size_factor
@@ -192,4 +193,4 @@ def test_every_term_of_the_page_is_in_the_reference():
 
 def test_the_made_parts_of_the_reference_are_up_to_date():
     text = NUMBERS.read_text(encoding="utf-8")
-    assert text == numbers.text(text), numbers.COMMAND
+    assert text == numbers.text(text), COMMAND

@@ -25,7 +25,7 @@ from steelyard.judging.stopping_rule import (
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
-from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.plan import expand as expand_anew
 from tests.unit.lab.fakes import study as fake_study
 

@@ -12,7 +12,7 @@ from steelyard.judging.verdict import Evidence, judge, over, used_ceiling_fracti
 from steelyard.model.calibration import Calibration, Ceiling, Slip
 from steelyard.model.sample import Sample
 from steelyard.model.study import Limits, Load
-from steelyard.model.verdict import ReasonKind
+from steelyard.model.verdict_reasons import ReasonKind
 from tests.unit.lab.fakes import records_of
 from tests.unit.wire import made
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.judging.noise_floor import Circumstances, FoundFloor
 from steelyard.lab import cluster as cluster_module
-from steelyard.lab.plugin_factory import Known
+from steelyard.lab.parts import Known
 from steelyard.leases.lease import Lease
 from steelyard.model.data_model import Schema
 from steelyard.model.study import Study

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from steelyard.judging.responses import joined, responses
+from steelyard.judging.trial_responses import joined, responses
 from steelyard.progress.events import Silent
 from tests.unit.lab.fakes import CAPACITY_PER_S, Script, records_of, study, without_waiting
 from tests.unit.lab.test_conductor import conduct, stored

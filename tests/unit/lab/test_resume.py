@@ -8,7 +8,7 @@ from steelyard.lab.resume import missing
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.trial import TrialRecord
-from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.plan.changed_study import refuse_change
 from tests.unit.lab.fakes import plan_of, study
 

@@ -16,7 +16,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Limits, Study
 from steelyard.model.trial import TrialRecord
-from steelyard.model.verdict import Reason, ReasonKind
+from steelyard.model.verdict_reasons import Reason, ReasonKind
 from steelyard.plan import expand
 from steelyard.store import Store, StoreWriter, layout
 from steelyard.study import settings_hash

@@ -9,7 +9,7 @@ import pytest
 from steelyard.dropin.stress.run.interval_stats import Counting, span_of
 from steelyard.dropin.ycsb.export_options import Display
 from steelyard.dropin.ycsb.measures import measures
-from steelyard.judging.responses import responses
+from steelyard.judging.trial_responses import responses
 from steelyard.model.outcome import Outcome, is_error
 from steelyard.reading import time_courses
 from steelyard.store import Store, StoreWriter

@@ -11,7 +11,7 @@ from steelyard.judging.noise_floor import Circumstances, KeptFloor, Spread
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
-from steelyard.model.verdict import Verdict
+from steelyard.model.verdict_reasons import Verdict
 from steelyard.plan import Machine, expand, refusals, resolution
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.detectable_difference import detectable_effect, within_starts_cv

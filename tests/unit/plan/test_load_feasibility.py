@@ -9,7 +9,7 @@ import pytest
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import Responses, TrialRecord
-from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.plan import expand, load_feasibility
 from steelyard.plan.estimate import estimate
 from steelyard.store.write import sha256_of

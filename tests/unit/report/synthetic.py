@@ -13,7 +13,7 @@ from steelyard.model.plan import Plan
 from steelyard.model.sample import Sample
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
-from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.reading import time_courses
 from steelyard.store.write import StoreWriter
 from steelyard.wire.record import Interval

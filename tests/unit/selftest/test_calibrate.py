@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from steelyard.cli.commands.calibrate import as_data, doubts, draw
-from steelyard.lab.plugin_factory import Parts
+from steelyard.lab.parts import Parts
 from steelyard.model.calibration import Calibration, Slip
 from steelyard.model.errors import EngineError, SteelyardError
 from steelyard.node import agent, calibration, processor

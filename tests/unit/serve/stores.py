@@ -11,7 +11,7 @@ from typing import Any
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import Responses, TrialRecord
-from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.store import layout
 from tests.unit.lab.fakes import plan_of, study
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.model.trial import TrialRecord
-from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.serve.store_cache import Shelf, Watched, find
 from steelyard.store import Store, layout
 from steelyard.store.journal import SessionBegan

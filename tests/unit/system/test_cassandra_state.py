@@ -165,8 +165,8 @@ def test_table_in_force_speaks_the_words_of_the_settings() -> None:
     settings = Settings(replication_factor=3, compression="zstd", compaction="unified")
     asked = {"replication_factor": "3", "compression": "zstd", "compaction": "unified"}
     assert _state.asked_of_tables(settings, SCHEMA) == asked
-    assert _state.tables_in_force(SCHEMA, answers) == asked
-    assert set(_state.tables_in_force(SCHEMA, ([], [])).values()) == {"missing"}
+    assert _state.tables_in_force(settings, SCHEMA, answers) == asked
+    assert set(_state.tables_in_force(settings, SCHEMA, ([], [])).values()) == {"missing"}
 
 
 def test_a_workload_brings_types_tables_and_indexes() -> None:

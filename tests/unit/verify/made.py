@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from steelyard.judging.responses import responses
+from steelyard.judging.trial_responses import responses
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.model.verdict import Verdict
+from steelyard.model.verdict_reasons import Verdict
 from steelyard.plan import expand
 from steelyard.store.journal import TrialSealed
 from steelyard.store.write import StoreWriter, record_sha256

@@ -7,13 +7,13 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from steelyard.judging.responses import joined, responses
+from steelyard.judging.trial_responses import joined, responses
 from steelyard.lab.capacity import capacity_of
 from steelyard.model.load import Load
 from steelyard.model.study import Limits
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.store import layout
 from steelyard.verify import journal_and_plan, recompute
 from steelyard.verify.checklist import Book

@@ -19,7 +19,7 @@ from steelyard.judging.stopping import decide
 from steelyard.judging.stopping_rule import rule_of
 from steelyard.model.errors import StoreError
 from steelyard.model.trial import Responses
-from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.report.basics import embedded_data
 from steelyard.store.journal import NoiseFloorSought
 from steelyard.store.read import Store

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.workload._distributions import EXTRAS, bounds, distribution, mean, short_form
+from steelyard.workload._distributions import DISTRIBUTIONS, bounds, distribution, mean, short_form
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_what_is_none_is_refused(read: Any, says: str) -> None:
 
 
 @given(
-    st.sampled_from([name for name in EXTRAS if name not in ("hotspot", "extreme")]),
+    st.sampled_from([name for name in DISTRIBUTIONS if name not in ("hotspot", "extreme")]),
     st.integers(-(10**6), 10**6),
     st.integers(0, 10**6),
 )

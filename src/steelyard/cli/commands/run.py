@@ -27,7 +27,7 @@ from steelyard.cli.terminal.output import message_console, say
 from steelyard.judging.stopping import SECONDS_PER_HOUR, decide
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.conductor import Conductor, Outcome
-from steelyard.lab.plugin_factory import Parts
+from steelyard.lab.parts import Parts
 from steelyard.lab.resume import missing
 from steelyard.model.errors import SteelyardError
 from steelyard.model.plan import Plan, PlannedTrial

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from steelyard.analysis.inference import percentiles
+from steelyard.analysis.inference import percentile_intervals
 from steelyard.cli.terminal.output import say
 from steelyard.dropin.agent_run import LoadResult, PhaseOutcome
 from steelyard.format import count, data_size, number
-from steelyard.judging.percentile_support import BEYOND, needed, supported
 from steelyard.model.estimate import Estimate
 from steelyard.model.outcome import Outcome, is_error
+from steelyard.model.percentiles import BEYOND, needed, supported
 from steelyard.wire.record import Connected, Interval
 from steelyard.wire.tables import Histogram
 from steelyard.workload import _cql
@@ -43,7 +43,7 @@ class Lines:
         self.phase = ""
         self.begun_s = 0.0
         self.lines = 0
-        self.courses: dict[str, percentiles.HistogramSeries] = {}
+        self.courses: dict[str, percentile_intervals.HistogramSeries] = {}
         """Of each phase, the response times of its intervals: what its percentiles' intervals rest on."""
 
     def connected(self, record: Connected) -> None:
@@ -54,7 +54,7 @@ class Lines:
 
     def interval(self, interval: Interval) -> None:
         """One interval."""
-        course = self.courses.setdefault(interval.phase, percentiles.HistogramSeries())
+        course = self.courses.setdefault(interval.phase, percentile_intervals.HistogramSeries())
         course.add(interval.tables.histogram("response").buckets)
         if interval.phase != self.phase:
             self.phase, self.begun_s, self.lines = interval.phase, interval.t_s, 0
@@ -98,7 +98,7 @@ def paper() -> Console:
     return console if console.is_terminal else Console(width=TABLE_WIDTH)
 
 
-Courses = Mapping[str, percentiles.HistogramSeries]
+Courses = Mapping[str, percentile_intervals.HistogramSeries]
 """Phase to the response times of its intervals."""
 
 
@@ -184,7 +184,7 @@ def sentences(phase: PhaseOutcome) -> list[str]:
     return lines
 
 
-def estimates(phase: PhaseOutcome, course: percentiles.HistogramSeries | None) -> dict[float, Estimate | None]:
+def estimates(phase: PhaseOutcome, course: percentile_intervals.HistogramSeries | None) -> dict[float, Estimate | None]:
     """Share to the percentile of response time of all operations with its interval; None where the count is too small.
 
     Without the course of the phase operations are taken as independent.
@@ -194,11 +194,13 @@ def estimates(phase: PhaseOutcome, course: percentiles.HistogramSeries | None) -
     by_quantile: dict[float, Estimate | None] = {}
     for q in QUANTILES:
         at = Histogram(buckets).quantile_ns(q)
-        by_quantile[q] = percentiles.quantile(buckets, q, percentiles.below(parts, at or 0.0)) if buckets else None
+        by_quantile[q] = (
+            percentile_intervals.quantile(buckets, q, percentile_intervals.below(parts, at or 0.0)) if buckets else None
+        )
     return by_quantile
 
 
-def percentile_sentences(phase: PhaseOutcome, course: percentiles.HistogramSeries | None) -> list[str]:
+def percentile_sentences(phase: PhaseOutcome, course: percentile_intervals.HistogramSeries | None) -> list[str]:
     """The percentiles of all operations with their intervals, and those that the count does not support."""
     by_quantile = estimates(phase, course)
     known = [(q, one) for q, one in by_quantile.items() if one is not None]
@@ -240,7 +242,7 @@ def as_data(outcome: LoadResult, courses: Courses | None = None) -> dict[str, An
     }
 
 
-def _phase_data(phase: PhaseOutcome, course: percentiles.HistogramSeries | None) -> dict[str, Any]:
+def _phase_data(phase: PhaseOutcome, course: percentile_intervals.HistogramSeries | None) -> dict[str, Any]:
     totals = phase.totals
     return {
         "execution_s": totals.execution_s,

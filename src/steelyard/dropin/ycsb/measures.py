@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from steelyard.dropin.ycsb import java
 from steelyard.dropin.ycsb.export_options import Display
-from steelyard.model import histogram
+from steelyard.model import histogram, percentiles
 from steelyard.model.histogram import Bucket
 from steelyard.model.outcome import Outcome, is_error
 from steelyard.wire.tables import Tables
@@ -61,7 +61,7 @@ class Measure:
     def upper_percentile_us(self, percentile: float) -> int:
         """Upper end of the bucket at a percentile, 0 to 100, in whole microseconds, as YCSB prints it; reports show the
         bucket's middle. 0 without a value."""
-        bucket = histogram.quantile_bucket(self.buckets, percentile / 100)
+        bucket = percentiles.quantile_bucket(self.buckets, percentile / 100)
         return self.max_us if bucket is None else bucket[1] // NS_PER_US
 
     def counts_us(self) -> list[tuple[int, int]]:

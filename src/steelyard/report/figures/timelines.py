@@ -12,7 +12,7 @@ from typing import Final
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label
 from steelyard.format import NONE, count, listed, number
-from steelyard.judging.percentile_support import BEYOND
+from steelyard.model.percentiles import BEYOND
 from steelyard.reading.time_courses import BANDS_A_DECADE, QUANTILES, Curve, Span, Timeline, Window
 from steelyard.report.basics.theme import ALERT, BAND, GRID, INK, SERIES
 from steelyard.report.data.presentation import Course, Figure, Key, Panel, View

@@ -16,8 +16,9 @@ from steelyard.model.facts import MACHINE, of_machines, of_systems
 from steelyard.model.load import Load, Offered
 from steelyard.model.plan import Plan
 from steelyard.model.responses import label_of
-from steelyard.model.study import Study
+from steelyard.model.study import Limits, Study
 from steelyard.model.trial import TrialRecord
+from steelyard.model.verdict_reasons import ReasonKind
 
 SHARED_WORDS: Final = {
     "cpu": "processor",
@@ -234,7 +235,6 @@ def _until(results: Results) -> str:
 def _validity(study: Study, records: Sequence[TrialRecord], results: Results) -> str:
     lost = sum(record.verdict.outcome != "valid" for record in records)
     warm = sum(point.warm_up for point in results.of(Point))
-    limits = study.limits
     sentence = f"Of {count(results.trials, 'attempt')}, {results.used:,} {'is' if results.used == 1 else 'are'} used."
     if lost:
         sentence += f" {count(lost, 'attempt is', 'attempts are')} not valid and left out."
@@ -242,21 +242,25 @@ def _validity(study: Study, records: Sequence[TrialRecord], results: Results) ->
         first = count(study.analysis.warm_up_trials, "trial").removeprefix("1 ")
         verb = "is" if study.analysis.warm_up_trials == 1 else "are"
         sentence += f" The first {first} of each treatment within a start {verb} dropped as warm-up, {warm} in all."
-    sentence += (
-        f" A trial is invalid if more than {100 * limits.error_fraction:g}% of its operations fail, if the "
-        "generator’s busiest thread "
-        f"takes more than {100 * limits.generator_cpu_fraction:g}% of its core or the generator reaches "
-        f"{100 * limits.generator_ceiling_fraction:g}% of its calibrated ceiling, if no sample of a probe on a node "
-        f"arrives for {limits.probe_gap_s:g} s, if other guests of the hardware take more than "
-        f"{100 * limits.steal_fraction:g}% of the processor, or if other programs take more than "
-        f"{100 * limits.background_cpu_fraction:g}% of it."
-    )
+    sentence += f" A trial is invalid if {_clauses(study.limits)}."
     notes = Counter(note for record in records for note in record.verdict.notes)
     for note, times in sorted(notes.items()):
         of = "" if times == len(records) else f"Of {times:,} of {count(len(records), 'attempt')}, "
         text = f"{of}{note}"
         sentence += f" {text[0].upper()}{text[1:]}."
     return sentence
+
+
+def _clauses(limits: Limits) -> str:
+    fields = {name: _limit(name, value) for name, value in limits.model_dump().items()}
+    clauses = [kind.about.invalid_if.format(**fields) for kind in ReasonKind if kind.about.invalid_if]
+    return f"{'; if '.join(clauses[:-1])}; or if {clauses[-1]}".replace("more than 0% of", "any of")
+
+
+def _limit(name: str, value: float) -> str:
+    if name.endswith("_fraction"):
+        return f"{100 * value:g}%"
+    return f"{value:g} {name.rpartition('_')[2]}"
 
 
 def _analysis(study: Study, results: Results) -> str:

@@ -14,7 +14,7 @@ from steelyard.node.base import Node
 from steelyard.node.secrets import revealed
 from steelyard.system.cassandra import _ring
 from steelyard.system.cassandra._java import Java, module_options
-from steelyard.system.cassandra._settings import Settings
+from steelyard.system.cassandra._settings import JvmOption, Settings, YamlKey
 
 MAIN = "org.apache.cassandra.service.CassandraDaemon"
 
@@ -73,7 +73,6 @@ def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, 
     asked: dict[str, Any] = {
         "cluster_name": "steelyard",
         "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
-        "num_tokens": settings.num_tokens,
         "initial_token": ",".join(str(token) for token in _ring.tokens(index, len(peers), settings.num_tokens)),
         "auto_bootstrap": False,
         "seed_provider": [
@@ -86,8 +85,6 @@ def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, 
         "listen_address": node.address,
         "rpc_address": node.address,
         "start_native_transport": True,
-        "native_transport_port": settings.native_port,
-        "storage_port": settings.storage_port,
         "data_file_directories": [str(storage / "data")],
         "commitlog_directory": str(storage / "commitlog"),
         "hints_directory": str(storage / "hints"),
@@ -97,10 +94,8 @@ def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, 
         "commitlog_sync_period": "10000ms",
         # As the release's own cassandra.yaml says; the code's default differs.
         "storage_compatibility_mode": "CASSANDRA_4",
-        "auto_snapshot": settings.auto_snapshot,
+        **{key.name: key.value(setting) for _, key, setting in settings.annotated(YamlKey)},
     }
-    if settings.commitlog_total_space_mb is not None:
-        asked["commitlog_total_space"] = f"{settings.commitlog_total_space_mb}MiB"
     if settings.client_tls:
         asked["client_encryption_options"] = client_encryption(peers)
     return {**asked, **settings.yaml}
@@ -177,6 +172,7 @@ def server_argv(
         f"-Xlog:gc:file={folders.logs / 'gc.log'}:utctime,uptime:filecount=3,filesize=20m",
         *module_options(),
         *(f"-D{name}={value}" for name, value in properties.items()),
+        *(option.text.format(setting) for _, option, setting in settings.annotated(JvmOption)),
         *revealed(settings.jvm_options),
         "-cp",
         os.pathsep.join(str(jar) for jar in jars),

@@ -1,11 +1,18 @@
-"""Settings of the system `cassandra`, and validation of further `cassandra.yaml` keys before anything starts."""
+"""Settings of the system `cassandra`, and validation of further `cassandra.yaml` keys before anything starts.
+
+A new setting is one field of `Settings`. Its annotation says where it is written: `YamlKey`, `JvmOption` or
+`TableOption`. Configuration, check of what is in force, snapshots, schema and reference page follow from the field.
+Annotate it `ADDED_LATER`, too, so that trials of earlier studies keep their ids.
+"""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
@@ -27,33 +34,89 @@ COMPACTIONS = {
     "time-window": "TimeWindowCompactionStrategy",
 }
 
-OWN_KEYS = {
-    "num_tokens": "num_tokens",
+KEYS_OF_THE_LABORATORY = {
     "initial_token": "num_tokens",
-    "auto_snapshot": "auto_snapshot",
-    "commitlog_total_space": "commitlog_total_space_mb",
     "native_transport_port": "native_port",
-    "cluster_name": "",
-    "seed_provider": "",
-    "auto_bootstrap": "",
-    "listen_address": "",
-    "listen_interface": "",
-    "rpc_address": "",
-    "rpc_interface": "",
-    "broadcast_address": "",
-    "broadcast_rpc_address": "",
-    "partitioner": "",
-    "data_file_directories": "",
-    "commitlog_directory": "",
-    "hints_directory": "",
-    "saved_caches_directory": "",
-    "cdc_raw_directory": "",
-    "local_system_data_file_directory": "",
-    "start_native_transport": "",
-}
+    **dict.fromkeys(
+        (
+            "cluster_name", "seed_provider", "auto_bootstrap", "listen_address", "listen_interface", "rpc_address",
+            "rpc_interface", "broadcast_address", "broadcast_rpc_address", "partitioner", "data_file_directories",
+            "commitlog_directory", "hints_directory", "saved_caches_directory", "cdc_raw_directory",
+            "local_system_data_file_directory", "start_native_transport",
+        ),
+        "",
+    ),
+}  # fmt: skip
 """Keys of `cassandra.yaml` that the system writes by itself, and the setting to use instead, if there is one."""
 
 OWN_JVM_PREFIXES = ("-Xms", "-Xmx", "-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-Dcassandra.config=", "-cp")
+
+Kind = TypeVar("Kind")
+
+
+@dataclass(frozen=True)
+class YamlKey:
+    """The key of `cassandra.yaml` that a setting is written to; not written if the setting is None."""
+
+    name: str
+    unit: str = ""
+    """Text after the number, `MiB`."""
+    changes_files: bool = False
+    """Whether SSTables are written otherwise, so that a snapshot holds for one value only."""
+
+    def value(self, setting: Any) -> Any:
+        """The value in the file."""
+        return f"{setting}{self.unit}" if self.unit else setting
+
+
+@dataclass(frozen=True)
+class JvmOption:
+    """The option of the Java virtual machine that a setting is written to; not written if the setting is None."""
+
+    text: str
+    """The option, with `{}` where the value stands: `-XX:MaxDirectMemorySize={}m`."""
+
+
+@dataclass(frozen=True)
+class TableOption:
+    """The CQL option, of the setting's name, of every table that does not say it itself; not set if it is None."""
+
+    literal: Callable[[Any], str] = str
+    """From the setting to a CQL literal."""
+    in_force: Callable[[Any], str] = str
+    """From the column of `system_schema.tables` to the setting's word."""
+    changes_files: bool = True
+    """Whether SSTables are written otherwise, so that a snapshot holds for one value only."""
+
+
+@dataclass(frozen=True)
+class CassandrasOwn:
+    """Cassandra's own default, as the reference page has it."""
+
+    text: str
+
+
+ADDED_LATER: Final = "added later"
+"""Annotation of a setting that is left out of a trial's settings where it has its default."""
+
+
+def _compressor(word: str) -> str:
+    return f"{{'class': '{COMPRESSORS[word]}'}}" if COMPRESSORS[word] else "{'enabled': 'false'}"
+
+
+def _compression_in_force(column: Mapping[str, str]) -> str:
+    compressor = "" if column.get("enabled") == "false" else _last_part(column.get("class"))
+    return next((word for word, name in COMPRESSORS.items() if name == compressor), compressor)
+
+
+def _compaction_in_force(column: Mapping[str, str]) -> str:
+    strategy = _last_part(column.get("class"))
+    return next((word for word, name in COMPACTIONS.items() if name == strategy), strategy)
+
+
+def _last_part(class_name: object) -> str:
+    return str(class_name).rpartition(".")[2]
+
 
 YamlValue = str | int | float | bool | list[Any] | dict[str, Any] | None
 
@@ -78,29 +141,47 @@ class Settings(Value):
     """Release, as Maven names it."""
     jars: str | None = None
     """A folder of jars, or a tarball of a release, instead of Maven's."""
-    heap_mb: int = Field(default=256, ge=96, le=262_144)
+    heap_mb: Annotated[int, CassandrasOwn("a quarter of the memory, at most 8192")] = Field(
+        default=256, ge=96, le=262_144
+    )
     """Java heap of each node, MiB: least and most alike, as Cassandra's own start script sets it."""
-    gc: Literal["serial", "g1"] = "serial"
+    gc: Annotated[Literal["serial", "g1"], CassandrasOwn("g1")] = "serial"
     """Garbage collector. Cassandra's own choice is g1, which costs 65 MB and a core second more on a small heap."""
     replication_factor: int = Field(default=1, ge=1, le=1000)
     """Copies of each row."""
-    compression: Literal["lz4", "snappy", "deflate", "zstd", "none"] = "lz4"
+    compression: Annotated[
+        Literal["lz4", "snappy", "deflate", "zstd", "none"],
+        TableOption(literal=_compressor, in_force=_compression_in_force),
+        CassandrasOwn("lz4"),
+    ] = "lz4"
     """Compression of the table."""
-    compaction: Literal["size-tiered", "leveled", "unified", "time-window"] = "size-tiered"
+    compaction: Annotated[
+        Literal["size-tiered", "leveled", "unified", "time-window"],
+        TableOption(literal=lambda word: f"{{'class': '{COMPACTIONS[word]}'}}", in_force=_compaction_in_force),
+        CassandrasOwn("size-tiered"),
+    ] = "size-tiered"
     """Compaction strategy of the table."""
-    num_tokens: int = Field(default=16, ge=1, le=256)
+    num_tokens: Annotated[int, YamlKey("num_tokens"), CassandrasOwn("16")] = Field(default=16, ge=1, le=256)
     """Tokens of each node, evenly interleaved, so that each node owns exactly its share."""
-    commitlog_total_space_mb: int | None = Field(default=None, ge=64)
+    commitlog_total_space_mb: Annotated[
+        int | None,
+        YamlKey("commitlog_total_space", unit="MiB"),
+        CassandrasOwn("8192 or a quarter of the volume"),
+    ] = Field(default=None, ge=64)
     """Most disk space of the commit log, MiB; None: Cassandra's own, the lesser of 8192 and a quarter of the volume."""
-    auto_snapshot: bool = False
+    auto_snapshot: Annotated[bool, YamlKey("auto_snapshot"), CassandrasOwn("true")] = False
     """Whether truncating or dropping a table keeps a snapshot of it. Cassandra's own is true, which fills the disk."""
-    native_port: int = Field(default=9042, ge=1024, le=65_535)
+    native_port: Annotated[int, YamlKey("native_transport_port"), CassandrasOwn("9042")] = Field(
+        default=9042, ge=1024, le=65_535
+    )
     """TCP port for clients."""
-    storage_port: int = Field(default=7000, ge=1024, le=65_535)
+    storage_port: Annotated[int, YamlKey("storage_port"), CassandrasOwn("7000")] = Field(
+        default=7000, ge=1024, le=65_535
+    )
     """TCP port between nodes."""
-    jmx_port: int = Field(default=7199, ge=1024, le=65_535)
+    jmx_port: Annotated[int, CassandrasOwn("7199")] = Field(default=7199, ge=1024, le=65_535)
     """TCP port of the node's management beans."""
-    client_tls: bool = False
+    client_tls: Annotated[bool, ADDED_LATER, CassandrasOwn("false")] = False
     """Whether clients may encrypt, with a throw-away key of the cluster; whether the load does is load.tls."""
     yaml: dict[str, YamlValue] = Field(default_factory=dict)
     """Any further key of `cassandra.yaml`, in the names of 5.0 (`memtable_heap_space = "64MiB"`)."""
@@ -111,8 +192,9 @@ class Settings(Value):
     @classmethod
     def _known(cls, given: dict[str, YamlValue]) -> dict[str, YamlValue]:
         for key in given:
-            if key in OWN_KEYS:
-                instead = f"use the setting {OWN_KEYS[key]}" if OWN_KEYS[key] else "the laboratory sets it"
+            own = own_keys()
+            if key in own:
+                instead = f"use the setting {own[key]}" if own[key] else "the laboratory sets it"
                 raise ValueError(f"yaml key {key!r} is not free: {instead}")
             if key not in known_keys():
                 raise ValueError(f"cassandra.yaml has no key {key!r}{nearest(key, known_keys())}")
@@ -136,9 +218,35 @@ class Settings(Value):
     def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """What later versions added is left out where it is not used: trials of before keep their ids."""
         data: dict[str, Any] = handler(self)
-        return data if self.client_tls else {name: value for name, value in data.items() if name != "client_tls"}
+        fields = type(self).model_fields
+        unused = {
+            name
+            for name, field in fields.items()
+            if ADDED_LATER in field.metadata and getattr(self, name) == field.default
+        }
+        return {name: value for name, value in data.items() if name not in unused}
 
     @property
     def memory_mb(self) -> int:
         """What one node needs at least, MiB: the heap, and what was measured beside it (classes, code, buffers)."""
         return self.heap_mb + 192 + self.heap_mb // 4
+
+    def annotated(self, kind: type[Kind]) -> Iterator[tuple[str, Kind, Any]]:
+        """Name, annotation and value of every setting with an annotation of this kind that is not None."""
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            for annotation in field.metadata:
+                if isinstance(annotation, kind) and value is not None:
+                    yield name, annotation, value
+
+
+@cache
+def own_keys() -> Mapping[str, str]:
+    """Keys of `cassandra.yaml` that are not free in `system.yaml`, and the setting to use instead, if there is one."""
+    of_settings = {
+        annotation.name: name
+        for name, field in Settings.model_fields.items()
+        for annotation in field.metadata
+        if isinstance(annotation, YamlKey)
+    }
+    return {**KEYS_OF_THE_LABORATORY, **of_settings}

@@ -23,7 +23,7 @@ from steelyard.model.data_model import Schema
 from steelyard.model.errors import StoreError, SystemFault
 from steelyard.node.base import Node
 from steelyard.system.cassandra._config import Folders
-from steelyard.system.cassandra._settings import Settings
+from steelyard.system.cassandra._settings import Settings, TableOption, YamlKey
 
 MANIFEST = "manifest.json"
 FORMAT = 2
@@ -60,8 +60,8 @@ def key_of(settings: Settings, nodes: Sequence[Node], schema: Schema, data: Mapp
         "nodes": [node.name for node in nodes],
         "tokens": settings.num_tokens,
         "replication_factor": settings.replication_factor,
-        "compression": settings.compression,
-        "compaction": settings.compaction,
+        **{name: value for name, option, value in settings.annotated(TableOption) if option.changes_files},
+        **{name: value for name, key, value in settings.annotated(YamlKey) if key.changes_files},
         "schema": asdict(schema),
         "yaml": {key: settings.yaml[key] for key in LAYOUT_KEYS if key in settings.yaml},
         "data": dict(data),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.model.data_model import Schema, Table
-from steelyard.system.cassandra._settings import COMPACTIONS, COMPRESSORS, Settings
+from steelyard.system.cassandra._settings import Settings, TableOption
 from steelyard.system.cassandra._snapshots import table_id
 
 LISTENING = "Starting listening for CQL clients"
@@ -38,7 +38,6 @@ BUSY_QUESTIONS = (
     "SELECT id, status FROM system_views.streaming",
 )
 STREAM_ENDED = {"success", "failure"}
-UNCOMPRESSED = "{'enabled': 'false'}"
 
 
 @dataclass(frozen=True)
@@ -105,27 +104,23 @@ def busy(answers: Iterable[Sequence[Sequence[Mapping[str, Any]]]]) -> dict[str, 
 
 
 def schema_statements(settings: Settings, schema: Schema) -> tuple[str, ...]:
-    """Keyspace, types, tables, indexes, with the settings' replication, compression and compaction (but for what a
-    table says by itself), and ids that never differ."""
+    """Keyspace, types, tables, indexes, with the settings' replication and table options (but for what a table says by
+    itself), and ids that never differ."""
 
     def options(table: Table) -> list[str]:
-        clauses = [f"ID = {table_id(schema, table.name)}"]
-        if not table.says("compression"):
-            compressor = COMPRESSORS[settings.compression]
-            clauses.append("compression = " + (f"{{'class': '{compressor}'}}" if compressor else UNCOMPRESSED))
-        if not table.says("compaction"):
-            clauses.append(f"compaction = {{'class': '{COMPACTIONS[settings.compaction]}'}}")
-        return clauses
+        chosen = settings.annotated(TableOption)
+        clauses = [f"{name} = {option.literal(value)}" for name, option, value in chosen if not table.says(name)]
+        return [f"ID = {table_id(schema, table.name)}", *clauses]
 
     return (schema.create_keyspace(settings.replication_factor), *schema.create_rest(options))
 
 
-def table_questions(schema: Schema) -> tuple[str, str]:
+def table_questions(settings: Settings, schema: Schema) -> tuple[str, str]:
     """Queries for the settings of keyspace and tables."""
+    columns = ", ".join(["table_name", *(name for name, _, _ in settings.annotated(TableOption))])
     return (
         f"SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = '{schema.keyspace}'",
-        "SELECT table_name, compression, compaction FROM system_schema.tables "
-        f"WHERE keyspace_name = '{schema.keyspace}'",
+        f"SELECT {columns} FROM system_schema.tables WHERE keyspace_name = '{schema.keyspace}'",
     )
 
 
@@ -133,13 +128,15 @@ def asked_of_tables(settings: Settings, schema: Schema) -> dict[str, str]:
     """The settings of keyspace and tables, named as the study names them; of which table, where there are several."""
     asked = {"replication_factor": str(settings.replication_factor)}
     for table in schema.all_tables():
-        for option in ("compression", "compaction"):
-            if not table.says(option):
-                asked[_of(schema, table, option)] = str(getattr(settings, option))
+        for name, _, value in settings.annotated(TableOption):
+            if not table.says(name):
+                asked[_of(schema, table, name)] = str(value)
     return asked
 
 
-def tables_in_force(schema: Schema, answers: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, str]:
+def tables_in_force(
+    settings: Settings, schema: Schema, answers: Sequence[Sequence[Mapping[str, Any]]]
+) -> dict[str, str]:
     """The answers to `table_questions`, in the words of the settings; `missing` where there is no such table."""
     keyspaces, tables = answers
     rows = {row["table_name"]: row for row in tables}
@@ -147,26 +144,11 @@ def tables_in_force(schema: Schema, answers: Sequence[Sequence[Mapping[str, Any]
     if keyspaces:
         force["replication_factor"] = str(keyspaces[0]["replication"].get("replication_factor"))
     for table in schema.all_tables():
-        options = _table_in_force(rows.get(table.name))
-        force |= {_of(schema, table, option): value for option, value in options.items()}
+        row = rows.get(table.name)
+        for name, option, _ in settings.annotated(TableOption):
+            force[_of(schema, table, name)] = "missing" if row is None else option.in_force(row[name])
     return force
-
-
-def _table_in_force(row: Mapping[str, Any] | None) -> dict[str, str]:
-    if row is None:
-        return dict.fromkeys(("compression", "compaction"), "missing")
-    compression, compaction = row["compression"], row["compaction"]
-    compressor = "" if compression.get("enabled") == "false" else _short(compression.get("class"))
-    strategy = _short(compaction.get("class"))
-    return {
-        "compression": next((word for word, name in COMPRESSORS.items() if name == compressor), compressor),
-        "compaction": next((word for word, name in COMPACTIONS.items() if name == strategy), strategy),
-    }
 
 
 def _of(schema: Schema, table: Table, option: str) -> str:
     return option if len(schema.all_tables()) == 1 else f"{option} of {table.name}"
-
-
-def _short(name: Any) -> str:
-    return str(name).rpartition(".")[2]

@@ -212,8 +212,8 @@ class Cassandra:
         }
         if self._schema is not None:
             asked |= _state.asked_of_tables(self.settings, self._schema)
-            answers = await self._ask(node, *_state.table_questions(self._schema))
-            force |= _state.tables_in_force(self._schema, answers)
+            answers = await self._ask(node, *_state.table_questions(self.settings, self._schema))
+            force |= _state.tables_in_force(self.settings, self._schema, answers)
         return differences | {key: (asked[key], force[key]) for key in asked if asked[key] != force[key]}
 
     def process_ids(self, node: Node) -> tuple[int, ...]:

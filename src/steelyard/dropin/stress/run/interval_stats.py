@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from steelyard.model import histogram
+from steelyard.model import histogram, percentiles
 from steelyard.model.outcome import Outcome, is_error
 from steelyard.wire.record import Interval
 from steelyard.wire.tables import Histogram
@@ -62,7 +62,7 @@ class Span:
     def upper_quantile_ms(self, share: float) -> float:
         """Upper bound of the bucket that holds the quantile, as HdrHistogram gives it and cassandra-stress prints it;
         reports show the bucket's middle. 0 without operations."""
-        bucket = histogram.quantile_bucket(self.times.buckets, share)
+        bucket = percentiles.quantile_bucket(self.times.buckets, share)
         return 0.0 if bucket is None else bucket[1] / 1e6
 
 

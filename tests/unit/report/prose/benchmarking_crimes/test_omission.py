@@ -11,7 +11,7 @@ from steelyard.analysis.analyse import analyse
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.percentile import TrialPercentile
 from steelyard.model.study import Study
-from steelyard.model.verdict import Reason, ReasonKind, Verdict
+from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.report.prose.benchmarking_crimes.crime import Crime
 from steelyard.report.prose.benchmarking_crimes.omission import missing
 from tests.unit.report import synthetic

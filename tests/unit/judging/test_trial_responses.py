@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.judging.responses import responses
+from steelyard.judging.trial_responses import responses
 from tests.unit.lab.fakes import records_of
 
 ORDER = {"action": "load", "stop": {"operations": 100}}

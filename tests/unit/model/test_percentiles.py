@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from steelyard.dropin.stress.run.interval_stats import Span
 from steelyard.dropin.ycsb.measures import Measure
-from steelyard.model import histogram
+from steelyard.model import histogram, percentiles
 from steelyard.model.histogram import Bucket
-from steelyard.model.histogram_frames import quantiles
+from steelyard.model.percentile_frames import quantiles
 from steelyard.wire.tables import Histogram
 
 SHARES = {"none": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "all": 1.0}
@@ -32,10 +32,10 @@ def by_values(buckets: list[Bucket], q: float) -> Bucket:
 def test_a_quantile_is_that_of_the_values(counts: list[int], q: float) -> None:
     buckets = buckets_of(counts)
     low, high, _ = by_values(buckets, q)
-    found = histogram.quantile_bucket(buckets, q)
+    found = percentiles.quantile_bucket(buckets, q)
     assert found is not None
     assert found[:2] == (low, high)
-    assert histogram.quantile_ns(buckets, q) == (low + high) / 2
+    assert percentiles.quantile_ns(buckets, q) == (low + high) / 2
 
 
 @given(st.lists(COUNTS, min_size=1, max_size=5))
@@ -51,7 +51,7 @@ def test_rows_of_a_frame_have_the_same_quantiles(groups: list[list[int]]) -> Non
     found = quantiles(frame, "window", "ms", SHARES)
     for name, q in SHARES.items():
         assert found[name] == {
-            group: (histogram.quantile_ns(table, q) or 0.0) / 1e6 for group, table in enumerate(tables)
+            group: (percentiles.quantile_ns(table, q) or 0.0) / 1e6 for group, table in enumerate(tables)
         }
 
 
@@ -66,9 +66,9 @@ def test_drop_ins_print_the_upper_bound_of_the_same_bucket(counts: list[int]) ->
 
 def test_nothing_has_no_quantile() -> None:
     for nothing in ([], [(1, 2, 0)]):
-        assert histogram.quantile_bucket(nothing, 0.5) is None
-        assert histogram.quantile_ns(nothing, 0.5) is None
-    assert histogram.quantile_bucket([(1, 2, 0), (3, 4, 1)], 0.0) == (3, 4, 1)
+        assert percentiles.quantile_bucket(nothing, 0.5) is None
+        assert percentiles.quantile_ns(nothing, 0.5) is None
+    assert percentiles.quantile_bucket([(1, 2, 0), (3, 4, 1)], 0.0) == (3, 4, 1)
     assert (Span().upper_quantile_ms(0.5), Measure().upper_percentile_us(50)) == (0.0, 0)
     empty = pl.DataFrame(schema={"window": pl.Int64, "ms": pl.Float64, "count": pl.Int64})
     assert quantiles(empty, "window", "ms", {"p50": 0.5}) == {"p50": {}}

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 from scipy import signal, stats
 
-from steelyard.analysis.inference import percentiles
-from steelyard.analysis.inference.percentiles import HistogramSeries, below, quantile, shares, worth_of
-from steelyard.judging.percentile_support import needed, supported
-from steelyard.model import histogram
+from steelyard.analysis.inference import percentile_intervals
+from steelyard.analysis.inference.percentile_intervals import HistogramSeries, below, quantile, shares, worth_of
+from steelyard.model import histogram, percentiles
 from steelyard.model.histogram import Bucket
+from steelyard.model.percentiles import needed, supported
 
 
 def buckets_of(values_ms: np.ndarray, width_ns: int = 1000) -> list[Bucket]:
@@ -70,8 +70,8 @@ def test_operations_that_are_alike_are_worth_less() -> None:
         noise = rng.normal(0, math.sqrt(1 - 0.9**2), n + 300)
         values = np.exp(signal.lfilter([1], [1, -0.9], noise)[300:])
         whole = buckets_of(values)
-        parts = [buckets_of(one) for one in values.reshape(percentiles.PARTS, -1)]
-        at = histogram.quantile_ns(whole, 0.95)
+        parts = [buckets_of(one) for one in values.reshape(percentile_intervals.PARTS, -1)]
+        at = percentiles.quantile_ns(whole, 0.95)
         assert at is not None
         for name, told in (("independent", []), ("parts", below(parts, at))):
             found = quantile(whole, 0.95, told)
@@ -105,8 +105,8 @@ def test_a_course_loses_no_whole_piece_and_stays_small(pieces: int) -> None:
     for _ in range(pieces):
         course.add([(1, 1, 1)])
     parts = course.parts()
-    assert len(parts) <= 2 * percentiles.PARTS
-    if pieces < percentiles.FEWEST_PARTS:
+    assert len(parts) <= 2 * percentile_intervals.PARTS
+    if pieces < percentile_intervals.FEWEST_PARTS:
         assert parts == []
     else:
         assert sum(map(histogram.total, parts)) > 0.9 * pieces - 16

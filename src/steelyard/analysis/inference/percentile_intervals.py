@@ -20,10 +20,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from steelyard.judging.percentile_support import supported
-from steelyard.model import histogram
+from steelyard.model import histogram, percentiles
 from steelyard.model.estimate import Estimate
 from steelyard.model.histogram import Bucket
+from steelyard.model.percentiles import supported
 
 PARTS = 20
 """Parts of time per trial: with more, neighbours are more correlated; with fewer, the variance is less certain."""
@@ -42,7 +42,7 @@ def quantile(
     where the count has no order statistic that far out.
     """
     n = histogram.total(buckets)
-    value = histogram.quantile_ns(buckets, q)
+    value = percentiles.quantile_ns(buckets, q)
     if value is None or not supported(q, n):
         return None
     worth = worth_of(parts, confidence) if len(parts) >= FEWEST_PARTS else None

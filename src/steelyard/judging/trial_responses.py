@@ -9,8 +9,9 @@ from steelyard.model import histogram
 from steelyard.model import responses as registered
 from steelyard.model.histogram import Bucket
 from steelyard.model.outcome import ANSWERED
+from steelyard.model.percentiles import quantile_ns, supported
 from steelyard.model.response import NS_PER_MS, NS_PER_S, Counted, Measured
-from steelyard.model.trial import Responses
+from steelyard.model.trial import Responses, TrialRecord
 from steelyard.wire.record import Done, Interval
 
 
@@ -26,7 +27,7 @@ def merged(intervals: Sequence[Interval], measure: str, outcomes: Collection[str
 
 def quantile_ms(buckets: Sequence[Bucket], q: float) -> float | None:
     """A quantile in milliseconds."""
-    value = histogram.quantile_ns(buckets, q)
+    value = quantile_ns(buckets, q)
     return None if value is None else value / NS_PER_MS
 
 
@@ -93,3 +94,9 @@ def responses(intervals: Sequence[Interval], dones: Sequence[Done]) -> Responses
     """Every response of a trial, from the records of its measured phases, of all load nodes."""
     totals = measured(intervals, dones)
     return Responses() if totals is None else Responses.model_validate(registered.compute(totals))
+
+
+def response_of(record: TrialRecord, name: str) -> float | int | None:
+    """A response; None for a percentile that the trial's count does not support, whatever was written."""
+    q = registered.of(name).percentile
+    return None if q is not None and not supported(q, record.responses.operations) else record.responses.of(name)

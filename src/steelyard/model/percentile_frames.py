@@ -1,4 +1,4 @@
-"""Histogram quantiles on data frames: those of `model/histogram.py` for many groups of buckets at once.
+"""Percentiles of histograms in data frames: those of `model/percentiles.py` for many groups of buckets at once.
 
 A module of its own because code that only counts (engines, drop-ins) has no frames; a test holds the two to the same
 numbers.

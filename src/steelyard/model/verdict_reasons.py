@@ -1,4 +1,7 @@
-"""The verdict on a trial: valid, invalid or unknown, every reason with its number and its threshold."""
+"""Kinds of verdict reasons; the verdict on a trial with its reasons, each with number and threshold.
+
+A new kind is a member of `ReasonKind`; the function of `judging/verdict.py` that finds it says when it speaks.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,8 @@ class About:
     """What is measured, and when it speaks against the trial."""
     limit: str = ""
     """The field of `limits` of the study that is its threshold; empty where it has none, or several."""
+    invalid_if: str = ""
+    """Clause of the report's method, with fields of `limits` in braces: "a trial is invalid if ..."."""
     speaks: Speaks = Speaks.ABOVE
     void: bool = False
     """The laboratory's fault, or its surroundings': the attempt is void and worth another. All others are the same
@@ -65,6 +70,7 @@ class ReasonKind(StrEnum):
         "lag p99 above the limit",
         About(
             "open loop: p99 of `pacing`, the generator's own delay, above `lag_p99_ms`",
+            invalid_if="in an open loop the generator sends operations more than {lag_p99_ms} late at p99",
             limit="lag_p99_ms", void=True, of_generator=True, in_intervals=True,
         ),
     )  # fmt: skip
@@ -72,6 +78,7 @@ class ReasonKind(StrEnum):
         "offered rate not reached",
         About(
             "open loop: operations sent / operations due below `offered_rate_fraction`",
+            invalid_if="in an open loop less than {offered_rate_fraction} of the operations due are sent",
             limit="offered_rate_fraction", speaks=Speaks.BELOW,
         ),
     )  # fmt: skip
@@ -79,6 +86,7 @@ class ReasonKind(StrEnum):
         "generator too busy",
         About(
             "CPU time of its busiest thread / time above `generator_cpu_fraction`",
+            invalid_if="the generator’s busiest thread takes more than {generator_cpu_fraction} of its core",
             limit="generator_cpu_fraction", void=True, of_generator=True,
         ),
     )  # fmt: skip
@@ -90,6 +98,7 @@ class ReasonKind(StrEnum):
             "ten exceeds. Reads and scans count as reads, updates and inserts as writes, a read-modify-write as both, "
             "anything else as the dearer of both; the ceiling is that of the calibrated 64 or 512 in flight that is "
             "not above the trial's",
+            invalid_if="the generator reaches {generator_ceiling_fraction} of its calibrated ceiling",
             limit="generator_ceiling_fraction", speaks=Speaks.AT_OR_ABOVE, of_generator=True,
         ),
     )  # fmt: skip
@@ -97,6 +106,7 @@ class ReasonKind(StrEnum):
         "a probe gap",
         About(
             "longest time without a sample of one probe on one node, within the measured phase, above `probe_gap_s`",
+            invalid_if="no sample of a probe on a node arrives for {probe_gap_s}",
             limit="probe_gap_s", void=True,
         ),
     )  # fmt: skip
@@ -122,18 +132,25 @@ class ReasonKind(StrEnum):
             "steal: mean of `machine_cpu_steal_fraction` on the worst node above `steal_fraction`. Foreign: (user + "
             "system − interrupts) × cores − nodes − generators − probes − conductor, over all cores of a machine, "
             "above `background_cpu_fraction`; kernel threads count as background",
+            invalid_if="other guests of the hardware take more than {steal_fraction} of the processor, or other "
+            "programs more than {background_cpu_fraction}",
             void=True,
         ),
     )  # fmt: skip
     ERRORS = (
         "errors above the limit",
-        About("failed / all operations above `error_fraction`", limit="error_fraction", in_intervals=True),
+        About(
+            "failed / all operations above `error_fraction`",
+            invalid_if="more than {error_fraction} of its operations fail",
+            limit="error_fraction", in_intervals=True,
+        ),
     )  # fmt: skip
     NOT_FOUND = (
         "answers wrong or missing",
         About(
             "reads of keys that must exist without a row / answered operations above `not_found_fraction`; answers "
             "that held other values than were written / all operations",
+            invalid_if="more than {not_found_fraction} of the answers are wrong or missing",
             limit="not_found_fraction", in_intervals=True,
         ),
     )  # fmt: skip
