@@ -178,10 +178,10 @@ def _interval(sample: Mapping[str, Any], names: Mapping[str, str], t_s: float) -
         operation, buckets = names.get(function, function), tuple(decoded(times["histogram"]))
         for measure in ("response", "service"):
             counts.append(Counts(operation=operation, outcome=Outcome.OK.value, measure=measure, buckets=buckets))
-    percentiles = sample["cycle_latency"]
+    latencies = sample["cycle_latency"]
     seconds = float(sample["duration_s"])
     total, errors = int(sample["cycle_count"]), int(sample["cycle_error_count"])
-    whole = decoded(percentiles["histogram"])
+    whole = decoded(latencies["histogram"])
     middle, high = ((percentiles.quantile_ns(whole, q) or 0.0) / 1e6 for q in (0.5, 0.99))
     return Interval(
         phase=MEASURE,
