@@ -54,7 +54,8 @@ check: $(VENV)/.installed
 test: setup check
 	cargo test --locked --workspace --quiet
 	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/unit tests/golden tests/tidy
-	$(BIN)/pytest tests/contract tests/e2e
+	$(BIN)/pytest --numprocesses 2 --dist loadfile -m 'not quiet' tests/contract tests/e2e
+	$(BIN)/pytest -m quiet tests/e2e
 
 bench: setup
 	$(BIN)/steelyard setup cassandra-stress
