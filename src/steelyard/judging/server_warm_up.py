@@ -98,14 +98,17 @@ def not_reached(
     nodes: Mapping[str, NodeWarmth], workloads: Mapping[str, WorkloadWarmth], settings: ServerWarmUp
 ) -> Iterator[str]:
     """What keeps the start from being warm, in a clause each; nothing if it is warm."""
-    for name, node in nodes.items():
-        if node.compiler_fraction is not None and node.compiler_fraction >= settings.compiler_fraction:
-            yield (
-                f"the compiler of {name} took {node.compiler_fraction:.0%} of a core "
-                f"(warm: below {settings.compiler_fraction:.0%})"
-            )
-        if node.cpu_change_percent is not None and node.cpu_change_percent <= -100 * CPU_NOISE:
-            yield f"CPU per operation of {name} still fell by {-node.cpu_change_percent:.0f}%"
+    limit = settings.compiler_fraction
+    compiling = {name: node.compiler_fraction for name, node in nodes.items() if node.compiler_fraction is not None}
+    busy = {name: fraction for name, fraction in compiling.items() if fraction >= limit}
+    if busy:
+        taken = ", ".join(f"{name} {fraction:.0%}" for name, fraction in busy.items())
+        yield f"compilers still took {taken} of a core (warm: below {limit:.0%})"
+    changes = {name: node.cpu_change_percent for name, node in nodes.items() if node.cpu_change_percent is not None}
+    falling = {name: change for name, change in changes.items() if change <= -100 * CPU_NOISE}
+    if falling:
+        by = ", ".join(f"{name} {-change:.0f}%" for name, change in falling.items())
+        yield f"CPU per operation still fell: {by} (noise: {CPU_NOISE:.0%})"
     for name, workload in workloads.items():
         change, noise = workload.change_percent, workload.noise_percent
         if change is None or noise is None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from steelyard import engine_order
 from steelyard.engine.base import Selective
-from steelyard.format import number
+from steelyard.format import signed
 from steelyard.judging.server_warm_up import Round, Service, node_warmth, not_reached, service_of, workload_warmth
 from steelyard.judging.settings_hash import canonical
 from steelyard.judging.trial_responses import merged
@@ -31,10 +31,10 @@ from steelyard.system.base import CompilesCode
 from steelyard.wire.record import Done, Interval, Record
 from steelyard.workload.base import Workload
 
-BUSY_S = 6.0
-"""Seconds at high concurrency in each round, of all workloads together."""
+BUSY_FACTOR = 3.0
+"""Seconds at high concurrency in each round, of all workloads together, over those at the study's own load."""
 LEAST_S = 1.0
-"""Seconds of one workload in a round, at least."""
+"""Seconds of one workload at one load in a round, at least, as long as `steady_s` is not shorter."""
 SLICE_GRACE_S = 60.0
 """How much longer than asked a part of a round may take."""
 
@@ -67,7 +67,7 @@ async def warm_up(
     Raises SystemFault if the cluster fails meanwhile, EngineError if the engine does."""
     settings = study.server_warm_up
     async with cluster.phases.bracket(
-        Phase.SERVER_WARM_UP, settings.deadline_s + study.limits.trial_timeout_s, SystemFault
+        Phase.SERVER_WARM_UP, settings.deadline_s + study.limits.start_timeout_s, SystemFault
     ):
         warming = _Warming(settings, cluster, _parts_of(trials, parts), watcher)
         refusal = warming.refused()
@@ -113,8 +113,9 @@ class _Warming:
         self.parts = parts
         self.watcher = watcher
         self.progress = Progress(begun_s=time.monotonic())
-        self._own_s = max(LEAST_S, settings.steady_s / len(parts))
-        self._busy_s = max(LEAST_S, BUSY_S / len(parts))
+        self._least_s = min(LEAST_S, settings.steady_s)
+        self._own_s = max(self._least_s, settings.steady_s / len(parts))
+        self._busy_s = max(self._least_s, BUSY_FACTOR * settings.steady_s / len(parts))
         self._keys: set[str] = set()
 
     def refused(self) -> str:
@@ -132,14 +133,17 @@ class _Warming:
 
     async def run(self) -> ServerWarmth:
         """Rounds until every node is warm, or none more would end before the deadline."""
-        progress, longest_s = self.progress, 0.0
+        progress, rest_s = self.progress, 0.0
         while True:
             began_s = self._elapsed_s()
             await self._round()
-            longest_s = max(longest_s, self._elapsed_s() - began_s)
             self._judge()
-            if not progress.reasons or self._elapsed_s() + longest_s > self.settings.deadline_s:
+            # All of a round but the seconds at high concurrency, which the last one has fewer of.
+            rest_s = max(rest_s, self._elapsed_s() - began_s - len(self.parts) * self._busy_s)
+            left_s = self.settings.deadline_s - self._elapsed_s() - rest_s
+            if not progress.reasons or left_s < len(self.parts) * self._least_s:
                 break
+            self._busy_s = min(self._busy_s, left_s / len(self.parts))
         return ServerWarmth(
             seconds=self._elapsed_s(),
             rounds=len(progress.rounds),
@@ -207,7 +211,7 @@ class _Warming:
             elif isinstance(record, Done):
                 answered += record.operations
 
-        self.watcher.tell(Waiting(f"{self._sentence()}; now {part.name} {how}"))
+        self.watcher.tell(Waiting(f"{part.name} {how}, {self._sentence()}"))
         timeout_s = (load.duration_s or 0.0) + SLICE_GRACE_S
         await self.cluster.engine.drive(self._order(part, load), self.cluster.loaders, take, timeout_s)
         if part.workload.writes:
@@ -239,18 +243,17 @@ class _Warming:
         return time.monotonic() - self.progress.begun_s
 
     def _sentence(self) -> str:
-        """`server warm-up, 12 of 60 s: compilers n1 4%, n2 9%; ycsb-c -12%`: what is not warm, briefly."""
+        """`12 of 60 s; compilers n1 4%, n2 9%; ycsb-c −12%`: what is not warm, briefly."""
         progress = self.progress
         compilers = [
             f"{name} {warmth.compiler_fraction:.0%}"
             for name, warmth in progress.nodes.items()
             if warmth.compiler_fraction is not None
         ]
-        falls = [
-            f"{name} {number(warmth.change_percent, digits=2)}%"
+        changes = [
+            f"{name} {signed(warmth.change_percent, digits=2)}%"
             for name, warmth in progress.workloads.items()
             if warmth.change_percent is not None
         ]
-        known = [*([f"compilers {', '.join(compilers)}"] if compilers else []), *([", ".join(falls)] if falls else [])]
-        head = f"servers warm up, {self._elapsed_s():.0f} of {self.settings.deadline_s:g} s"
-        return f"{head}: {'; '.join(known)}" if known else head
+        known = [*([f"compilers {', '.join(compilers)}"] if compilers else []), *changes]
+        return "; ".join([f"{self._elapsed_s():.0f} of {self.settings.deadline_s:g} s", *known])
