@@ -137,18 +137,37 @@ def connections(load: Load, endpoint: Endpoint) -> dict[str, Any]:
     return fields
 
 
-def capacity(load: Load, endpoint: Endpoint, schema: Schema, workload: Workload, seed: int) -> dict[str, Any]:
-    """The order that measures the cluster's capacity: a closed loop of `capacity_threads`, for `capacity_s`."""
+def closed_loop(load: Load, threads: int, seconds: float) -> Load:
+    """A closed loop of so many threads for so many seconds, that asks as `load` does: consistency, routing, TLS,
+    warm-up."""
     unused = {name: None for name in Offered.model_fields if name != "schedule"}
     closed = {
         **unused,
         "schedule": "closed",
         "phases": (),
-        "threads": load.capacity_threads,
+        "threads": threads,
         "operations": None,
-        "duration_s": load.capacity_s,
+        "duration_s": seconds,
     }
-    return measure(load.model_copy(update=closed), endpoint, schema, workload, seed)
+    return load.model_copy(update=closed)
+
+
+def briefly(load: Load, seconds: float) -> Load:
+    """The load for so many seconds without a warm-up of its own, for the server warm-up: the first phase of several,
+    one operation in flight where the rate is not constant."""
+    first = load.offered[0]
+    threads = load.threads_of(first)
+    if first.rate_per_s is not None:
+        steady = {"schedule": first.schedule, "rate_per_s": first.rate_per_s}
+        return closed_loop(load, threads, seconds).model_copy(update={**steady, "warm_up_s": 0.0})
+    alone = closed_loop(load, 1 if first.is_open else threads, seconds)
+    return alone.model_copy(update={"warm_up_s": 0.0})
+
+
+def capacity(load: Load, endpoint: Endpoint, schema: Schema, workload: Workload, seed: int) -> dict[str, Any]:
+    """The order that measures the cluster's capacity: a closed loop of `capacity_threads`, for `capacity_s`."""
+    closed = closed_loop(load, load.capacity_threads, load.capacity_s)
+    return measure(closed, endpoint, schema, workload, seed)
 
 
 def filling_operations(workload: Workload) -> int:

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.agent, pytest.mark.cassandra]
 
 def small(text: str) -> str:
     """The quickstart with one start and one trial of each treatment."""
-    changes = {"starts = 3": "starts = 1", "\ntrials = 3": "\ntrials = 1", "warm_up_trials = 1": "warm_up_trials = 0"}
+    changes = {"starts = 3": "starts = 1", "\ntrials = 2": "\ntrials = 1", "deadline_s = 40": "deadline_s = 10"}
     for shipped, reduced in changes.items():
         assert shipped in text
         text = text.replace(shipped, reduced)
@@ -43,6 +43,9 @@ def test_the_quickstart_on_real_nodes(laboratory: Laboratory, tmp_path: Path) ->
         metrics = set(samples["metric"])
         assert {"node_cpu_user_cores", "node_disk_write_bytes_per_s", "node_network_receive_bytes_per_s"} <= metrics
         assert record.responses.not_found == 0
+        assert record.server_warm_up is not None
+        assert all(node.compiler_fraction is not None for node in record.server_warm_up.nodes.values())
+        assert len(record.server_warm_up.nodes) == nodes
     laboratory.tables(folder.name)
     page = (laboratory.folder / "report.html").read_text()
     assert store.study.study.question in page

@@ -32,6 +32,8 @@ records = 100
 operations = 100
 [data]
 state = "continue"
+[server_warm_up]
+mode = "off"
 [design]
 starts = 1
 trials = 1

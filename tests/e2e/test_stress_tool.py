@@ -159,6 +159,8 @@ schedule = "constant"
 rate_per_s = 200
 threads = 8
 operations = 300
+[server_warm_up]
+mode = "off"
 [limits]
 attempts = 1
 background_cpu_fraction = 1

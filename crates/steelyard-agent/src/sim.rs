@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::Write;
 use std::net::SocketAddr;
 
-use steelyard_sim::{Config, Distribution, Law, Stall, Timing, TlsFiles, serve};
+use steelyard_sim::{Config, Distribution, Law, Stall, Timing, TlsFiles, WarmUp, serve};
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum ServiceDistribution {
@@ -46,6 +46,10 @@ pub struct Arguments {
     /// TRUNCATE, when the clients of the burst before have all gone, and after more than 1 s without an operation.
     #[arg(long, default_value_t = 0.0, value_name = "CV", value_parser = parse_share)]
     trial_cv: f64,
+    /// Service times begin at FACTOR times the planted one; what they are above it falls by 1 / e every OPERATIONS that
+    /// this node has served itself.
+    #[arg(long, value_name = "FACTOR:OPERATIONS", value_parser = parse_warm_up)]
+    warm_up: Option<WarmUp>,
     /// Stand still AT_S seconds after the first operation of each burst, for FOR_S seconds. May be repeated.
     #[arg(long, value_name = "AT_S:FOR_S", value_parser = parse_stall)]
     stall: Vec<Stall>,
@@ -54,7 +58,7 @@ pub struct Arguments {
     #[arg(long)]
     remember: bool,
     /// Answer at once: the ceiling of a load generator.
-    #[arg(long, conflicts_with_all = ["stall", "remember", "start_cv", "trial_cv"])]
+    #[arg(long, conflicts_with_all = ["stall", "remember", "start_cv", "trial_cv", "warm_up"])]
     null: bool,
     /// How long before an answer is due to stop sleeping and watch the clock: precision for CPU.
     #[arg(long, default_value_t = 60, value_name = "US", value_parser = clap::value_parser!(u32).range(0..=10_000))]
@@ -97,6 +101,7 @@ fn config(arguments: &Arguments) -> Config {
         servers: arguments.servers,
         start_cv: arguments.start_cv,
         trial_cv: arguments.trial_cv,
+        warm_up: arguments.warm_up,
         stalls: arguments.stall.clone(),
         seed: arguments.seed,
         spin_us: arguments.spin_us,
@@ -146,9 +151,33 @@ fn parse_stall(text: &str) -> Result<Stall, String> {
     })
 }
 
+fn parse_warm_up(text: &str) -> Result<WarmUp, String> {
+    let (factor, operations) = text
+        .split_once(':')
+        .ok_or_else(|| format!("{text:?} is not FACTOR:OPERATIONS"))?;
+    Ok(WarmUp {
+        factor: number(factor, 1.0, 1e6)?,
+        operations: number(operations, 1.0, 1e12)?,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_warm_up_is_a_factor_and_operations() {
+        assert_eq!(
+            parse_warm_up("3:2000"),
+            Ok(WarmUp {
+                factor: 3.0,
+                operations: 2000.0
+            })
+        );
+        for wrong in ["3", "0.5:10", "3:0", "3:nan", ":"] {
+            assert!(parse_warm_up(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn stalls_are_seconds() {

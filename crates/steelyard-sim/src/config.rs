@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use steelyard_channel::TlsError;
 
 use crate::law::Law;
-use crate::queue::Stall;
+use crate::queue::{Stall, WarmUp};
 
 /// Why the simulated node cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +43,8 @@ pub struct Timing {
     pub start_cv: f64,
     /// Coefficient of variation of a factor that is drawn for each burst of operations.
     pub trial_cv: f64,
+    /// How the node gets faster with its own operations.
+    pub warm_up: Option<WarmUp>,
     /// When the node stands still.
     pub stalls: Vec<Stall>,
     /// The same for all nodes of a cluster: it decides the factors, and with a node's address its service times.

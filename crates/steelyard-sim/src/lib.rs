@@ -37,7 +37,7 @@ use std::num::NonZeroU64;
 pub use config::{Config, SimError, Timing, TlsFiles};
 pub use draw::Draws;
 pub use law::{Distribution, Law};
-pub use queue::{IDLE_GAP_NS, Queue, QueueSettings, Stall};
+pub use queue::{IDLE_GAP_NS, Queue, QueueSettings, Stall, WarmUp};
 
 /// Listen and serve. Calls `listening` with the bound address, and returns only the reason why it could not go on.
 pub fn serve(config: &Config, listening: impl FnOnce(SocketAddr)) -> SimError {
@@ -65,6 +65,7 @@ fn open(config: &Config) -> Result<(server::Server, SocketAddr), SimError> {
             servers: timing.servers,
             start_cv: timing.start_cv,
             trial_cv: timing.trial_cv,
+            warm_up: timing.warm_up,
             stalls: timing.stalls.clone(),
             cluster_draws,
             node_draws: cluster_draws.salted(address.to_string().as_bytes()),

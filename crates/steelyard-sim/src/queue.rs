@@ -22,6 +22,25 @@ pub struct Stall {
     pub for_ns: u64,
 }
 
+/// A node that gets faster with the operations that it has served itself: service times begin at `factor` times the
+/// planted one, and what they are above it falls by 1 / e every `operations`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WarmUp {
+    /// Of the first operation.
+    pub factor: f64,
+    /// Of this node, from its start on.
+    pub operations: f64,
+}
+
+impl WarmUp {
+    /// Factor on the service time of the operation that comes after `count` others.
+    fn factor_after(self, count: u64) -> f64 {
+        #[allow(clippy::cast_precision_loss)] // far below 2^53 operations
+        let served = count as f64;
+        1.0 + (self.factor - 1.0) * (-served / self.operations).exp()
+    }
+}
+
 /// What the queue is made of.
 #[derive(Clone, Debug)]
 pub struct QueueSettings {
@@ -35,6 +54,8 @@ pub struct QueueSettings {
     pub start_cv: f64,
     /// Coefficient of variation of the factor that is drawn anew for each burst.
     pub trial_cv: f64,
+    /// How the node gets faster with its own operations; None: it is as fast from the first.
+    pub warm_up: Option<WarmUp>,
     /// When the node stands still.
     pub stalls: Vec<Stall>,
     /// Draws of the factors: the same for all nodes of a cluster, so that a cluster is slow or fast as a whole.
@@ -97,9 +118,13 @@ impl Queue {
             .settings
             .law
             .draw_ns(self.settings.nodes, self.settings.node_draws, self.count);
+        let warm_up_factor = self
+            .settings
+            .warm_up
+            .map_or(1.0, |warm_up| warm_up.factor_after(self.count));
         self.count += 1;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // positive, far below 2^63 ns
-        let service_ns = (drawn_ns * self.start_factor * self.trial_factor).round() as u64;
+        let service_ns = (drawn_ns * self.start_factor * self.trial_factor * warm_up_factor).round() as u64;
         let Reverse(free_ns) = self.free.pop().unwrap_or(Reverse(0));
         let end_ns = self.end(free_ns.max(now_ns), service_ns);
         self.free.push(Reverse(end_ns));
@@ -151,6 +176,7 @@ mod tests {
             servers,
             start_cv: 0.0,
             trial_cv: 0.0,
+            warm_up: None,
             stalls: stalls
                 .iter()
                 .map(|(at_ns, for_ns)| Stall {
@@ -243,6 +269,31 @@ mod tests {
         let first = service_us(&mut trial, 0);
         assert_eq!(service_us(&mut trial, S / 2), first);
         assert_ne!(service_us(&mut trial, 50 * S), first, "one factor a burst");
+    }
+
+    #[test]
+    fn a_node_warms_up_with_its_own_operations() {
+        let warm_up = WarmUp {
+            factor: 3.0,
+            operations: 1_000.0,
+        };
+        let mut queue = Queue::new(QueueSettings {
+            warm_up: Some(warm_up),
+            ..settings(1, &[])
+        });
+        let mut now_ns = 0;
+        let took_us: Vec<u64> = (0..10_000)
+            .map(|_| {
+                // Long pauses and TRUNCATE change nothing: what is compiled stays.
+                now_ns += 2 * S;
+                queue.renew();
+                (queue.admit(now_ns) - now_ns) / US
+            })
+            .collect();
+        assert_eq!(took_us[0], 300);
+        // 100 us * (1 + 2 / e)
+        assert_eq!(took_us[1_000], 173);
+        assert_eq!(took_us[9_999], 100);
     }
 
     #[test]

@@ -27,6 +27,7 @@ fn timing(service_us: f64, stalls: Vec<Stall>) -> Timing {
         servers: 1,
         start_cv: 0.0,
         trial_cv: 0.0,
+        warm_up: None,
         stalls,
         seed: 1,
         spin_us: 60,

@@ -25,11 +25,13 @@ LOCAL = "local"
 
 
 def foreseen(study: Study, plan: Plan) -> tuple[FoundFloor, str]:
-    """The kept floor for a study on this machine, and a sentence on what its verdicts will be judged against."""
+    """The kept floor for a study on this machine (with server warm-up on or off, as preflight decided), and a sentence
+    on what its verdicts will be judged against."""
     if study.design.kind == "same":
         return FoundFloor(why=""), "this study measures it: it is kept for later studies on this machine"
     treatments = {trial.id.partition("-")[0]: trial.settings for trial in plan.trials}
-    of = [circumstances(one, [machine_facts.facts()]) for one in treatments.values()]
+    warmed_up = study.server_warm_up.mode == "on"
+    of = [circumstances(one, [machine_facts.facts()], warmed_up=warmed_up) for one in treatments.values()]
     floor_found = kept.find(state_folder(), of)
     clauses = []
     if study.design.control is not None:

@@ -52,6 +52,8 @@ class Circumstances(Value):
     engine: str
     loop: Literal["closed", "open"]
     nodes: int
+    warmed_up: bool = False
+    """Whether the servers were warmed up before the first trial of each start."""
     settings: dict[str, str]
     """All other settings by dotted name: they may differ, and differences are reported."""
 
@@ -81,7 +83,9 @@ class FoundFloor(Value):
     why: str = NONE
 
 
-def circumstances(settings: TrialSettings, machines: Sequence[Mapping[str, str]]) -> Circumstances:
+def circumstances(
+    settings: TrialSettings, machines: Sequence[Mapping[str, str]], *, warmed_up: bool = False
+) -> Circumstances:
     """Those of a trial's complete settings on machines with these facts."""
     flat = dict(_flat(settings))
     for own in ("site.name", "site.nodes", "system.name", "load.engine"):
@@ -93,6 +97,7 @@ def circumstances(settings: TrialSettings, machines: Sequence[Mapping[str, str]]
         engine=settings.engine,
         loop="open" if settings.load.is_open else "closed",
         nodes=settings.site.nodes,
+        warmed_up=warmed_up,
         settings=flat,
     )
 
@@ -114,8 +119,8 @@ def _flat(settings: TrialSettings) -> list[tuple[str, str]]:
 def mismatch(floor: KeptFloor, of: Sequence[Circumstances]) -> str:
     """Why a floor says nothing of a study that has these circumstances; empty if it does.
 
-    The machines must be the same; one treatment of the study must have its site, system, engine, kind of load and
-    number of nodes.
+    The machines must be the same; servers must have been warmed up for both or for none; one treatment of the study
+    must have its site, system, engine, kind of load and number of nodes.
     """
     held = floor.holds_for
     if not of:
@@ -126,6 +131,19 @@ def mismatch(floor: KeptFloor, of: Sequence[Circumstances]) -> str:
             return f"it was measured on {len(held.machines)} kinds of machines, here are {len(here)}"
         differing = (difference(then, now) for then, now in zip(held.machines, here, strict=True))
         return f"it was measured on another machine: {next(one for one in differing if one)}"
+    return _other_servers(held, of) or _not_alike(held, of)
+
+
+def _other_servers(held: Circumstances, of: Sequence[Circumstances]) -> str:
+    """Why a floor of cold servers says nothing of warm ones, nor the other way round."""
+    if held.warmed_up in {one.warmed_up for one in of}:
+        return ""
+    servers = ("servers that had not been warmed up", "warmed-up servers")
+    return f"it was measured on {servers[held.warmed_up]}, this study on {servers[not held.warmed_up]}"
+
+
+def _not_alike(held: Circumstances, of: Sequence[Circumstances]) -> str:
+    """What of `ALIKE` no treatment has."""
     for name in ALIKE:
         was, known = getattr(held, name), sorted({getattr(one, name) for one in of})
         if was not in known:

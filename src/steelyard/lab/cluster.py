@@ -21,13 +21,14 @@ from steelyard.link.ping import measure_link
 from steelyard.model.errors import NodeError, SiteError, SteelyardError, SystemFault
 from steelyard.model.facts import system_facts_name
 from steelyard.model.plan import PlannedTrial
+from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Study
 from steelyard.model.trial import Capacity, Phase
 from steelyard.node.base import START, Node
 from steelyard.node.tasks import to_the_end, together
 from steelyard.progress.events import Waiting, Watcher
 from steelyard.site.base import Request, Site
-from steelyard.system.base import System
+from steelyard.system.base import System, warms_up
 from steelyard.workload.base import Workload
 
 LEASE_TIMEOUT_S = 60.0
@@ -57,6 +58,8 @@ class Cluster:
     links: list[Mapping[str, Any]] = field(default_factory=list)
     known: Known = field(default_factory=Known)
     """Calibration of the generator, or why there is none."""
+    warmth: ServerWarmth | None = None
+    """Outcome of the server warm-up; None without one."""
     trials_served: int = 0
     capacities: dict[str, Capacity] = field(default_factory=dict)
     """Measured capacities by `capacity_key`."""
@@ -121,7 +124,9 @@ async def _lend(study: Study, trials: Sequence[PlannedTrial], site: Site, phases
     request = Request(study=study.study.name, database_nodes=site_settings.nodes, load_nodes=site_settings.load_nodes)
     limits = study.limits
     one_s = limits.trial_timeout_s + study.data.settle_timeout_s
-    longest_s = 2 * limits.start_timeout_s + one_s * (1 + len(trials) * limits.attempts)
+    longest_s = (
+        2 * limits.start_timeout_s + study.server_warm_up.deadline_s + one_s * (1 + len(trials) * limits.attempts)
+    )
     until = datetime.now(UTC) + timedelta(seconds=longest_s)
     async with phases.bracket(Phase.LEASE, LEASE_TIMEOUT_S, SiteError):
         lease = await site.lease(request, until)
@@ -151,8 +156,8 @@ async def _bring_up(
     watcher: Watcher,
     phases: PhaseLog,
 ) -> Cluster:
-    """Start, fill and inspect. A cluster that had to be filled is started anew on the snapshot, so that every start
-    of a study begins alike: restored, its programs not yet warm."""
+    """Start, fill and inspect. Without server warm-up a cluster that had to be filled is started anew on the snapshot,
+    so that every start of a study begins alike: restored, its programs not yet warm."""
     parts, site, system = parts_of_start
     limits, databases = study.limits, lease.databases
     workload = parts.workload(first.settings)
@@ -168,7 +173,7 @@ async def _bring_up(
     await _deploy(system, databases, watcher, phases, limits.start_timeout_s)
     async with phases.bracket(Phase.POPULATE, limits.trial_timeout_s, SystemFault):
         kept = await _fill(state, workload)
-    if kept:
+    if kept and not warms_up(study.server_warm_up, system):
         async with phases.bracket(Phase.WIPE, STOP_TIMEOUT_S, SiteError):
             await _wipe(system, databases)
         await _deploy(system, databases, watcher, phases, limits.start_timeout_s)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from steelyard.judging.stopping import decide, needed_trials, not_needed
 from steelyard.judging.stopping_rule import Decision, rule_of
-from steelyard.lab import noise_floor, provenance
+from steelyard.lab import noise_floor, provenance, server_warm_up
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster, started
 from steelyard.lab.parts import Parts
@@ -37,6 +37,7 @@ from steelyard.progress.events import (
 )
 from steelyard.store import Store, StoreWriter, journal
 from steelyard.store.write import record_sha256
+from steelyard.system.base import warms_up
 
 FAILED_STARTS_LIMIT = 2
 """A cluster that failed to start so often is infeasible in this block: a result."""
@@ -158,6 +159,7 @@ class Conductor:
         try:
             async with started(self.study, trials, self.parts, self.watcher, phases) as cluster:
                 self.writer.event(journal.StartReady(start=first.start, cluster=cluster.start))
+                await self._warm_up(cluster, trials)
                 await self._trials(cluster, deque(trials))
         except SystemFault as fault:
             self._start_failed(trials, fault, phases)
@@ -166,6 +168,19 @@ class Conductor:
         finally:
             with contextlib.suppress(OSError):
                 self.writer.event(journal.StartEnded(start=first.start, phases=tuple(phases.times)))
+
+    async def _warm_up(self, cluster: Cluster, trials: Sequence[PlannedTrial]) -> None:
+        """The server warm-up of a start, if the study has one."""
+        if not warms_up(self.study.server_warm_up, cluster.system):
+            return
+        warmth = await server_warm_up.warm_up(self.study, cluster, trials, self.parts, self.watcher)
+        cluster.warmth = warmth
+        self.writer.event(journal.ServersWarmedUp(start=trials[0].start, cluster=cluster.start, warmth=warmth))
+        if not warmth.reached:
+            left = "; ".join(warmth.reasons)
+            self.watcher.tell(
+                Trouble(f"not warm after {warmth.seconds:.0f} s: {left}", "measured all the same: recorded")
+            )
 
     def _laboratory_failed(self, first: PlannedTrial, error: SteelyardError) -> None:
         """Count a failure of the laboratory. Raises the error when another attempt makes no sense."""

@@ -21,6 +21,7 @@ from steelyard.workload.base import Workload
 
 DIRTY = "dirty"
 EMPTY = "empty"
+SPENT = "spent"
 SETTLE_POLL_S = 0.5
 
 
@@ -36,7 +37,8 @@ class DataState:
     watcher: Watcher
     timeout_s: float
     current: str = EMPTY
-    """Key of the filled state that is in the tables, or DIRTY, or EMPTY."""
+    """Key of the filled state that is in the tables, or DIRTY, or EMPTY; SPENT: by the server warm-up, so that
+    nothing goes on from it."""
     created: set[Schema] = field(default_factory=set)
     """Whose tables there are."""
 
@@ -67,11 +69,11 @@ class DataState:
 
     async def ensure(self, workload: Workload) -> str:
         """Bring the tables to what `data.state` asks before a trial; returns what was done, in a word."""
-        schema, wanted = workload.schema(), self._key(workload)
+        schema, wanted = workload.schema(), self.key(workload)
         if schema not in self.created:
             await self.system.create_schema(self.databases, schema)
             self.created.add(schema)
-        if self.data.state == "continue" and self.current != EMPTY:
+        if self.data.state == "continue" and self.current not in (EMPTY, SPENT):
             return "continued"
         if self.data.state == "truncate":
             await self._truncate(schema)
@@ -91,7 +93,14 @@ class DataState:
         if workload.writes:
             self.current = DIRTY
 
-    def _key(self, workload: Workload) -> str:
+    def warmed_up(self) -> None:
+        """The server warm-up is over: the next trial begins with what the study asks for, as in a start without it.
+        Also where nothing was written: the first start of a study then has restored data as all others have."""
+        if isinstance(self.system, Snapshots):
+            self.current = SPENT
+
+    def key(self, workload: Workload) -> str:
+        """Name of the filled state that a workload works on."""
         if isinstance(self.system, Snapshots):
             return self.system.snapshot_key(self.databases, workload.schema(), workload.data())
         return repr(sorted(workload.data().items()))

@@ -137,6 +137,7 @@ class TrialRunner:
             begun_s=time.time(),
             shares=tuple(sorted(cluster.site.shares)),
             limits=self.study.limits,
+            server_warm_up=cluster.warmth,
         )
 
     async def _attempt(self, planned: PlannedTrial, phases: PhaseLog, course: Course) -> Verdict:

@@ -17,6 +17,7 @@ BACKLOG_LIMIT = 1_000_000
 """Operations that may be due and not yet sent, where a study does not say: 10 s of 100,000/s."""
 MEASURE, WARM_UP, POPULATE = "measure", "warm-up", "populate"
 CAPACITY, CAPACITY_WARM_UP = "capacity", "capacity-warm-up"
+SERVER_WARM_UP = "server-warm-up"
 """Names of phases in records and in the store."""
 RESERVED = (POPULATE, WARM_UP, CAPACITY, CAPACITY_WARM_UP)
 NEEDS: dict[str, tuple[str, ...]] = {

@@ -17,6 +17,7 @@ from steelyard.model.load import Load as Load  # noqa: PLC0414 - part of this mo
 from steelyard.model.load import LoadPhase as LoadPhase  # noqa: PLC0414 - part of this module
 from steelyard.model.one_of import OneOf
 from steelyard.model.responses import main_names
+from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.value import Value
 
 Level = str | int | float | bool
@@ -219,6 +220,7 @@ class Study(Value):
     workload: Choice
     load: Load
     data: Data = Data()
+    server_warm_up: ServerWarmUp = ServerWarmUp()
     design: Design = Design()
     limits: Limits = Limits()
     analysis: AnalysisChoice = AnalysisChoice()

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import ConfigDict, Field, field_validator
 
 from steelyard.model import former_words
+from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Level, Limits
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
@@ -14,11 +15,13 @@ from steelyard.model.verdict_reasons import Verdict
 
 
 class Phase(StrEnum):
-    """The brackets of a trial, outermost first. lease, deploy, populate, wipe and release happen once a start."""
+    """The brackets of a trial, outermost first. lease, deploy, populate, server-warm-up, wipe and release happen
+    once per start."""
 
     LEASE = "lease"
     DEPLOY = "deploy"
     POPULATE = "populate"
+    SERVER_WARM_UP = "server-warm-up"
     SETTLE = "settle"
     CAPACITY = "capacity"
     WARM_UP = "warm-up"
@@ -131,6 +134,8 @@ class TrialRecord(Value):
     offered_rate_per_s: float | None = None
     """Mean rate over the open phases; None for a closed loop, and where only a number of operations or a trace's file
     says it."""
+    server_warm_up: ServerWarmth | None = None
+    """How warm the servers of the start were before its first trial; None without server warm-up."""
     versions: dict[str, str] = Field(default_factory=dict)
     """steelyard, agent, system, python, kernel; SHA-256 of the files of traces."""
     shares: tuple[str, ...] = ()

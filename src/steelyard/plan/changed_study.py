@@ -18,6 +18,7 @@ def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[Tri
     coverage; the trials of a start belong to it. Its budgets (`design.starts`, `hours`) may change. Raises
     StudyError."""
     _refuse_rule(before, after, records)
+    _refuse_server_warm_up(before, after, records)
     seeds = {trial.id: trial.seed for trial in plan.trials}
     orphans = sorted({record.id for record in records if seeds.get(record.id) != record.seed})
     if not orphans:
@@ -43,6 +44,23 @@ def _refuse_rule(before: Study, after: Study, records: Sequence[TrialRecord]) ->
         "put [design.until], design.trials and the keys of [analysis] back as they were (design.starts and until.hours "
         "may change), or give the study another name; the difference:\n" + _difference(before, after),
         key="design.until",
+    )
+
+
+def _refuse_server_warm_up(before: Study, after: Study, records: Sequence[TrialRecord]) -> None:
+    """Raise StudyError if the file asks for another server warm-up than the sealed trials had. A file that says nothing
+    of it goes on as the store began."""
+    old, new = before.server_warm_up, after.server_warm_up
+    same = new.mode in {"auto", old.mode}
+    alike = old.mode == "off" or all(
+        getattr(new, name) == getattr(old, name) for name in new.model_fields_set - {"mode"}
+    )
+    if not records or "server_warm_up" not in after.model_fields_set or (same and alike):
+        return
+    raise StudyError(
+        f"[server_warm_up] is not what the store's {len(records)} sealed trials were made with",
+        "put it back as it was, or give the study another name; the difference:\n" + _difference(before, after),
+        key="server_warm_up",
     )
 
 

@@ -11,9 +11,18 @@ from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.value import Value
 from steelyard.plan.abilities import Abilities, load_of
-from steelyard.plan.phase_times import Corrections, capacity_s, corrections, start_phases, treatment_hash, trial_phases
+from steelyard.plan.phase_times import (
+    Corrections,
+    capacity_s,
+    corrections,
+    server_warm_up_s,
+    start_phases,
+    treatment_hash,
+    trial_phases,
+)
 from steelyard.plan.requirements import disk_bytes, filled_state, memory_mb_of_plan
 from steelyard.plugin import Plugins
+from steelyard.system.base import warms_up
 
 DEFAULT_SPREAD = 2.5
 """The rules of thumb may be wrong by this factor, either way."""
@@ -69,8 +78,10 @@ def estimate(
     for trial in plan.trials:
         if trial.start not in starts:
             state = filled_state(trial.settings, abilities.shape(trial.settings).records)
-            phases = start_phases(trial.settings, abilities, cores, has_snapshot=state in filled)
+            warm = warms_up(study.server_warm_up, abilities.system(trial.settings))
+            phases = start_phases(trial.settings, abilities, cores, has_snapshot=state in filled, warmed_up=warm)
             seconds = sum(second * known.of(phase) for phase, second in phases.items())
+            seconds += server_warm_up_s(study.server_warm_up, history) if warm else 0.0
             filled.add(state)
             starts[trial.start] = (trial.settings.site.nodes, seconds)
             left_s += seconds if trial.start in unfinished else 0.0

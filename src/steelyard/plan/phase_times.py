@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pydantic import Field, ValidationError
 
 from steelyard.model.errors import StudyError
+from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
@@ -28,13 +29,15 @@ TRACE_S = 60.0
 MIN_OBSERVED_S = 0.05
 """Shorter phases are left out of the correction."""
 MS_PER_S = 1000.0
+SERVER_WARM_UP_PART = 0.8
+"""Of its deadline, that a server warm-up takes if nothing is known."""
 
 
 def start_phases(
-    settings: TrialSettings, abilities: Abilities, cores: int, *, has_snapshot: bool
+    settings: TrialSettings, abilities: Abilities, cores: int, *, has_snapshot: bool, warmed_up: bool = False
 ) -> dict[Phase, float]:
-    """Expected seconds of the phases of a start. `has_snapshot`: of the filled state, from an earlier start; a start
-    that fills it and takes one is wiped and started again on it."""
+    """Expected seconds of the phases of a start. `has_snapshot`: of the filled state, from an earlier start; without
+    server warm-up a start that fills it and takes one is wiped and started again on it."""
     lease = abilities.lease_times(settings)
     cluster = abilities.cluster_times(settings, cores)
     populate_s = cluster.schema_s
@@ -45,8 +48,10 @@ def start_phases(
         case "restore" | "continue" if has_snapshot or cluster.always_filled:
             populate_s += cluster.restore_s
         case "restore" | "continue":
-            populate_s += cluster.fill_s + cluster.snapshot_s + cluster.schema_s + cluster.restore_s
-            starts = 2
+            populate_s += cluster.fill_s + cluster.snapshot_s
+            if not warmed_up:
+                populate_s += cluster.schema_s + cluster.restore_s
+                starts = 2
     return {
         Phase.LEASE: lease.lease_s,
         Phase.DEPLOY: cluster.start_s * starts,
@@ -54,6 +59,13 @@ def start_phases(
         Phase.WIPE: cluster.wipe_s * starts,
         Phase.RELEASE: lease.release_s,
     }
+
+
+def server_warm_up_s(settings: ServerWarmUp, history: Sequence[TrialRecord]) -> float:
+    """Expected seconds of the server warm-up of a start: the mean of those of the history, else a part of the deadline.
+    What is not warm by the deadline takes all of it."""
+    starts = {record.start: record.server_warm_up.seconds for record in history if record.server_warm_up is not None}
+    return statistics.fmean(starts.values()) if starts else SERVER_WARM_UP_PART * settings.deadline_s
 
 
 def trial_phases(settings: TrialSettings, abilities: Abilities, cores: int) -> dict[Phase, float]:
@@ -131,7 +143,8 @@ def corrections(history: Sequence[TrialRecord], abilities: Abilities, cores: int
         # A record holds a wipe only if its start had to be filled: the wipe at the end of a start is in no record.
         filled = spent.pop(Phase.WIPE, None) is not None
         try:
-            expected = start_phases(record.settings, abilities, cores, has_snapshot=not filled)
+            warmed_up = record.server_warm_up is not None
+            expected = start_phases(record.settings, abilities, cores, has_snapshot=not filled, warmed_up=warmed_up)
             expected |= trial_phases(record.settings, abilities, cores)
         except (StudyError, ValidationError):
             continue  # the workload's file has been edited or moved since

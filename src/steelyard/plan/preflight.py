@@ -22,6 +22,7 @@ from steelyard.plan.estimate import PlanEstimate, estimate
 from steelyard.plan.expand import expand
 from steelyard.plan.machine import Machine, read_machine
 from steelyard.plan.requirements import impossible
+from steelyard.plan.server_warm_up import as_begun
 from steelyard.plugin import Plugins
 from steelyard.store import Store, layout
 
@@ -32,6 +33,8 @@ SECONDS_PER_HOUR = 3600
 class Preflight:
     """Results of the checks before a study starts."""
 
+    study: Study
+    """The study as it is carried out: whether its servers are warmed up is no longer left open."""
     history: Sequence[TrialRecord]
     """Trials that its store already has."""
     machine: Machine
@@ -54,15 +57,17 @@ def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store:
     folder that holds the stores of studies. Reads and asks; starts and writes nothing."""
     stored = _stored(store, study.study.name)
     history = () if stored is None else stored.trials()
+    before = stored.study.server_warm_up if stored is not None and history else None
+    wanted, study = study, as_begun(study, plan, before, plugins)
     machine = read_machine(cache_folder())
     cost = estimate(plan, study, history, cores=machine.cores, plugins=plugins)
     errors = [
         *secrets.problems((trial.settings for trial in plan.trials), store),
-        *_changed(stored, study, plan, history),
+        *_changed(stored, wanted, plan, history),
         *refusals(study, plan, machine, history, cost, plugins),
         *refused_by_agent(plan, plugins),
     ]
-    return Preflight(history, machine, cost, studies.located(errors, study_path))
+    return Preflight(study, history, machine, cost, studies.located(errors, study_path))
 
 
 def refuse(problems: Sequence[StudyError]) -> None:

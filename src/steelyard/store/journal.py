@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final, Self
 from pydantic import ConfigDict, ValidationError
 
 from steelyard.judging.stopping_rule import Decision
+from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import PhaseTime
 from steelyard.model.value import Value
 
@@ -99,6 +100,16 @@ class StartReady(Event):
     start: str
     cluster: str
     """Unique name of the cluster of this start."""
+
+
+class ServersWarmedUp(Event):
+    """The server warm-up of a start is over."""
+
+    name = "servers-warmed-up"
+    start: str
+    cluster: str
+    """Unique name of the cluster of this start."""
+    warmth: ServerWarmth
 
 
 class StartFailed(Event):
@@ -204,6 +215,7 @@ KINDS: Final[Mapping[str, type[Event]]] = {
         SessionInterrupted,
         StartBegan,
         StartReady,
+        ServersWarmedUp,
         StartFailed,
         StartEnded,
         LaboratoryFailed,

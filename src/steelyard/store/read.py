@@ -52,7 +52,8 @@ class Store:
                 raise StoreError(
                     f"{path} has format {version}, this version reads {layout.FORMAT}", "use the version that wrote it"
                 )
-            return Study.model_validate(redacted(read))
+            # Written before there was a server warm-up, and so without one.
+            return Study.model_validate(redacted({"server_warm_up": {"mode": "off"}, **read}))
         except (ValueError, AttributeError, RecursionError) as error:
             raise StoreError(f"{path} cannot be read: {error}", "was it written by another version?") from error
 
@@ -182,7 +183,9 @@ class Store:
         facts = next((known for one in records if (known := self.facts(one))), {})
         machines = list(of_machines(facts).values())
         settings = {json.dumps(one.settings.root, sort_keys=True): one.settings for one in records}
-        return tuple(circumstances(one, machines) for one in settings.values())
+        # A start that failed was not warmed up; the study was made with it all the same.
+        warmed_up = any(one.server_warm_up is not None for one in records)
+        return tuple(circumstances(one, machines, warmed_up=warmed_up) for one in settings.values())
 
     def noise_floor(self, records: Sequence[TrialRecord]) -> FoundFloor:
         """The noise floor that the laboratory laid into the store, if it holds for these trials; else why there is

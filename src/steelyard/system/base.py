@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load
+from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.value import Value
 from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node.base import Node
@@ -135,6 +136,22 @@ class Snapshots(Protocol):
     async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:
         """Empty the tables of a running cluster."""
         ...
+
+
+@runtime_checkable
+class CompilesCode(Protocol):
+    """Ability: its servers compile code while they run, so that they get faster with what they have served. Studies of
+    such a system warm the servers up before the first trial of each start."""
+
+    async def compile_times_s(self, nodes: Sequence[Node]) -> Mapping[str, float]:
+        """Node's name to the seconds that its server has spent on compiling since it was started. Raises
+        SystemFault."""
+        ...
+
+
+def warms_up(settings: ServerWarmUp, system: System) -> bool:
+    """Whether the servers of a system are warmed up under these settings."""
+    return settings.mode == "on" or (settings.mode == "auto" and isinstance(system, CompilesCode))
 
 
 class ClusterTimes(Value):

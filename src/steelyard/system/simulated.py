@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
 
 from steelyard.model.data_model import CQL, Schema
 from steelyard.model.errors import CommandFailed, SystemFault
@@ -68,6 +68,9 @@ class Settings(Value):
     stall: tuple[str, ...] | None = None
     """`AT_S:FOR_S`: every node stands still AT_S seconds after the first operation of each load phase, for FOR_S
     seconds. One text, or a list of them."""
+    warm_up: str | None = None
+    """`FACTOR:OPERATIONS`: each node begins with FACTOR times the service time, and what is above the planted one falls
+    by 1 / e every OPERATIONS that the node has served itself, as a server does that compiles what it runs."""
     remember: bool = False
     """Keep rows in memory, each on the node that got it: needs one node or routing by token."""
     port: int = Field(default=9042, ge=1, le=65535)
@@ -91,6 +94,24 @@ class Settings(Value):
             if not (colon and _is_seconds(at) and _is_seconds(length)):
                 raise ValueError(f"a stall is AT_S:FOR_S, such as 10:0.5, not {text!r}")
         return value
+
+    @field_validator("warm_up")
+    @classmethod
+    def _is_warm_up(cls, value: str | None) -> str | None:
+        factor, _, operations = (value or "1:1").partition(":")
+        try:
+            right = 1 <= float(factor) <= 1e6 and 1 <= float(operations) <= 1e12
+        except ValueError:
+            right = False
+        if not right:
+            raise ValueError(f"a warm-up is FACTOR:OPERATIONS, such as 3:2000, not {value!r}")
+        return value or None
+
+    @model_serializer(mode="wrap")
+    def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What later versions added is left out where it is not used: trials of before keep their ids."""
+        data: dict[str, Any] = handler(self)
+        return {name: value for name, value in data.items() if name != "warm_up" or value is not None}
 
 
 def _is_seconds(text: str) -> bool:
@@ -147,6 +168,8 @@ class Simulated:
         argv += ["--seed", str(start_seed(asked.seed, start))]
         for stall in asked.stall or ():
             argv += ["--stall", stall]
+        if asked.warm_up:
+            argv += ["--warm-up", asked.warm_up]
         return [*argv, "--remember"] if asked.remember else argv
 
     async def ready(self, node: Node, members: int) -> bool:

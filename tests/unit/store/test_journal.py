@@ -10,6 +10,7 @@ import pytest
 
 from steelyard.judging.stopping import decide
 from steelyard.judging.stopping_rule import rule_of
+from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import Phase, PhaseTime
 from steelyard.store import Store, StoreWriter, journal
 from tests.unit.lab.fakes import plan_of, study
@@ -28,6 +29,11 @@ EVENTS: tuple[journal.Event, ...] = (
     journal.StartBegan(start="b01-1", block=1, trials=4),
     journal.StartFailed(start="b01-1", message="no port", count=1),
     journal.StartReady(start="b01-1", cluster="b01-1-abc"),
+    journal.ServersWarmedUp(
+        start="b01-1",
+        cluster="b01-1-abc",
+        warmth=ServerWarmth(seconds=4.5, rounds=2, operations=99, reached=True),
+    ),
     journal.StartEnded(start="b01-1", phases=(PhaseTime(phase=Phase.DEPLOY, entered_s=1.0, left_s=2.0),)),
     journal.LaboratoryFailed(start="b01-1", message="no disk", notes=("and no wipe",)),
     journal.TrialSealed(trial="a-s1-t1", attempt=2, outcome="invalid", reasons=("LAG",), record_sha256="ab"),

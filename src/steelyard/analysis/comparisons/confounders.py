@@ -20,6 +20,7 @@ PASSING = frozenset({"address", "network", "memory_available_mb", "setting initi
 _LEASE = re.compile(r"/nodes/[0-9a-f]{6,}/n\d+")
 _ADDRESSES = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[,; ]+(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?)*")
 LONGEST_TEXT = 60
+WARMED_UP = "servers warmed up"
 
 
 class Difference(Value):
@@ -54,9 +55,11 @@ def apart(
     settings = (_sets(_flat(one.settings.root) for one in side) for side in (a, b))
     limits = (_sets(_flat({"limits": one.limits.model_dump()}) for one in side) for side in (a, b))
     versions = (_sets(one.versions for one in side) for side in (a, b))
+    warmed = ({WARMED_UP: {"no" if one.server_warm_up is None else "yes" for one in side}} for side in (a, b))
     shares = ({"the nodes share": {", ".join(one.shares) or "nothing" for one in side}} for side in (a, b))
     differing = [
         *_differences("setting", *settings),
+        *_differences("setting", *warmed),
         *_differences("limit", *limits),
         *_differences("version", *versions),
         *_differences("site", *shares),
@@ -146,6 +149,11 @@ def warnings(differences: Sequence[Difference]) -> tuple[str, ...]:
     if others:
         sentences.append(
             f"The sides differ in more than what is compared: {', '.join(others)}. The change is of all of it together."
+        )
+    if any(one.name == WARMED_UP for one in differences):
+        sentences.append(
+            "The servers of one side were warmed up before the trials, those of the other were not: what their "
+            "compilers had done by then is in the change."
         )
     time = next((one for one in differences if one.kind == "time"), None)
     if time is not None:

@@ -50,6 +50,11 @@ def caveats(study: Study, results: Results) -> list[str]:
         sentences.append(
             "All trials of a treatment came one after another, as published: drift would look like an effect."
         )
+        if study.server_warm_up.mode == "off":
+            sentences.append(
+                "The servers were not warmed up before the trials, as published: the nodes of a larger cluster serve "
+                "fewer operations each, so that they were colder."
+            )
     if not study.load.is_open and responses.of(results.response).from_due:
         sentences.append(
             "The load is a closed loop: a slow answer delays the next request, so response times leave out the waiting "

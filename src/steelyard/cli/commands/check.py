@@ -102,7 +102,7 @@ def weigh(study_path: Path, store: Path | None, scale: float) -> Check:
     plugins = Plugins(study_path.parent)
     study, plan = preflight.read_and_expand(study_path, plugins, scale)
     examined = preflight.examine(study_path, study, plan, plugins, store)
-    history, cost = examined.history, examined.cost
+    study, history, cost = examined.study, examined.history, examined.cost
     floor, floor_words = foreseen(study, plan)
     return Check(
         floor=floor,

@@ -68,6 +68,7 @@ def run(
         asyncio.run(reclaim(site_names, console=console))
         examined = preflight.examine(study_path, study, plan, plugins, store)
         preflight.refuse(examined.refusals)
+        study = examined.study
         writer.conceal = secrets.concealer(settings)
         for note in load_feasibility.notes(plan, examined.history, examined.machine.cores, plugins):
             say(console, f"note: {note}")

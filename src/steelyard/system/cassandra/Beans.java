@@ -2,6 +2,7 @@
 // small process instead of one large one a node, and without JNDI, which small Java runtimes lack.
 // Usage: Beans flush KEYSPACE ADDRESS:PORT=TABLE,TABLE...
 //        Beans import KEYSPACE ADDRESS:PORT=TABLE=FOLDER...
+//        Beans compiled - ADDRESS:PORT...    prints ADDRESS:PORT MILLISECONDS for each: its compiler's time so far
 
 import java.rmi.registry.LocateRegistry;
 import java.util.ArrayList;
@@ -51,6 +52,9 @@ public final class Beans {
                 flush(beans, keyspace, target[1].split(","));
             } else if (what.equals("import")) {
                 takeIn(beans, keyspace, target[1], target[2]);
+            } else if (what.equals("compiled")) {
+                ObjectName compiler = new ObjectName("java.lang:type=Compilation");
+                System.out.println(contact + " " + beans.getAttribute(compiler, "TotalCompilationTime"));
             } else {
                 throw new IllegalArgumentException(what);
             }

@@ -49,13 +49,14 @@ async def ensure(folder: Path, java: Java, jars: Sequence[Path], say: Say) -> Pa
     return target
 
 
-async def call(java: Java, classes: Path, node: Node, words: Sequence[str]) -> None:
-    """Carry out one call (see Beans.java) from a node's network, not charged to it. Raises SystemFault if a node
-    refuses or does not answer."""
+async def call(java: Java, classes: Path, node: Node, words: Sequence[str]) -> tuple[str, ...]:
+    """Carry out one call (see Beans.java) from a node's network, not charged to it. Returns the lines that it printed.
+    Raises SystemFault if a node refuses or does not answer."""
     options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xmx32M"]
     try:
         argv = [str(java.path), *options, "-cp", str(classes), "Beans", *words]
-        await run(node, argv, timeout_s=CALL_TIMEOUT_S, watch=True)
+        done = await run(node, argv, timeout_s=CALL_TIMEOUT_S, watch=True)
     except CommandFailed as error:
         reason = error.stderr_tail.strip()[-400:] or error.message
         raise SystemFault(f"{node.name}: {words[0]}: {reason}", node=node.name, system="cassandra") from error
+    return tuple(done.stdout.decode().splitlines())

@@ -231,6 +231,14 @@ class Cassandra:
         answers = await asyncio.gather(*(self._ask(node, *_state.BUSY_QUESTIONS) for node in nodes))
         return _state.busy(answers)
 
+    async def compile_times_s(self, nodes: Sequence[Node]) -> Mapping[str, float]:
+        """Time of each node's just-in-time compiler, as its Java machine says it. Raises SystemFault."""
+        prepared = await self.fetch(log.info)
+        contacts = {self._beans_of(node): node.name for node in nodes}
+        lines = await _beans.call(prepared.java, prepared.beans, nodes[0], ["compiled", "-", *contacts])
+        times_ms = dict(line.rsplit(" ", 1) for line in lines)
+        return {name: float(times_ms[contact]) / 1000.0 for contact, name in contacts.items()}
+
     def snapshot_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
         """Name of the state that these settings, nodes, schema and data determine."""
         return _snapshots.key_of(self.settings, nodes, schema, data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from steelyard.analysis.comparisons.confounders import apart, warnings
+from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial_settings import TrialSettings
 from tests.unit.analysis.made import record
 
@@ -49,3 +50,14 @@ def test_sides_one_after_the_other_are_warned_of():
     found = apart([one()], [one(begun_s=9000.0)], (), (), ())
     assert [diff.kind for diff in found] == ["time"]
     assert "all of side a came before side b" in warnings(found)[0]
+
+
+def test_servers_that_were_warmed_up_on_one_side_only_are_warned_of():
+    warmth = ServerWarmth(seconds=20, rounds=2, operations=1000, reached=True)
+    warm = one().model_copy(update={"server_warm_up": warmth})
+    differences = apart([warm], [one()], (), (), ())
+    assert [(diff.kind, diff.name, diff.a, diff.b) for diff in differences] == [
+        ("setting", "servers warmed up", ("yes",), ("no",))
+    ]
+    assert any("of one side were warmed up" in sentence for sentence in warnings(differences))
+    assert apart([warm], [warm], (), (), ()) == ()

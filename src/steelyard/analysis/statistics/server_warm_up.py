@@ -1,0 +1,81 @@
+"""Server warm-up of each start: how long it took, and what was not reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from steelyard.analysis.row import Column, Row
+from steelyard.analysis.statistic import Section, Statistic
+from steelyard.format import count, number
+from steelyard.model.trial import TrialRecord
+
+MOST_NAMED = 2
+
+
+class WarmedStart(Row):
+    """Server warm-up of one start."""
+
+    start: str
+    """Start of a cluster."""
+    nodes: int
+    """Nodes of the cluster."""
+    seconds: Annotated[float, Column(unit="s")]
+    """Duration of its server warm-up."""
+    rounds: int
+    """Rounds at high concurrency and at the study's own load."""
+    operations: int
+    """Operations answered in it."""
+    compiler_percent: Annotated[float | None, Column(unit="% of a core")] = None
+    """What the busiest compiler of its nodes took in the last round; none if the system does not say."""
+    warm: bool
+    """Whether every node was warm at the end."""
+    left: str = ""
+    """What was not reached."""
+
+
+def warmed_starts(records: Sequence[TrialRecord]) -> Iterator[WarmedStart]:
+    """One row for each start that was warmed up."""
+    for start, record in {record.start: record for record in records}.items():
+        warmth = record.server_warm_up
+        if warmth is None:
+            continue
+        fractions = [node.compiler_fraction for node in warmth.nodes.values() if node.compiler_fraction is not None]
+        yield WarmedStart(
+            start=start,
+            nodes=len(warmth.nodes),
+            seconds=warmth.seconds,
+            rounds=warmth.rounds,
+            operations=warmth.operations,
+            compiler_percent=100 * max(fractions) if fractions else None,
+            warm=warmth.reached,
+            left="; ".join(warmth.reasons),
+        )
+
+
+def sentences(rows: Sequence[WarmedStart], response: str) -> Iterator[str]:
+    """Starts whose servers were not warm before their first trial."""
+    cold = [row for row in rows if not row.warm]
+    if not cold:
+        return
+    longest_s = max(row.seconds for row in cold)
+    reasons = list(dict.fromkeys(row.left for row in cold))[:MOST_NAMED]
+    more = "" if len(cold) <= MOST_NAMED else "; and so on"
+    yield (
+        f"In {len(cold)} of {count(len(rows), 'start')} the servers were not warm at the end of their server warm-up, "
+        "after "
+        "up to "
+        f" {number(longest_s, digits=2)} s: {'; '.join(reasons)}{more}. A longer server_warm_up.deadline_s helps."
+    )
+
+
+STATISTIC = Statistic(
+    name="server_warm_up",
+    row=WarmedStart,
+    title="Server warm-up of each start",
+    section=Section.VALIDITY,
+    compute=lambda context: warmed_starts(context.records),
+    sentences=sentences,
+    order=25,
+    sentence_order=5,
+)

@@ -1,0 +1,117 @@
+"""Judgement of a server warm-up after each round: what still keeps a start from being warm. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from steelyard.model.histogram import Bucket
+from steelyard.model.server_warm_up import NodeWarmth, ServerWarmUp, WorkloadWarmth
+
+LEAST_NOISE = 0.03
+"""A fall of the mean service time by less than this is noise, however many operations it rests on."""
+MOST_NOISE = 0.1
+"""A fall by more than this is none, however few operations it rests on."""
+CPU_NOISE = 0.1
+"""The same for the CPU time per operation of a node, where the kernel counts in hundredths of a second."""
+LEAST_CPU_S = 0.1
+"""Less CPU time in a round cannot be compared with another."""
+Z_ONE_SIDED = 1.645
+"""One-sided 5% point of the standard normal distribution."""
+NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True)
+class Service:
+    """Service times of one workload at the study's own load in one round."""
+
+    count: int
+    mean_ns: float
+    variance: float
+    """Of single operations, ns^2."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """Measurements at the study's own load in one round."""
+
+    seconds: float
+    operations: int
+    services: Mapping[str, Service]
+    """By workload."""
+    compiled_s: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of compilation, by node; empty if the system does not say."""
+    cpu_s: Mapping[str, float] = field(default_factory=dict)
+    """CPU seconds by node; empty if they cannot be read."""
+
+
+def service_of(buckets: Sequence[Bucket]) -> Service | None:
+    """Count, mean and variance of a histogram of service times, by the middles of its buckets; None if it is empty."""
+    total = sum(count for _, _, count in buckets)
+    if not total:
+        return None
+    middles = [((low + high) / 2, count) for low, high, count in buckets]
+    mean_ns = sum(middle * count for middle, count in middles) / total
+    variance = sum(count * (middle - mean_ns) ** 2 for middle, count in middles) / total
+    return Service(total, mean_ns, variance)
+
+
+def workload_warmth(rounds: Sequence[Round], name: str) -> WorkloadWarmth | None:
+    """Service time of a workload in the last round, beside that of the round before; None if it served nothing.
+
+    The noise of the logarithm of a ratio of two means is, by the delta method, sqrt(v1 / (n1 m1^2) + v2 / (n2 m2^2));
+    operations of one second are more alike than that allows for, which the least noise makes up for.
+    """
+    last = rounds[-1].services.get(name)
+    before = rounds[-2].services.get(name) if len(rounds) > 1 else None
+    if last is None:
+        return None
+    if before is None:
+        return WorkloadWarmth(service_ms=last.mean_ns / NS_PER_MS)
+    error = math.sqrt(sum(one.variance / (one.count * one.mean_ns**2) for one in (before, last)))
+    noise = min(MOST_NOISE, max(LEAST_NOISE, Z_ONE_SIDED * error))
+    return WorkloadWarmth(
+        service_ms=last.mean_ns / NS_PER_MS,
+        change_percent=100 * (last.mean_ns / before.mean_ns - 1),
+        noise_percent=100 * noise,
+    )
+
+
+def node_warmth(rounds: Sequence[Round], node: str) -> NodeWarmth:
+    """State of a node in the last round, beside the round before."""
+    last = rounds[-1]
+    if node in last.compiled_s:
+        return NodeWarmth(compiler_fraction=last.compiled_s[node] / last.seconds)
+    each = _cpu_us(last, node)
+    before = _cpu_us(rounds[-2], node) if len(rounds) > 1 else None
+    change = None if each is None or before is None else 100 * (each / before - 1)
+    return NodeWarmth(cpu_us_per_operation=each, cpu_change_percent=change)
+
+
+def _cpu_us(one: Round, node: str) -> float | None:
+    spent_s = one.cpu_s.get(node, 0.0)
+    return 1e6 * spent_s / one.operations if one.operations and spent_s >= LEAST_CPU_S else None
+
+
+def not_reached(
+    nodes: Mapping[str, NodeWarmth], workloads: Mapping[str, WorkloadWarmth], settings: ServerWarmUp
+) -> Iterator[str]:
+    """What keeps the start from being warm, in a clause each; nothing if it is warm."""
+    limit = settings.compiler_fraction
+    compiling = {name: node.compiler_fraction for name, node in nodes.items() if node.compiler_fraction is not None}
+    busy = {name: fraction for name, fraction in compiling.items() if fraction >= limit}
+    if busy:
+        taken = ", ".join(f"{name} {fraction:.0%}" for name, fraction in busy.items())
+        yield f"compilers still took {taken} of a core (warm: below {limit:.0%})"
+    changes = {name: node.cpu_change_percent for name, node in nodes.items() if node.cpu_change_percent is not None}
+    falling = {name: change for name, change in changes.items() if change <= -100 * CPU_NOISE}
+    if falling:
+        by = ", ".join(f"{name} {-change:.0f}%" for name, change in falling.items())
+        yield f"CPU per operation still fell: {by} (noise: {CPU_NOISE:.0%})"
+    for name, workload in workloads.items():
+        change, noise = workload.change_percent, workload.noise_percent
+        if change is None or noise is None:
+            yield f"service time of {name} was seen once, which shows no change"
+        elif change <= -noise:
+            yield f"service time of {name} still fell by {-change:.0f}% (noise: {noise:.0f}%)"

@@ -1,0 +1,259 @@
+"""Server warm-up of one start: all of its workloads at high concurrency, then at the study's own load, again and again
+until every node is warm (`judging.server_warm_up`), or until the deadline.
+
+A larger cluster gives each node fewer operations, so after equally many trials its servers are colder: without this
+phase the number of nodes is confounded with what their compilers have done (docs/decisions/0011-server-warm-up.md).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from steelyard import engine_order
+from steelyard.engine.base import Selective
+from steelyard.format import signed
+from steelyard.judging.server_warm_up import Round, Service, node_warmth, not_reached, service_of, workload_warmth
+from steelyard.judging.settings_hash import canonical
+from steelyard.judging.trial_responses import merged
+from steelyard.lab.cluster import Cluster
+from steelyard.lab.parts import Parts
+from steelyard.model.errors import EngineError, SystemFault
+from steelyard.model.load import SERVER_WARM_UP, Load
+from steelyard.model.plan import PlannedTrial
+from steelyard.model.server_warm_up import NodeWarmth, ServerWarmth, ServerWarmUp, WorkloadWarmth
+from steelyard.model.study import Study
+from steelyard.model.trial import Phase
+from steelyard.node.processor import process_time_s
+from steelyard.progress.events import Ticked, Waiting, Watcher
+from steelyard.system.base import CompilesCode
+from steelyard.wire.record import Done, Interval, Record
+from steelyard.workload.base import Workload
+
+BUSY_FACTOR = 3.0
+"""Seconds at high concurrency in each round, of all workloads together, over those at the study's own load."""
+LEAST_S = 1.0
+"""Seconds of one workload at one load in a round, at least, as long as `steady_s` is not shorter."""
+SLICE_GRACE_S = 60.0
+"""How much longer than asked a part of a round may take."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One workload of the start, with the load that its trials are measured at."""
+
+    name: str
+    workload: Workload
+    load: Load
+
+
+@dataclass
+class Progress:
+    """What was done so far."""
+
+    begun_s: float
+    rounds: list[Round] = field(default_factory=list)
+    operations: int = 0
+    nodes: dict[str, NodeWarmth] = field(default_factory=dict)
+    workloads: dict[str, WorkloadWarmth] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+
+
+async def warm_up(
+    study: Study, cluster: Cluster, trials: Sequence[PlannedTrial], parts: Parts, watcher: Watcher
+) -> ServerWarmth:
+    """Warm the servers up for `trials`, and see to it that the first of them finds its data as if nothing had been.
+    Raises SystemFault if the cluster fails meanwhile, EngineError if the engine does."""
+    settings = study.server_warm_up
+    async with cluster.phases.bracket(
+        Phase.SERVER_WARM_UP, settings.deadline_s + study.limits.start_timeout_s, SystemFault
+    ):
+        warming = _Warming(settings, cluster, _parts_of(trials, parts), watcher)
+        refusal = warming.refused()
+        if refusal:
+            return ServerWarmth(seconds=0.0, rounds=0, operations=0, reached=False, reasons=(refusal,))
+        try:
+            return await warming.run()
+        except EngineError as error:
+            if not await cluster.healthy():
+                message = f"a node no longer answers in the server warm-up: {error.message}"
+                raise SystemFault(message, error.hint, system=cluster.system.name) from error
+            raise
+        finally:
+            cluster.state.warmed_up()
+
+
+def _parts_of(trials: Sequence[PlannedTrial], parts: Parts) -> tuple[Part, ...]:
+    """The different workloads of a start, each with that load of its trials which has the fewest in flight: there an
+    operation waits least for others, so that a service time tells most about the server."""
+    chosen: dict[str, PlannedTrial] = {}
+    for trial in trials:
+        key = canonical(trial.settings.part("workload"))
+        before = chosen.get(key)
+        if before is None or trial.settings.load.threads < before.settings.load.threads:
+            chosen[key] = trial
+    names = [trial.settings.workload.name for trial in chosen.values()]
+    return tuple(
+        Part(
+            name=name if names.count(name) == 1 else f"{name} ({place})",
+            workload=parts.workload(trial.settings),
+            load=trial.settings.load,
+        )
+        for place, (name, trial) in enumerate(zip(names, chosen.values(), strict=True), start=1)
+    )
+
+
+class _Warming:
+    """The rounds of one start."""
+
+    def __init__(self, settings: ServerWarmUp, cluster: Cluster, parts: Sequence[Part], watcher: Watcher) -> None:
+        self.settings = settings
+        self.cluster = cluster
+        self.parts = parts
+        self.watcher = watcher
+        self.progress = Progress(begun_s=time.monotonic())
+        self._least_s = min(LEAST_S, settings.steady_s)
+        self._own_s = max(self._least_s, settings.steady_s / len(parts))
+        self._busy_s = max(self._least_s, BUSY_FACTOR * settings.steady_s / len(parts))
+        self._keys: set[str] = set()
+
+    def refused(self) -> str:
+        """Why the engine cannot do this; empty if it can."""
+        engine = self.cluster.engine
+        if not isinstance(engine, Selective):
+            return ""
+        try:
+            for part in self.parts:
+                engine.check(self._order(part, self._closed(part)), len(self.cluster.loaders))
+                engine.check(self._order(part, engine_order.briefly(part.load, self._own_s)), len(self.cluster.loaders))
+        except EngineError as error:
+            return f"the engine cannot warm the servers up: {error.message}"
+        return ""
+
+    async def run(self) -> ServerWarmth:
+        """Rounds until every node is warm, or none more would end before the deadline."""
+        progress, rest_s = self.progress, 0.0
+        while True:
+            began_s = self._elapsed_s()
+            await self._round()
+            self._judge()
+            # All of a round but the seconds at high concurrency, which the last one has fewer of.
+            rest_s = max(rest_s, self._elapsed_s() - began_s - len(self.parts) * self._busy_s)
+            left_s = self.settings.deadline_s - self._elapsed_s() - rest_s
+            if not progress.reasons or left_s < len(self.parts) * self._least_s:
+                break
+            self._busy_s = min(self._busy_s, left_s / len(self.parts))
+        return ServerWarmth(
+            seconds=self._elapsed_s(),
+            rounds=len(progress.rounds),
+            operations=progress.operations,
+            reached=not progress.reasons,
+            reasons=progress.reasons,
+            nodes=progress.nodes,
+            workloads=progress.workloads,
+        )
+
+    def _judge(self) -> None:
+        progress = self.progress
+        progress.nodes = {node.name: node_warmth(progress.rounds, node.name) for node in self.cluster.databases}
+        warmths = {part.name: workload_warmth(progress.rounds, part.name) for part in self.parts}
+        progress.workloads = {name: warmth for name, warmth in warmths.items() if warmth is not None}
+        progress.reasons = tuple(not_reached(progress.nodes, progress.workloads, self.settings))
+
+    async def _round(self) -> None:
+        for part in self.parts:
+            await self._ensure(part)
+            await self._drive(part, self._closed(part), "at high concurrency")
+        compiled_s, cpu_s, began_s = await self._compiled_s(), self._cpu_s(), time.monotonic()
+        services: dict[str, Service] = {}
+        operations = 0
+        for part in self.parts:
+            await self._ensure(part)
+            own = engine_order.briefly(part.load, self._own_s)
+            intervals, answered = await self._drive(part, own, "at the study's own load")
+            service = service_of(merged(intervals, "service"))
+            operations += answered
+            if service is not None:
+                services[part.name] = service
+        cpu_after_s = self._cpu_s()
+        compiled_after_s = await self._compiled_s()
+        self.progress.rounds.append(
+            Round(
+                seconds=time.monotonic() - began_s,
+                operations=operations,
+                services=services,
+                compiled_s={name: after_s - compiled_s[name] for name, after_s in compiled_after_s.items()},
+                cpu_s={name: after_s - cpu_s[name] for name, after_s in cpu_after_s.items()},
+            )
+        )
+
+    async def _ensure(self, part: Part) -> None:
+        """Its tables, with its data in them. What other workloads have written meanwhile stays until the end, as long
+        as they work on the same state."""
+        state = self.cluster.state
+        key = state.key(part.workload)
+        several = len({state.key(one.workload) for one in self.parts}) > 1
+        if state.current != key and (several or key not in self._keys):
+            await state.ensure(part.workload)
+        self._keys.add(key)
+
+    async def _drive(self, part: Part, load: Load, how: str) -> tuple[list[Interval], int]:
+        """Intervals of one part of a round, and how many operations were answered."""
+        intervals: list[Interval] = []
+        answered = 0
+
+        def take(node: str, record: Record) -> None:
+            nonlocal answered
+            if isinstance(record, Interval):
+                intervals.append(record)
+                self.watcher.tell(Ticked(node, replace(record, phase=SERVER_WARM_UP)))
+            elif isinstance(record, Done):
+                answered += record.operations
+
+        self.watcher.tell(Waiting(f"{part.name} {how}, {self._sentence()}"))
+        timeout_s = (load.duration_s or 0.0) + SLICE_GRACE_S
+        await self.cluster.engine.drive(self._order(part, load), self.cluster.loaders, take, timeout_s)
+        if part.workload.writes:
+            self.cluster.state.used(part.workload)
+        self.progress.operations += answered
+        return intervals, answered
+
+    def _closed(self, part: Part) -> Load:
+        return engine_order.closed_loop(part.load, self.settings.threads, self._busy_s)
+
+    def _order(self, part: Part, load: Load) -> dict[str, object]:
+        """Each round draws its operations anew."""
+        schema = part.workload.schema()
+        endpoint = self.cluster.system.endpoint(self.cluster.databases, schema)
+        return engine_order.measure(load, endpoint, schema, part.workload, len(self.progress.rounds))
+
+    async def _compiled_s(self) -> Mapping[str, float]:
+        system = self.cluster.system
+        return await system.compile_times_s(self.cluster.databases) if isinstance(system, CompilesCode) else {}
+
+    def _cpu_s(self) -> Mapping[str, float]:
+        """CPU seconds of the nodes' servers on this machine so far."""
+        system = self.cluster.system
+        return {
+            node.name: sum(process_time_s(pid) for pid in system.process_ids(node)) for node in self.cluster.databases
+        }
+
+    def _elapsed_s(self) -> float:
+        return time.monotonic() - self.progress.begun_s
+
+    def _sentence(self) -> str:
+        """`12 of 60 s; compilers n1 4%, n2 9%; ycsb-c −12%`: what is not warm, briefly."""
+        progress = self.progress
+        compilers = [
+            f"{name} {warmth.compiler_fraction:.0%}"
+            for name, warmth in progress.nodes.items()
+            if warmth.compiler_fraction is not None
+        ]
+        changes = [
+            f"{name} {signed(warmth.change_percent, digits=2)}%"
+            for name, warmth in progress.workloads.items()
+            if warmth.change_percent is not None
+        ]
+        known = [*([f"compilers {', '.join(compilers)}"] if compilers else []), *changes]
+        return "; ".join([f"{self._elapsed_s():.0f} of {self.settings.deadline_s:g} s", *known])

@@ -1,0 +1,70 @@
+"""Judgement of a server warm-up: what keeps a start from being warm, from made-up rounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from steelyard.judging.server_warm_up import Round, Service, node_warmth, not_reached, service_of, workload_warmth
+from steelyard.model.server_warm_up import ServerWarmUp
+
+SETTINGS = ServerWarmUp()
+
+
+def service(mean_ms: float, count: int = 10_000, cv: float = 1.0) -> Service:
+    return Service(count, mean_ms * 1e6, (cv * mean_ms * 1e6) ** 2)
+
+
+def reasons(*rounds: Round) -> list[str]:
+    nodes = {name: node_warmth(rounds, name) for name in ("n1", "n2")}
+    names = {name for one in rounds for name in one.services}
+    workloads = {name: warmth for name in names if (warmth := workload_warmth(rounds, name)) is not None}
+    return list(not_reached(nodes, workloads, SETTINGS))
+
+
+def made(mean_ms: float, *, compiled_s: float | None = 0.01, cpu_s: float | None = None, count: int = 10_000) -> Round:
+    return Round(
+        seconds=3.0,
+        operations=count,
+        services={"ycsb-c": service(mean_ms, count)},
+        compiled_s={} if compiled_s is None else {"n1": 0.01, "n2": compiled_s},
+        cpu_s={} if cpu_s is None else {"n1": 0.5, "n2": cpu_s},
+    )
+
+
+def test_the_moments_of_a_histogram():
+    found = service_of([(999, 1001, 3), (1999, 2001, 1)])
+    assert found == Service(4, 1250.0, 187_500.0)
+    assert service_of([]) is None
+
+
+def test_a_quiet_compiler_and_a_level_service_time_are_warm():
+    assert reasons(made(1.0), made(1.0)) == []
+    assert reasons(made(1.0), made(0.98)) == [], "a fall of 2% is noise"
+    assert reasons(made(1.0), made(1.5)) == [], "slower is not colder"
+
+
+@pytest.mark.parametrize(
+    ("rounds", "words"),
+    [
+        ((made(1.0),), "was seen once"),
+        ((made(1.0), made(1.0, compiled_s=0.3)), "compilers still took n2 10% of a core (warm: below 5%)"),
+        ((made(1.0), made(0.9)), "service time of ycsb-c still fell by 10% (noise: 3%)"),
+    ],
+)
+def test_what_is_not_warm_is_said(rounds, words):
+    (reason,) = reasons(*rounds)
+    assert words in reason
+
+
+def test_without_a_compiler_cpu_per_operation_decides_for_each_node():
+    level = made(1.0, compiled_s=None, cpu_s=0.8)
+    (reason,) = reasons(made(1.0, compiled_s=None, cpu_s=1.0), level)
+    assert reason == "CPU per operation still fell: n2 20% (noise: 10%)"
+    assert reasons(level, level) == []
+    idle = made(1.0, compiled_s=None, cpu_s=0.01)
+    assert reasons(level, idle) == [], "too little CPU time to compare"
+
+
+def test_few_operations_allow_for_more_noise_but_not_for_any():
+    assert reasons(made(1.0, count=1000), made(0.94, count=1000)) == []
+    assert reasons(made(1.0, count=10), made(0.8, count=10)) != []
