@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from steelyard.analysis.comparisons import start_series
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import multiplicity, warming
+from steelyard.analysis.inference.steadiness import STEADY_FACTOR
 from steelyard.analysis.row import NO_UNIT, Column, Number, P, TreatmentRow
 from steelyard.analysis.statistic import Context, Seconds, Section, Statistic
 from steelyard.analysis.treatments import Treatment, label
@@ -32,8 +33,6 @@ Verdict = Literal["warming", "slowing", "rising", "falling", "steady", "too few"
 MOVES: Mapping[str, str] = {
     "warming": "still warming", "slowing": "slowing down", "rising": "still rising", "falling": "still falling",
 }  # fmt: skip
-STEADY_FACTOR = 1.2
-"""A series is called steady only if a warm-up by this factor would have been found."""
 
 
 class Trend(TreatmentRow):
