@@ -128,6 +128,7 @@ def _line(results: Results, factor: str, others: Treatment) -> str:
     compared = _comparison(results, factor, others, shown[-1][0]) if len(shown) > 1 else None
     if compared is not None:
         text += f": {_verdict(compared, part(factor, compared.level), len(shown) > 2)}"
+        text += f"; {compared.trend}" if compared.trend and not compared.within_trend else ""
     return f"{text}{'; ' + missing if missing else ''}."
 
 
@@ -161,6 +162,8 @@ def _verdict(row: Comparison, level: str, name_level: bool) -> str:
     confidence = f"{row.change_percent.confidence:.0%}"
     if low is None or high is None:
         return f"{signed(change)}% in the mean, from too few starts to give an interval or a verdict"
+    if row.within_trend:
+        return f"undecided: {row.trend}, which may be all of the difference"
     if row.within_noise and row.floor_percent is not None:
         ends = f"{signed(low)}% to {signed(high)}%"
         return (

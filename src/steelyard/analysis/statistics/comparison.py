@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from steelyard.analysis.comparisons import forecast, level_ratios
+from steelyard.analysis.comparisons import forecast, level_ratios, side_trends
 from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels, noise_words, within_noise
 from steelyard.analysis.comparisons.level_pairs import baseline_of
 from steelyard.analysis.comparisons.level_ratios import (
@@ -22,6 +22,7 @@ from steelyard.analysis.inference import multiplicity, power
 from steelyard.analysis.row import NO_UNIT, Column, MeasuredLevels, P, PercentOrNone, Ratio
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.exclusions import exclusions
+from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import WORKLOADS, Treatment, label, part
 from steelyard.format import number, signed
 from steelyard.model.estimate import Estimate
@@ -71,6 +72,10 @@ class Comparison(MeasuredLevels):
     is known."""
     floor_source: str = ""
     """Where that floor comes from."""
+    trend: str = ""
+    """Which side still warmed up or slowed down within its starts, and by how much per trial; empty if none did."""
+    within_trend: bool = False
+    """The interval leaves 1 out, but the trend of a side is as large as the difference: undecided."""
 
 
 def compare(
@@ -191,7 +196,8 @@ def _judged(row: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
 def _judged_comparisons(context: Context) -> tuple[Comparison, ...]:
     margin_percent = context.study.analysis.equivalence_margin_percent
     unjudged = comparisons(context.frame, context.response, context.confidence, margin_percent)
-    return judged(unjudged, context.frame, context.floors)
+    rows = judged(unjudged, context.frame, context.floors)
+    return tuple(side_trends.judged(one, context.of(Trend), context.frame.hard) for one in rows)
 
 
 def after_holm(comparisons: Sequence[Comparison], response: str) -> Iterator[str]:
