@@ -33,7 +33,7 @@ class Preflight:
     """Results of the checks before a study starts."""
 
     history: Sequence[TrialRecord]
-    """Trials that its store already has."""
+    """Trials that are already in its store."""
     machine: Machine
     cost: PlanEstimate
     refusals: tuple[StudyError, ...]
@@ -50,8 +50,8 @@ def read_and_expand(study_path: Path, plugins: Plugins, scale: float = 1.0) -> t
 
 
 def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store: Path | None) -> Preflight:
-    """Weigh a plan against this machine, its plug-ins, its secrets and the content of its store. `store` is the
-    folder that holds the stores of studies. Reads and asks; starts and writes nothing."""
+    """Check a plan against this machine, its plug-ins, its secrets and the content of its store. `store` is the folder
+    that holds the stores of studies. Only reads; starts and writes nothing."""
     stored = _stored(store, study.study.name)
     history = () if stored is None else stored.trials()
     machine = read_machine(cache_folder())
