@@ -12,7 +12,7 @@ from steelyard.model.trial import TrialRecord
 
 def orders_of_treatment(records: Sequence[TrialRecord], factors: Iterable[str]) -> list[int | None]:
     """Rank of each record among the valid trials of its treatment within its start, from 1; None for trials that are
-    not valid. Control trials count: they are of the same treatment."""
+    not valid. Control trials count, because they have the same treatment."""
     names = tuple(factors)
     groups: dict[tuple[object, ...], list[int]] = {}
     for index, record in enumerate(records):

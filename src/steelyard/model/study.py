@@ -146,8 +146,8 @@ class Limits(Value):
     """Thresholds of the verdict on a trial; crossing one makes it invalid."""
 
     lag_p99_ms: float = Field(default=10.0, gt=0)
-    """Open loop: the largest p99 of how late the generator may send while fewer operations than allowed are in
-    flight."""
+    """Open loop: the largest p99 of the generator's own delay: how late it sent operations although fewer than allowed
+    were in flight."""
     offered_rate_fraction: float = Field(default=0.98, gt=0, le=1)
     """Open loop: the smallest fraction of the offered rate that must have been sent."""
     generator_cpu_fraction: float = Field(default=0.9, gt=0)

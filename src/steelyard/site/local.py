@@ -261,7 +261,7 @@ class LocalSite:
         prefix: tuple[str, ...] = ()
         watch_prefix: tuple[str, ...] = ()
         if entry:
-            # As root, Cassandra would lock its whole heap in memory; a node should behave as it does for an ordinary user.
+            # As root, Cassandra would lock its whole heap in memory; a node should behave as for an ordinary user.
             dropped = ("--drop-capability", "ipc_lock") if machine_facts.capable("setpcap") else ()
             inside = str(_network.path(_network.namespace(identity, name)))
             network = ("--netns", inside) if self.mode == "namespaces" else ()
