@@ -30,7 +30,7 @@ from steelyard.wire.record import Connected, Done, Interval, Record, nothing_don
 from steelyard.wire.tables import Histogram, Sums, Tables
 
 SILENCE_LIMIT_S = 300.0
-"""Longest time without a record; connecting and preparing statements take far less."""
+"""Longest time without a record; connecting and preparing statements take much less."""
 PLACES_PER_WORKER = 64
 """Operations in flight that one agent thread handles easily; a second thread costs one more connection per node."""
 REACH_TIMEOUT_S = 2.0
@@ -50,7 +50,7 @@ class PhaseOutcome:
     def histogram(
         self, measure: str, operation: str | None = None, outcomes: Collection[str] | None = ANSWERED
     ) -> Histogram:
-        """As `Tables.histogram`."""
+        """Like `Tables.histogram`."""
         return self.tables.histogram(measure, operation, outcomes)
 
 
@@ -61,7 +61,7 @@ class LoadResult:
     connected: Connected | None
     """Nodes, connections and server version; None if the load ended before they were known."""
     phases: Mapping[str, PhaseOutcome]
-    """By name, in order: `populate`, or `warm-up` and `measure`."""
+    """Phases by name, in order: `populate`, or `warm-up` and `measure`."""
     interrupted: bool
     """Whether the load was ended early, by a signal or by `stop`."""
 
@@ -73,8 +73,8 @@ class LoadResult:
 
 
 def workers_for(places: int, rate_per_s: float | None = None) -> int:
-    """The number of agent threads for `places` operations in flight and, for an open loop, `rate_per_s`: the fewest
-    that can handle the load, at most one per available processor."""
+    """Number of agent threads for `places` operations in flight and, for an open loop, `rate_per_s`: the fewest that
+    can handle the load, at most one per available processor."""
     processors = len(os.sched_getaffinity(0))
     by_places = -(-places // PLACES_PER_WORKER)
     by_rate = 1 if rate_per_s is None else int(rate_per_s // RATE_PER_WORKER) + 1
@@ -150,7 +150,7 @@ async def _until_the_end(
     workers: int,
     asked: asyncio.Event,
 ) -> None:
-    """Run the agent until it ends; `asked` makes it end early."""
+    """Run the agent until it ends; setting `asked` makes it end early."""
     watchers: list[asyncio.Task[None]] = []
 
     async def watch(process: asyncio.subprocess.Process) -> None:
@@ -169,7 +169,7 @@ async def _until_the_end(
 
 @contextlib.contextmanager
 def _signals(asked: asyncio.Event) -> Iterator[asyncio.Event]:
-    """While inside, the first SIGINT or SIGTERM sets `asked`, the second sets what this yields and cancels the task
+    """While inside, the first SIGINT or SIGTERM sets `asked`; the second sets the yielded event and cancels the task
     that entered."""
     task = asyncio.current_task()
     once, twice = asyncio.Event(), asyncio.Event()
@@ -222,8 +222,8 @@ def _options(tls: Mapping[str, str | None] | None) -> list[str]:
 async def discover(
     contacts: Sequence[str], *, variables: Mapping[str, str] | None = None, tls: Mapping[str, str] | None = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """All nodes of the data centre of the first contact that answers, `contacts` first, as client libraries find them;
-    and the discovered nodes that cannot be reached from here. Raises as `cql`."""
+    """All nodes in the data centre of the first contact that answers, `contacts` first, as client libraries find them;
+    and the discovered nodes that cannot be reached from here. Raises the same errors as `cql`."""
     local, peers = await cql(
         contacts,
         ["SELECT data_center FROM system.local", "SELECT peer, rpc_address, data_center FROM system.peers"],

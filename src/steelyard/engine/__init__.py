@@ -1,1 +1,1 @@
-"""The seam `engine`: programs that generate load; `base.py` is the protocol, `agent.py` ours."""
+"""Plug-in interface `engine`: programs that generate load; `base.py` is the protocol, `agent.py` is ours."""

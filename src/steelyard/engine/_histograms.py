@@ -1,4 +1,4 @@
-"""Decoder of compressed HDR histograms of foreign tools into buckets."""
+"""Decoder for compressed HDR histograms from third-party tools."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from steelyard.model.histogram import Bucket
 
 
 def decoded(text: str) -> list[Bucket]:
-    """Occupied buckets (low, high, count), both bounds inclusive, of a V2 histogram, deflated, in base64. The
-    unit is the tool's, nanoseconds."""
+    """Occupied buckets (low, high, count), both bounds inclusive, of a V2 histogram, deflated, in base64, in the tool's
+    unit: nanoseconds."""
     histogram = HdrHistogram.decode(text)
     return [
         (

@@ -23,7 +23,7 @@ def refused(what: str, allowed: str) -> EngineError:
 
 
 def script(order: Mapping[str, Any]) -> str:
-    """The text of a script whose functions are `load` and, one each, the order's operations (`operation_0`...).
+    """The text of a script whose functions are `load` and one for each of the order's operations (`operation_0`...).
 
     Raises EngineError with the name of an unsupported feature.
     """
@@ -49,7 +49,7 @@ def script(order: Mapping[str, Any]) -> str:
 
 
 def weights(order: Mapping[str, Any]) -> str:
-    """The arguments of `-f`: functions with their shares."""
+    """Arguments of `-f`: functions with their shares."""
     operations = enumerate(order["workload"]["operations"])
     return ",".join(f"operation_{number}:{operation['weight']:g}" for number, operation in operations)
 

@@ -25,7 +25,7 @@ WITHOUT_MEANING = (
 """Fields without effect for these statements; the reference page says what the tool does instead of the last three."""
 CONSISTENCIES = ("ONE", "TWO", "THREE", "QUORUM", "LOCAL_QUORUM", "EACH_QUORUM", "ALL", "ANY", "LOCAL_ONE")
 NO_JMX_PORT = 1
-"""The tool reads the nodes' garbage collection by JMX, a load that our agent does not cause. Nothing listens on this
+"""The tool reads the nodes' garbage collection over JMX, a load that our agent does not cause. Nothing listens on this
 port."""
 
 Json = Mapping[str, Any]
@@ -57,14 +57,14 @@ class Columns:
 
 @dataclass(frozen=True)
 class Line:
-    """The words for one load node, and the names of the operations that the tool calls READ and WRITE."""
+    """The arguments for one load node, and the names of the operations that the tool calls READ and WRITE."""
 
     words: tuple[str, ...]
     names: Mapping[str, str]
 
 
 def line(order: Json, index: int, of: int) -> Line:
-    """The words for load node `index` of `of`. Raises EngineError for what the tool does not support."""
+    """The arguments for load node `index` of `of`. Raises EngineError for what the tool does not support."""
     program = order["workload"]
     if program.get("kind") != "program":
         raise refused(f"a workload of kind {program.get('kind')!r}", "the workload stress")

@@ -78,7 +78,7 @@ class Output:
     _cpu_at: float = 0.0
 
     def take(self, line: str, now_s: float, cpu_s: float) -> list[Record]:
-        """A line of standard output, when it came, and the CPU time that the tool had used by then."""
+        """Records from a line of standard output, given the time it arrived and the tool's CPU time so far."""
         line = line.rstrip()
         if match := HISTOGRAM.match(line):
             tag, measure, start, seconds, encoded = match.groups()
@@ -119,7 +119,7 @@ class Output:
             answered = Counts(operation=operation, outcome=Outcome.OK.value, measure=measure, buckets=buckets)
             counts.append(answered)
             if measure == "service" and (tag, "response") not in interval.times:
-                # Without a rate an operation is due when it is sent.
+                # Without a rate, an operation is due when it is sent.
                 counts.append(replace(answered, measure="response"))
         return Interval(
             phase=phase,
@@ -135,7 +135,7 @@ class Output:
         )
 
     def done(self, stderr: Iterable[str], busiest_thread_fraction: float) -> Done:
-        """The end of the phase. Errors missing from the intervals are in the tool's own sum."""
+        """End of the phase. Errors missing from the intervals are taken from the tool's own total."""
         first = self._measured[0] if self._measured else PrintedInterval(0.0, 0.0, {})
         last = self._measured[-1] if self._measured else first
         began_s = self._began_s + first.start_s

@@ -25,7 +25,7 @@ STRESS_JAR = "stress.jar"
 REPLACED = "HdrHistogram-2.1.9.jar"
 LOGBACK = "logback.xml"
 HEAP_MB = 1024
-"""Its own start script leaves Java's default, a quarter of the machine's memory."""
+"""The tool's own start script leaves Java's default, a quarter of the machine's memory."""
 QUIET = """<configuration>
   <appender name="errors" class="ch.qos.logback.core.ConsoleAppender">
     <target>System.err</target>

@@ -21,11 +21,11 @@ from steelyard.wire.record import Failure, Record, RecordError, parse
 
 DRAIN_GRACE_S = 15.0
 START_AHEAD_S = 5.0
-"""Delay of the common start of several load nodes after their orders, so that all can connect."""
+"""Delay between sending the orders and the common start of several load nodes, so that all of them can connect."""
 
 
 class AgentEngine:
-    """Runs `steelyard-agent load` on every load node and passes its records on as they come."""
+    """Runs `steelyard-agent load` on every load node and passes its records on as they arrive."""
 
     calibrated_as = "agent"
 
@@ -36,7 +36,7 @@ class AgentEngine:
         on_record: Callable[[str, Record], None],
         timeout_s: float,
     ) -> None:
-        """Carry out an order. Raises EngineError when the generator fails or does not end in time."""
+        """Carry out an order. Raises EngineError if the generator fails or does not end in time."""
         if len(nodes) > 1 and order["action"] == "load":
             order = {**order, "start_at_s": time.time() + START_AHEAD_S}
         shares = [_share(order, index, len(nodes)) for index in range(len(nodes))]
@@ -63,7 +63,7 @@ async def carry_out(
     on_start: Callable[[asyncio.subprocess.Process], None] | None = None,
 ) -> None:
     """Carry out an order on one node with `workers` threads, until the agent ends; `on_start` receives its process.
-    Raises EngineError when the generator fails, with what it said."""
+    Raises EngineError, with the generator's message, if it fails."""
     path = node.folder / "order.json"
     errors = node.folder / "load.stderr"
     order = await _with_traces(order, node)
@@ -114,7 +114,7 @@ async def _with_traces(order: Mapping[str, Any], node: Node) -> dict[str, Any]:
 
 
 def _share(order: Mapping[str, Any], index: int, of: int) -> dict[str, Any]:
-    """The share of one load node: every `of`-th operation, and its share of the operations in flight."""
+    """The share of one load node: every `of`-th operation, and its part of the operations in flight."""
 
     def part(schedule: Mapping[str, Any]) -> dict[str, Any]:
         mine = dict(schedule)

@@ -1,4 +1,4 @@
-"""The seam `engine`: load generators, our agent or a foreign tool."""
+"""Plug-in interface `engine`: load generators, our agent or a third-party tool."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Engine(Protocol):
 
 @runtime_checkable
 class Fetched(Protocol):
-    """Ability: a foreign tool that must be fetched once, `steelyard setup NAME`."""
+    """Ability: a third-party tool that must be fetched once, with `steelyard setup NAME`."""
 
     name: str
     version: str
 
     async def prepare(self) -> None:
-        """Fetch the tool; slow only the first time. Raises EngineError. A module can also have `missing_packages`, as
-        a system's."""
+        """Fetch the tool; slow only the first time. Raises EngineError. Like a system, a module can also define
+        `missing_packages`."""
         ...
 
 
@@ -41,8 +41,8 @@ class Selective(Protocol):
     """Ability: refuses unsupported orders before anything starts."""
 
     def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
-        """Raises EngineError, with what is allowed, for an order that `drive` would refuse, or without the
-        tool."""
+        """Raises EngineError, with what is allowed, for an order that `drive` would refuse, or if the tool is not
+        installed."""
         ...
 
 
@@ -51,4 +51,4 @@ class Calibrated(Protocol):
     """Ability: this is the load generator that `steelyard calibrate` measures."""
 
     calibrated_as: str
-    """Its name for people."""
+    """Name of the generator for people."""

@@ -57,7 +57,7 @@ class CassandraStress:
         on_record: Callable[[str, Record], None],
         timeout_s: float,
     ) -> None:
-        """Carry out an order. Raises EngineError for what the tool cannot do, or when it fails or takes too long."""
+        """Carry out an order. Raises EngineError if the tool does not support it, fails, or takes too long."""
         lines = [line(order, index, len(nodes)) for index in range(len(nodes))]
         program = await tool.find(cache_folder())
         pairs = zip(lines, nodes, strict=True)
@@ -79,7 +79,7 @@ async def _drive_one(
     version = f"{CassandraStress.name} {CassandraStress.version}"
     on_record(node.name, Hello(format=FORMAT, agent=version, optimised=True, t_s=time.time()))
     errors = node.folder / STDERR
-    # Messages of failed operations are counted, so those of an earlier order must not be in the file.
+    # Messages of failed operations are counted, so the file must not contain those of an earlier order.
     errors.unlink(missing_ok=True)
     process = await spawn(node, program.argv(own.words), stdout=asyncio.subprocess.PIPE, stderr=errors)
     cpu = _Cpu(process.pid)

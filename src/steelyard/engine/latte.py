@@ -1,6 +1,6 @@
-"""Engine `latte`: a foreign load generator, so that the load generator can be a factor of a study.
+"""Engine `latte`: a third-party load generator, so that the load generator can be a factor of a study.
 
-latte reports once, when it ends, so its intervals come late. Its response time begins when a cycle begins. With a rate
+latte reports only at its end, so its intervals arrive late. Its response time begins when a cycle begins. With a rate,
 this leaves out how late the cycle began (coordinated omission), so open schedules are refused.
 """
 
@@ -46,7 +46,8 @@ log = logging.getLogger(__name__)
 
 
 def find() -> Path:
-    """The program: `$STEELYARD_LATTE`, else the one of `steelyard setup latte`. Raises EngineError."""
+    """Path of the program: `$STEELYARD_LATTE`, else the one installed by `steelyard setup latte`. Raises
+    EngineError."""
     named = os.environ.get(VARIABLE)
     path = Path(named) if named else latte_tool.program(cache_folder())
     if not path.is_file():
@@ -158,7 +159,7 @@ def populated(order: Mapping[str, Any], began_s: float, ended_s: float) -> Done:
 
 
 def records(report: Mapping[str, Any], order: Mapping[str, Any]) -> list[Record]:
-    """The records of latte's report: an interval for each sample, and the end."""
+    """Records from latte's report: an interval for each sample, and the end."""
     result = report["result"]
     names = latte_script.names(order)
     began_s = datetime.fromisoformat(result["start_time"]).timestamp()

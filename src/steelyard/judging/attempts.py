@@ -1,4 +1,4 @@
-"""Completion of a trial, from its sealed attempts; the measuring and the reading half both use it."""
+"""Whether a trial is settled, from its sealed attempts; used by measuring and by reading."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from steelyard.model.trial import TrialRecord
 def settled(attempts: Sequence[TrialRecord], limit: int) -> bool:
     """Whether a trial needs no further attempt: valid, a result about the system, or voided `limit` times.
 
-    Attempts that failed through a fault of the laboratory do not count: after the repair the study goes on."""
+    Attempts that failed through a fault of the laboratory do not count: the study continues after the repair."""
     if any(record.verdict.final for record in attempts):
         return True
     return sum(not record.verdict.lab_fault for record in attempts) >= limit
 
 
 def attempts_by_id(records: Iterable[TrialRecord]) -> dict[str, list[TrialRecord]]:
-    """Sealed attempts by the id of their trial."""
+    """Sealed attempts by trial id."""
     by_id: dict[str, list[TrialRecord]] = defaultdict(list)
     for record in records:
         by_id[record.id].append(record)

@@ -1,11 +1,11 @@
-"""Background load of machines while a trial was measured, stolen processor time, and gaps of instruments. Pure.
+"""Background load of machines during a trial, stolen processor time, and gaps in instruments. Pure.
 
-Background load is what a machine did that neither the cluster nor the laboratory asked for:
+Background load is processor time on a machine that neither the cluster nor the laboratory used:
 
     (user + system - interrupts) x cores - nodes - load generators - probes - conductor
 
 Interrupts are left out because many kernels charge them to no process; most are the nodes' own traffic. Kernel threads
-(write-back, memory) count as background load. Time in which a guest got no processor (steal) is watched apart.
+(write-back, memory) count as background load. Time in which a guest got no processor (steal) is monitored separately.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INTERVAL_S = 1.0
 SLACK_S = 0.05
 MOST_NAMED, NAMED_CORES = 3, 0.02
 LEAST_READINGS = 3
-"""Least number of whole seconds within the measured phase; fewer are too coarse for a difference of two means."""
+"""Least number of whole seconds within the measured phase; with fewer, a difference of two means is too coarse."""
 BUSY = ("machine_cpu_user_fraction", "machine_cpu_system_fraction")
 INTERRUPTS = "machine_cpu_interrupt_fraction"
 STEAL = "machine_cpu_steal_fraction"
@@ -34,11 +34,11 @@ class OwnTime:
 
     elapsed_s: float = 0.0
     conductor_s: float = 0.0
-    """This process and its probes, all on this machine."""
+    """Time of this process and its probes, all on this machine."""
     load_s: Mapping[str, float] = field(default_factory=dict)
-    """Load node to the processor seconds of its generator."""
+    """Load node to processor seconds of its generator."""
     others: Sequence[tuple[str, float]] = ()
-    """Programs of this machine that are not ours, and the cores that they kept busy, the busiest first."""
+    """Other programs on this machine and the number of cores that they kept busy, the busiest first."""
 
     @property
     def conductor_cores(self) -> float:
@@ -48,45 +48,45 @@ class OwnTime:
 
 @dataclass(frozen=True)
 class Machines:
-    """How nodes are spread over machines."""
+    """Distribution of nodes over machines."""
 
     cores: Mapping[str, int] = field(default_factory=dict)
-    """Node to the cores of its machine."""
+    """Node to number of cores of its machine."""
     shared: bool = True
     """Whether all nodes and the conductor are on one machine."""
 
 
 @dataclass(frozen=True)
 class BackgroundLoad:
-    """Processor time that other programs took on one machine."""
+    """Processor time that other programs used on one machine."""
 
     where: str
     cores: float
     of: int
     programs: Sequence[tuple[str, float]] = ()
-    """Foreign programs and the cores they kept busy, as far as known."""
+    """Background programs and the number of cores that they kept busy, as far as known."""
 
     @property
     def text(self) -> str:
-        """The foreign time in words."""
+        """The background load in words."""
         named = ", ".join(f"{name} {cores:.2f}" for name, cores in self.programs if cores >= NAMED_CORES)
         among = f", among them {named}" if named else ""
         return f"other programs on {self.where} kept {self.cores:.2f} of {self.of} cores busy{among}"
 
     @property
     def fraction(self) -> float:
-        """Foreign time as a fraction of all cores."""
+        """Background load as a fraction of all cores."""
         return self.cores / self.of
 
 
 def longest_gap_s(times_s: Sequence[float], begun_s: float, ended_s: float) -> float:
-    """The longest stretch of the measured phase without a sample."""
+    """The longest interval of the measured phase without a sample."""
     inside = [begun_s, *sorted({t for t in times_s if begun_s < t < ended_s}), ended_s]
     return max(later - earlier for earlier, later in pairwise(inside))
 
 
 def steal_fraction(samples: Sequence[Sample], begun_s: float, ended_s: float) -> float:
-    """Mean steal on one node while it was measured; readings of a second end up to a second after it."""
+    """Mean steal on one node during the measurement; the readings for a second end up to a second after it."""
     values = [s.value for s in samples if s.metric == STEAL and begun_s <= s.t_s <= ended_s + INTERVAL_S]
     return sum(values) / len(values) if values else 0.0
 
@@ -94,8 +94,8 @@ def steal_fraction(samples: Sequence[Sample], begun_s: float, ended_s: float) ->
 def background_load(
     samples: Mapping[str, Sequence[Sample]], machines: Machines, own: OwnTime, begun_s: float, ended_s: float
 ) -> list[BackgroundLoad] | None:
-    """Background load of each machine; None where it cannot be told: too few readings, or a database node of which
-    nobody knows what it used."""
+    """Background load of each machine; None if it cannot be determined: too few readings, or a database node whose own
+    use is unknown."""
     used = {node: _node_cores(found, begun_s, ended_s) for node, found in samples.items()}
     for node, seconds in own.load_s.items():
         if used.get(node) is None:
@@ -133,7 +133,7 @@ def _node_cores(samples: Sequence[Sample], begun_s: float, ended_s: float) -> fl
 
 
 def _mean(samples: Sequence[Sample], metric: str, begun_s: float, ended_s: float) -> float | None:
-    """Mean of the readings of seconds that lie within the span; None if there are fewer than LEAST_READINGS."""
+    """Mean of the readings for seconds within the span; None if there are fewer than LEAST_READINGS."""
     low_s, high_s = begun_s + INTERVAL_S - SLACK_S, ended_s + SLACK_S
     values = [one.value for one in samples if one.metric == metric and low_s <= one.t_s <= high_s]
     return sum(values) / len(values) if len(values) >= LEAST_READINGS else None

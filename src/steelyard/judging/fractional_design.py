@@ -1,10 +1,10 @@
 """Fractional factorial designs with two levels: generators, defining relation, aliases, resolution.
 
-Levels are -1 (first) and +1 (second). A *generator* makes a factor's level the product of others', so that the product
-of all of them is the same in every treatment: a *word* of the defining relation. Products of words are words too. An
-effect times a word is its *alias*: both show as the same difference. The *resolution* is the length of the shortest
-word: from 3 on no two factors are aliases, from 4 on no factor is one of an interaction of two (Box, Hunter and Hunter
-2005, Statistics for Experimenters, chapter 6). Pure; measuring and reading both use it.
+Levels are -1 (first) and +1 (second). A *generator* sets a factor's level to the product of other factors' levels, so
+that the product of all of them is the same in every treatment: a *word* of the defining relation. Products of words are
+words too. An effect times a word is its *alias*: both appear as the same difference. The *resolution* is the length of
+the shortest word: from 3 on no two factors are aliased, from 4 on no factor is aliased with a two-factor interaction
+(Box, Hunter and Hunter 2005, Statistics for Experimenters, chapter 6). Pure; measuring and reading both use it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dataclasses import dataclass
 Word = frozenset[str]
 LEAST_RESOLUTION = 3
 MOST_FACTORS = 15
-"""Most two-level factors of a design."""
+"""Maximum number of two-level factors in a design."""
 MOST_TRIED = 50_000
-"""Most sets of generators that the search tries for one size of the fraction."""
+"""Maximum number of generator sets that the search tries for one size of the fraction."""
 MOST_KEPT = 50
-"""The search stops after so many fractions with the resolution, and takes the best of them."""
+"""The search stops after this many fractions with the resolution, and takes the best of them."""
 LONGEST_TOLD = 3
-"""Interactions of more factors are not named as aliases: they are small as a rule."""
+"""Interactions of more factors are not named as aliases: they are usually small."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Fraction:
 
     factors: tuple[str, ...]
     generators: Mapping[str, tuple[int, Word]]
-    """Generated factor to the sign and the factors whose product it is."""
+    """Generated factor to the sign and the factors of its product."""
 
     @property
     def base(self) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ class Fraction:
 
     @property
     def resolution(self) -> int | None:
-        """Length of the shortest word; None of a whole factorial."""
+        """Length of the shortest word; None for a full factorial."""
         return min(map(len, self.words()), default=None)
 
     def aliases(self, effect: Set[str], longest: int = LONGEST_TOLD) -> tuple[Word, ...]:
@@ -76,7 +76,7 @@ class Fraction:
         return " x ".join(sorted(word, key=self.factors.index))
 
     def sentences(self) -> tuple[str, ...]:
-        """Aliases in sentences: of each factor, then of two-factor interactions with each other."""
+        """Aliases in sentences: for each factor, then for two-factor interactions with each other."""
         lines = []
         for name in self.factors:
             short = self.aliases({name}, 2) or self.aliases({name})
@@ -98,7 +98,7 @@ def of_design(
 ) -> Fraction | None:
     """The fraction of the two-level factors among `levels`: by its generators, else the smallest with the resolution.
 
-    None where there is no such fraction. Raises ValueError for generators that cannot be parsed.
+    None if there is no such fraction. Raises ValueError for generators that cannot be parsed.
     """
     two = tuple(name for name, count in levels.items() if count == 2)
     if generators:
@@ -128,8 +128,8 @@ def parsed(generators: Mapping[str, str], factors: Sequence[str]) -> dict[str, t
 def smallest(factors: Sequence[str], hard: Set[str], resolution: int) -> Fraction | None:
     """The smallest fraction with at least this resolution; among equals, one with few short words.
 
-    Factors that need a new cluster vary freely as far as they can, and are generated from each other only: then every
-    start serves all levels of the other factors. None where no half has the resolution.
+    Factors that need a new cluster vary freely as far as possible, and are generated only from each other, so that
+    every start serves all levels of the other factors. None if no half fraction has the resolution.
     """
     ordered = sorted(factors, key=lambda name: name not in hard)
     for generated in range(len(factors) - 1, 0, -1):
@@ -182,6 +182,6 @@ def _best(factors: tuple[str, ...], generated: tuple[str, ...], hard: Set[str], 
 
 
 def _aberration(fraction: Fraction) -> tuple[int, ...]:
-    """Number of words of each length from the shortest on (the word length pattern): fewer short ones are better."""
+    """Number of words of each length, in ascending length (the word length pattern): fewer short ones are better."""
     lengths = [len(word) for word in fraction.words()]
     return tuple(lengths.count(length) for length in range(1, len(fraction.factors) + 1))

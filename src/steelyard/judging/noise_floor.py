@@ -1,7 +1,7 @@
-"""The stored noise floor of a site: mean squares of identical systems, and the conditions they were measured under.
+"""Stored noise floor of a site: mean squares of identical systems, and the conditions they were measured under.
 
-It keeps mean squares of logarithms with their degrees of freedom, not a threshold: the analysis computes from them the
-floor of a comparison with its own numbers of starts and trials. It also keeps the conditions, so that a floor of
+It keeps mean squares of logarithms with their degrees of freedom, not a threshold: from them, the analysis computes the
+floor for a comparison with its own numbers of starts and trials. It also keeps the conditions, so that a floor from
 another machine, system or kind of load is never used. Pure.
 """
 
@@ -21,7 +21,7 @@ STUDY = "studies/noise-floor.toml"
 """The shipped study that measures a noise floor."""
 NONE = f"no noise floor of this machine is known: `steelyard run {STUDY}` measures it"
 ALIKE = ("site", "system", "engine", "loop", "nodes")
-"""What a treatment of the study must share with a floor that holds for it."""
+"""Properties that a treatment of the study must share with a floor for the floor to be valid."""
 MOST_TOLD = 3
 SCALARS = (str, int, float, bool)
 
@@ -33,13 +33,13 @@ class Spread(Value):
     starts: int
     trials: int
     between_mean_square: float | None = None
-    """Mean square of the starts' means, times the trials of each; None with one start."""
+    """Mean square of the starts' means, times the number of trials per start; None with one start."""
     between_degrees: int = 0
     within_mean_square: float | None = None
     """Mean square of the trials about their start's mean; None if no start has two trials."""
     within_degrees: int = 0
     trials_a_start: float
-    """(N - sum of n_i^2 / N) / (starts - 1): the number of trials if all starts have as many."""
+    """(N - sum of n_i^2 / N) / (starts - 1): the number of trials per start if all starts have equally many."""
 
 
 class Circumstances(Value):
@@ -69,15 +69,15 @@ class KeptFloor(Value):
     format: Literal[1] = 1
     study: str
     made_s: float
-    """When its last trial ended, seconds since the epoch."""
+    """End of its last trial, seconds since the epoch."""
     pairs: int
-    """Blocks that have a start of both labels."""
+    """Number of blocks with a start for each of the two labels."""
     holds_for: Circumstances
     spreads: tuple[Spread, ...]
 
 
 class FoundFloor(Value):
-    """The floor that a study is judged against, or why there is none."""
+    """The noise floor for a study, or the reason why there is none."""
 
     floor: KeptFloor | None = None
     why: str = NONE
@@ -86,7 +86,7 @@ class FoundFloor(Value):
 def circumstances(
     settings: TrialSettings, machines: Sequence[Mapping[str, str]], *, warmed_up: bool = False
 ) -> Circumstances:
-    """Those of a trial's complete settings on machines with these facts."""
+    """Circumstances from a trial's complete settings, on machines with these facts."""
     flat = dict(_flat(settings))
     for own in ("site.name", "site.nodes", "system.name", "load.engine"):
         flat.pop(own, None)
@@ -109,7 +109,7 @@ def different(machines: Sequence[Mapping[str, str]]) -> tuple[dict[str, str], ..
 
 
 def _flat(settings: TrialSettings) -> list[tuple[str, str]]:
-    """Settings as text by dotted name; what is not set, and lists, as they are written."""
+    """Settings as text by dotted name; unset values and lists as written."""
     return [
         (name, str(value) if isinstance(value, SCALARS) else "" if value is None else repr(value))
         for name, value in settings.leaves()
@@ -117,10 +117,10 @@ def _flat(settings: TrialSettings) -> list[tuple[str, str]]:
 
 
 def mismatch(floor: KeptFloor, of: Sequence[Circumstances]) -> str:
-    """Why a floor says nothing of a study that has these circumstances; empty if it does.
+    """Reason why a floor is not valid for a study in these circumstances; empty if it is.
 
     The machines must be the same; servers must have been warmed up for both or for none; one treatment of the study
-    must have its site, system, engine, kind of load and number of nodes.
+    must have the same site, system, engine, kind of load and number of nodes.
     """
     held = floor.holds_for
     if not of:

@@ -21,7 +21,7 @@ def canonical(settings: Mapping[str, Any]) -> str:
 
 
 def settings_hash(settings: Mapping[str, Any]) -> str:
-    """First 12 hexadecimal digits of the SHA-256 of the canonical text, in the words in which settings were first
+    """First 12 hexadecimal digits of the SHA-256 of the canonical text, in the words in which each setting was first
     written."""
     text = canonical(former_words.settings_as_first_written(settings))
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]

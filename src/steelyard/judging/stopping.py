@@ -1,12 +1,12 @@
 """Sequential stopping rule: whether a study needs another block, from its sealed trials alone.
 
-The plan reaches up to the cap (`design.starts` blocks), so ids, seeds and orders are fixed beforehand and do not depend
-on what is measured. `decide` goes through the whole blocks in order and asks after each, with the trials of the blocks
-so far and nothing else, whether that is enough. So the same trials always give the same decision, no matter
-how often the study was interrupted, and trials after the stop do not change it.
+The plan extends to the cap (`design.starts` blocks), so ids, seeds and orders are fixed beforehand and do not depend on
+what is measured. `decide` goes through the whole blocks in order and checks after each, from the trials of the blocks
+so far and nothing else, whether to stop. So the same trials always give the same decision, however often the study was
+interrupted, and trials after the stop do not change it.
 
-Why a least number of starts: an interval that is narrow by chance stops the study, one that is wide by chance does not,
-so the rule prefers samples whose spread came out too small. The fewer values, the more
+Reason for a least number of starts: an interval that is narrow by chance stops the study, one that is wide by chance
+does not, so the rule prefers samples whose spread came out too small. The fewer the values, the stronger this effect
 (`plan.stopping_simulation` simulates it).
 """
 
@@ -27,28 +27,28 @@ from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 
 LEAST_YIELD = 0.5
-"""A treatment of which a smaller share of the starts gave a value is not waited for once the least number of starts is
-reached: that it fails is the result."""
+"""Once the least number of starts is reached, a treatment is not waited for if less than this share of its starts gave
+a value: that it fails is the result."""
 SECONDS_PER_HOUR = 3600
 
 
 @dataclass
 class _Cell:
-    """One treatment: the mean of each start with its block, and where it was planned."""
+    """One treatment: the mean of each start with its block, and the blocks where it was planned."""
 
     treatment: dict[str, Level]
     planned: list[int] = field(default_factory=list)
     """Blocks of its planned starts."""
     means: list[tuple[int, float]] = field(default_factory=list)
     faults: list[int] = field(default_factory=list)
-    """Blocks of trials in which the system failed."""
+    """Blocks with trials in which the system failed."""
 
 
 def decide(plan: Plan, records: Sequence[TrialRecord], rule: Rule) -> Decision:
-    """Whether the study goes on after its last whole block, and if not, after which block it stopped.
+    """Decide whether the study continues after its last whole block, and if not, after which block it stopped.
 
-    A block is whole when all its trials are settled (`judging.attempts.settled`). Records that are not in the
-    plan are ignored; the order of records does not matter.
+    A block is whole when all its trials are settled (`judging.attempts.settled`). Records that are not in the plan are
+    ignored; the order of records does not matter.
     """
     planned = {trial.id: trial for trial in plan.trials}
     known = sorted(
@@ -75,7 +75,7 @@ def needed_trials(plan: Plan, decision: Decision) -> tuple[PlannedTrial, ...]:
 
 
 def not_needed(plan: Plan, records: Iterable[TrialRecord], decision: Decision) -> tuple[PlannedTrial, ...]:
-    """Trials of the plan after the stop that were not done; none while the study goes on."""
+    """Planned trials after the stop that were not done; none while the study continues."""
     if decision.go_on:
         return ()
     by_id, limit = attempts_by_id(records), decision.rule.attempts
@@ -84,8 +84,9 @@ def not_needed(plan: Plan, records: Iterable[TrialRecord], decision: Decision) -
 
 
 def _stop(cells: Sequence[_Cell], rule: Rule, block: int, cap: int, spent_h: float) -> Why | None:
-    """Why the study stops after this block: intervals narrow, no more blocks planned, or no time left; None: go on."""
-    # One treatment that is still too wide is enough to go on: `any` stops there.
+    """Reason why the study stops after this block: intervals narrow, no more blocks planned, or no time left; None:
+    continue."""
+    # One treatment that is still too wide is enough to continue: `any` stops there.
     if block >= rule.least_starts and not any(_narrowing(cell, rule, block).state in WAITED_FOR for cell in cells):
         return "narrow"
     if block == cap:
@@ -113,7 +114,7 @@ def _decision(rule: Rule, cells: Sequence[_Cell], why: Why, blocks: tuple[int, i
 
 
 def _ended(cell: Narrowing, why: Why) -> Narrowing:
-    """The state of a treatment after the stop: `narrowing` becomes `too wide`."""
+    """State of a treatment after the stop: `narrowing` becomes `too wide`."""
     going = why in GOING_ON or cell.state != "narrowing"
     return cell if going else cell.model_copy(update={"state": "too wide"})
 
@@ -136,7 +137,8 @@ def _narrowing(cell: _Cell, rule: Rule, block: int) -> Narrowing:
 
 
 def _state(n: int, starts: int, percent: float | None, rule: Rule) -> State:
-    """`starts`: planned starts so far, of which `n` (or a few more, where a start was interrupted) gave a value."""
+    """State of a treatment. `starts`: planned starts so far, of which `n` gave a value (or a few more, if a start was
+    interrupted)."""
     if starts >= rule.least_starts and n < LEAST_YIELD * starts:
         return "not waited for"
     if n < rule.least_starts:
@@ -147,7 +149,7 @@ def _state(n: int, starts: int, percent: float | None, rule: Rule) -> State:
 def _cells(
     plan: Plan, planned: Mapping[str, PlannedTrial], records: Sequence[TrialRecord], rule: Rule
 ) -> tuple[_Cell, ...]:
-    """Treatments in the order of the plan, without control trials: the trials that the analysis uses."""
+    """Treatments in plan order, without control trials: the trials that the analysis uses."""
     cells: dict[str, _Cell] = {}
     seen: set[tuple[str, str]] = set()
     for trial in plan.trials:

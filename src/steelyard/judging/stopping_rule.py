@@ -1,6 +1,6 @@
 """Stopping rule and its decision: whether more blocks are needed, why, and how narrow each interval is.
 
-The values only; `steelyard.judging.stopping` decides. Measuring, verification and report read the same ones.
+Values only; `steelyard.judging.stopping` makes the decision. Measuring, verification and report use the same values.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ WAITED_FOR: tuple[State, ...] = ("too few starts", "narrowing", "too wide")
 Why = Literal["least-starts", "width", "narrow", "cap", "hours"]
 
 LEAST_WITHOUT_NOTE = 10
-"""A least number of starts below is allowed from `LEAST_STARTS` on, and noted."""
+"""Smaller least numbers of starts, down to `LEAST_STARTS`, are allowed but cause a note."""
 SIMULATED_CONFIDENCE = 0.95
 SIMULATED_COVERAGE_PERCENT: dict[int, float] = {2: 87.9, 6: 92.3, 10: 93.2, 20: 94.1}
-"""Least number of starts to the least share of 95% intervals of a study of one treatment that held the truth, whatever
-its CV, as `steelyard.plan.stopping_simulation` simulates it; see docs/howto/replicate-until-narrow.md. Of treatments
-that vary alike and wait for one another more do."""
+"""Least number of starts to the minimum share of 95% intervals that contained the truth in a study of one treatment,
+whatever its CV, as simulated by `steelyard.plan.stopping_simulation`; see docs/howto/replicate-until-narrow.md. The
+share is higher for treatments with equal variation that wait for one another."""
 
 
 GOING_ON: tuple[Why, ...] = ("least-starts", "width")
 
 
 class Rule(Value):
-    """Everything that decides when a study with `[design.until]` ends, except the number of planned blocks."""
+    """Everything that determines when a study with `[design.until]` ends, except the number of planned blocks."""
 
     response: str
     width_percent: float
@@ -42,10 +42,10 @@ class Rule(Value):
     """Number of first valid trials of each treatment within a start that are left out as warm-up."""
     hours: float | None = None
     attempts: int
-    """How often a voided trial is tried, see `Limits.attempts`."""
+    """Maximum number of attempts at a voided trial, see `Limits.attempts`."""
 
     def same_question(self, other: Rule | None) -> bool:
-        """Whether both rules judge the same intervals equally. Hours and attempts are budgets: they may change."""
+        """Whether both rules evaluate the same intervals equally. Hours and attempts are budgets: they may change."""
         budgets = {"hours", "attempts"}
         return other is not None and self.model_dump(exclude=budgets) == other.model_dump(exclude=budgets)
 
@@ -67,13 +67,13 @@ def rule_of(study: Study) -> Rule | None:
 
 
 def coverage_percent(least_starts: int) -> float:
-    """What is known to be covered at least with so many starts: the simulated figure of the next smaller number."""
+    """Lower bound of the coverage with this many starts: the simulated figure for the next smaller number."""
     known = [starts for starts in SIMULATED_COVERAGE_PERCENT if starts <= max(least_starts, 2)]
     return SIMULATED_COVERAGE_PERCENT[max(known)]
 
 
 def plus_minus(percent: float) -> str:
-    """`±1.93%`, `±14.2%`, `±212%`: enough digits to see progress."""
+    """`±1.93%`, `±14.2%`, `±212%`: enough digits to show progress."""
     return f"±{percent:.{0 if percent >= 100 else 1 if percent >= 10 else 2}f}%"
 
 
@@ -86,12 +86,12 @@ class Narrowing(Value):
     mean: float | None = None
     """Mean over start means, in the response's unit; None without any."""
     half_width_percent: float | None = None
-    """Half of the t interval over start means in per cent of their mean; None below two starts, or for a mean of 0."""
+    """Half of the t interval over start means, in per cent of their mean; None below two starts, or for a mean of 0."""
     faults: int = 0
     """Trials in which the system under test failed."""
     state: State
-    """too few starts: below the least number; narrowing, and once the study has stopped too wide: wider than asked; not
-    waited for: fewer than half of its starts gave a value."""
+    """too few starts: below the least number; narrowing, and once the study has stopped too wide: wider than the
+    target; not waited for: fewer than half of its starts gave a value."""
 
     @field_validator("treatment")
     @classmethod
@@ -100,19 +100,19 @@ class Narrowing(Value):
 
 
 class Decision(Value):
-    """The rule's decision after the last whole block."""
+    """Decision of the rule after the last whole block."""
 
     rule: Rule
     go_on: bool
     why: Why
-    """Going on: least-starts (too few blocks or starts), width (an interval is too wide). Stopping: narrow (all are
-    narrow enough), cap (all planned blocks are done), hours (the next block would end after the budget)."""
+    """Continuing: least-starts (too few blocks or starts), width (an interval is too wide). Stopping: narrow (all are
+    narrow enough), cap (all planned blocks are done), hours (the next block would exceed the budget)."""
     blocks: int
-    """Number of whole blocks that were judged, up to the stop."""
+    """Number of whole blocks that were evaluated, up to the stop."""
     cap: int
-    """Planned blocks."""
+    """Number of planned blocks."""
     needed: int
-    """Number of blocks needed so far: the block of the stop, or the least number to go on to."""
+    """Number of blocks needed so far: the block of the stop, or the least number to continue to."""
     hours: float
     """Hours of measuring in these blocks."""
     cells: tuple[Narrowing, ...]
@@ -125,7 +125,7 @@ class Decision(Value):
 
     @property
     def wide(self) -> tuple[Narrowing, ...]:
-        """Treatments that the rule waits for and whose intervals are not narrow enough."""
+        """Treatments that the rule waits for and whose intervals are not yet narrow enough."""
         return tuple(cell for cell in self.cells if cell.state in WAITED_FOR)
 
     @property

@@ -1,7 +1,7 @@
 """Student's t interval of a mean: one formula for planning, stopping and analysis.
 
 mean +- t(n - 1) s / sqrt(n): Student 1908, *The probable error of a mean*, Biometrika 6. scipy and numpy are imported
-at the first use.
+on first use.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ def t_quantile(confidence: float, degrees: float) -> float:
 
 
 def deviation(values: Sequence[float]) -> float:
-    """Standard deviation with n - 1; 0 below two values."""
+    """Standard deviation with n - 1; 0 for fewer than two values."""
     import numpy as np
 
     return float(np.std(np.asarray(values, dtype=float), ddof=1)) if len(values) > 1 else 0.0
 
 
 def half_width(sd: Any, n: int, confidence: float) -> Any:
-    """Half width of the t interval of a mean of n values with this standard deviation (a number or an array), in their
-    unit. Raises ValueError for n < 2."""
+    """Half width of the t interval for a mean of n values with this standard deviation (a number or an array), in the
+    same unit. Raises ValueError for n < 2."""
     if n < 2:
         raise ValueError("one value has no interval")
     return t_quantile(confidence, n - 1) * sd / math.sqrt(n)

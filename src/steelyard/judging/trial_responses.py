@@ -1,4 +1,4 @@
-"""Responses of a trial: one number each, from the engine's records. Pure."""
+"""Computation of a trial's responses, one number each, from the engine's records. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def quantile_ms(buckets: Sequence[Bucket], q: float) -> float | None:
 
 
 def joined(ends: Iterable[tuple[str, Done]]) -> dict[str, Done]:
-    """The ends of a node's phases merged to one, by node, in order of first appearance."""
+    """The ends of each node's phases merged into one, by node, in order of first appearance."""
     nodes: dict[str, list[Done]] = {}
     for node, done in ends:
         nodes.setdefault(node, []).append(done)
@@ -91,12 +91,13 @@ def measured(intervals: Sequence[Interval], dones: Sequence[Done]) -> Measured |
 
 
 def responses(intervals: Sequence[Interval], dones: Sequence[Done]) -> Responses:
-    """Every response of a trial, from the records of its measured phases, of all load nodes."""
+    """Every response of a trial, from the records of its measured phases from all load nodes."""
     totals = measured(intervals, dones)
     return Responses() if totals is None else Responses.model_validate(registered.compute(totals))
 
 
 def response_of(record: TrialRecord, name: str) -> float | int | None:
-    """A response; None for a percentile that the trial's count does not support, whatever was written."""
+    """A response; None for a percentile that the trial's number of operations does not support, whatever was
+    recorded."""
     q = registered.of(name).percentile
     return None if q is not None and not supported(q, record.responses.operations) else record.responses.of(name)

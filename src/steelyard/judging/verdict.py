@@ -1,4 +1,4 @@
-"""Validity verdict on a trial: a pure function of the evidence and the limits."""
+"""Verdict on a trial: a pure function of the evidence and the limits."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from steelyard.wire.record import Done, Interval
 
 NO_CALIBRATION = "there is no calibration: `steelyard calibrate`"
 SAID = "; servers said: "
-"""Separator between the kinds of errors and their texts, which raw files do not have."""
+"""Separator between the kinds of errors and their texts, which raw files do not contain."""
 HIGH_QUANTILE = 0.9
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that decides whether a trial counts. Times in seconds since the epoch."""
+    """Everything that determines whether a trial counts. Times in seconds since the epoch."""
 
     load: Load
     intervals: Sequence[Interval]
@@ -38,14 +38,15 @@ class Evidence:
     calibration: Calibration | None = None
     """Calibration of the generator that drove this trial."""
     no_calibration: str = NO_CALIBRATION
-    """Why there is no calibration."""
+    """Reason why there is no calibration."""
     differing: Mapping[str, Mapping[str, tuple[str, str]]] = field(default_factory=dict)
     """Node to settings that differ: name -> (asked, in force)."""
     still_busy: Mapping[str, float] = field(default_factory=dict)
 
 
 def judge(evidence: Evidence, limits: Limits) -> Verdict:
-    """valid without a reason against it; unknown if the engine never reported the end of a phase."""
+    """Verdict on a trial: valid if there is no reason against it; unknown if the engine never reported the end of a
+    phase."""
     if not evidence.dones:
         return Verdict(outcome="unknown", reasons=(Reason(kind=ReasonKind.INCOMPLETE, detail="no end of the phase"),))
     disturbed, unseen = _surroundings(evidence, limits)
@@ -74,7 +75,7 @@ def over(
 
 def _pacing(evidence: Evidence, limits: Limits) -> list[Reason]:
     """LAG: operations that the generator sent late although it could have sent them in time. RATE: operations that were
-    due and never sent because the system accepted no more: the load was not the treatment's."""
+    due and never sent because the system accepted no more, so that the load was not the treatment's."""
     if not evidence.load.is_open:
         return []
     late_ms = quantile_ms(merged(evidence.intervals, "pacing"), 0.99)
@@ -102,9 +103,9 @@ def _generator(evidence: Evidence, limits: Limits) -> list[Reason]:
 
 
 def used_ceiling_fraction(evidence: Evidence) -> float | None:
-    """Fraction of its calibrated ceiling that a generator reached: the 90th percentile over intervals. So a changing
-    rate is judged where it is high, and a burst after a stall does not count. None without a calibration, or without
-    operations."""
+    """Fraction of its calibrated ceiling that a generator reached: the 90th percentile over intervals, so that a
+    changing rate is judged where it is high, and a burst after a stall does not count. None without a calibration, or
+    without operations."""
     if evidence.calibration is None:
         return None
     in_flight = max(1, evidence.load.threads // len(evidence.dones))
@@ -161,7 +162,7 @@ def _errors(evidence: Evidence) -> str:
 
 
 def _instruments(evidence: Evidence, limits: Limits) -> list[Reason]:
-    """PROBE_GAP of each probe on each node: a running probe must not hide a silent one."""
+    """PROBE_GAP for each probe on each node: a running probe must not hide a silent one."""
     reasons: list[Reason] = []
     begun_s, ended_s = _span(evidence)
     for (probe, node), times_s in sorted(evidence.heard.items()):
@@ -176,7 +177,8 @@ def _span(evidence: Evidence) -> tuple[float, float]:
 
 
 def _surroundings(evidence: Evidence, limits: Limits) -> tuple[list[Reason], tuple[str, ...]]:
-    """STEAL by other guests of the hardware or other programs of the machine; and a note where it is unknown."""
+    """STEAL: time used by other guests of the hardware or by other programs on the machine; and a note where it is
+    unknown."""
     begun_s, ended_s = _span(evidence)
     readings = []
     steals = {node: steal_fraction(samples, begun_s, ended_s) for node, samples in evidence.samples.items()}

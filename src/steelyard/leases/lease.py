@@ -1,4 +1,4 @@
-"""A lease: nodes that a site has lent until an instant."""
+"""Lease: nodes that a site lends until a given time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from steelyard.node.base import Node
 
 @dataclass(frozen=True)
 class Lease:
-    """Lent nodes. `id` marks everything that was created for it; `record` is the file that says so."""
+    """Leased nodes. `id` marks everything that was created for the lease; `record` is the file that records it."""
 
     id: str
     site: str

@@ -36,7 +36,7 @@ RECORD_MARKER = "STEELYARD_LEASE_RECORD"
 
 ID_PATTERN = re.compile(r"[0-9a-f]{8}")
 KILL_TIMEOUT_S = 20.0
-"""A killed process is gone within this, or something (a dead disk, a debugger) holds it."""
+"""Time limit for a killed process to disappear; beyond it, something (a dead disk, a debugger) holds it."""
 KILL_POLL_S = 0.02
 QUIET_LOOKS = 2
 LOCK_TIMEOUT_S = 10.0
@@ -182,7 +182,7 @@ def lives(who: Owner) -> bool:
 
 
 def abandoned(record: Record, now: datetime) -> str:
-    """Why the lease counts as left over, or "" while it may be in use."""
+    """Reason why the lease counts as left over; "" while it may be in use."""
     if not lives(record.owner):
         return f"its owner, process {record.owner.pid}, no longer lives"
     if aware(record.until) < now:
@@ -197,12 +197,13 @@ def owner_of(lease: Lease) -> Owner | None:
 
 
 def utc_now() -> datetime:
-    """Now, with its zone."""
+    """Current time, with its time zone."""
     return datetime.now(UTC)
 
 
 def processes(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path] = ()) -> set[int]:
-    """Every living process of a lease but this one: marked by its environment, in its cgroups, or in its networks."""
+    """Every living process of a lease except this one: marked by its environment, in its cgroups, or in its
+    networks."""
     pids = {pid for folder in cgroups for pid in _cgroup_members(folder)}
     files = {key for path in networks if (key := _file_identity(path)) is not None}
     for entry in os.listdir("/proc"):
@@ -212,7 +213,7 @@ def processes(identity: str, cgroups: Collection[Path] = (), networks: Collectio
 
 
 def strays(site: str) -> list[Lease]:
-    """Leases without a record but with a living process, which was starting when its conductor was killed and got its
+    """Leases without a record but with a living process: it was starting when its conductor was killed, and got its
     mark after the lease had been released."""
     record_by_lease: dict[str, Path] = {}
     for entry in os.listdir("/proc"):
@@ -226,7 +227,8 @@ def strays(site: str) -> list[Lease]:
 async def kill(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path] = ()) -> None:
     """End every process of a lease with SIGKILL and wait until it is gone. Raises SiteError after KILL_TIMEOUT_S.
 
-    Nothing may be found twice running: what was just being started gets its mark only when it is executed."""
+    Two searches in a row must find nothing, because a process that is being started gets its mark only when it is
+    executed."""
     files = {key for path in networks if (key := _file_identity(path)) is not None}
     deadline = time.monotonic() + KILL_TIMEOUT_S
     quiet = 0
@@ -244,7 +246,7 @@ async def kill(identity: str, cgroups: Collection[Path] = (), networks: Collecti
 
 
 def _kill_verified(pid: int, identity: str, cgroups: Collection[Path], files: Collection[tuple[int, int]]) -> None:
-    """Open a pidfd, which pins the process, then check it again, because its id may have passed to another one."""
+    """Open a pidfd, which pins the process, then check it again, because its id may have been reused."""
     with contextlib.suppress(ProcessLookupError):
         descriptor = os.pidfd_open(pid)
         try:
@@ -261,7 +263,7 @@ def _belongs(pid: int, identity: str, networks: Collection[tuple[int, int]]) -> 
 
 
 def _environment_of(pid: str) -> list[str]:
-    # Processes of other users and those that just ended cannot be read: they are not ours.
+    # Processes of other users and those that have just ended cannot be read: they are not ours.
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
     return []

@@ -1,8 +1,8 @@
 """Machine-wide register of leases and their state folders.
 
-Namespaces and cgroups are seen by everybody on a machine, but the records that explain them lie in a user's state
-folder. Before the first of them is made, one line here says where the record is. So another installation's living lease
-is never removed, and a namespace whose record is gone is known to have no owner. A reboot clears both.
+Everybody on a machine sees its namespaces and cgroups, but the records that explain them are in a user's state folder.
+Before the first of them is created, one line here says where the record is. So another installation's living lease is
+never removed, and a namespace whose record is gone is known to have no owner. A reboot clears both.
 """
 
 from __future__ import annotations

@@ -15,12 +15,12 @@ from steelyard.node.base import Node
 from steelyard.node.command import run
 
 PORT: Final = 1
-"""tcpmux: reserved, and served by nobody."""
+"""tcpmux: reserved, and no server uses it."""
 ANSWER_TIMEOUT_S: Final = 2.0
 START_TIMEOUT_S: Final = 10.0
 MISSING_PROGRAM: Final = 127
 
-# The first connection pays for finding the neighbour's hardware address (ARP) and is left out.
+# The first connection includes finding the neighbour's hardware address (ARP) and is left out.
 _SCRIPT = """
 import json, socket, sys, time
 address, port, count, timeout_s = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
@@ -39,11 +39,11 @@ print(json.dumps(times_ms[1:]))
 
 
 async def measure_link(from_node: Node, to_node: Node, *, count: int = 3) -> dict[str, float]:
-    """`rtt_ms_min` and `rtt_ms_mean` over `count` connections after a first one that is not counted.
+    """`rtt_ms_min` and `rtt_ms_mean` over `count` connections, after a first one that is not counted.
 
-    Runs through the prefix that is not charged to the node. Includes some 0.02 ms of the kernel's and Python's own
-    time. Raises NodeError where it cannot be measured, which says why: no Python on the node, no answer, no route."""
-    # The interpreter that runs us is on every node of this machine; others have one in PATH, or none.
+    Runs through the prefix that is not charged to the node. Includes about 0.02 ms spent in the kernel and in Python.
+    Raises NodeError, with the reason, if it cannot be measured: no Python on the node, no answer, no route."""
+    # The interpreter that runs us exists on every node of this machine; other machines have one in PATH, or none.
     python = sys.executable if from_node.local else "python3"
     argv = [python, "-c", _SCRIPT, to_node.address, str(PORT), str(count), str(ANSWER_TIMEOUT_S)]
     timeout_s = START_TIMEOUT_S + (count + 1) * ANSWER_TIMEOUT_S

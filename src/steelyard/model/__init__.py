@@ -1,1 +1,1 @@
-"""Nouns of the laboratory as frozen values, and pure arithmetic on them; no input, no output."""
+"""Domain values of the laboratory (frozen), and pure arithmetic on them; no I/O."""

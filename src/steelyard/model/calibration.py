@@ -1,9 +1,9 @@
-"""Calibration of the load engine: the most that one worker can do on this machine, checked in every trial. Pure.
+"""Calibration of the load engine: the highest rate of one worker on this machine, checked in every trial. Pure.
 
-A generator that is busy for a share u of its time makes an operation wait u / (1 - u) of the generator's own cost per
-operation before it is sent (M/M/1: Kleinrock 1975, Queueing Systems I, section 3.2). At one half that is once its own
-cost, a microsecond or two; beyond, it grows without bound, and what is measured is the generator. Hence the limit
-`generator_ceiling_fraction` of a study is 0.5 unless it says otherwise.
+A generator that is busy for a share u of its time delays each operation by u / (1 - u) times the generator's own cost
+per operation before it is sent (M/M/1: Kleinrock 1975, Queueing Systems I, section 3.2). At u = 0.5 the delay equals
+that cost, a microsecond or two; beyond, it grows without bound, and the measurement describes the generator instead of
+the system. Hence the default of 0.5 for a study's limit `generator_ceiling_fraction`.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ KINDS_OF: Mapping[str, tuple[Kind, ...]] = {
     "write": ("write",),
     "read-modify-write": ("read", "write"),
 }
-"""Operation of the engine's records to what it asks of the generator; any other counts as the dearer of both."""
+"""Operation in the engine's records to the kind of work it causes; any other counts as the more expensive kind."""
 
 
 class Ceiling(Value):
-    """One worker against a server that answers at once, closed loop."""
+    """Ceiling of one worker against a server that answers at once, closed loop."""
 
     kind: Kind
-    """read: a row of 10 fields of 100 bytes is asked for; write: all 10 fields are written, 1 KB."""
+    """read: requests a row of 10 fields of 100 bytes; write: writes all 10 fields, 1 KB."""
     in_flight: int
     measured_per_s: float
-    """Operations per second that came about."""
+    """Operations per second that were reached."""
     busiest_thread_fraction: float
-    """CPU time of the worker over the time: below 1 the server, or other programs, took turns."""
+    """CPU time of the worker over elapsed time: below 1, the server or other programs took turns with it."""
     cpu_us_per_operation: float
     """User and system time of the whole generator."""
 
     @property
     def per_s(self) -> float:
-        """Operations per second of a worker that is busy all the time: measured / busy share."""
+        """Operations per second of a worker that is busy all the time: measured rate / busy share."""
         return self.measured_per_s / min(1.0, max(self.busiest_thread_fraction, 0.01))
 
 
 class Slip(Value):
-    """How late the generator sends although a place in flight is free, open loop."""
+    """How late the generator sends although fewer operations than allowed are in flight, open loop."""
 
     rate_per_s: float
     operations: int
@@ -57,7 +57,7 @@ class Slip(Value):
 
 
 class Calibration(Value):
-    """What `steelyard calibrate` found, and of what."""
+    """Results of `steelyard calibrate`, and the conditions they were measured under."""
 
     format: Literal[1] = 1
     made_s: float
@@ -65,16 +65,16 @@ class Calibration(Value):
     machine: dict[str, str]
     """Processor, cores, kernel, architecture."""
     agent: str
-    """Version and fingerprint of the program."""
+    """Version and fingerprint of the agent program."""
     optimised: bool
     ceilings: tuple[Ceiling, ...]
     slip: Slip
     memory_bytes: int
-    """Most resident memory of the generator in any step."""
+    """Peak resident memory of the generator over all steps."""
     background_cpu_fraction: float
-    """Share of all cores that other programs took meanwhile."""
+    """Share of all cores that other programs used during calibration."""
     steal_fraction: float
-    """Share of all cores that other guests of the hardware took meanwhile."""
+    """Share of all cores that other guests of the same hardware used during calibration."""
 
     @model_validator(mode="before")
     @classmethod
@@ -82,15 +82,15 @@ class Calibration(Value):
         return former_words.keys(written, former_words.LIMITS)
 
     def ceiling(self, kind: Kind, in_flight: int) -> Ceiling | None:
-        """The ceiling that holds for so many operations in flight: of the largest measured number that is not above it,
-        else of the smallest, which is too high for fewer in flight, never too low for them to be called free."""
+        """The ceiling for this number of operations in flight: that of the largest measured number at or below it, else
+        that of the smallest measured number. The latter may be too high for fewer in flight, but never too low."""
         mine = sorted((one for one in self.ceilings if one.kind == kind), key=lambda one: one.in_flight)
         below = [one for one in mine if one.in_flight <= in_flight]
         return below[-1] if below else mine[0] if mine else None
 
     def used_fraction(self, rates_per_s: Mapping[str, float], in_flight: int) -> float | None:
-        """Share of one worker's time that operations at these rates take: the sum of rate / ceiling over what each asks
-        for. None if a ceiling is missing."""
+        """Share of one worker's time that operations at these rates take: the sum of rate / ceiling over the kinds of
+        work. None if a ceiling is missing."""
         used = 0.0
         for operation, rate_per_s in rates_per_s.items():
             costs: dict[Kind, float] = {}

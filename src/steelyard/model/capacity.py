@@ -1,4 +1,4 @@
-"""Capacity key: trials with the same key share one measurement of capacity. Used by the plan and the laboratory."""
+"""Capacity key: trials with the same key share one capacity measurement. Used by the plan and the laboratory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ OF_THE_TRIAL = frozenset({*Offered.model_fields, "threads", "operations", "durat
 
 
 def capacity_key(settings: TrialSettings) -> str:
-    """Trials of one start with the same key have the same capacity. It is measured where a load wants it."""
+    """Key of a trial's capacity: trials of one start with the same key have the same capacity. Capacity is measured
+    only for loads that need it."""
     load = settings.load
     asked = {name: getattr(load, name) for name in Load.model_fields if name not in OF_THE_TRIAL}
     return json.dumps({**settings.part("workload"), "load": asked}, sort_keys=True)

@@ -8,20 +8,21 @@ from steelyard.model.value import Value
 
 
 class Cost(Value):
-    """What a node costs and draws, declared: for cost and energy per million operations. Changes no trial."""
+    """Declared cost and power of a node, for cost and energy per million operations. Does not change any trial."""
 
     price_per_node_hour: float | None = Field(default=None, gt=0)
-    """Price of one node for an hour, in `currency`: rent, or purchase over the hours of its life. Without it no cost is
-    shown."""
+    """Price of one node per hour, in `currency`: rent, or purchase price over the hours of its life. Without it, no
+    cost is shown."""
     currency: str = Field(default="", pattern=r"^([A-Z]{3})?$")
-    """ISO 4217 code of the price, such as EUR or USD; with the price."""
+    """ISO 4217 code of the price, such as EUR or USD; required with the price."""
     node_watts_idle: float | None = Field(default=None, ge=0)
-    """Power that an idle node draws, in W; with node_watts_busy. Where the probe `energy` measures, that is shown."""
+    """Power that an idle node draws, in W; requires node_watts_busy. If the probe `energy` measures, its readings are
+    shown instead."""
     node_watts_busy: float | None = Field(default=None, gt=0)
-    """Power that a node draws with all its cores busy, in W. Between the two by the share of its cores that was busy;
-    without node_watts_idle a node counts as busy throughout."""
+    """Power that a node draws with all its cores busy, in W. Power in between is interpolated by the share of busy
+    cores; without node_watts_idle, a node counts as busy throughout."""
     count_load_nodes: bool = False
-    """Count the nodes that drive load too."""
+    """Also count the nodes that drive load."""
 
     @model_validator(mode="after")
     def _whole(self) -> Cost:

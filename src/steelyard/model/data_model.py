@@ -7,36 +7,35 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 CQL = "cql"
-"""The protocol that schemas are written for, as orders name it."""
+"""Protocol that schemas are written for, by its name in orders."""
 PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def quoted(name: str) -> str:
-    """A name as CQL reads it: in double quotes where it has capitals or other characters."""
+    """A name as CQL requires it: in double quotes if it has capitals or other special characters."""
     return name if PLAIN_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True)
 class Table:
-    """One table in CQL, without keyspace, id and what the system's settings say."""
+    """One table in CQL, without keyspace, id and options that the system's settings add."""
 
     name: str
     columns: str
-    """Between the parentheses of CREATE TABLE: columns, types, primary key."""
+    """Contents of the parentheses of CREATE TABLE: columns, types, primary key."""
     options: tuple[str, ...] = ()
-    """Behind WITH: `CLUSTERING ORDER BY (at DESC)`, `default_time_to_live = 60`."""
+    """Options after WITH: `CLUSTERING ORDER BY (at DESC)`, `default_time_to_live = 60`."""
     indexes: tuple[str, ...] = ()
-    """Behind CREATE INDEX ... ON table: `(tag)`, `(tag) USING 'sai'`."""
+    """Text after CREATE INDEX ... ON table: `(tag)`, `(tag) USING 'sai'`."""
 
     def says(self, option: str) -> bool:
-        """Whether an option, such as `compaction`, is the table's own and not the system's."""
+        """Whether the table itself, not the system, sets an option such as `compaction`."""
         return any(re.match(rf"{option}\s*=", text.strip(), re.IGNORECASE) for text in self.options)
 
 
 @dataclass(frozen=True)
 class Schema:
-    """What a workload's keyspace holds: `tables`, or else one table with a text key and equal text fields, as YCSB has
-    it."""
+    """Contents of a workload's keyspace: `tables`, or one table with a text key and equal text fields, as in YCSB."""
 
     keyspace: str
     table: str
@@ -45,28 +44,28 @@ class Schema:
     fields: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     types: tuple[tuple[str, str], ...] = ()
-    """User-defined types in the order in which they need each other: name, and what stands in the parentheses."""
+    """User-defined types, in order of dependency: name, and the contents of the parentheses."""
 
     def all_tables(self) -> tuple[Table, ...]:
-        """Every table, YCSB's included."""
+        """Every table, including YCSB's."""
         if self.tables:
             return self.tables
         columns = ", ".join([f"{self.key} text PRIMARY KEY", *(f"{field} text" for field in self.fields)])
         return (Table(self.table, columns),)
 
     def full_name(self, table: str) -> str:
-        """Keyspace and table, as CQL reads them."""
+        """Keyspace and table as CQL writes them."""
         return f"{quoted(self.keyspace)}.{quoted(table)}"
 
     def create_keyspace(self, replication_factor: int) -> str:
-        """The statement that makes the keyspace, with SimpleStrategy."""
+        """The statement that creates the keyspace, with SimpleStrategy."""
         return (
             f"CREATE KEYSPACE IF NOT EXISTS {quoted(self.keyspace)} WITH replication = "
             f"{{'class': 'SimpleStrategy', 'replication_factor': {replication_factor}}}"
         )
 
     def create_rest(self, more: Callable[[Table], Sequence[str]] = lambda table: ()) -> Iterator[str]:
-        """The statements that make types, tables and indexes, in order. `more`: further options of a table."""
+        """The statements that create types, tables and indexes, in order. `more`: further options for a table."""
         for name, fields in self.types:
             yield f"CREATE TYPE IF NOT EXISTS {self.full_name(name)} ({fields})"
         for table in self.all_tables():

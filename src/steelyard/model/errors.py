@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class SteelyardError(Exception):
-    """What went wrong (`message`), what to do about it (`hint`)."""
+    """What went wrong (`message`), and what to do about it (`hint`)."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -15,7 +15,8 @@ class SteelyardError(Exception):
 
 
 class StudyError(SteelyardError):
-    """The user's study file is wrong: where, what was read, what is allowed. `errors`: each of several."""
+    """The user's study file is wrong: where, what was read, what is allowed. `errors` lists each error if there are
+    several."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class SiteError(SteelyardError):
 
 
 class NodeError(SteelyardError):
-    """A node did not do what it was told."""
+    """A node did not do what it was asked to do."""
 
     def __init__(self, message: str, hint: str = "", *, node: str = "") -> None:
         super().__init__(message, hint)
@@ -51,7 +52,7 @@ class NodeError(SteelyardError):
 
 
 class CommandFailed(NodeError):
-    """A command on a node ended with a code other than 0, or not in time (`exit_code` None)."""
+    """A command on a node ended with an exit code other than 0, or timed out (`exit_code` None)."""
 
     def __init__(
         self, node: str, argv: Sequence[str], exit_code: int | None, stderr_tail: str = "", hint: str = ""
@@ -65,14 +66,14 @@ class CommandFailed(NodeError):
 
 
 class SystemFault(SteelyardError):
-    """The system under test failed (never ready, died, wrong settings in force): a result, not a mishap."""
+    """The system under test failed (never ready, died, wrong settings in force): a result, not an accident."""
 
     def __init__(self, message: str, hint: str = "", *, node: str = "", system: str = "") -> None:
         super().__init__(message, hint)
         self.node = node
         self.system = system
         self.evidence: dict[str, dict[str, bytes]] = {}
-        """Node to name of log to its end, kept before the nodes were given back."""
+        """Node to log name to the end of that log, saved before the nodes were released."""
 
 
 class EngineError(SteelyardError):
@@ -84,7 +85,7 @@ class ProbeError(SteelyardError):
 
 
 class StoreError(SteelyardError):
-    """The store cannot be read or written: not sealed, other format, checksum."""
+    """The store cannot be read or written: not sealed, another format, wrong checksum."""
 
     def __init__(self, message: str, hint: str = "", *, path: str = "") -> None:
         super().__init__(message, hint)

@@ -1,6 +1,7 @@
-"""Facts of a trial by name: those of nodes, of the system under test on them, and the roles of nodes.
+"""Facts of a trial by name: facts about nodes, about the system under test on them, and the nodes' roles.
 
-A node's facts have its name, those of the system on it `system:NODE`, those of a machine that all share `machine`.
+Facts about a node are stored under its name, those about the system on it under `system:NODE`, and those about a
+machine that all nodes share under `machine`.
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ _Facts = TypeVar("_Facts")
 
 
 def system_facts_name(node: str) -> str:
-    """Name of the facts of the system under test on a node."""
+    """Name under which the facts about the system under test on a node are stored."""
     return f"{_OF_SYSTEM}{node}"
 
 
 def of_systems(facts: Mapping[str, _Facts]) -> dict[str, _Facts]:
-    """Facts of the system under test, by node: only nodes that run it have them."""
+    """Facts about the system under test, by node: only nodes that run it have them."""
     return {name.removeprefix(_OF_SYSTEM): found for name, found in facts.items() if name.startswith(_OF_SYSTEM)}
 
 
 def of_machines(facts: Mapping[str, _Facts]) -> dict[str, _Facts]:
-    """Facts of nodes of both roles, and of the machine that they share (`MACHINE`)."""
+    """Facts about nodes of both roles, and about the machine that they share (`MACHINE`)."""
     return {name: found for name, found in facts.items() if not name.startswith(_OF_SYSTEM)}
 
 
 def role_of(node: str, facts: Collection[str]) -> Role | None:
-    """Role of a node in a trial with facts of these names; None for the machine that nodes share. In a store without
-    facts of systems the first letter of its name is the only mark."""
+    """Role of a node in a trial with facts under these names; None for the machine that nodes share. In a store without
+    system facts, only the first letter of a node's name tells its role."""
     if node == MACHINE:
         return None
     if any(name.startswith(_OF_SYSTEM) for name in facts):

@@ -1,7 +1,7 @@
 """Former names in study files, plans, records and reports, and their current names.
 
-They are read wherever they stand and written nowhere. A trial's id is a hash of its settings in the words in which that
-setting was first written, so that a store of an earlier version goes on with the same ids.
+Former names are accepted wherever they occur and never written. A trial's id is a hash of its settings in the words in
+which that setting was first written, so that stores of earlier versions keep their ids.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 LEVELS: Final[Mapping[str, Mapping[object, str]]] = {"data.state": {"thaw": "restore"}}
-"""Field to its former levels, and those of today."""
+"""Field to its former levels and their current names."""
 DATA: Final[Mapping[str, str]] = {"thawed": "restored"}
 """How tables came to their state, in records."""
 LIMITS: Final[Mapping[str, str]] = {"foreign_cpu_fraction": "background_cpu_fraction"}
@@ -22,23 +22,23 @@ Level = TypeVar("Level")
 
 
 def level(factor: str, written: Any) -> Any:
-    """A level in the words of today."""
+    """A level in current words."""
     known = LEVELS.get(factor, {})
     return known.get(written, written) if isinstance(written, str) else written
 
 
 def treatment(written: Mapping[str, Level]) -> dict[str, Level]:
-    """Levels by factor in the words of today."""
+    """Levels by factor in current words."""
     return {factor: level(factor, value) for factor, value in written.items()}
 
 
 def settings(written: Mapping[str, Any]) -> dict[str, Any]:
-    """Complete settings in the words of today."""
+    """Complete settings in current words."""
     return _replaced(written, LEVELS)
 
 
 def settings_as_first_written(today: Mapping[str, Any]) -> dict[str, Any]:
-    """Complete settings in the words in which they were first written: those that a trial's id hashes."""
+    """Complete settings in the words in which they were first written: the form that a trial's id hashes."""
     return _replaced(today, {field: {new: old for old, new in known.items()} for field, known in LEVELS.items()})
 
 
@@ -53,7 +53,7 @@ def _replaced(table: Mapping[str, Any], words: Mapping[str, Mapping[Any, Any]]) 
 
 
 def keys(written: Any, known: Mapping[str, str]) -> Any:
-    """A table with the keys of today; what has both keys, or is no table, is given back as it is."""
+    """A table with current keys; a table with both keys, or a value that is not a table, is returned unchanged."""
     if not isinstance(written, Mapping):
         return written
     former = {old: new for old, new in known.items() if old in written and new not in written}
@@ -61,7 +61,7 @@ def keys(written: Any, known: Mapping[str, str]) -> Any:
 
 
 def text(written: str) -> str:
-    """A text of a report in the words of today."""
+    """A report's text in current words."""
     for old, new in (*REASONS.items(), *DATA.items()):
         written = written.replace(old, new)
     return written

@@ -3,7 +3,7 @@
 A bucket is `(low_ns, high_ns, count)` with both bounds inclusive. Buckets of one instrument have the same bounds
 wherever they occur, so the key of a merge is the lower bound.
 
-Percentiles of them: `model/percentiles.py`.
+Percentiles of histograms: `model/percentiles.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Bucket = tuple[int, int, int]
 
 
 def merge(parts: Iterable[Iterable[Sequence[int]]]) -> list[Bucket]:
-    """The histogram of all parts together, in order of value."""
+    """The merged histogram of all parts, in order of value."""
     counts: dict[tuple[int, int], int] = {}
     for part in parts:
         for low, high, count in part:
@@ -28,6 +28,6 @@ def total(buckets: Iterable[Sequence[int]]) -> int:
 
 
 def mean_ns(buckets: Sequence[Bucket]) -> float | None:
-    """Mean by the middles of the buckets; None when empty."""
+    """Mean from the midpoints of the buckets; None when empty."""
     n = total(buckets)
     return sum((low + high) / 2 * count for low, high, count in buckets) / n if n else None

@@ -1,4 +1,4 @@
-"""How operations are driven: when they are due, how many, and how answers are asked for."""
+"""Offered load: when operations are due, how many there are, and how answers are requested."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from steelyard.model.value import Value
 Consistency = Literal["ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "LOCAL_ONE"]
 
 MOST_PER_S = 1e7
-"""Far above what a generator can send: with more it would do nothing but count what it does not send."""
+"""Upper bound of rates, far above what a generator can send: beyond it, operations would only be counted as unsent."""
 BACKLOG_LIMIT = 1_000_000
-"""Operations that may be due and not yet sent, where a study does not say: 10 s of 100,000/s."""
+"""Default limit of operations that are due but not yet sent: 10 s at 100,000/s."""
 MEASURE, WARM_UP, POPULATE = "measure", "warm-up", "populate"
 CAPACITY, CAPACITY_WARM_UP = "capacity", "capacity-warm-up"
 SERVER_WARM_UP = "server-warm-up"
@@ -26,7 +26,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "sine": ("mean_per_s", "amplitude_per_s", "period_s"),
     "trace": ("trace",),
 }
-"""Fields that a schedule must have."""
+"""Fields that a schedule requires."""
 TAKES: dict[str, tuple[str, ...]] = {
     "constant": ("rate_per_s", "capacity_fraction"),
     "poisson": ("rate_per_s", "capacity_fraction"),
@@ -35,52 +35,52 @@ TAKES: dict[str, tuple[str, ...]] = {
     "sine": ("arrivals",),
     "trace": ("speed",),
 }
-"""Fields that a schedule may have besides."""
+"""Further fields that a schedule allows."""
 FIRST = frozenset(
     {
         "engine", "schedule", "threads", "rate_per_s", "operations", "duration_s", "warm_up_s", "read_consistency",
         "write_consistency", "timeout_ms", "routing",
     }
 )  # fmt: skip
-"""Fields of the first version: they are always written."""
+"""Fields of the first version: always written."""
 
 
 class Offered(Value):
-    """When operations are due."""
+    """Schedule of a load: when operations are due."""
 
     schedule: Literal["closed", "constant", "poisson", "ramp", "steps", "sine", "trace"] = "closed"
-    """closed: each thread sends its next operation when the last is answered (saturation). All others are open loops,
-    in which operations are due whether answers have come or not. constant: evenly spaced; poisson: independent of each
-    other; ramp: from one rate to another, then that; steps: one rate after the other; sine: a rate that swings about a
-    mean; trace: at the time stamps of a file."""
+    """closed: each thread sends its next operation when the previous one is answered (saturation). All others are open
+    loops, in which operations are due regardless of earlier answers. constant: evenly spaced; poisson: independent of
+    each other; ramp: from one rate to another, then constant; steps: one rate after another; sine: a rate that
+    oscillates around a mean; trace: at the timestamps in a file."""
     rate_per_s: float | None = Field(default=None, gt=0)
     """constant, poisson: the offered rate."""
     capacity_fraction: float | None = Field(default=None, gt=0, le=10)
-    """constant, poisson, in place of rate_per_s: the offered rate as a fraction of what the cluster can do, which is
+    """constant, poisson, instead of rate_per_s: the offered rate as a fraction of the cluster's capacity, which is
     measured in each start before the first trial that needs it: see capacity_threads."""
     from_per_s: float | None = Field(default=None, ge=0)
-    """ramp: the rate that it begins with."""
+    """ramp: the initial rate."""
     to_per_s: float | None = Field(default=None, ge=0)
-    """ramp: the rate that it reaches and keeps."""
+    """ramp: the final rate, which then stays constant."""
     ramp_s: float | None = Field(default=None, gt=0)
-    """ramp: seconds from the one to the other."""
+    """ramp: seconds from the initial to the final rate."""
     rates_per_s: tuple[float, ...] | None = None
     """steps: the rates, in order; the last one stays."""
     step_s: float | None = Field(default=None, gt=0)
-    """steps: seconds of each."""
+    """steps: seconds per rate."""
     mean_per_s: float | None = Field(default=None, gt=0)
     """sine: the mean rate."""
     amplitude_per_s: float | None = Field(default=None, ge=0)
-    """sine: how far the rate swings to both sides, at most the mean."""
+    """sine: how far the rate rises above and falls below the mean; at most the mean."""
     period_s: float | None = Field(default=None, gt=0)
-    """sine: seconds of one swing."""
+    """sine: seconds per oscillation."""
     trace: str | None = None
-    """trace: the file, relative to the study or to the working directory: one time stamp in seconds a line, none before
-    the one above it. They count from the first."""
+    """trace: the file, relative to the study or to the working directory: one timestamp in seconds per line, in
+    ascending order. Times count from the first one."""
     speed: float | None = Field(default=None, gt=0)
-    """trace: how many times as fast as it was; 1 if not given."""
+    """trace: speed-up factor of the replay; default 1."""
     arrivals: Literal["even", "poisson"] | None = None
-    """ramp, steps, sine: even (if not given): one operation whenever the rate has added up to the next whole number;
+    """ramp, steps, sine: even (default): one operation whenever the integrated rate reaches the next whole number;
     poisson: independent of each other."""
 
     @model_validator(mode="after")
@@ -108,7 +108,7 @@ class Offered(Value):
 
     @model_serializer(mode="wrap")
     def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """What later versions added is left out where it is not used: trials of before keep their ids."""
+        """Omits fields added in later versions when they are unused, so that existing trial ids stay the same."""
         fields = type(self).model_fields
         data: dict[str, Any] = handler(self)
         return {
@@ -119,11 +119,11 @@ class Offered(Value):
 
     @property
     def is_open(self) -> bool:
-        """Whether operations are due whether answers have come or not."""
+        """Whether the loop is open: operations are due regardless of earlier answers."""
         return self.schedule != "closed"
 
     def peak_per_s(self) -> float | None:
-        """The highest rate that is offered; None for a closed loop, for a trace, and before capacity was measured."""
+        """The highest offered rate; None for a closed loop, for a trace, and before capacity was measured."""
         match self.schedule:
             case "ramp":
                 return max(self.from_per_s or 0.0, self.to_per_s or 0.0)
@@ -134,7 +134,8 @@ class Offered(Value):
         return self.rate_per_s
 
     def operations_within(self, seconds: float) -> float | None:
-        """Operations that are due within the first `seconds`, the integral of the rate; None where `peak_per_s` is."""
+        """Number of operations due within the first `seconds`, the integral of the rate; None where `peak_per_s` is
+        None."""
         match self.schedule:
             case "ramp":
                 first, last, length = self.from_per_s or 0.0, self.to_per_s or 0.0, self.ramp_s or 1.0
@@ -156,11 +157,11 @@ class LoadPhase(Offered):
     """One of several measured phases, which follow each other without a pause."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,31}$")
-    """Its name in records, store and tables; not populate, warm-up or capacity."""
+    """Name of the phase in records, store and tables; not populate, warm-up or capacity."""
     duration_s: float = Field(gt=0)
-    """Seconds of it."""
+    """Duration of the phase in seconds."""
     threads: int | None = Field(default=None, ge=1, le=100_000)
-    """As load.threads, which holds if it is not given."""
+    """Overrides load.threads for this phase."""
 
     @model_validator(mode="after")
     def _named(self) -> LoadPhase:
@@ -170,55 +171,56 @@ class LoadPhase(Offered):
 
 
 class Load(Offered):
-    """How operations are driven: when they are due, how many, and how answers are asked for."""
+    """Offered load of a trial: when operations are due, how many there are, and how answers are requested."""
 
     engine: str = "agent"
     """The engine plug-in."""
     threads: int = Field(default=1, ge=1, le=100_000)
-    """Closed loop: operations in flight. Open loop: the most operations in flight at once."""
+    """Closed loop: operations in flight. Open loop: the maximum number of operations in flight."""
     operations: int | None = Field(default=None, ge=1)
-    """Stop after so many operations."""
+    """Stop after this many operations."""
     duration_s: float | None = Field(default=None, gt=0)
-    """Stop after so many seconds."""
+    """Stop after this many seconds."""
     warm_up_s: float = Field(default=0.0, ge=0)
-    """Seconds of the same load before the measured phase, recorded apart and left out of the responses. The schedule
-    begins anew after it."""
+    """Seconds of the same load before the measured phase, recorded separately and excluded from the responses. The
+    schedule begins anew afterwards."""
     read_consistency: Consistency = "ONE"
     """How many replicas must answer a read or a scan."""
     write_consistency: Consistency = "ONE"
     """How many replicas must acknowledge an update or an insert."""
     timeout_ms: int = Field(default=10_000, ge=1)
-    """An operation without an answer after this long counts as an error of kind timeout."""
+    """An operation without an answer after this time counts as an error of kind timeout."""
     routing: Literal["token", "round-robin"] = "token"
-    """token: send to a replica; round-robin: any node in turn."""
+    """token: send to a replica; round-robin: send to each node in turn."""
     connections_per_node: int = Field(default=1, ge=1, le=1024)
-    """Connections of each load node to each database node; to a node in shards (ScyllaDB) that many to each shard."""
+    """Connections from each load node to each database node; with sharded nodes (ScyllaDB), to each shard."""
     compression: Literal["none", "lz4", "snappy"] = "none"
-    """Compression of the native protocol's frames, both ways."""
+    """Compression of the native protocol's frames, in both directions."""
     tls: bool = False
     """Encrypt every connection."""
     tls_ca: str | None = None
-    """PEM file with the authorities that are trusted, as seen from the load nodes. If not given: the one that the
-    system under test made (system.client_tls), else the load node's own."""
+    """PEM file with the trusted certificate authorities, as seen from the load nodes. Default: the one that the system
+    under test created (system.client_tls), else the load node's own."""
     tls_certificate: str | None = None
-    """PEM file with the client's certificate, where the cluster wants one; with tls_key."""
+    """PEM file with the client's certificate, if the cluster requires one; requires tls_key."""
     tls_key: str | None = None
-    """PEM file with its key."""
+    """PEM file with the key of tls_certificate."""
     tls_verify: Literal["full", "chain", "none"] = "full"
-    """What of a node's certificate is checked: full: signature, dates and name; chain: all but the name; none."""
+    """Which parts of a node's certificate are checked: full: signature, dates and name; chain: all but the name;
+    none."""
     tls_name: str | None = None
-    """Name that the nodes' certificates must bear, in place of each node's own name or address."""
+    """Name that the nodes' certificates must have, instead of each node's own name or address."""
     backlog_limit: int = Field(default=BACKLOG_LIMIT, ge=0, le=100_000_000)
-    """Open loop: operations of one load node that may be due and not yet sent. One that becomes due beyond it is never
-    sent and counts as an error of kind backlog."""
+    """Open loop: maximum number of operations per load node that are due but not yet sent. An operation that becomes
+    due beyond it is never sent and counts as an error of kind backlog."""
     capacity_threads: int = Field(default=64, ge=1, le=100_000)
-    """For capacity_fraction: operations in flight of the closed loop that measures what the cluster can do."""
+    """For capacity_fraction: operations in flight in the closed loop that measures the cluster's capacity."""
     capacity_s: float = Field(default=10.0, gt=0)
-    """For capacity_fraction: seconds of that measurement, after warm_up_s of the same."""
+    """For capacity_fraction: seconds of that measurement, after a warm-up of warm_up_s."""
     phases: tuple[LoadPhase, ...] = ()
-    """Several measured phases in place of one, each a table `[[load.phases]]` of its own: name, duration_s, schedule
-    with its fields, threads. Then schedule, operations and duration_s are not given; the warm-up is the beginning of
-    the first phase."""
+    """Several measured phases instead of one, each in its own table `[[load.phases]]`: name, duration_s, schedule with
+    its fields, threads. The load itself then has no schedule, operations or duration_s; the warm-up uses the beginning
+    of the first phase."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Load:
@@ -261,19 +263,19 @@ class Load(Offered):
 
     @property
     def is_open(self) -> bool:
-        """Whether operations are due, in some phase, whether answers have come or not."""
+        """Whether some phase is an open loop: its operations are due regardless of earlier answers."""
         return self.schedule != "closed" or any(phase.is_open for phase in self.phases)
 
     @property
     def wants_capacity(self) -> bool:
-        """Whether a rate depends on what the cluster can do."""
+        """Whether a rate depends on the cluster's capacity."""
         return any(one.capacity_fraction is not None for one in self.offered)
 
     @property
     def measured_s(self) -> float | None:
-        """Seconds of the measured phases, if the load says so."""
+        """Total seconds of the measured phases, if the load specifies them."""
         return sum(phase.duration_s for phase in self.phases) if self.phases else self.duration_s
 
     def threads_of(self, phase: Offered) -> int:
-        """Operations in flight of one of `offered`."""
+        """Operations in flight during one of the phases in `offered`."""
         return (phase.threads if isinstance(phase, LoadPhase) else None) or self.threads

@@ -1,4 +1,4 @@
-"""Machine identity: the facts that must be equal for a measurement of a machine to hold. Pure."""
+"""Machine identity: facts that must be unchanged for a measurement of a machine to remain valid. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ IDENTITY = ("cpu_model", "cores", "kernel", "architecture")
 
 
 def identity(facts: Mapping[str, str]) -> dict[str, str]:
-    """The identifying facts of a machine; an empty text for an unknown one."""
+    """The identifying facts of a machine; an unknown one is an empty string."""
     return {name: facts.get(name, "") for name in IDENTITY}
 
 
 def difference(then: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """The first fact in which another machine, or the same one after a change, differs; empty if none does."""
+    """The first fact that differs, on another machine or after a change to this one; empty if none differs."""
     for name, was in then.items():
         if (value := now.get(name, "")) != was:
             return f"{name} {was or 'unknown'}, here it is {value or 'unknown'}"

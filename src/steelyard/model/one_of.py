@@ -13,17 +13,17 @@ from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 
 @dataclass(frozen=True)
 class OneOf:
-    """To annotate a field of type `str` with; errors and JSON schema are those of a `Literal`."""
+    """Annotation for a field of type `str`; errors and JSON schema are the same as for a `Literal`."""
 
     names: Callable[[], Sequence[str]]
-    """The choices, asked for when a value is read."""
+    """Returns the choices; called when a value is read."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The schema of the type, and then the check."""
+        """Core schema of the type, followed by the check."""
         return core_schema.no_info_after_validator_function(self._checked, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """With the choices as an enumeration."""
+        """JSON schema with the choices as an enumeration."""
         return {"enum": list(self.names()), **handler(schema)}
 
     def _checked(self, name: str) -> str:

@@ -1,7 +1,7 @@
 """Outcomes of operations: which are answers, and which are errors.
 
-The agent decides what an operation came to (`enum Outcome` in `crates/`); these are its names, and a test holds them
-against it.
+The agent decides an operation's outcome (`enum Outcome` in `crates/`); these are the names of the outcomes, and a test
+compares the two lists.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Final
 
 
 class Outcome(StrEnum):
-    """What an operation came to, as counts and `errors_by_kind` name it; see docs/reference/wire.md."""
+    """Outcome of an operation, as counts and `errors_by_kind` name it; see docs/reference/wire.md."""
 
     OK = "ok"
     NOT_FOUND = "not-found"
-    """Answered, but the row that was read is not there."""
+    """Answered, but the requested row does not exist."""
     NOT_APPLIED = "not-applied"
-    """Answered: a light-weight transaction whose condition did not hold."""
+    """Answered: a lightweight transaction whose condition was not met."""
     TIMEOUT = "timeout"
     UNAVAILABLE = "unavailable"
     READ_TIMEOUT = "read-timeout"
@@ -26,15 +26,15 @@ class Outcome(StrEnum):
     CONNECTION = "connection"
     SERVER = "server"
     INVALID = "invalid"
-    """Answered, but the row does not hold what was written into it."""
+    """Answered, but the row does not hold what was written to it."""
     BACKLOG = "backlog"
     """Never sent: too many operations were waiting when it became due."""
 
 
 ANSWERED: Final[tuple[str, ...]] = (Outcome.OK.value, Outcome.NOT_FOUND.value, Outcome.NOT_APPLIED.value)
-"""Outcomes that are no errors: those whose times count. Plain strings, as columns of a store hold them."""
+"""Outcomes that are not errors: their times count. Plain strings, as in the columns of a store."""
 
 
 def is_error(outcome: str) -> bool:
-    """Whether an operation with this outcome failed; also of kinds that only a newer engine knows."""
+    """Whether an operation with this outcome failed; also true for kinds that only a newer engine knows."""
     return outcome not in ANSWERED

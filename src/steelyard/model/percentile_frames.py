@@ -1,7 +1,7 @@
-"""Percentiles of histograms in data frames: those of `model/percentiles.py` for many groups of buckets at once.
+"""Percentiles of histograms in data frames: the percentiles of `model/percentiles.py` for many groups at once.
 
-A module of its own because code that only counts (engines, drop-ins) has no frames; a test holds the two to the same
-numbers.
+A separate module because code that only counts (engines, drop-ins) does not use data frames; a test checks that both
+give the same numbers.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import polars as pl
 
 
 def quantiles(rows: pl.DataFrame, group: str, value: str, shares: Mapping[str, float]) -> dict[str, dict[int, float]]:
-    """Of each name in `shares` and each group the smallest `value` such that at least this share of the group's `count`
-    is not above it. Columns: `group` (whole numbers), `value` (bucket middles) and `count`; groups without a count are
-    left out."""
+    """The smallest `value` per group such that at least the given share of the group's `count` lies at or below it, for
+    each name in `shares`. Columns: `group` (integers), `value` (bucket midpoints) and `count`; groups without counts
+    are omitted."""
     ordered = (
         rows.group_by(group, value)
         .agg(pl.col("count").sum())

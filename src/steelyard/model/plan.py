@@ -1,4 +1,4 @@
-"""The plan: every trial of a study, in order, before anything is started."""
+"""Plan of a study: every trial in order, fixed before anything is started."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from steelyard.model.value import Value
 
 
 class PlannedTrial(Value):
-    """One trial to be done. Its id depends on the treatment's complete settings and replicate numbers only, so a
-    widened study keeps the trials that it has."""
+    """One planned trial. Its id depends only on the treatment's complete settings and the replicate numbers, so that an
+    extended study keeps its existing trials."""
 
     id: str
     """`<12 hex of the settings' SHA-256>-s<start replicate>-t<trial replicate>`, both from 1."""
     position: int
-    """Place in the whole order, from 0."""
+    """Place in the overall order, from 0."""
     block: int
-    """From 1."""
+    """Number of the block, from 1."""
     start: str
     """Planned start (whole plot): trials with the same value share one start of a cluster, e.g. `b01-3f2a91c07d11`."""
     start_replicate: int
@@ -31,10 +31,10 @@ class PlannedTrial(Value):
     hard: tuple[str, ...]
     """The factors of the treatment that need a new cluster."""
     settings: TrialSettings
-    """Complete settings: site, system, workload, load, data with the treatment's levels put in."""
+    """Complete settings: site, system, workload, load, data with the treatment's levels applied."""
     seed: int
-    """Seed of the operation stream: equal for equal (start replicate, trial replicate), so treatments are compared
-    on common random numbers."""
+    """Seed of the operation stream: the same for the same (start replicate, trial replicate), so that treatments are
+    compared on common random numbers."""
     control: bool = False
 
     @field_validator("treatment")

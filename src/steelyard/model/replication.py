@@ -8,12 +8,12 @@ from steelyard.model.errors import StudyError
 from steelyard.model.load import Load
 
 LEAST_REPLICAS = {"TWO": 2, "THREE": 3}
-"""Consistency levels that need so many replicas whatever the replication factor."""
+"""Consistency levels that need this many replicas whatever the replication factor."""
 
 
 def replication_problems(copies: int, nodes: int, load: Load) -> Iterator[StudyError]:
-    """Why `copies` of each row (`system.replication_factor`) cannot be had on `nodes` nodes, or not be asked for as the
-    load does."""
+    """Reasons why `nodes` nodes cannot hold `copies` of each row (`system.replication_factor`), or why the load cannot
+    request the consistency that it does."""
     if copies > nodes:
         yield StudyError(
             f"system.replication_factor = {copies} with {nodes} node{'s' if nodes > 1 else ''}: more copies than nodes",

@@ -1,7 +1,7 @@
-"""A response: one number per trial, a dependent variable of the study. One value says all that is known of it.
+"""Response: one number per trial, a dependent variable of the study. One value holds everything known about it.
 
-The modules of `steelyard.model.responses` define them; whoever computes, checks, shows or exports a response reads its
-definition there.
+The modules of `steelyard.model.responses` define the responses; code that computes, checks, shows or exports a response
+reads its definition there.
 """
 
 from __future__ import annotations
@@ -21,55 +21,56 @@ NS_PER_US: Final = 1e3
 LAST: Final = 1000
 
 Counted = tuple[str, str, str]
-"""Operation, outcome, measure: what one histogram counts."""
+"""Operation, outcome, measure: identifies one histogram."""
 Source = Literal["records"]
 """What a response is computed from: the engine's records of the measured phases."""
 
 
 class Direction(Enum):
-    """Which way a difference of a response is called faster."""
+    """Which direction of change of a response is called faster."""
 
     LESS_IS_FASTER = "less is faster"
     MORE_IS_FASTER = "more is faster"
     NEITHER = "neither"
-    """A difference is called higher or lower: counts, and percentiles, of which a few operations decide."""
+    """A difference is only called higher or lower: counts, and percentiles, which rest on a few operations."""
 
 
 class Kept(Enum):
-    """How far the intervals in the store allow to compute a response again."""
+    """How far the intervals in the store allow a response to be recomputed."""
 
     WHOLE = "whole"
-    """The histograms in the intervals give it, to the last digit: it is computed from `Measured.histograms`,
-    `operations`, `errors` and `not_found` only."""
+    """The histograms in the intervals give it exactly: it is computed from `Measured.histograms`, `operations`,
+    `errors` and `not_found` only."""
     OWN_ENGINE = "own engine"
-    """They give it where our own engine drove the load; a foreign one counts for itself."""
+    """They give it if our own engine drove the load; a third-party engine reports it itself."""
     NOT = "not"
-    """It rests on what only the engine knew."""
+    """It depends on facts that only the engine knew."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What the engine's records of the measured phases amount to, over all load nodes."""
+    """Totals of the engine's records over the measured phases and all load nodes."""
 
     execution_ns: float
-    """From the first operation sent by any load node to the last answered."""
+    """From the first operation that any load node sent to the last answer."""
     operations: int
-    """Answered without error."""
+    """Number of operations answered without error."""
     errors: int
     not_found: int
     """Reads of keys that must exist but returned no row."""
     cpu_ns: int
     """User and system time of the load generators."""
     rows: int = 0
-    """Rows that were returned."""
+    """Number of rows returned."""
     dropped: int = 0
-    """Records that could not be written."""
+    """Number of records that could not be written."""
     reconnections: int = 0
     histograms: Mapping[Counted, Sequence[Bucket]] = field(default_factory=dict)
-    """Counts of nanoseconds, each added up over seconds and load nodes."""
+    """Counts by nanoseconds, summed over seconds and load nodes."""
 
     def buckets(self, measure: str, outcomes: Sequence[str] = ANSWERED) -> list[Bucket]:
-        """The histogram of a measure (`response`, `service`, `lag`, `pacing`) over all operations of these outcomes."""
+        """The histogram of a measure (`response`, `service`, `lag`, `pacing`) over all operations with these
+        outcomes."""
         return histogram.merge(
             buckets
             for (_, outcome, name), buckets in self.histograms.items()
@@ -82,42 +83,43 @@ class Response:
     """The definition of a response."""
 
     name: str
-    """As in the store, in tables and study files: units and qualifiers last."""
+    """Name in the store, in tables and study files: units and qualifiers last."""
     label: str
-    """What people call it, within a sentence."""
+    """Name for people, within a sentence."""
     unit: str
     definition: str
-    """What it is, in a sentence."""
+    """Definition in one sentence."""
     compute: Callable[[Measured], float | int | None]
-    """None where the trial has no such number."""
+    """Computes the response; None if the trial has no such number."""
     direction: Direction = Direction.NEITHER
     times_as: str = "high"
     """`3.1 times as ...`: the word for a ratio of two values."""
     whole: bool = False
-    """It counts something: always a whole number, 0 where nothing was counted."""
+    """Whether it is a count: always an integer, 0 if nothing was counted."""
     from_due: bool = False
-    """It counts from when operations were due: in a closed loop it leaves out the waiting of independent users."""
+    """Whether it counts from the time operations were due: a closed loop omits the waiting time of independent
+    users."""
     percentile: float | None = None
-    """Share of the operations that it is the quantile of: it is given only where their number supports that."""
+    """The quantile, as a share of the operations; given only where the number of operations supports it."""
     kept: Kept = Kept.WHOLE
     main: bool = False
-    """A study may name it as its main response, and a stopping rule may wait for it."""
+    """Whether a study may choose it as its main response, and a stopping rule may wait for it."""
     head: str = ""
-    """Head of its column in the report's table of responses; the label, if empty."""
+    """Column header in the report's table of responses; the label, if empty."""
     on_page: bool = True
-    """Whether that table has it; files and downloads have every response."""
+    """Whether that table includes it; files and downloads have every response."""
     order: int = LAST
-    """Its place among all responses."""
+    """Sort key among all responses."""
     source: Source = "records"
 
     @property
     def called(self) -> str:
-        """Head of a column."""
+        """Column header."""
         return self.head or self.label
 
 
 def by_quantile_ms(q: float, measure: str, outcomes: Sequence[str] = ANSWERED) -> Callable[[Measured], float | None]:
-    """How a quantile of a measure is computed, in milliseconds."""
+    """A function that computes a quantile of a measure, in milliseconds."""
 
     def compute(measured: Measured) -> float | None:
         value = percentiles.quantile_ns(measured.buckets(measure, outcomes), q)
@@ -127,7 +129,7 @@ def by_quantile_ms(q: float, measure: str, outcomes: Sequence[str] = ANSWERED) -
 
 
 def mean_ms(measure: str) -> Callable[[Measured], float | None]:
-    """How the mean of a measure is computed, in milliseconds."""
+    """A function that computes the mean of a measure, in milliseconds."""
 
     def compute(measured: Measured) -> float | None:
         value = histogram.mean_ns(measured.buckets(measure))

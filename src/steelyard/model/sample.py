@@ -1,4 +1,4 @@
-"""Samples of instruments, and the metrics that they belong to."""
+"""Samples from probes, and the metrics that they belong to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Metric(Value):
     unit: str
     description: str
     cumulative: bool = False
-    """Whether the raw reading only ever grows (the probe reports the change per second)."""
+    """Whether the raw reading never decreases (the probe reports the change per second)."""
 
 
 class Sample(NamedTuple):

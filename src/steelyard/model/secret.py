@@ -1,8 +1,8 @@
-"""Secrets in settings: which keys hold one, how a study refers to one, and how text is freed of them. Pure.
+"""Secrets in settings: which keys hold one, how a study refers to one, and how text is redacted. Pure.
 
-A study never holds a secret, only a reference: `env:NAME` (a variable of whoever runs the study) or `file:/path` (a
-file outside of the store). It is looked up at the moment of use by `steelyard.node.secrets`, so plans, stores and
-reports have nothing but the reference. What nodes and logs say themselves passes through `redacted` and `Concealer`.
+A study never holds a secret, only a reference: `env:NAME` (an environment variable of whoever runs the study) or
+`file:/path` (a file outside the store). `steelyard.node.secrets` looks it up at the moment of use, so plans, stores and
+reports hold only the reference. Output of nodes and logs passes through `redacted` and `Concealer`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any
 REDACTED = "(redacted)"
 ENV, FILE = "env:", "file:"
 LEAST_CHARS = 4
-"""A shorter secret cannot be kept out of logs without garbling them."""
+"""Minimum length: removing a shorter secret from logs would garble them."""
 
 PASSWORDS = ("password", "passwd", "passphrase", "passcode", "pwd", "secret", "credential")
 TOKEN_KINDS = frozenset({"access", "api", "auth", "bearer", "id", "login", "refresh", "secret", "security", "session"})
 KEY_KINDS = frozenset({"access", "account", "api", "encryption", "private", "secret", "shared", "signing"})
 MISSPELT = 0.85
-"""How alike a word is to one of PASSWORDS to count as that word misspelt: `pasword` is no key of its own."""
+"""Similarity to one of PASSWORDS above which a word counts as that word misspelt, such as `pasword`."""
 
 _ENV_REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*")
 _FILE_REFERENCE = re.compile(r"file:/\S.*")
@@ -40,7 +40,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 @functools.lru_cache(maxsize=4096)
 def looks_secret(key: str) -> bool:
-    """Whether what stands under a key is to be kept from everybody: `keystore_password`, `auth_token`, `private_key`,
+    """Whether the value under a key must be kept secret: `keystore_password`, `auth_token`, `private_key`,
     `-Djavax.net.ssl.keyStorePassword`; not `num_tokens`, `credentials_validity` or `password_file`."""
     name = _CAMEL.sub("_", key.rpartition(".")[2]).lower()
     words = [word for word in re.split(r"[^a-z0-9]+", name) if word]
@@ -55,20 +55,20 @@ def looks_secret(key: str) -> bool:
 
 
 def is_reference(value: object, key: str) -> bool:
-    """Whether a value names where its secret is: `env:NAME` under any key, `file:/path` under one that looks secret."""
+    """Whether a value refers to a secret: `env:NAME` under any key, `file:/path` under a key that looks secret."""
     if not isinstance(value, str):
         return False
     return bool(_ENV_REFERENCE.fullmatch(value) or (_FILE_REFERENCE.fullmatch(value) and looks_secret(key)))
 
 
 def option_of(text: str) -> tuple[str, str] | None:
-    """Name and value of a text such as `-Dname=value`; None if it is none."""
+    """Name and value of a text such as `-Dname=value`; None for any other text."""
     match = _OPTION.fullmatch(text)
     return (match["name"], match["value"]) if match else None
 
 
 def literals(tree: Any, key: str = "") -> Iterator[str]:
-    """Dotted keys under which a secret stands in plain sight."""
+    """Dotted keys under which a secret is in plain text."""
     for where, value in _leaves(tree, key):
         if is_reference(value, where) or value is None or isinstance(value, bool) or value == "":
             continue
@@ -86,7 +86,7 @@ def references(tree: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _leaves(tree: Any, key: str) -> Iterator[tuple[str, Any]]:
-    """Every value and the key that says what it is; of a text `name=value` both."""
+    """Every value with the key that describes it; a text `name=value` yields both the whole and its value."""
     if isinstance(tree, Mapping):
         for name, inner in tree.items():
             yield from _leaves(inner, f"{key}.{name}" if key else str(name))
@@ -101,8 +101,8 @@ def _leaves(tree: Any, key: str) -> Iterator[tuple[str, Any]]:
 
 
 def redacted(tree: Any, key: str = "") -> Any:
-    """The same without secrets: what stands under keys that look secret, and `password = ...` within texts. References
-    stay: they say where a secret is, not what."""
+    """A copy without secrets: values under keys that look secret, and `password = ...` within texts, are removed.
+    References stay: they say where a secret is, not what it is."""
     if isinstance(tree, Mapping):
         return {name: redacted(inner, str(name)) for name, inner in tree.items()}
     if isinstance(tree, list | tuple):
@@ -115,7 +115,7 @@ def redacted(tree: Any, key: str = "") -> Any:
 
 
 def redacted_text(text: str) -> str:
-    """A text without what it says behind `...password=`, within a URL before an @, or in a block of a private key."""
+    """A text without values after `...password=`, credentials before the @ of a URL, or private key blocks."""
 
     def hide(match: re.Match[str]) -> str:
         name, between, value = match["name"], match["between"], match["value"]
@@ -128,27 +128,27 @@ def redacted_text(text: str) -> str:
 
 
 class Concealer:
-    """Takes known secrets out of texts, wherever they stand, as they are and as JSON writes them."""
+    """Removes known secrets from texts, wherever they occur, both verbatim and as JSON escapes them."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         written = {form for secret in secrets if secret for form in (secret, json.dumps(secret)[1:-1])}
         self._secrets = tuple(sorted(written, key=len, reverse=True))
 
     def text(self, text: str) -> str:
-        """The text without secrets."""
+        """The text without known secrets."""
         for secret in self._secrets:
             text = text.replace(secret, REDACTED)
         return text
 
     def content(self, content: bytes) -> bytes:
-        """A file's content without secrets: known ones, and what lines such as `password: ...` say."""
+        """A file's content without secrets: known ones, and values in lines such as `password: ...`."""
         for secret in self._secrets:
             content = content.replace(secret.encode(), REDACTED.encode())
-        # Latin 1 gives every byte back as it was.
+        # Latin-1 round-trips every byte.
         return redacted_text(content.decode("latin-1")).encode("latin-1")
 
     def tree(self, tree: Any) -> Any:
-        """Every text of a tree without secrets, known ones and those under keys that look secret."""
+        """A copy of a tree whose texts have no secrets: neither known ones nor those under keys that look secret."""
         return self._known(redacted(tree))
 
     def _known(self, tree: Any) -> Any:

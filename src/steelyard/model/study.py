@@ -1,4 +1,4 @@
-"""The study: the question as a frozen value, exactly as one TOML file says it.
+"""Study: the question as a frozen value, exactly as one TOML file states it.
 
 Plug-in settings (`site`, `system`, `workload`) are plain mappings here; `steelyard.study` checks them against the
 `Settings` model of the plug-in that their `name` selects.
@@ -23,15 +23,15 @@ from steelyard.model.value import Value
 Level = str | int | float | bool
 """One value that a factor takes."""
 LEAST_STARTS = 6
-"""Below six values a median has no interval at 95% (2 x 0.5^5 = 6.25% is left out), and t intervals that stop a study
-cover too little."""
+"""Least number of starts for an interval: below six values a median has no interval at 95% (its confidence level is
+at most 1 - 2 x 0.5^5 = 93.75%), and t intervals that stop a study cover too little."""
 SAME_FACTOR = "label"
-"""The factor of a study of identical systems: it sets nothing."""
+"""The factor in a study of identical systems: it sets nothing."""
 SAME_LABELS = ("A", "B")
 
 
 class Choice(Value):
-    """A plug-in by name, and its settings beside the name."""
+    """A plug-in by name, and its settings."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -40,12 +40,12 @@ class Choice(Value):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Everything but the name."""
+        """All keys except the name."""
         return dict(self.__pydantic_extra__ or {})
 
 
 class SiteChoice(Choice):
-    """Where the nodes come from."""
+    """Site that lends the nodes."""
 
     nodes: int = Field(default=1, ge=1, le=1000)
     """Number of database nodes; usually a factor."""
@@ -54,16 +54,16 @@ class SiteChoice(Choice):
 
 
 class Data(Value):
-    """The data state that a trial starts from."""
+    """Data state at the beginning of a trial."""
 
     state: Literal["restore", "reload", "truncate", "continue"] = "restore"
-    """restore: the snapshot of the filled tables, again for each trial that finds them changed; reload: fill anew;
-    truncate: empty tables; continue: whatever the trial before left (each start of a cluster begins with the snapshot).
-    Earlier versions called restore thaw, which is still read."""
+    """restore: the snapshot of the filled tables, restored for each trial that finds them changed; reload: fill anew;
+    truncate: empty tables; continue: whatever the previous trial left (each start of a cluster begins with the
+    snapshot). Earlier versions called restore thaw, which is still read."""
     populate_threads: int = Field(default=64, ge=1, le=4096)
-    """Operations in flight while filling; filling is not measured."""
+    """Operations in flight while filling the tables; filling is not measured."""
     settle_timeout_s: float = Field(default=120.0, gt=0)
-    """How long to wait for compactions, hints and streams to end; after that the trial is marked still busy."""
+    """How long to wait for compactions, hints and streams to finish; after that the trial is marked as still busy."""
 
     @field_validator("state", mode="before")
     @classmethod
@@ -72,19 +72,20 @@ class Data(Value):
 
 
 class Until(Value):
-    """Replicate until every treatment's mean is known well enough. Judged after each whole block, from the sealed
-    trials alone; `design.starts` is the most that is done, and is planned beforehand."""
+    """Stopping rule: replicate until every treatment's mean is known precisely enough. Evaluated after each whole
+    block, from sealed trials only; `design.starts` is the maximum, and is planned beforehand."""
 
     width_percent: float = Field(gt=0, le=100)
-    """Narrow enough: half of the t interval of a treatment's mean over its start means, in per cent of that mean, is at
-    most this. A ratio of two such means has an interval about 1.4 times as wide."""
+    """The target: half the width of the t interval of a treatment's mean over its start means, in per cent of that
+    mean, is at most this. A ratio of two such means has an interval about 1.4 times as wide."""
     least_starts: int = Field(default=10, le=1000, json_schema_extra={"minimum": LEAST_STARTS})
-    """No interval is judged before every treatment has so many starts. Below 10 is noted."""
+    """No interval is evaluated before every treatment has this many starts. Values below 10 cause a note."""
     response: Annotated[str, OneOf(lambda: ("main", *main_names()))] = "main"
-    """The response whose intervals are judged; main: `analysis.response`."""
+    """The response whose intervals are evaluated; main: `analysis.response`."""
     hours: float | None = Field(default=None, gt=0)
-    """No block is begun that would, if it took as long as the mean of those before, end after so many hours of
-    measuring. Counted from the sealed trials: for each start, from its lease to the end of its last trial."""
+    """Limit of measuring time in hours. No block begins if it would exceed the limit, assuming that it takes as long as
+    the mean of the previous blocks. Counted from sealed trials: for each start, from its lease to the end of its last
+    trial."""
 
     @field_validator("least_starts")
     @classmethod
@@ -98,38 +99,38 @@ class Until(Value):
 
 
 class Design(Value):
-    """Which treatments, in which order, how often."""
+    """Design: which treatments, in which order, how often."""
 
     kind: Literal["full-factorial", "fractional", "one-at-a-time", "listed", "same"] = "full-factorial"
-    """full-factorial: every combination of levels; fractional: a part of the combinations of the factors that have two
-    levels, by generators or resolution, with every level of the others; one-at-a-time: the base, and each factor varied
-    alone; listed; same: no factors, the one treatment against itself, as labels A and B on starts of their own in
-    random order: it measures the noise floor of this machine, which is kept for later studies."""
+    """full-factorial: every combination of levels; fractional: a subset of the combinations of the two-level factors,
+    by generators or resolution, with every level of the other factors; one-at-a-time: the base, and each factor varied
+    alone; listed: the treatments in `treatments`; same: no factors, the one treatment against itself, as labels A and B
+    on separate starts in random order: it measures the noise floor of this machine, which is kept for later studies."""
     order: Literal["blocks", "published"] = "blocks"
-    """blocks: randomised complete blocks; published: all trials of a treatment one after another, as the studies
+    """blocks: randomised complete blocks; published: all trials of a treatment in a row, as the published studies
     did."""
     starts: int = Field(default=2, ge=1, le=1000)
-    """Cluster starts of each combination of hard-to-change levels: the replication of the whole plot."""
+    """Cluster starts per combination of hard-to-change levels: the replication of the whole plot."""
     trials: int = Field(default=3, ge=1, le=10_000)
-    """Trials of each treatment within a start: repeated measures of it."""
+    """Trials per treatment within a start: repeated measures of it."""
     seed: int = Field(default=1, ge=0, le=2**63 - 1)
-    """Decides every order and every trial's operations."""
+    """Determines every random order and every trial's operations."""
     treatments: tuple[dict[str, Level], ...] = ()
     """Listed designs: the treatments, one table each."""
     base: dict[str, Level] = Field(default_factory=dict)
-    """One-at-a-time designs: the level of each factor from which the others depart (default: the first)."""
+    """One-at-a-time designs: the base level of each factor (default: the first)."""
     control: dict[str, Level] | None = None
-    """A treatment that runs once more in every block: drift detector and noise floor."""
+    """A treatment that is run once more in every block, to detect drift and to measure the noise floor."""
     generators: dict[str, str] = Field(default_factory=dict)
-    """Fractional designs: a factor to the product of factors that its level follows, such as "nodes * load.threads", or
-    with a minus before it. First levels count as -1, second ones as +1."""
+    """Fractional designs: a factor to the product of factors that its level follows, such as "nodes * load.threads",
+    optionally preceded by a minus. First levels count as -1, second ones as +1."""
     resolution: int | None = Field(default=None, ge=3, le=15)
-    """Fractional designs without generators: the smallest fraction of this resolution is taken. 3: no factor is an
-    alias of another; 4: nor of an interaction of two; 5: no two interactions of two are aliases."""
+    """Fractional designs without generators: the smallest fraction with this resolution is used. 3: no factor is
+    aliased with another; 4: nor with a two-factor interaction; 5: no two two-factor interactions are aliased."""
     time_budget_h: float | None = Field(default=None, gt=0)
-    """`check` refuses a plan that is estimated to take longer."""
+    """`check` refuses a plan whose estimated duration is longer."""
     until: Until | None = None
-    """A rule that ends the study before its last block."""
+    """A stopping rule, which can end the study before its last block."""
 
     @field_validator("treatments")
     @classmethod
@@ -146,28 +147,29 @@ class Limits(Value):
     """Thresholds of the verdict on a trial; crossing one makes it invalid."""
 
     lag_p99_ms: float = Field(default=10.0, gt=0)
-    """Open loop: the generator sent later than due by more than this at p99 although a place in flight was free."""
+    """Open loop: the largest p99 of the generator's own delay: how late it sent operations although fewer than allowed
+    were in flight."""
     offered_rate_fraction: float = Field(default=0.98, gt=0, le=1)
-    """Open loop: the least fraction of the offered rate that must have been sent."""
+    """Open loop: the smallest fraction of the offered rate that must have been sent."""
     generator_cpu_fraction: float = Field(default=0.9, gt=0)
-    """The most CPU of its own core that the generator's busiest thread may take."""
+    """The largest share of one core that the generator's busiest thread may use."""
     generator_ceiling_fraction: float = Field(default=0.5, gt=0)
-    """The most of its ceiling, as `steelyard calibrate` measured it, that the generator may reach. At one half an
-    operation waits as long for the generator as the generator works on it."""
+    """The largest fraction of the generator's ceiling, as measured by `steelyard calibrate`, that it may reach. At one
+    half, an operation waits for the generator as long as the generator works on it."""
     background_cpu_fraction: float = Field(default=0.2, ge=0, le=1)
-    """Background load: CPU time taken by programs that are neither the cluster nor the laboratory, over all CPU time of
-    a machine. Earlier versions called it `foreign_cpu_fraction`, which is still read."""
+    """Background load: CPU time of programs that are neither the cluster nor the laboratory, as a fraction of all CPU
+    time of a machine. Earlier versions called it `foreign_cpu_fraction`, which is still read."""
     error_fraction: float = Field(default=0.01, ge=0, le=1)
-    """Failed operations over all operations."""
+    """Failed operations as a fraction of all operations."""
     not_found_fraction: float = Field(default=0.0, ge=0, le=1)
-    """Reads of keys that must exist but returned no row, over all answered operations; and answers that held other
-    values than were written (see `validate_fraction` of workload files), over all operations."""
+    """Reads of keys that must exist but returned no row, as a fraction of all answered operations; and answers that
+    held other values than were written (see `validate_fraction` in workload files), as a fraction of all operations."""
     probe_gap_s: float = Field(default=5.0, gt=0)
-    """The longest time without a sample of any probe on any node."""
+    """The longest permitted time without a sample from any probe on any node."""
     steal_fraction: float = Field(default=0.1, ge=0, le=1)
-    """CPU time taken by other guests of the same hardware, over all CPU time."""
+    """CPU time used by other guests of the same hardware, as a fraction of all CPU time."""
     attempts: int = Field(default=3, ge=1, le=20)
-    """How often a trial that the laboratory spoilt is tried."""
+    """Maximum number of attempts at a trial that the laboratory spoilt."""
     start_timeout_s: float = Field(default=300.0, gt=0)
     """How long a cluster may take until every node is ready."""
     trial_timeout_s: float = Field(default=3600.0, gt=0)
@@ -180,36 +182,36 @@ class Limits(Value):
 
 
 class AnalysisChoice(Value):
-    """How the reading half treats the trials."""
+    """How the analysis treats the trials."""
 
     warm_up_trials: int = Field(default=0, ge=0)
-    """The first trials of each treatment within a start that are dropped (richardson2017: 9)."""
+    """Number of trials to drop at the beginning of each treatment within a start (richardson2017: 9)."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Confidence of every interval."""
     response: Annotated[str, OneOf(main_names)] = "execution_time_ms"
     """The main response of the report."""
     equivalence_margin_percent: float | None = Field(default=None, gt=0, le=100)
-    """The change that is too small to matter: levels whose ratio lies within 1 / (1 + m) and 1 + m are called
-    equivalent. Without it nothing is; declare it before the trials."""
+    """The largest change that is too small to matter: levels whose ratio has its interval within 1 / (1 + m) and 1 + m
+    are called equivalent. Without it, none are; declare it before the trials."""
 
 
 class About(Value):
-    """What is asked."""
+    """Name and question of the study."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")
     """Folder of the study in a store: lower-case letters, digits, `_`, `.`, `-`."""
     question: str
     """What the study asks, as a sentence for the report."""
     title: str = ""
-    """Heading of the report; the name, if there is none."""
+    """Heading of the report; default: the name."""
     notes: str = ""
-    """What a reader should know: what differs from a publication, what cannot be shown."""
+    """What a reader should know: differences from a publication, limits of the study."""
     source: str = ""
     """The publication that the study repeats, if any."""
 
 
 class Study(Value):
-    """One study file. Any field below `site`, `system`, `workload`, `load`, `data` can be a factor, by dotted name;
+    """One study file. Any field below `site`, `system`, `workload`, `load`, `data` can be a factor, by its dotted name;
     `nodes` is short for `site.nodes` and `workload` for `workload.name`."""
 
     format: Literal[1] = 1
@@ -226,9 +228,9 @@ class Study(Value):
     analysis: AnalysisChoice = AnalysisChoice()
     cost: Cost = Cost()
     probes: tuple[str, ...] = ("os",)
-    """The probe plug-ins that read instruments on every node."""
+    """Probe plug-ins that take readings on every node."""
     factors: dict[str, tuple[Level, ...]] = Field(default_factory=dict)
-    """Factor name to its levels; names are dotted fields, in the order in which tables show them."""
+    """Factor name to its levels; names are dotted field names, in the order in which tables show them."""
 
     @field_validator("factors")
     @classmethod

@@ -15,8 +15,8 @@ from steelyard.model.verdict_reasons import Verdict
 
 
 class Phase(StrEnum):
-    """The brackets of a trial, outermost first. lease, deploy, populate, server-warm-up, wipe and release happen
-    once per start."""
+    """Phases of a trial, outermost first. lease, deploy, populate, server-warm-up, wipe and release happen once per
+    start."""
 
     LEASE = "lease"
     DEPLOY = "deploy"
@@ -34,7 +34,7 @@ class Phase(StrEnum):
 
 
 class PhaseTime(Value):
-    """When a phase was entered and left, seconds since the epoch; `left_s` is None if it never was."""
+    """When a phase began and ended, seconds since the epoch; `left_s` is None if it did not end."""
 
     phase: Phase
     entered_s: float
@@ -42,10 +42,10 @@ class PhaseTime(Value):
 
 
 class Responses(Value):
-    """One number per trial each: the dependent variables. None where the trial has no such number.
+    """Responses of a trial: its dependent variables. None where the trial has no such number.
 
-    `steelyard.model.responses` defines them. Those that code asks for by name are fields; any other is kept beside
-    them under its name, and read with `of`.
+    `steelyard.model.responses` defines them. Responses that code accesses by name are fields; any other is stored
+    beside them under its name, and read with `of`.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -69,20 +69,20 @@ class Responses(Value):
     generator_cpu_us_per_operation: float | None = None
 
     def of(self, name: str) -> float | int | None:
-        """The response of this name; None for one that the trial's record does not have."""
+        """The response with this name; None if the trial's record has none."""
         value: float | int | None = getattr(self, name, None)
         return value
 
     def has(self, name: str) -> bool:
-        """Whether the record has a response of this name, be it None."""
+        """Whether the record has a response with this name, even if it is None."""
         return name in type(self).model_fields or name in (self.__pydantic_extra__ or {})
 
 
 class Capacity(Value):
-    """What a cluster can do, as a closed loop measured it before the first trial that offers a fraction of it."""
+    """Capacity of a cluster, as measured by a closed loop before the first trial that offers a fraction of it."""
 
     rate_per_s: float
-    """Operations answered without error over the time that they took."""
+    """Operations answered without error, per second of elapsed time."""
     threads: int
     """Operations in flight."""
     seconds: float
@@ -90,13 +90,13 @@ class Capacity(Value):
     errors: int
     service_ms_mean: float | None = None
     trial: str
-    """Id of the trial before which it was measured; its intervals are there, as phase `capacity`."""
+    """Id of the trial before which it was measured; its intervals are stored there, as phase `capacity`."""
     measured_s: float
-    """When, seconds since the epoch."""
+    """Time of the measurement, seconds since the epoch."""
 
 
 class TrialRecord(Value):
-    """The sealed trial. Written as intended, completed after, then renamed into place."""
+    """The sealed trial. Written as a draft, completed afterwards, then renamed into place."""
 
     format: int = 1
     id: str
@@ -108,12 +108,12 @@ class TrialRecord(Value):
     block: int
     planned_start: str
     start: str
-    """The start of a cluster that the trial really ran on: the unit of replication of hard-to-change factors."""
+    """The start of a cluster on which the trial actually ran: the unit of replication of hard-to-change factors."""
     start_replicate: int
     replicate: int
     position: int
     order_in_start: int
-    """How many trials this start had served before, counting this one: from 1."""
+    """Position of this trial among those that the start has served, from 1."""
     seed: int
     control: bool = False
     data: str = ""
@@ -126,18 +126,18 @@ class TrialRecord(Value):
     phases: tuple[PhaseTime, ...] = ()
     verdict: Verdict = Verdict(outcome="unknown")
     responses: Responses = Responses()
-    """Over all measured phases."""
+    """Responses over all measured phases."""
     phase_responses: dict[str, Responses] = Field(default_factory=dict)
-    """Of each phase by its name, where the load has several."""
+    """Responses of each phase by its name, if the load has several."""
     capacity: Capacity | None = None
-    """What the start that served the trial can do, where the load is a fraction of it."""
+    """Capacity of the start that served the trial, if the load is a fraction of it."""
     offered_rate_per_s: float | None = None
-    """Mean rate over the open phases; None for a closed loop, and where only a number of operations or a trace's file
-    says it."""
+    """Mean rate over the open phases; None for a closed loop, and where the rate follows only from a number of
+    operations or a trace file."""
     server_warm_up: ServerWarmth | None = None
     """How warm the servers of the start were before its first trial; None without server warm-up."""
     versions: dict[str, str] = Field(default_factory=dict)
-    """steelyard, agent, system, python, kernel; SHA-256 of the files of traces."""
+    """Versions of steelyard, agent, system, python, kernel; SHA-256 of trace files."""
     shares: tuple[str, ...] = ()
     """What the nodes of the site share: cpu, disk, clock, memory."""
     checksums: dict[str, str] = Field(default_factory=dict)
@@ -155,11 +155,11 @@ class TrialRecord(Value):
 
     @property
     def measured_span(self) -> tuple[float, float] | None:
-        """From when to when the trial was measured, seconds since the epoch: the phase `measure` without the warm-up
-        that lies within its bracket. None if it was never entered or never left.
+        """Begin and end of the measurement, seconds since the epoch: the phase `measure` without the warm-up at its
+        beginning. None if the phase was never entered or never left.
 
-        A reading of a probe at t speaks of the interval that ends at t: those of the first second of the span come
-        after its beginning."""
+        A probe's reading at time t describes the interval that ends at t: the readings for the first second of the span
+        are taken after its beginning."""
         measure = next((one for one in reversed(self.phases) if one.phase is Phase.MEASURE), None)
         if measure is None or measure.left_s is None:
             return None

@@ -1,6 +1,6 @@
-"""Complete settings of a trial: typed fields where both halves know them, otherwise the text as it was written.
+"""Complete settings of a trial: typed fields where both halves know them, otherwise the text as written.
 
-The text that was written stays whole, because a trial's id hashes it: a plug-in's own settings, and settings of other
+The original text is kept whole, because a trial's id hashes it: a plug-in's own settings, and settings written by other
 versions, pass through unchanged.
 """
 
@@ -44,30 +44,30 @@ class TrialSettings(RootModel[dict[str, Any]]):
 
     @cached_property
     def load(self) -> Load:
-        """The load that is offered. Raises ValidationError if another version wrote what this one refuses."""
+        """The offered load. Raises ValidationError if another version wrote what this one refuses."""
         return Load.model_validate(self._section("load"))
 
     @property
     def stated_load(self) -> Load | None:
-        """The load; None in a record that says none."""
+        """The load; None if the record has none."""
         return self.load if self.root.get("load") else None
 
     @cached_property
     def data(self) -> Data:
-        """The data state that the trial starts from."""
+        """Data state at the beginning of the trial."""
         return Data.model_validate(self._section("data"))
 
     @property
     def engine(self) -> str:
-        """Name of the engine; readable also where the load as a whole is not."""
+        """Name of the engine; available even if the load as a whole cannot be read."""
         return str(self._section("load").get("engine", "agent"))
 
     def part(self, *sections: str) -> dict[str, Any]:
-        """Some sections as they were written, for a canonical text of them."""
+        """Some sections as written, for their canonical text."""
         return {section: self.root[section] for section in sections}
 
     def without(self, section: str) -> dict[str, Any]:
-        """All sections but one as they were written."""
+        """All sections but one as written."""
         return {name: table for name, table in self.root.items() if name != section}
 
     def at(self, name: str) -> Level | None:
@@ -80,7 +80,7 @@ class TrialSettings(RootModel[dict[str, Any]]):
         return table if isinstance(table, str | int | float | bool) else None
 
     def leaves(self) -> Iterator[tuple[str, Any]]:
-        """Every field by its dotted name, in the order in which it was written; lists are leaves."""
+        """Every field by its dotted name, in the order written; lists are leaves."""
         yield from _leaves(self.root, "")
 
     def _section(self, name: str) -> dict[str, Any]:

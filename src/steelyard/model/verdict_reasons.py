@@ -1,6 +1,6 @@
-"""Kinds of verdict reasons; the verdict on a trial with its reasons, each with number and threshold.
+"""Verdict on a trial: kinds of reasons, and the reasons with number and threshold.
 
-A new kind is a member of `ReasonKind`; the function of `judging/verdict.py` that finds it says when it speaks.
+A new kind is a member of `ReasonKind`; the function in `judging/verdict.py` that finds it defines when it applies.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from steelyard.model.value import Value
 
 
 class Speaks(Enum):
-    """Which side of its threshold speaks against a trial."""
+    """Which side of its threshold counts against a trial."""
 
     ABOVE = "above"
     AT_OR_ABOVE = "at or above"
     BELOW = "below"
 
     def crossed(self, measured: float, threshold: float) -> bool:
-        """Whether what was measured lies on that side."""
+        """Whether the measured value is on that side."""
         if self is Speaks.BELOW:
             return measured < threshold
         return measured >= threshold if self is Speaks.AT_OR_ABOVE else measured > threshold
@@ -29,32 +29,32 @@ class Speaks(Enum):
 
 @dataclass(frozen=True)
 class KindFacts:
-    """What is known of a kind of reason, for whoever judges, checks or shows it."""
+    """Facts about a kind of reason, for code that judges, checks or shows it."""
 
     measured: str
-    """What is measured, and when it speaks against the trial."""
+    """What is measured, and when it counts against the trial."""
     limit: str = ""
-    """The field of `limits` of the study that is its threshold; empty where it has none, or several."""
+    """The field of the study's `limits` that holds the threshold; empty if there is none, or more than one."""
     invalid_if: str = ""
-    """Clause of the report's method, with fields of `limits` in braces: "a trial is invalid if ..."."""
+    """Clause for the report's method, with fields of `limits` in braces: "a trial is invalid if ..."."""
     speaks: Speaks = Speaks.ABOVE
     void: bool = False
-    """The laboratory's fault, or its surroundings': the attempt is void and worth another. All others are the same
-    again if repeated: what the system did under the load that was asked for, which is a result, and what is as much as
-    this machine's generator can do."""
+    """Whether the laboratory or its surroundings are at fault: the attempt is voided and worth repeating. All other
+    kinds would recur: they describe what the system did under the requested load, which is a result, or the limit of
+    this machine's generator."""
     of_generator: bool = False
-    """The load generator, not the system, limited the trial."""
+    """Whether the load generator, not the system, limited the trial."""
     in_intervals: bool = False
-    """The intervals in the store hold all of its evidence, so that it can be judged again."""
+    """Whether the intervals in the store hold all evidence for it, so that it can be judged again."""
 
 
 class ReasonKind(StrEnum):
-    """Why a trial is not valid: the words of the store, and what is known of each kind."""
+    """Why a trial is not valid: the words used in the store, and the facts about each kind."""
 
     about: KindFacts
 
     def __new__(cls, text: str, about: KindFacts) -> ReasonKind:
-        """The member is its text; `about` stands beside it."""
+        """The member's value is its text; `about` is kept as an attribute."""
         kind = str.__new__(cls, text)
         kind._value_ = text
         kind.about = about
@@ -62,7 +62,7 @@ class ReasonKind(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> ReasonKind | None:
-        """The kind that an earlier version called otherwise."""
+        """The kind that an earlier version called by another name."""
         today = former_words.REASONS.get(value) if isinstance(value, str) else None
         return next((kind for kind in cls if kind.value == today), None)
 
@@ -165,7 +165,7 @@ class ReasonKind(StrEnum):
 
 
 class Reason(Value):
-    """One reason: the number that was measured, and the threshold that it crossed."""
+    """One reason: the measured number, and the threshold that it crossed."""
 
     kind: ReasonKind
     measured: float | None = None
@@ -180,16 +180,16 @@ class Verdict(Value):
     outcome: Literal["valid", "invalid", "unknown"]
     reasons: tuple[Reason, ...] = ()
     notes: tuple[str, ...] = ()
-    """What could not be judged, and why: no reason against the trial."""
+    """What could not be judged, and why: not a reason against the trial."""
 
     @property
     def system_fault(self) -> bool:
-        """Whether the system under test, not the laboratory, is to blame."""
+        """Whether the system under test, not the laboratory, is at fault."""
         return any(reason.kind is ReasonKind.SYSTEM_FAULT for reason in self.reasons)
 
     @property
     def final(self) -> bool:
-        """Whether the trial needs no further attempt: valid, or invalid by what the system did."""
+        """Whether the trial needs no further attempt: valid, or invalid because of the system's behaviour."""
         if self.outcome == "valid":
             return True
         return self.outcome == "invalid" and not any(reason.kind.about.void for reason in self.reasons)

@@ -15,7 +15,7 @@ class WorkloadShape(Value):
     records: int = 0
     record_bytes: int = 0
     mix: dict[str, float] = DEFAULT_MIX
-    """Which of YCSB's operations (read, update, insert, scan, read_modify_write) costs about as much -> share."""
+    """Shares of operations by the YCSB operation (read, update, insert, scan, read_modify_write) of similar cost."""
 
     @property
     def writes(self) -> float:
@@ -28,5 +28,5 @@ class WorkloadShape(Value):
         return self.mix.get("insert", 0.0)
 
     def mean_of(self, costs: dict[str, float], default: float) -> float:
-        """Mean cost of an operation; `default` for kinds that `costs` does not know."""
+        """Mean cost per operation; `default` for kinds that are not in `costs`."""
         return sum(share * costs.get(kind, default) for kind, share in self.mix.items())

@@ -18,12 +18,12 @@ FINGERPRINT_DIGITS = 12
 
 
 def path_in(state: Path) -> Path:
-    """The file, in the state folder, because it is a measurement and not a copy."""
+    """Path of the file; it is in the state folder because it is a measurement, not a copy."""
     return state / FILE
 
 
 def read(where: Path) -> Calibration | None:
-    """The last calibration; None if there is none, or if it has another version."""
+    """The last calibration; None if there is none, or if it is in another format."""
     try:
         return Calibration.model_validate_json(where.read_text(encoding="utf-8"))
     except (OSError, ValidationError):
@@ -41,7 +41,7 @@ def write(where: Path, calibration: Calibration) -> None:
 
 
 def fingerprint(program: Path) -> str:
-    """First digits of the SHA-256 of the agent's program, because each build is another generator."""
+    """First digits of the SHA-256 of the agent program; each build is a different generator."""
     return hashlib.sha256(program.read_bytes()).hexdigest()[:FINGERPRINT_DIGITS]
 
 

@@ -1,4 +1,4 @@
-"""Running and spawning of commands through a node's prefix: argv lists, deadlines, never a shell."""
+"""Execution of commands through a node's prefix: argv lists, deadlines, never a shell."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ async def spawn(
     stderr: Path | None = None,
     watch: bool = False,
 ) -> asyncio.subprocess.Process:
-    """Start a command and return at once. Output goes to files, or nowhere; `asyncio.subprocess.PIPE` for stdout gives
-    a stream. The process has a session of its own, so neither ctrl-C at the terminal nor the conductor's death by a
-    signal reaches it. From Python 3.12 on, asyncio kills it when the event loop that started it ends in good order: a
-    lease is released before."""
+    """Start a command and return at once. Output goes to files, or is discarded; `asyncio.subprocess.PIPE` for stdout
+    gives a stream. The process has its own session, so neither ctrl-C at the terminal nor the conductor's death by a
+    signal reaches it. From Python 3.12 on, asyncio kills it when the event loop that started it ends normally; a lease
+    is released before that."""
     with contextlib.ExitStack() as stack:
         out: int | object = asyncio.subprocess.DEVNULL
         if isinstance(stdout, Path):
@@ -112,9 +112,9 @@ async def spawn(
 
 
 def send(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    """Send a signal to a process that `run` or `spawn` started, and to its children; nothing where it has ended.
+    """Send a signal to a process that `run` or `spawn` started, and to its children; do nothing if it has ended.
 
-    Not `Process.send_signal`: it looks first whether the process has ended, and so takes its exit code away from the
+    Not `Process.send_signal`: it first checks whether the process has ended, and so takes its exit code away from the
     event loop, which then reports 255 (https://github.com/python/cpython/issues/127049)."""
     if process.returncode is None:
         # `run` and `spawn` give every process a session of its own, so its id is that of its group.
@@ -123,15 +123,15 @@ def send(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
 
 
 async def end(process: asyncio.subprocess.Process, grace_s: float = KILL_GRACE_S) -> None:
-    """Terminate a process that we started and its children, then kill them if they do not listen. Idempotent.
+    """Terminate a process that we started and its children, then kill them if they do not end. Idempotent.
 
-    `Process.wait` waits for the pipes to close, too, which a grandchild may hold open: here only the exit counts."""
+    `Process.wait` also waits for the pipes to close, which a grandchild may hold open: here only the exit counts."""
     if process.returncode is not None:
         return
     for number in (signal.SIGTERM, signal.SIGKILL):
         send(process, number)
         if await _exits(process, grace_s):
-            # The ends of its pipes are read in a later turn of the loop, which must not be closed before.
+            # The ends of its pipes are read in a later iteration of the loop, which must not be closed before.
             await asyncio.sleep(EXIT_POLL_S)
             return
 

@@ -1,4 +1,4 @@
-"""Download of third-party releases, once per machine: a lock on the folder, Maven's ordinary client."""
+"""Download of third-party releases, once per machine: a lock on the folder, and Maven's ordinary client."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Maven:
     fault: Fault
 
     async def copy(self, pom: bytes, options: Sequence[str], into: Path, java_home: Path, say: Say) -> None:
-        """`mvn dependency:copy-dependencies` of a pom into a folder. Raises `fault` where there is no mvn or it fails,
-        CommandFailed where it takes too long."""
+        """Run `mvn dependency:copy-dependencies` with a pom into a folder. Raises `fault` if there is no mvn or it
+        fails, CommandFailed if it takes too long."""
         maven = shutil.which("mvn")
         if maven is None:
             raise self.fault(

@@ -66,7 +66,7 @@ def parse_version(text: str) -> tuple[int, str] | None:
 
 
 async def look(paths: Iterable[Path], major: int) -> Looked:
-    """The first Java of that major version."""
+    """The first Java with that major version."""
     others: dict[Path, str] = {}
     for path in paths:
         if path in others or not path.is_file():

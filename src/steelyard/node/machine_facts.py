@@ -9,7 +9,7 @@ from pathlib import Path
 
 CPU_MODEL_KEYS = ("model name", "Model", "Hardware", "cpu model", "Processor")
 CAPABILITIES = {"setpcap": 8, "net_admin": 12, "ipc_lock": 14, "sys_admin": 21}
-"""Bit numbers, see linux/capability.h."""
+"""Bit numbers; see linux/capability.h."""
 CPU_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
 
@@ -73,6 +73,6 @@ def facts() -> dict[str, str]:
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    """`key : value` lines; of several processors the last counts."""
+    """`key : value` lines; if there are several processors, the last one counts."""
     cut = (line.partition(":") for line in text.splitlines())
     return [(key.strip(), value.strip()) for key, separator, value in cut if separator and value.strip()]

@@ -22,7 +22,7 @@ def folder_in(state: Path) -> Path:
 
 
 def write(state: Path, floor: KeptFloor) -> Path:
-    """Replace the stored floor of the same circumstances. Raises SteelyardError if it cannot be written."""
+    """Replace the stored floor for the same circumstances. Raises SteelyardError if it cannot be written."""
     digest = hashlib.sha256(floor.holds_for.model_dump_json().encode()).hexdigest()[:NAME_DIGITS]
     where = folder_in(state) / f"{floor.study}-{digest}.json"
     try:
@@ -35,8 +35,8 @@ def write(state: Path, floor: KeptFloor) -> Path:
 
 
 def find(state: Path, of: Sequence[Circumstances]) -> FoundFloor:
-    """The stored floor for a study of these circumstances; of several, the one whose settings differ least from the
-    study's, then the newest. Else the reason why there is none; an unreadable file is skipped and named."""
+    """The stored floor for a study in these circumstances: if there are several, the one whose settings differ least
+    from the study's, then the newest; if there is none, the reason. An unreadable file is skipped and named."""
     held: list[KeptFloor] = []
     reasons: list[str] = []
     for path in sorted(folder_in(state).glob("[!.]*.json")):

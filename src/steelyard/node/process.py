@@ -17,7 +17,7 @@ from typing import Any
 
 POLL_S = 0.02
 KILL_TIMEOUT_S = 10.0
-"""A killed process is gone within this, or something (a dead disk, a debugger) holds it."""
+"""Time limit for a killed process to disappear; beyond it, something (a dead disk, a debugger) holds it."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def start_ticks(pid: int) -> int | None:
 
 
 def write_record(path: Path, pid: int, **more: Any) -> Server | None:
-    """Record a process, with `more` for the reader; None, and no file, if it has ended already."""
+    """Record a process, with `more` for the reader; return None and write no file if it has already ended."""
     ticks = start_ticks(pid)
     if ticks is None:
         return None
@@ -63,7 +63,7 @@ def write_record(path: Path, pid: int, **more: Any) -> Server | None:
 
 
 def read_record(path: Path) -> Server | None:
-    """The recorded process; None if there was none, or it was stopped."""
+    """The recorded process; None if there is none, or it was stopped."""
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
         return Server(int(read["pid"]), int(read["started_ticks"]))
@@ -72,7 +72,7 @@ def read_record(path: Path) -> Server | None:
 
 
 def living(path: Path) -> Server | None:
-    """The recorded process, if it still runs."""
+    """The recorded process, if it is still running."""
     server = read_record(path)
     return server if server and server.alive else None
 

@@ -26,7 +26,7 @@ class MachineTime:
 
 
 def machine_time(stat: str | None = None) -> MachineTime:
-    """Read it now; `stat` is the text of /proc/stat."""
+    """Read the current time; `stat` is the text of /proc/stat."""
     text = Path("/proc/stat").read_text(encoding="utf-8") if stat is None else stat
     ticks = os.sysconf("SC_CLK_TCK")
     columns = [int(field) / ticks for field in text.split("\n", 1)[0].split()[1 : 1 + len(FIELDS)]]
@@ -35,7 +35,7 @@ def machine_time(stat: str | None = None) -> MachineTime:
 
 
 def process_time_s(pid: int) -> float:
-    """User and system seconds of a process and of children that it has waited for; 0 if it has ended."""
+    """User and system seconds of a process and of the children that it has waited for; 0 if it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -88,7 +88,7 @@ def busiest(
     elapsed_s: float,
     ours: Callable[[int], bool],
 ) -> list[tuple[str, float]]:
-    """Programs and the cores that they kept busy between two censuses, the busiest first, without ours and without
+    """Programs and the number of cores that they kept busy between two censuses, the busiest first, excluding ours and
     processes that began and ended in between."""
     cores: dict[str, float] = {}
     for who, program in after.items():

@@ -15,11 +15,11 @@ from steelyard.model.secret import ENV, FILE, LEAST_CHARS, Concealer, is_referen
 from steelyard.model.trial_settings import TrialSettings
 
 LONGEST_CHARS = 65_536
-"""A certificate with its key has a few thousand; more is the wrong file."""
+"""Maximum length of a secret: a certificate with its key has a few thousand characters; more is the wrong file."""
 
 
 def look_up(reference: str, variables: Mapping[str, str] = os.environ, *, key: str = "") -> str:
-    """The secret that `env:NAME` or `file:/path` refers to (a file's last line end is left out). Raises StudyError."""
+    """The secret that `env:NAME` or `file:/path` refers to (without a file's trailing newline). Raises StudyError."""
     if reference.startswith(ENV):
         name = reference.removeprefix(ENV)
         if name not in variables:
@@ -63,8 +63,8 @@ def revealed(tree: Any, variables: Mapping[str, str] = os.environ, key: str = ""
 def problems(
     settings: Iterable[TrialSettings], store: Path | None = None, variables: Mapping[str, str] = os.environ
 ) -> tuple[StudyError, ...]:
-    """Problems of the references in complete settings: variables that are not set, files that cannot be read or are in
-    the store."""
+    """Problems with the references in complete settings: variables that are not set, files that cannot be read or are
+    in the store."""
     by_message: dict[str, StudyError] = {}
     for key, reference in sorted({pair for one in settings for pair in references(one.root)}):
         try:
@@ -79,5 +79,5 @@ def problems(
 
 
 def concealer(settings: Iterable[TrialSettings], variables: Mapping[str, str] = os.environ) -> Concealer:
-    """Takes every secret that settings refer to out of what is stored or shown. Raises StudyError if one is missing."""
+    """A concealer that removes every secret that settings refer to. Raises StudyError if one is missing."""
     return Concealer({look_up(reference, variables) for one in settings for _, reference in references(one.root)})

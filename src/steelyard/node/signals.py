@@ -49,7 +49,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def as_keyboard_interrupt() -> Iterator[None]:
-    """Without an event loop: every termination signal acts like ctrl-C; a second one during the clean-up is ignored."""
+    """Without an event loop: every termination signal acts like ctrl-C; a second one during clean-up is ignored."""
 
     def end(number: int, frame: FrameType | None) -> None:
         for ending in ENDING:

@@ -1,7 +1,7 @@
-"""Two ways of waiting that asyncio lacks: all or none, and uninterrupted to the end.
+"""Two ways of waiting that asyncio lacks: all or none, and uninterruptible to the end.
 
 asyncio.TaskGroup would be the first, but up to Python 3.12 it leaves its caller marked as cancelled when a child fails
-while the group is being left, and so a real cancellation cannot be told from an error.
+while the group is being left, so that a real cancellation cannot be told from an error.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ Result = TypeVar("Result")
 
 
 async def together(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """Run all at once; when one fails, or the caller is cancelled, the others are cancelled and awaited before that is
-    raised, so that nothing still runs during the caller's clean-up. The first error wins."""
+    """Run all at once; if one fails, or the caller is cancelled, cancel and await the others before raising, so that
+    nothing is still running during the caller's clean-up. The first error wins."""
     tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     if not tasks:
         return []
@@ -33,7 +33,7 @@ async def together(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Re
 
 
 async def to_the_end(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run a clean-up to its end, however often the caller is cancelled meanwhile; then let the cancellation go on."""
+    """Run a clean-up to its end, however often the caller is cancelled meanwhile; then propagate the cancellation."""
     task = asyncio.ensure_future(coroutine)
     cancelled = await _all_done([task])
     task.result()

@@ -1,6 +1,6 @@
 """Plans: expansion of a study into ordered trials, with estimates of cost and detectable differences.
 
-`estimate` is the module here, because its function has its name.
+Here `estimate` is the module; the function in it has the same name.
 """
 
 from steelyard.plan import estimate

@@ -30,14 +30,14 @@ ASSUMED_FILL_PER_S = 1_000.0
 ASSUMED_SERVICE_MS = 1.0
 ASSUMED_PER_CORE_PER_S = 1_000.0
 ASSUMED_STEP_S = 1.0
-"""Schema, snapshot, restoring, wiping."""
+"""Seconds for each of: creating the schema, taking a snapshot, restoring, wiping."""
 ASSUMED_COPIES = 1
 ASSUMED_ROOM = 2.0
 """Disk used per stored byte."""
 
 
 class Abilities:
-    """The plug-ins of complete settings, each made once, and the properties that they declare."""
+    """Plug-ins of complete settings, each created once, and the properties that they declare."""
 
     def __init__(self, plugins: Plugins, state: Path | None = None, cache: Path | None = None) -> None:
         self.plugins = plugins
@@ -88,7 +88,7 @@ class Abilities:
         return system.copies(settings.site.nodes) if isinstance(system, Footprint) else ASSUMED_COPIES
 
     def disk_bytes(self, settings: TrialSettings, stored_bytes: float) -> int:
-        """Largest disk use of the whole cluster while it keeps `stored_bytes`."""
+        """Peak disk use of the whole cluster while it stores `stored_bytes`."""
         system = self.system(settings)
         if isinstance(system, Footprint):
             return system.disk_bytes(stored_bytes, settings.site.nodes)
@@ -107,7 +107,7 @@ def request_of(study: str, settings: TrialSettings) -> Request:
 
 
 def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:
-    """Times of a system that declares none."""
+    """Times assumed for a system that declares none."""
     return ClusterTimes(
         start_s=ASSUMED_START_S,
         schema_s=ASSUMED_STEP_S,
@@ -121,7 +121,7 @@ def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:
 
 
 def assumptions(plan: Plan, abilities: Abilities) -> Iterator[str]:
-    """A sentence for each thing that a plug-in of the plan does not declare."""
+    """A sentence for each property that a plug-in of the plan does not declare."""
     systems = {trial.settings.system.name: trial.settings for trial in reversed(plan.trials)}
     for name, settings in reversed(systems.items()):
         system = abilities.system(settings)
@@ -160,7 +160,7 @@ def shape_of(plugins: Plugins, settings: TrialSettings) -> WorkloadShape:
 
 
 def explained(explanation: Explanation) -> WorkloadShape:
-    """Shape of a workload that explains itself: each operation costs as much as the similar one of YCSB."""
+    """Shape of a workload that explains itself: each operation costs as much as the similar YCSB operation."""
     mix: dict[str, float] = {}
     for operation in explanation.operations:
         mix[operation.kind] = mix.get(operation.kind, 0.0) + operation.share
@@ -168,5 +168,5 @@ def explained(explanation: Explanation) -> WorkloadShape:
 
 
 def load_of(settings: TrialSettings) -> Load:
-    """How operations are driven."""
+    """Offered load of the trial."""
     return settings.load

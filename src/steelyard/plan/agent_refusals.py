@@ -1,6 +1,6 @@
-"""Dry run of a plan's workloads in the agent: errors that only the agent can find, because it knows the CQL types.
+"""Dry run of a plan's workloads in the agent: finds errors that only the agent can find, as it knows the CQL types.
 
-Nothing is sent: the agent reads an order and makes one operation of it.
+Nothing is sent: the agent reads an order and generates one operation from it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload
 
 MOST_ASKED = 64
-"""Most workload settings that are tried; further ones are not checked."""
+"""Maximum number of workload settings to try; further ones are not checked."""
 TIMEOUT_S = 30.0
 PROGRAM = "program"
 STATEMENT = re.compile(r"statements\.([A-Za-z0-9_-]+)")
 
 
 def refused_by_agent(plan: Plan, plugins: Plugins | None = None) -> tuple[StudyError, ...]:
-    """Errors of the workloads that are programs; none where no agent is installed."""
+    """Errors in workloads that are programs; none if no agent is installed."""
     try:
         agent.find()
     except EngineError:

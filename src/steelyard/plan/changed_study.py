@@ -13,10 +13,10 @@ from steelyard.model.trial import TrialRecord
 
 
 def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[TrialRecord]) -> None:
-    """A study may be widened: more levels, starts or trials. A change that would orphan sealed trials is refused with
-    the difference, and so is another stopping rule: one that is chosen after a look at the trials has no known
-    coverage; the trials of a start belong to it. Its budgets (`design.starts`, `hours`) may change. Raises
-    StudyError."""
+    """Refuse a change to a study that its store rules out. A study may be widened: more levels, starts or trials. A
+    change that would orphan sealed trials is refused, with the difference. So is another stopping rule: one chosen
+    after looking at the trials has no known coverage; the trials per start are part of it. Its budgets
+    (`design.starts`, `hours`) may change. Raises StudyError."""
     _refuse_rule(before, after, records)
     _refuse_server_warm_up(before, after, records)
     seeds = {trial.id: trial.seed for trial in plan.trials}

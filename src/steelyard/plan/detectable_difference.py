@@ -41,20 +41,21 @@ class Resolution(Value):
     factor: str
     hard: bool
     n: int
-    """Units per level, at fixed levels of the other factors: starts, or pairs within starts; in a fraction, of all."""
+    """Units per level, at fixed levels of the other factors: starts, or pairs within starts; in a fraction, over all
+    treatments."""
     cv: float
     """Coefficient of variation of the starts' means for a hard factor, of trials within a start for an easy one."""
     cv_source: str
-    """`assumed`, how many trials of the store it comes from, or this machine's noise floor."""
+    """`assumed`, how many trials in the store it comes from, or this machine's noise floor."""
     difference: float | None
-    """Smallest relative difference found with a power of 0.8; None where n is 1, so that nothing can be."""
+    """Smallest relative difference detected with a power of 0.8; None if n is 1, so that nothing can be detected."""
 
 
 def detectable_effect(
     n: int, alpha: float = ALPHA, power: float = POWER, *, pairs: bool = False, degrees: int | None = None
 ) -> float | None:
-    """Standardised difference that is found with the power asked: of two means of n units each, or of n pairs, in
-    standard deviations of their differences; None where there are no degrees of freedom."""
+    """Standardised difference that is detected with the given power: between two means of n units each, or over n
+    pairs, in standard deviations of their differences; None if there are no degrees of freedom."""
     freedom = degrees if degrees is not None else (n - 1 if pairs else 2 * n - 2)
     if freedom < 1:
         return None
@@ -77,8 +78,8 @@ def detectable_effect(
 def resolution(
     study: Study, plan: Plan, history: Sequence[TrialRecord] = (), floor: KeptFloor | None = None
 ) -> tuple[Resolution, ...]:
-    """What the plan can resolve for each factor that varies. The CV is the history's, where that suffices; else that of
-    this machine's noise floor; else assumed."""
+    """What the plan can resolve for each factor that varies. The CV comes from the history if that suffices, else from
+    this machine's noise floor, else it is assumed."""
     kept = max(1, study.design.trials - study.analysis.warm_up_trials)
     return tuple(
         _resolved(study, plan, factor, kept, *_cv(history, floor, study, factor in plan.hard, kept))
@@ -121,8 +122,8 @@ def _cv(
 
 
 def within_starts_cv(history: Sequence[TrialRecord], response: str, warm_up_trials: int = 0) -> tuple[float, str]:
-    """Median over (treatment, start) of the trials' coefficient of variation, and where it comes from. Trials that the
-    analysis drops as warm-up are left out."""
+    """Median over (treatment, start) of the trials' coefficient of variation, and where it comes from. Excludes trials
+    that the analysis drops as warm-up."""
     groups = _groups(history, response, warm_up_trials)
     return _median_cv([values for starts in groups.values() for values in starts.values()], "trials")
 

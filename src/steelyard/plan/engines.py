@@ -35,7 +35,7 @@ def unspoken(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
 
 
 def refused(plan: Plan, plugins: Plugins | None = None) -> Iterator[StudyError]:
-    """Each treatment's load that its engine says it cannot carry out. Engines that do not say are not asked."""
+    """Each treatment's load that its engine refuses. Engines without `check` are not asked."""
     plugins = plugins or Plugins()
     parts = ("workload", "load", "site")
     distinct = {canonical(trial.settings.part(*parts)): trial.settings for trial in plan.trials}

@@ -1,4 +1,4 @@
-"""Estimate of a plan's duration, disk and memory, corrected by the trials that the store already holds."""
+"""Estimate of a plan's duration, disk and memory, corrected by the trials already in the store."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from steelyard.system.base import warms_up
 DEFAULT_SPREAD = 2.5
 """The rules of thumb may be wrong by this factor, either way."""
 HISTORY_SPREAD = 1.25
-"""Trials of the same store may be wrong by this factor: machines drift, treatments not seen are extrapolated."""
+"""Trials from the same store may be wrong by this factor: machines drift, and unseen treatments are extrapolated."""
 
 
 class PlanEstimate(Value):
-    """What a plan costs on a machine. Seconds are wall time; low and high bound what they are likely to be."""
+    """Estimated cost of a plan on a machine. Seconds are wall time; low and high bound the likely range."""
 
     trials: int
     starts: int
     trials_done: int
-    """Trials of the plan that the history already has."""
+    """Trials of the plan that are already in the history."""
     seconds: float
     """Remaining time of the plan."""
     low_s: float
     high_s: float
     whole_s: float
-    """Time of the whole plan from an empty store."""
+    """Time of the whole plan, starting from an empty store."""
     start_s: dict[int, float]
     """Mean seconds of a start (lease, deploy, populate, wipe, release), by number of nodes."""
     trial_s: float
@@ -50,9 +50,9 @@ class PlanEstimate(Value):
     disk_bytes: int
     """Live data and commit logs of the largest cluster, a snapshot of every filled state, and the store."""
     memory_mb: int
-    """What the largest cluster needs, and a margin for the laboratory itself, MiB."""
+    """Memory that the largest cluster needs, plus a margin for the laboratory itself, MiB."""
     source: str
-    """`default rates`, or how many trials of this store corrected them."""
+    """`default rates`, or how many trials from this store corrected them."""
 
 
 def estimate(

@@ -1,8 +1,8 @@
 """Expansion of a study into its plan: every trial in order, with its identity and seed, before anything starts.
 
 A plan is a split plot. Factors that need a new cluster vary over *starts*, the others over *trials* within a start.
-Orders are made by sorting under a hash of (seed, place, what is placed): a uniformly random permutation that does not
-depend on a random number generator's version, and in which a level added later leaves the others in their order.
+Orders are made by sorting by a hash of (seed, place, item): a uniformly random permutation that does not depend on a
+random number generator's version, and in which a level added later leaves the others in their order.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ CONTROL_REPLICATES_FROM = 10_001
 """Replicate number of the control's first extra trial. It is above the limit of `design.trials`, so that a study with
 more trials neither renames an extra nor turns it into an ordinary one. Extra 10,000 + k pairs with replicate k."""
 LEAST_CONTROLS_ALONE = 2
-"""Extra control trials in a start that has no ordinary trial of the control treatment: fewer would make no A/A pair."""
+"""Extra control trials in a start that has no ordinary trial of the control treatment: fewer would not make an A/A
+pair."""
 SEED_BITS = 53
-"""Every reader of JSON keeps whole numbers up to here exact, R and JavaScript too."""
+"""Every JSON reader keeps integers of up to this many bits exact, including R and JavaScript."""
 MAX_TRIALS = 100_000
 
 Item = TypeVar("Item")
@@ -55,12 +56,13 @@ class _Start:
     hash: str
     cells: tuple[_Cell, ...]
     twin: int = 1
-    """Number of this system, from 1, among the `twins` identical systems of a block: their starts are numbered on."""
+    """Number of this system, from 1, among the `twins` identical systems of a block; their starts are numbered in
+    sequence."""
     twins: int = 1
 
     @property
     def key(self) -> str:
-        """Key that is unique in its block; its own hash, so that a study without twins keeps its order."""
+        """Key that is unique within its block; its own hash, so that a study without twins keeps its order."""
         return f"{self.hash}-{self.twin}" if self.twins > 1 else self.hash
 
 
@@ -104,7 +106,7 @@ def _starts(
 
 
 def _controls(study: Study, start: _Start) -> int:
-    """How many extra control trials a start of this combination serves."""
+    """Number of extra control trials that a start of this combination serves."""
     extra = next((cell for cell in start.cells if cell.control), None)
     if extra is None:
         return 0
@@ -187,8 +189,8 @@ def refuse_confounded(factors: Mapping[str, Sequence[Level]], treatments: Sequen
 def refuse_fixed_in_starts(
     factors: Mapping[str, Sequence[Level]], hard: Sequence[str], treatments: Sequence[Mapping[str, Level]]
 ) -> None:
-    """Raise StudyError if a factor that could vary within starts has one level in each: its effect would be one of the
-    starts."""
+    """Raise StudyError if a factor that could vary within starts has one level in each: its effect could not be
+    separated from that of the starts."""
     if not any(len(factors[factor]) > 1 for factor in hard):
         return
     for factor, levels in factors.items():
@@ -208,6 +210,6 @@ def refuse_fixed_in_starts(
 
 
 def determines(first: str, second: str, treatments: Sequence[Mapping[str, Level]]) -> bool:
-    """Whether the level of the first factor fixes that of the second."""
+    """Whether the level of the first factor determines that of the second."""
     seen: dict[Level, Level] = {}
     return all(seen.setdefault(treatment[first], treatment[second]) == treatment[second] for treatment in treatments)

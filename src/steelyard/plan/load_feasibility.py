@@ -1,8 +1,8 @@
-"""Feasibility of loads: too little in flight for the offered rate, too long for the limit, no usable trace.
+"""Feasibility of loads: too few in flight for the offered rate, too long for the limit, no usable trace.
 
 Little's law: the mean number in flight is the rate times the mean time of one operation, whatever the distributions
-(Little, "A proof for the queuing formula L = lambda W", Operations Research 9, 1961). So with at most n in flight no
-more than n / service time is carried, and a load that offers more is a queue that grows.
+(Little, "A proof for the queuing formula L = lambda W", Operations Research 9, 1961). So with at most n in flight, no
+more than n / service time operations per second are carried, and a load that offers more is a queue that grows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Known(Value):
 def refusals(
     study: Study, plan: Plan, history: Sequence[TrialRecord], plugins: Plugins | None = None
 ) -> Iterator[StudyError]:
-    """Errors of loads that certainly cannot work."""
+    """Errors in loads that certainly cannot work."""
     for trial in _distinct(plan.trials):
         load = trial.settings.load
         yield from _too_long(load, study.limits.trial_timeout_s)
@@ -47,8 +47,8 @@ def refusals(
 
 
 def notes(plan: Plan, history: Sequence[TrialRecord], cores: int, plugins: Plugins | None = None) -> tuple[str, ...]:
-    """What Little's law says about loads that are still to be offered. No refusal: to offer more than a cluster carries
-    is a question that studies ask, and one that has begun must be able to go on."""
+    """What Little's law says about loads still to be offered. Not a refusal: offering more than a cluster carries is a
+    legitimate question, and a study that has begun must be able to continue."""
     return tuple(dict.fromkeys(_overtaxed(_missing(plan, history), history, cores, Abilities(plugins or Plugins()))))
 
 
@@ -65,7 +65,7 @@ def _missing(plan: Plan, history: Sequence[TrialRecord]) -> list[PlannedTrial]:
 def _overtaxed(
     trials: Sequence[PlannedTrial], history: Sequence[TrialRecord], cores: int, abilities: Abilities
 ) -> Iterator[str]:
-    """A sentence about each treatment that offers more than its places in flight can carry."""
+    """A sentence about each treatment that offers more than its limit of operations in flight can carry."""
     for trial in _distinct(trials):
         load = trial.settings.load
         for offered in load.offered:
@@ -92,13 +92,13 @@ def _by_rule(trial: PlannedTrial, abilities: Abilities, cores: int) -> Known:
 
 
 def _service_time(trial: PlannedTrial, history: Sequence[TrialRecord]) -> Known | None:
-    """Service time of the treatment itself if this store has it, else the shortest of the same cluster and workload
-    under other loads."""
+    """Service time of the treatment itself if this store has it, else the shortest one for the same cluster and
+    workload under other loads."""
     same, others = [], []
     cluster = _cluster(trial.settings)
     for record in history:
         ms = record.responses.service_ms_mean
-        # Attempts that the laboratory spoilt are left out; overloads of the system count.
+        # Attempts that the laboratory spoilt are excluded; overloads of the system count.
         if not ms or not record.verdict.final:
             continue
         if treatment_hash(record.id) == treatment_hash(trial.id):

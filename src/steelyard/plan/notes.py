@@ -15,7 +15,7 @@ MOST_ALIASES = 20
 
 
 def warnings(study: Study, plan: Plan, plugins: Plugins | None = None) -> tuple[str, ...]:
-    """One sentence for each thing that the design cannot show."""
+    """One sentence for each limitation of the design."""
     return (*_aliases(study, plugins), *_few(study, plan), *_order(study), *_entangled(study, plan, plugins))
 
 

@@ -1,4 +1,4 @@
-"""Expected seconds of each phase of a trial by rules of thumb, and their correction by the store's history.
+"""Expected seconds of each phase of a trial by rules of thumb, and their correction from the store's history.
 
 Sites and systems declare their own times (see `plan.abilities`); this module adds the laboratory's. On another machine
 the expectations are wrong by a factor. The history gives this factor: the median of observed over expected seconds of
@@ -25,9 +25,9 @@ from steelyard.system.base import ClusterTimes
 DRAIN_S = 0.6
 COLLECT_S = 0.1
 TRACE_S = 60.0
-"""Assumed length of a trial whose length only the file of a trace determines."""
+"""Assumed length of a trial whose length is determined only by a trace file."""
 MIN_OBSERVED_S = 0.05
-"""Shorter phases are left out of the correction."""
+"""Shorter phases are excluded from the correction."""
 MS_PER_S = 1000.0
 SERVER_WARM_UP_PART = 0.8
 """Of its deadline, that a server warm-up takes if nothing is known."""
@@ -36,8 +36,9 @@ SERVER_WARM_UP_PART = 0.8
 def start_phases(
     settings: TrialSettings, abilities: Abilities, cores: int, *, has_snapshot: bool, warmed_up: bool = False
 ) -> dict[Phase, float]:
-    """Expected seconds of the phases of a start. `has_snapshot`: of the filled state, from an earlier start; without
-    server warm-up a start that fills it and takes one is wiped and started again on it."""
+    """Expected seconds of the phases of a start. `has_snapshot`: whether an earlier start left a snapshot of the filled
+    state; without server warm-up, a start that fills the tables and takes a snapshot is then wiped and started again
+    from it."""
     lease = abilities.lease_times(settings)
     cluster = abilities.cluster_times(settings, cores)
     populate_s = cluster.schema_s
@@ -81,7 +82,7 @@ def trial_phases(settings: TrialSettings, abilities: Abilities, cores: int) -> d
 
 
 def _restore_s(state: str, shape: WorkloadShape, cluster: ClusterTimes) -> float:
-    """Seconds to bring the data to the state that a trial starts from."""
+    """Seconds to bring the data to the state at the beginning of a trial."""
     match state:
         case "reload":
             return cluster.fill_s
@@ -93,8 +94,8 @@ def _restore_s(state: str, shape: WorkloadShape, cluster: ClusterTimes) -> float
 
 
 def measured_s(settings: TrialSettings, cluster: ClusterTimes) -> float:
-    """Expected seconds of the measured phases: whichever of operations and duration ends first. How long the file of a
-    trace lasts is not looked up."""
+    """Expected seconds of the measured phases: whichever of operations and duration ends first. The length of a trace
+    file is not looked up."""
     load = load_of(settings)
     lasts_s = load.measured_s if load.measured_s is not None else math.inf
     if load.operations is not None:
@@ -106,7 +107,7 @@ def measured_s(settings: TrialSettings, cluster: ClusterTimes) -> float:
 
 
 def capacity_s(settings: TrialSettings) -> float:
-    """Seconds of a measurement of capacity, with its warm-up."""
+    """Seconds of a capacity measurement, including its warm-up."""
     load = load_of(settings)
     return load.warm_up_s + load.capacity_s + DRAIN_S
 
@@ -121,7 +122,7 @@ def observed(record: TrialRecord) -> dict[Phase, float]:
 
 
 class Corrections(Value):
-    """Corrections by the history: observed over expected seconds, and measured seconds of treatments seen before."""
+    """Corrections from the history: observed over expected seconds, and measured seconds of treatments seen before."""
 
     factor: dict[Phase, float] = Field(default_factory=dict)
     measured_s: dict[str, float] = Field(default_factory=dict)
@@ -129,18 +130,18 @@ class Corrections(Value):
     trials: int = 0
 
     def of(self, phase: Phase) -> float:
-        """Factor of a phase, 1 where nothing was observed."""
+        """Factor for a phase, 1 if nothing was observed."""
         return self.factor.get(phase, 1.0)
 
 
 def corrections(history: Sequence[TrialRecord], abilities: Abilities, cores: int) -> Corrections:
-    """Corrections of the rules of thumb by the valid trials of a store."""
+    """Corrections of the rules of thumb from the valid trials of a store."""
     ratios: dict[Phase, list[float]] = {}
     seconds: dict[str, list[float]] = {}
     valid = [record for record in history if record.verdict.outcome == "valid"]
     for record in valid:
         spent = observed(record)
-        # A record holds a wipe only if its start had to be filled: the wipe at the end of a start is in no record.
+        # A record holds a wipe only if its start had to be filled: no record holds the wipe at the end of a start.
         filled = spent.pop(Phase.WIPE, None) is not None
         try:
             warmed_up = record.server_warm_up is not None
@@ -161,5 +162,5 @@ def corrections(history: Sequence[TrialRecord], abilities: Abilities, cores: int
 
 
 def treatment_hash(trial_id: str) -> str:
-    """The part of a trial's id that stands for its complete settings."""
+    """The part of a trial's id that represents its complete settings."""
     return trial_id.partition("-")[0]

@@ -36,7 +36,7 @@ class Preflight:
     study: Study
     """The study as it is carried out: whether its servers are warmed up is no longer left open."""
     history: Sequence[TrialRecord]
-    """Trials that its store already has."""
+    """Trials that are already in its store."""
     machine: Machine
     cost: PlanEstimate
     refusals: tuple[StudyError, ...]
@@ -53,8 +53,8 @@ def read_and_expand(study_path: Path, plugins: Plugins, scale: float = 1.0) -> t
 
 
 def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store: Path | None) -> Preflight:
-    """Weigh a plan against this machine, its plug-ins, its secrets and the content of its store. `store` is the
-    folder that holds the stores of studies. Reads and asks; starts and writes nothing."""
+    """Check a plan against this machine, its plug-ins, its secrets and the content of its store. `store` is the folder
+    that holds the stores of studies. Only reads; starts and writes nothing."""
     stored = _stored(store, study.study.name)
     history = () if stored is None else stored.trials()
     before = stored.study.server_warm_up if stored is not None and history else None

@@ -17,11 +17,11 @@ STORE_BYTES_PER_TRIAL = 300_000
 MARGIN_MEMORY_MB = 512
 """Memory for the conductor, the load engine and the page cache of the files that they read."""
 THIS_MACHINE = frozenset({"cpu", "memory", "kernel"})
-"""A site whose nodes share one of these lends parts of this machine."""
+"""A site whose nodes share one of these resources lends parts of this machine."""
 
 
 def memory_mb(settings: TrialSettings, abilities: Abilities) -> int:
-    """Memory of a treatment's cluster and a margin for the laboratory, MiB."""
+    """Memory of a treatment's cluster plus a margin for the laboratory, MiB."""
     return abilities.system(settings).memory_mb_per_node * settings.site.nodes + MARGIN_MEMORY_MB
 
 
@@ -37,7 +37,7 @@ def _clusters(plan: Plan) -> list[PlannedTrial]:
 
 
 def filled_state(settings: TrialSettings, records: int) -> str:
-    """Name of the filled state that a start needs, made of everything its size depends on."""
+    """Name of the filled state that a start needs, derived from everything its size depends on."""
     return canonical({**settings.part("system"), "nodes": settings.site.nodes, "records": records})
 
 

@@ -20,8 +20,8 @@ MOSTLY = 0.5
 
 
 def blocks_needed(study: Study, plan: Plan, history: Sequence[TrialRecord]) -> tuple[Expected, ...]:
-    """Blocks that the study would need for some coefficients of variation between starts, and for that of the store
-    where it is known; none without a stopping rule."""
+    """Blocks that the study would need for several coefficients of variation between starts, including the store's own
+    if known; empty without a stopping rule."""
     rule = rule_of(study)
     if rule is None:
         return ()
@@ -38,7 +38,7 @@ class Row(NamedTuple):
     of_the_store: bool
     """Whether the coefficient was estimated from this store's trials."""
     low_s: float
-    """Seconds of the whole study, by the estimate's mean."""
+    """Seconds of the whole study, based on the estimate's mean."""
     high_s: float
     remark: str
 

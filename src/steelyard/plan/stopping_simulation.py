@@ -1,7 +1,7 @@
 """Monte Carlo simulation of a stopping rule: its cost, its coverage, and the blocks that a real study still needs.
 
-A study that stops when its intervals look narrow prefers samples whose spread came out too small by chance, so that its
-95% intervals hold the truth less often than 95% of the time. By how much depends on the least number of starts;
+A study that stops when its intervals look narrow prefers samples whose spread came out too small by chance, so its 95%
+intervals contain the truth less often than 95% of the time. By how much depends on the least number of starts;
 `stopped` measures it.
 """
 
@@ -21,7 +21,7 @@ CVS: Final = (0.01, 0.02, 0.05, 0.1)
 DRAWS: Final = 400
 """Studies that `check` simulates for each CV."""
 MOST_NUMBERS: Final = 4_000_000
-"""Start means that one simulation draws at most: of large studies fewer are simulated."""
+"""Maximum number of start means that one simulation draws: fewer studies are simulated if they are large."""
 LEAST_DRAWS: Final = 40
 LOW, HIGH = 0.1, 0.9
 """Quantiles of the blocks that simulated studies needed."""
@@ -29,22 +29,22 @@ LOW, HIGH = 0.1, 0.9
 
 @dataclass(frozen=True)
 class Stopped:
-    """Many simulated studies with the same rule and the same truth."""
+    """Results of many simulated studies with the same rule and the same truth."""
 
     blocks: Any
-    """Blocks of each study: an array of whole numbers."""
+    """Blocks of each study: an array of integers."""
     narrow: Any
-    """Whether each stopped because all its intervals were narrow enough, not at the cap."""
+    """Whether each study stopped because all its intervals were narrow enough, not at the cap."""
     held: Any
-    """Whether the interval of each study's first treatment held the true mean."""
+    """Whether the interval of each study's first treatment contained the true mean."""
 
     @property
     def coverage(self) -> float:
-        """Share of the intervals that held the truth."""
+        """Share of the intervals that contained the truth."""
         return float(self.held.mean())
 
     def quantile(self, fraction: float) -> int:
-        """Blocks that this share of the studies did not exceed."""
+        """Number of blocks that this share of the studies did not exceed."""
         ordered = sorted(int(one) for one in self.blocks)
         return ordered[min(len(ordered) - 1, math.ceil(fraction * len(ordered)) - 1)]
 
@@ -66,7 +66,7 @@ def stopped(
     n = np.arange(2, cap + 1)
     of_sd_1 = np.array([half_width(1.0, int(one), rule.confidence) for one in n])
     for cell in range(cells):
-        # Deviations from the truth, which keeps the running sums exact.
+        # Deviations from the truth, so that the running sums stay exact.
         off = _deviations(rng, shape, cv, (studies, cap))
         mean = off.cumsum(axis=1)[:, 1:] / n
         variance = np.maximum((off**2).cumsum(axis=1)[:, 1:] - n * mean**2, 0.0) / (n - 1)
@@ -88,14 +88,14 @@ def _deviations(rng: Any, shape: Shape, cv: float, size: tuple[int, int]) -> Any
 
 @dataclass(frozen=True)
 class Expected:
-    """How many blocks a study is likely to need if its start means vary by `cv`."""
+    """Number of blocks that a study is likely to need if its start means vary by `cv`."""
 
     cv: float
     low: int
-    """One study in ten needs no more."""
+    """One study in ten needs no more than this."""
     middle: int
     high: int
-    """Nine in ten need no more."""
+    """Nine in ten need no more than this."""
     unreached: float
     """Share of the studies that the cap stops before every interval is narrow enough."""
 
@@ -120,8 +120,8 @@ def starts_for(cv: float, rule: Rule, cap: int) -> int:
 
 
 def likely_blocks(decision: Decision) -> int:
-    """Blocks that the study will have at its end, if the spreads stay as they are: between what is needed and the cap.
-    The least number, as long as no treatment has two starts."""
+    """Number of blocks that the study will have at its end if the spreads stay as they are: between the number needed
+    so far and the cap. The least number while no treatment has two starts."""
     if not decision.go_on:
         return decision.blocks
     rule, needed = decision.rule, decision.needed

@@ -1,4 +1,4 @@
-"""The seam `probe`: measuring instruments on a node. A plug-in module defines `create() -> Probe`."""
+"""Plug-in interface `probe`: measuring instruments on a node. A plug-in module defines `create() -> Probe`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from steelyard.node.base import Node
 
 
 class Probe(Protocol):
-    """A command that prints readings, and a pure parser of its lines."""
+    """A command that prints readings, and a pure parser for its lines."""
 
     name: str
     metrics: tuple[Metric, ...]
@@ -20,5 +20,5 @@ class Probe(Protocol):
         ...
 
     def parse(self, node: str, line: bytes) -> Iterable[Sample]:
-        """Samples of one line. Pure. Raises ProbeError on a line that is not its own."""
+        """Samples on one line. Pure. Raises ProbeError on a line that is not its own."""
         ...

@@ -28,7 +28,8 @@ while :; do
   sleep "$2" || exit 0
 done
 """
-"""Two readings a line, so that a line says its rates by itself. Files are read by the shell: one process a reading."""
+"""Two readings per line, so that each line gives rates by itself. The shell reads the files: one process per
+reading."""
 COUNTERS = "machine_energy_counters"
 POWERS = {"package": "machine_package_power_watts", "dram": "machine_memory_power_watts"}
 """Prefix of a zone's name to its metric. Cores are part of their package."""
@@ -36,7 +37,7 @@ UJ_PER_J = 1e6
 
 
 class EnergyProbe:
-    """RAPL by way of `/sys/class/powercap`."""
+    """RAPL energy counters, read from `/sys/class/powercap`."""
 
     name = "energy"
     metrics = (
@@ -53,11 +54,11 @@ class EnergyProbe:
         self._folder = folder
 
     def command(self, node: Node, interval_s: float, process_ids: Sequence[int]) -> Sequence[str]:
-        """argv of a shell that reads the counters once an interval."""
+        """argv of a shell that reads the counters once per interval."""
         return ["sh", "-c", SCRIPT, "energy", self._folder, f"{interval_s:g}"]
 
     def parse(self, node: str, line: bytes) -> Iterable[Sample]:
-        """Mean power between the two readings of a line, corrected for counter overflow. Raises ProbeError on any other
+        """Mean power between the two readings on a line, corrected for counter overflow. Raises ProbeError on any other
         line."""
         try:
             before, after = (_reading(part) for part in line.decode().split(" | "))

@@ -1,6 +1,6 @@
-"""OS probe, which every study has by default: cores, memory, disks and network of machine and node, read by the agent.
+"""OS probe, the default of every study: cores, memory, disks and network of machine and node, read by the agent.
 
-The agent reads /proc and the node's cgroups (`docs/reference/metrics.md`); this module has the table of its metrics,
+The agent reads /proc and the node's cgroups (`docs/reference/metrics.md`); this module holds the table of its metrics,
 its command, and the parser of its lines.
 """
 
@@ -63,13 +63,13 @@ METRICS = (
 
 
 class OsProbe:
-    """`steelyard-agent probe`."""
+    """Probe that runs `steelyard-agent probe`."""
 
     name = "os"
     metrics = METRICS
 
     def command(self, node: Node, interval_s: float, process_ids: Sequence[int]) -> Sequence[str]:
-        """argv of the agent. A local node is told which network namespace it may be sharing with this process, so that
+        """argv of the agent. A local node is given the network namespace that it may share with this process, so that
         shared traffic is not charged to it. Raises EngineError if there is no agent."""
         argv = [str(agent.find()), "probe", "--interval-s", f"{interval_s:g}"]
         for folder in node.cgroups:
@@ -81,7 +81,7 @@ class OsProbe:
         return argv
 
     def parse(self, node: str, line: bytes) -> Iterable[Sample]:
-        """Samples of one record; none for a greeting. Raises ProbeError on any other line."""
+        """Samples in one record; none for a greeting. Raises ProbeError on any other line."""
         try:
             record = wire.parse(line)
         except wire.RecordError as error:

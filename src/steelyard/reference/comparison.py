@@ -1,6 +1,6 @@
 """Comparison of own with published numbers: agrees, differs by a percentage, or not comparable.
 
-Pure functions over own trial values and estimates; nothing here reads a store.
+Pure functions of own trial values and estimates; nothing here reads a store.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Beside(Value):
     cell: dict[str, str]
     statistic: str
     unit: str = ""
-    """Unit of the printed number; empty where the table has one for all."""
+    """Unit of the printed number; empty if the table has one unit for all."""
     printed: str
     published_low: float | None = None
     published_high: float | None = None
@@ -49,9 +49,9 @@ class Beside(Value):
     """100 (ours / published - 1); also given with `not comparable`, for the scale only."""
     low: float | None = None
     high: float | None = None
-    """Ends of the change, from our interval and the printed digits together; None without an interval of ours."""
+    """Ends of the change, from our interval and the printed digits together; None if we have no interval."""
     reasons: tuple[str, ...] = ()
-    """Why it is not comparable, or what weakens the verdict."""
+    """Reasons why it is not comparable, or why the verdict is weaker."""
 
     def sentence(self) -> str:
         """The verdict in words."""
@@ -86,9 +86,9 @@ def lay(
 ) -> Beside:
     """Compare one own estimate with one printed number. `reasons`: why they are not comparable.
 
-    Agrees where our interval (our value, if it has none) and the interval of the printed digits meet. Otherwise the
-    change in percent; its interval is [ours.low / published.high - 1, ours.high / published.low - 1] for positive
-    numbers, so that it includes the rounding of both sides.
+    They agree if our interval (our value, if it has none) and the interval of the printed digits overlap. Otherwise the
+    result is the change in per cent; its interval is [ours.low / published.high - 1, ours.high / published.low - 1] for
+    positive numbers, so that it includes the rounding of both sides.
     """
     published = printed.interval
     known = {
@@ -120,9 +120,10 @@ def lay(
 
 
 def summary(values: Sequence[float]) -> dict[str, float]:
-    """The published summary of own trial values: count, mean, std (n - 1), min, quartiles (linear), max, range.
+    """The published kind of summary for own trial values: count, mean, std (n - 1), min, quartiles (linear), max,
+    range.
 
-    nan where n is too small, as richardson2017's tool printed it.
+    nan if n is too small, as printed by richardson2017's tool.
     """
     array = np.asarray(values, dtype=float)
     if not array.size:
@@ -134,7 +135,7 @@ def summary(values: Sequence[float]) -> dict[str, float]:
 
 
 def speedup(baseline: Sequence[float], treatment: Sequence[float]) -> dict[str, float]:
-    """The published speedup table of own trial values, baseline over treatment; nan without data or over 0."""
+    """The published kind of speedup table for own trial values, baseline over treatment; nan without data or over 0."""
     over, under = summary(baseline), summary(treatment)
     return {name: _ratio(over[top], under[bottom]) for name, (top, bottom) in RATIOS.items()}
 
@@ -144,9 +145,10 @@ def _ratio(over: float, under: float) -> float:
 
 
 def regression(x: Sequence[float], y: Sequence[float]) -> dict[str, float]:
-    """The published regression of own trial values: slope, intercept, r_value, p_value, std_err (scipy's linregress).
+    """The published kind of regression for own trial values: slope, intercept, r_value, p_value, std_err (scipy's
+    linregress).
 
-    Over trials, counted as independent, as published. nan for fewer than three values or one x.
+    Computed over trials, counted as independent, as published. nan for fewer than three values or a single x.
     """
     names = ("slope", "intercept", "r_value", "p_value", "std_err")
     if len(x) < 3 or len(set(x)) < 2:

@@ -1,11 +1,11 @@
 """Mapping of own trials to the cells of a published table, as `tables.toml` defines it.
 
 A *facet* is a setting of our trial as text (`site.nodes`, `load.threads`) or a value derived from settings
-(`workload.read_fraction`). A treatment matches a published cell if every facet has the level of the cell's row.
+(`workload.read_fraction`). A treatment matches a published cell if every facet has the level in the cell's row.
 Conditions are facets that should be equal; differences are reported, but do not select treatments.
 
-A table prints one number per cell, which is compared with an estimate of ours, or numbers computed from all trials
-of one or several cells, which are computed from ours in the same way.
+A table prints either one number per cell, which is compared with an estimate of ours, or numbers computed from all
+trials of one or several cells, which are computed from ours in the same way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from steelyard.reference.printed import Printed
 from steelyard.reference.tables import Column, Form, Number, Row, Table, tables
 
 PLACED = "beside."
-"""Prefix of the facet of a column that none of our factors decides: the published level to compare with."""
+"""Prefix of the facet for a column that none of our factors determines: the published level to compare with."""
 FEWEST_TRIALS = 2
 """One trial has no spread, so a difference cannot be judged."""
 
@@ -36,17 +36,18 @@ class Own:
     numbers: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
     """(response, statistic) to our number, in the published unit."""
     remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Response to reasons why ours is another quantity, such as processors that the nodes share."""
+    """Response to reasons why ours is a different quantity, such as processors shared by the nodes."""
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Response to its value in each trial."""
 
 
 Contrasted = Callable[[Own, Own, str], Estimate | None]
-"""Cohen's d of a response, the first treatment less the second."""
+"""Cohen's d of a response, the first treatment minus the second."""
 
 
 def lay_table(table: Table, own: Sequence[Own], contrasted: Contrasted) -> tuple[Beside, ...]:
-    """Every printed number of the table with ours beside it, or why there is none; empty for a table without a form."""
+    """Every printed number of the table with our own, or the reason why there is none; empty for a table without a
+    form."""
     if table.form is None:
         return ()
     form, rows = table.form, []
@@ -151,7 +152,7 @@ def _without(known: Mapping[str, object], printed: Printed, verdict: Verdict, re
 def _no_treatment(
     form: Form, spec: Number, cells: Sequence[Mapping[str, str] | None], row: Row, own: Sequence[Own]
 ) -> str:
-    """Which levels of the published cell no own treatment has."""
+    """Levels of the published cell that no own treatment has."""
     for facet, level in spec.only.items():
         if all(one.facets.get(facet) != level for one in own):
             return f"no treatment of ours has {form.words.get(f'{facet} {level}', f'{facet} {level}')}"
@@ -197,7 +198,7 @@ def unpublished(table: Table, own: Sequence[Own]) -> list[str]:
 
 
 def _computed(table: Table, form: Form, row: Row, own: Sequence[Own]) -> list[Beside]:
-    """The numbers of a row and ours; empty where we lack a cell that the row was computed from."""
+    """The numbers in a row and ours; empty if we lack a cell that the row was computed from."""
     behind = form.cells_behind(row.key)
     groups = [[one for one in own if _within(form, cell, one) and one.values.get(form.response)] for _, cell in behind]
     if not all(groups):
@@ -243,7 +244,7 @@ def _pools(form: Form, cell: Mapping[str, str]) -> list[str]:
 
 
 def _other_pool(form: Form, cell: Mapping[str, str], group: Sequence[Own]) -> str:
-    """Why a pooled cell is not comparable (it pools other levels); empty if it is."""
+    """Reason why a pooled cell is not comparable (it pools other levels); empty if it is comparable."""
     for name in _pools(form, cell):
         ours = sorted({one.facets[form.cell[name]] for one in group})
         rest = [column for column in form.cell if column != name]

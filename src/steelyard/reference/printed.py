@@ -11,20 +11,20 @@ from steelyard.reference.rounding import Interval
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 LONGEST_TEXT = 40
-"""Characters; nobody prints a longer number."""
+"""Maximum number of characters; nobody prints a longer number."""
 LARGEST_EXPONENT = 300
 
 RoundingKind = Literal["as printed", "significant", "decimals", "step", "exact"]
 
 
 class Rounding(Value):
-    """How many digits a table's numbers were printed to."""
+    """Number of digits to which a table's numbers were printed."""
 
     kind: RoundingKind = "as printed"
-    """`as printed`: to the last digit that stands there. `significant`, `decimals`: to `digits` digits, trailing zeros
+    """`as printed`: to the last printed digit. `significant`, `decimals`: to `digits` digits, with trailing zeros
     dropped. `step`: to multiples of a number. `exact`: not rounded."""
     digits: float = 0
-    """The number of digits; with `step` the step."""
+    """The number of digits; for `step`, the step."""
 
     def words(self) -> str:
         """The rule in words."""
@@ -43,7 +43,7 @@ AS_PRINTED = Rounding()
 
 
 class Printed(Value):
-    """One printed number. `value`, `low` and `high` are None if the text is no number (blank, nan, inf)."""
+    """One printed number. `value`, `low` and `high` are None if the text is not a number (blank, nan, inf)."""
 
     text: str
     value: float | None = None
@@ -52,7 +52,7 @@ class Printed(Value):
 
     @property
     def interval(self) -> Interval | None:
-        """Every value that prints as `text`, both ends included; None if the text is no number."""
+        """Every value that prints as `text`, both ends included; None if the text is not a number."""
         if self.low is None or self.high is None:
             return None
         return Interval(self.low, self.high)
@@ -67,7 +67,7 @@ class Printed(Value):
         return nearest if alone and self.low <= nearest <= self.high else None
 
     def counted(self) -> Printed:
-        """The number as a count: exactly `whole`, where that is known."""
+        """The number as a count: exactly `whole`, if that is known."""
         n = self.whole
         return self if n is None else Printed(text=self.text, value=float(n), low=float(n), high=float(n))
 
@@ -75,9 +75,9 @@ class Printed(Value):
 def parse(text: str, rounding: Rounding = AS_PRINTED) -> Printed:
     """The printed number and its interval: `6.2e+03` is 6150 to 6250, `79` is 78.5 to 79.5.
 
-    Below a power of ten significant digits are finer (`1e+04` to two digits is 9950 to 10500, because 9900
-    prints as `9.9e+03`). A text with more digits than the rule says counts as printed to its last digit. Blank, `nan`
-    and `inf` have no interval. Raises ValueError if it is none of these.
+    Below a power of ten, significant digits are finer (`1e+04` to two digits is 9950 to 10500, because 9900 prints as
+    `9.9e+03`). A text with more digits than the rule allows counts as printed to its last digit. Blank, `nan` and `inf`
+    have no interval. Raises ValueError for any other text.
     """
     text = text.strip()
     if text.lower() in ("", "nan", "inf", "+inf", "-inf"):
@@ -93,7 +93,7 @@ def parse(text: str, rounding: Rounding = AS_PRINTED) -> Printed:
 
 
 def _halves(number: Decimal, rounding: Rounding) -> tuple[Decimal, Decimal]:
-    """Greatest rounding error towards 0, and away from it."""
+    """Maximum rounding error towards 0, and away from it."""
     last = Decimal(number.as_tuple().exponent)
     half = Decimal(5).scaleb(int(last) - 1)
     match rounding.kind:
@@ -117,6 +117,6 @@ def _halves(number: Decimal, rounding: Rounding) -> tuple[Decimal, Decimal]:
 
 
 def _finer(number: Decimal, exponent: int) -> Decimal:
-    """Half a unit of this power of ten, or of the number's own last digit other than 0 if that is finer."""
+    """Half a unit of this power of ten, or of the number's own last non-zero digit if that is finer."""
     own = int(Decimal(number.normalize().as_tuple().exponent)) if number else exponent
     return Decimal(5).scaleb(min(own, exponent) - 1)

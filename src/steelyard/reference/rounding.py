@@ -1,4 +1,4 @@
-"""Interval arithmetic: each operation contains all values that its operands allow, so rounding is no finding.
+"""Interval arithmetic: each result contains all values that its operands allow, so that rounding is not a finding.
 
 Ends are floats without outward rounding; comparisons therefore allow a relative slack of 1e-9, far below any printed
 digit. Source of the rules: Moore, Kearfott and Cloud, *Introduction to Interval Analysis*, 2009, chapter 2.
@@ -50,7 +50,7 @@ class Interval(NamedTuple):
         return Interval(0.0 if self.low <= 0 <= self.high else min(ends), max(ends))
 
     def root(self) -> Interval:
-        """All square roots; what is below 0 counts as 0."""
+        """All square roots; values below 0 count as 0."""
         return Interval(math.sqrt(max(self.low, 0.0)), math.sqrt(max(self.high, 0.0)))
 
     def size(self) -> Interval:
@@ -59,7 +59,7 @@ class Interval(NamedTuple):
         return Interval(0.0 if self.low <= 0 <= self.high else min(ends), max(ends))
 
     def within(self, other: Interval) -> Interval:
-        """The part that lies in both; `empty` where there is none."""
+        """The part that lies in both; `empty` if there is none."""
         return Interval(max(self.low, other.low), min(self.high, other.high))
 
     @property
@@ -92,7 +92,7 @@ def exactly(value: float) -> Interval:
 
 
 def hull(intervals: Iterable[Interval]) -> Interval:
-    """From the least low to the greatest high. Raises ValueError for none."""
+    """From the smallest low to the largest high. Raises ValueError for none."""
     every = list(intervals)
     return Interval(min(one.low for one in every), max(one.high for one in every))
 

@@ -20,17 +20,17 @@ INDEX = "tables.toml"
 
 
 class UnknownReference(StudyError):
-    """There is no shipped table of this name."""
+    """No shipped table has this name."""
 
 
 class Source(Value):
-    """Where numbers were published."""
+    """Publication that numbers come from."""
 
     name: str
     """The study's short name, such as richardson2017."""
     authors: tuple[str, ...]
     title: str
-    """Empty where the transcription does not say."""
+    """Title; empty if the transcription does not give it."""
     kind: str
     published_by: str
     year: int
@@ -50,11 +50,11 @@ class Column(Value):
 
 
 class Number(Value):
-    """The own number that a column of a table is compared with."""
+    """The own number that a table's column is compared with."""
 
     column: str
     where: dict[str, str] = Field(default_factory=dict)
-    """The rows that this is about, by their key; all if it is empty."""
+    """The rows that this concerns, by their key; all if empty."""
     response: str = ""
     """A response of trials, or one computed from samples; empty: there is none, and `missing` gives the reason."""
     response_words: str = ""
@@ -66,7 +66,7 @@ class Number(Value):
     only: dict[str, str] = Field(default_factory=dict)
     """Our facets to the level that they must have."""
     unlike: tuple[str, ...] = ()
-    """Why the two are never exactly the same quantity."""
+    """Reasons why the two are never exactly the same quantity."""
     missing: str = ""
 
 
@@ -74,11 +74,11 @@ class Cells(Value):
     """The cells that a row's numbers were computed from, if not the cell that the row names."""
 
     where: dict[str, str]
-    """The rows that this is about, by their key."""
+    """The rows that this concerns, by their key."""
     of: tuple[dict[str, str], ...]
-    """For each cell the levels that the row does not give."""
+    """For each cell, the levels that the row does not give."""
     x: tuple[float, ...] = ()
-    """For each cell its x in a regression."""
+    """For each cell, its x in a regression."""
 
 
 class Form(Value):
@@ -90,31 +90,31 @@ class Form(Value):
     cell: dict[str, str] = Field(default_factory=dict)
     """Column of the key to our facet that must have its level."""
     levels: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """Column of the key to its levels as our facet names them, where they differ."""
+    """Column of the key to its levels as our facet names them, if they differ."""
     conditions: dict[str, str] = Field(default_factory=dict)
     """Facet to its value in the publication: a level, or `column NAME` of the row."""
     words: dict[str, str] = Field(default_factory=dict)
     """Facets and columns in words."""
     numbers: tuple[Number, ...] = ()
     missing: str = ""
-    """Why no own number is comparable."""
+    """Reason why no own number is comparable."""
     computed: Literal["", "summary", "regression", "ratios"] = ""
-    """How a row's numbers are computed from the trials of its cells; empty where `numbers` has the mapping.
-    The fields below are about computed numbers."""
+    """How a row's numbers are computed from the trials of its cells; empty if `numbers` has the mapping. The fields
+    below concern computed numbers."""
     cells_of: str = ""
-    """The table that has the cells. The fields `SHARED` that this form leaves empty are taken from it."""
+    """The table that has the cells. The fields in `SHARED` that this form leaves empty are taken from it."""
     response: str = ""
     placed: dict[str, str] = Field(default_factory=dict)
-    """Column of the key that none of our factors decides, to the level to compare with unless one is chosen."""
+    """Column of the key that none of our factors determines, to the level to compare with unless one is chosen."""
     follows: dict[str, dict[str, str]] = Field(default_factory=dict)
     """A chosen level of `placed`, to the levels that follow from it."""
     pooled: dict[str, str] = Field(default_factory=dict)
     """Column to the level under which cells of all its levels are pooled."""
     cells: tuple[Cells, ...] = ()
     needs: str = ""
-    """What own results it needs."""
+    """Own results that it needs."""
     shown: tuple[str, ...] = ()
-    """Statistics on the screen, if not all; the others are `hidden` in words."""
+    """Statistics on the screen, if not all; the others are described by `hidden`."""
     hidden: str = ""
     drawn: tuple[str, ...] = ()
     """Statistics in the figure."""
@@ -155,19 +155,19 @@ class Table(Value):
     """Numbers of tables or sections in the source."""
     unit: str
     row: str
-    """What a row is."""
+    """What a row represents."""
     caveats: tuple[str, ...] = ()
     spread: tuple[str, str] | None = None
-    """In a long table the column that names the number, and the column of the number."""
+    """In a long table, the column that names the number, and the column of the number."""
     order: tuple[str, ...] = ()
-    """Order of a long table's numbers side by side; others follow."""
+    """Order of a long table's numbers when placed side by side; others follow."""
     columns: dict[str, Column]
     rows: tuple[Row, ...] = ()
     form: Form | None = None
     """Mapping of own trials to the table."""
 
     def wide(self) -> tuple[Row, ...]:
-        """One row per cell: a long table's numbers side by side; any other table as it is."""
+        """One row per cell: a long table's numbers side by side; any other table unchanged."""
         if self.spread is None:
             return self.rows
         name, value = self.spread
@@ -215,7 +215,8 @@ def _rows(table: Table, text: str) -> tuple[Row, ...]:
 
 
 def named(name: str) -> tuple[Table, ...]:
-    """The table of this name, or all tables of the study of this name, or `all`. Raises UnknownReference for others."""
+    """The table with this name, or all tables of the study with this name, or `all`. Raises UnknownReference for
+    others."""
     every = tables()
     if name in every:
         return (every[name],)

@@ -1,1 +1,1 @@
-"""The seam `site`: places that lend nodes; `base.py` is the protocol."""
+"""Plug-in interface `site`: places that lend nodes; `base.py` is the protocol."""

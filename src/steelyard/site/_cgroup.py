@@ -103,7 +103,7 @@ def detect() -> Hierarchies:
 
 
 def choose(mounts: Sequence[Mount], enabled: frozenset[str], own_path: str) -> Hierarchies:
-    """Each controller from version 1 where it is mounted there, else from version 2. Only reads.
+    """Each controller from version 1 where it is mounted there, else from version 2. Read-only.
 
     `own_path`: this process's group in version 2."""
     version_1: dict[str, Path] = {}
@@ -131,8 +131,8 @@ def choose(mounts: Sequence[Mount], enabled: frozenset[str], own_path: str) -> H
 def _delegated(mount: Path, own_path: str) -> tuple[Path | None, frozenset[str], list[str]]:
     """The usable group of version 2: from the root down to our own, the first with the most controllers.
 
-    A process can be moved only if the common ancestor of its old and its new group is writable, so only ancestors of
-    our own group will do. A group other than the top cannot hand controllers down while processes are in it."""
+    A process can be moved only if the common ancestor of its old and new groups is writable, so only ancestors of our
+    own group qualify. A group other than the root cannot delegate controllers while processes are in it."""
     own = mount / own_path.strip("/")
     line = [mount, *reversed([place for place in (own, *own.parents) if mount in place.parents])]
     best: tuple[Path | None, frozenset[str]] = (None, frozenset())
@@ -224,7 +224,7 @@ def present(hierarchies: Hierarchies, identity: str | None = None) -> dict[str, 
     for base in hierarchies.bases:
         names = [identity] if identity else [entry.name for entry in base.iterdir()] if base.is_dir() else []
         for name in names:
-            # Bottom up: a group can only be removed after those below it. A name that is no folder yields nothing.
+            # Bottom up: a group can only be removed after those below it. A name that is not a folder yields nothing.
             if groups := [Path(place) for place, _, _ in os.walk(base / name, topdown=False)]:
                 by_lease.setdefault(name, []).extend(groups)
     return by_lease

@@ -13,7 +13,7 @@ SYSCTLS = (
     "vm.dirty_background_ratio", "kernel.numa_balancing", "kernel.sched_autogroup_enabled", "net.core.somaxconn",
     "net.core.rmem_max", "net.core.wmem_max", "net.ipv4.tcp_congestion_control", "fs.file-max",
 )  # fmt: skip
-"""Stored kernel parameters, without those that this kernel does not have."""
+"""Stored kernel parameters, except those that this kernel does not have."""
 LIMITS = {
     "open_files": resource.RLIMIT_NOFILE,
     "locked_memory_bytes": resource.RLIMIT_MEMLOCK,
@@ -69,7 +69,7 @@ def _mitigations(folder: Path) -> Iterator[str]:
 
 
 def limits() -> dict[str, str]:
-    """Soft and hard limits of this process, which programs that it starts inherit."""
+    """Soft and hard limits of this process; programs that it starts inherit them."""
     return {
         f"ulimit {name}": "/".join(_limit(one) for one in resource.getrlimit(kind)) for name, kind in LIMITS.items()
     }

@@ -109,8 +109,8 @@ async def delete(identity: str) -> None:
 
 
 async def _no_bridge_filters(identity: str) -> None:
-    """Frames between nodes skip the packet filters. The switch's namespace has none, so this only saves time: a kernel
-    without br_netfilter has no such files, and that is as good."""
+    """Make frames between nodes skip the packet filters. The switch's namespace has no filters, so this only saves
+    time; a kernel without br_netfilter has no such files, and needs none."""
     files = [f"/proc/sys/net/bridge/{name}" for name in BRIDGE_FILTERS]
     argv = ["ip", "netns", "exec", switch(identity), "tee", *files]
     await run(_bystander(identity), argv, timeout_s=IP_TIMEOUT_S, stdin=b"0\n", check=False)
@@ -133,5 +133,6 @@ async def _ip(identity: str, arguments: Sequence[str], lines: Sequence[str]) -> 
 
 
 def _bystander(identity: str) -> Node:
-    """This machine, with the lease's mark: an `ip` that outlives a killed conductor is then found and ended, too."""
+    """This machine, with the lease's mark, so that an `ip` process that outlives a killed conductor is found and
+    ended."""
     return Node("", "load", "", (), Path("/"), environment={MARKER: identity})

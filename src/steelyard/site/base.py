@@ -1,4 +1,4 @@
-"""The seam `site`: lends nodes under a lease with an end.
+"""Plug-in interface `site`: lends nodes under a lease with an end.
 
 A plug-in module defines `Settings` (a pydantic model), and `create(settings, state_folder) -> Site`.
 """
@@ -36,7 +36,7 @@ class Site(Protocol):
         ...
 
     async def release(self, lease: Lease) -> None:
-        """Take back everything of the lease: processes, networks, limits, folders. Idempotent."""
+        """Take back everything belonging to the lease: processes, networks, limits, folders. Idempotent."""
         ...
 
     async def leftovers(self) -> Sequence[Lease]:
@@ -53,7 +53,7 @@ class Site(Protocol):
 
 
 class LeaseTimes(Value):
-    """Expected seconds of lending and releasing, before anything was measured."""
+    """Expected seconds of lending and releasing, before anything has been measured."""
 
     lease_s: float
     release_s: float
@@ -61,7 +61,7 @@ class LeaseTimes(Value):
 
 @runtime_checkable
 class Timed(Protocol):
-    """Ability: estimates how long lending takes. Without it a plan assumes a time, and says so."""
+    """Ability: estimates how long lending takes. Without it, a plan assumes a time and reports the assumption."""
 
     def times(self, request: Request) -> LeaseTimes:
         """Expected seconds for a request. Pure."""

@@ -1,6 +1,6 @@
-"""Site `fake`: folders and plain processes only, for tests of everything that uses nodes.
+"""Site `fake`: folders and plain processes only, to test everything that uses nodes.
 
-It fulfils the whole contract of a site (record first, release by mark, leftovers) and can be told to fail, so that a
+It fulfils the whole contract of a site (record first, release by mark, leftovers) and can be set to fail, so that a
 study file can test the laboratory's handling of a failing site.
 """
 
@@ -51,7 +51,7 @@ class FakeSite:
         self._state = state_folder.absolute()
 
     async def lease(self, request: Request, until: datetime) -> Lease:
-        """Lend folders. Raises SiteError if it was told to."""
+        """Lend folders. Raises SiteError if set to fail."""
         if reason := self.refuse(request, None):
             raise SiteError(f"site fake cannot lend to {request.study}: {reason}")
         identity = lease_records.new_id({record.id for _, record in lease_records.records(self._state, self.name)})
@@ -83,7 +83,8 @@ class FakeSite:
         return record.lease(path)
 
     async def release(self, lease: Lease) -> None:
-        """Kill the lease's processes, remove its folders and its record. Idempotent. Raises SiteError if told to."""
+        """Kill the lease's processes, remove its folders and its record. Idempotent. Raises SiteError if set to
+        fail."""
         if self._settings.fail == "release":
             raise SiteError(f"site fake was told to fail when it takes back {lease.id}")
         await lease_records.kill(lease.id)

@@ -1,7 +1,8 @@
 """Site `local`: many nodes on this machine.
 
-As root every node is a network namespace on a bridge with control groups of its own; without root, nodes are plain
-processes on loopback addresses. Either way they share processor, memory, disk, clock and kernel, and the site says so.
+As root, every node is a network namespace on a bridge with its own control groups; without root, nodes are plain
+processes on loopback addresses. Either way they share processor, memory, disk, clock and kernel, which the site
+reports.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from steelyard.site.base import LeaseTimes, Request
 MOST_NODES = 250
 """Limit per role: the last octet of an address."""
 LOAD_NODE_MB = 64
-"""Least memory of a load node."""
+"""Minimum memory of a load node."""
 EXPECTED_LEASE_S = 0.1
 EXPECTED_RELEASE_S = 0.2
 LOOPBACK_DATABASES = "127.113.0"
@@ -41,14 +42,16 @@ LETTERS: dict[Role, str] = {"database": "n", "load": "l"}
 
 
 class Settings(Value):
-    """What a study can say under `[site]` beside `name`, `nodes` and `load_nodes`."""
+    """Settings under `[site]` in a study, in addition to `name`, `nodes` and `load_nodes`."""
 
     mode: Literal["auto", "namespaces", "loopback"] = "auto"
-    """namespaces: a network of its own for each node (root); loopback: plain processes; auto: the first that can be."""
+    """namespaces: a separate network for each node (root); loopback: plain processes; auto: the first that is
+    possible."""
     cpus: float | None = Field(default=None, gt=0)
-    """Processors that each database node may use, by a quota of CPU time; none: no limit."""
+    """Number of processors that each database node may use, enforced by a quota of CPU time; none: no limit."""
     memory_mb: int | None = Field(default=None, ge=16)
-    """Memory in MiB that each database node may use, page cache included; over it, the kernel kills. None: no limit."""
+    """Memory in MiB that each database node may use, including page cache; beyond it, the kernel kills. None: no
+    limit."""
     subnet: str = "10.113"
     """First two octets of the nodes' addresses in mode namespaces; nothing outside a lease ever sees them."""
 
@@ -72,7 +75,7 @@ class Step:
 
 
 async def perform(step: Step) -> None:
-    """Do a step; tests replace this with a function that fails or kills at a given step."""
+    """Perform a step; tests replace this with a function that fails or kills at a given step."""
     await step.act()
 
 
@@ -82,7 +85,7 @@ def create(settings: Any, state_folder: Path) -> LocalSite:
 
 
 def enforceable() -> _cgroup.Hierarchies:
-    """The control groups of this machine: limits that the kernel would enforce, and why not others."""
+    """Control groups of this machine: limits that the kernel would enforce, and reasons why others cannot be used."""
     return _cgroup.detect()
 
 
@@ -127,8 +130,9 @@ class LocalSite:
         return lease
 
     async def release(self, lease: Lease) -> None:
-        """Take back everything of the lease, by its id, whether or not its record is still there. Idempotent. Each step
-        is done even if one before it failed; raises one SiteError for all, and keeps the record then."""
+        """Take back everything belonging to the lease, by its id, whether or not its record still exists. Idempotent.
+        Each step is performed even if an earlier one failed; then one SiteError is raised for all, and the record is
+        kept."""
         hierarchies = _cgroup.detect()
         errors: list[SiteError | CommandFailed] = []
 
@@ -141,7 +145,7 @@ class LocalSite:
         await tried(self._kill(lease.id, hierarchies))
         await tried(_network.delete(lease.id))
         await tried(_cgroup.remove(hierarchies, lease.id))
-        # A command that was starting when its conductor was killed may have its mark only now.
+        # A command that was starting when its conductor was killed may get its mark only now.
         await tried(self._kill(lease.id, hierarchies))
         await tried(_remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
         if not errors:
@@ -257,7 +261,7 @@ class LocalSite:
         prefix: tuple[str, ...] = ()
         watch_prefix: tuple[str, ...] = ()
         if entry:
-            # As root Cassandra would lock its whole heap in memory; a node is to behave as it does for a plain user.
+            # As root, Cassandra would lock its whole heap in memory; a node should behave as for an ordinary user.
             dropped = ("--drop-capability", "ipc_lock") if machine_facts.capable("setpcap") else ()
             inside = str(_network.path(_network.namespace(identity, name)))
             network = ("--netns", inside) if self.mode == "namespaces" else ()

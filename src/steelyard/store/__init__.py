@@ -1,4 +1,4 @@
-"""The store: plain files that every tool can read. The only place where measuring and reading meet."""
+"""Store: plain files that every tool can read. The only interface between measuring and reading."""
 
 from steelyard.store.read import Store
 from steelyard.store.write import StoreWriter, TrialDraft

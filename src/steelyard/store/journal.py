@@ -1,7 +1,7 @@
 """Journal events (`events.jsonl`): one definition for writer and reader.
 
-An event is a frozen value with a name; an entry is an event with its time and its line. A line of a later version whose
-name is not known here, and a line whose fields are not those of its name, is kept as `Unknown`. Earlier versions
+An event is a frozen value with a name; an entry is an event with its time and its line. A line from a later version
+whose name is unknown here, and a line whose fields do not match its name, are kept as `Unknown`. Earlier versions
 called a session a run: those names are read and no longer written.
 """
 
@@ -26,23 +26,23 @@ FORMER_NAMES: Final = {
     "run-failed": "session-failed",
     "interrupted": "session-interrupted",
 }
-"""Names in journals of earlier versions, and the names that the same events have now."""
+"""Names in journals of earlier versions, and the current names of the same events."""
 
 
 class Event(Value):
-    """What happened, without its time. Fields that this version does not know are left out when it is read."""
+    """An event, without its time. Fields that this version does not know are ignored when reading."""
 
     model_config = ConfigDict(extra="ignore")
 
     name: ClassVar[str]
 
     def fields(self) -> dict[str, Any]:
-        """The fields as they stand in the journal: those that were given."""
+        """The fields as written to the journal: those that were set."""
         return self.model_dump(mode="json", exclude_unset=True)
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Self:
-        """The event of these fields of a line. Raises pydantic's ValidationError."""
+        """The event with the fields of a line. Raises pydantic's ValidationError."""
         return cls.model_validate(fields)
 
 
@@ -51,9 +51,9 @@ class SessionBegan(Event):
 
     name = "session-began"
     todo: int | None = None
-    """Trials to do."""
+    """Number of trials to do."""
     total: int | None = None
-    """Trials of the plan."""
+    """Number of trials in the plan."""
     command: tuple[str, ...] = ()
     folder: str = ""
     """Working directory of the command."""
@@ -62,7 +62,7 @@ class SessionBegan(Event):
 
 
 class SessionEnded(Event):
-    """A session ended by itself: all is done, or it was asked to stop after a trial."""
+    """A session ended by itself: everything is done, or it was asked to stop after a trial."""
 
     name = "session-ended"
     valid: int | None = None
@@ -79,7 +79,7 @@ class SessionFailed(Event):
 
 
 class SessionInterrupted(Event):
-    """A session was stopped while a trial was under way."""
+    """A session was stopped during a trial."""
 
     name = "session-interrupted"
 
@@ -99,7 +99,7 @@ class StartReady(Event):
     name = "start-ready"
     start: str
     cluster: str
-    """Unique name of the cluster of this start."""
+    """Unique name of this start's cluster."""
 
 
 class ServersWarmedUp(Event):
@@ -113,7 +113,7 @@ class ServersWarmedUp(Event):
 
 
 class StartFailed(Event):
-    """A cluster did not start, by a fault of the system."""
+    """A cluster did not start, through a fault of the system."""
 
     name = "start-failed"
     start: str
@@ -123,7 +123,7 @@ class StartFailed(Event):
 
 
 class StartEnded(Event):
-    """A cluster was given back."""
+    """A cluster was released."""
 
     name = "start-ended"
     start: str
@@ -131,7 +131,7 @@ class StartEnded(Event):
 
 
 class LaboratoryFailed(Event):
-    """A start was lost by a fault of the laboratory."""
+    """A start was lost through a fault of the laboratory."""
 
     name = "laboratory-failed"
     start: str
@@ -149,38 +149,38 @@ class TrialSealed(Event):
     reasons: tuple[str, ...] = ()
     """Names of kinds of reasons."""
     record_sha256: str | None = None
-    """SHA-256 of `trial.json`; None in journals of before it was noted."""
+    """SHA-256 of `trial.json`; None in journals written before it was recorded."""
 
 
 class DraftRemoved(Event):
-    """What a killed process had left of an attempt was removed."""
+    """Remains of an attempt by a killed process were removed."""
 
     name = "draft-removed"
     folder: str
 
 
 class NoiseFloorSought(Event):
-    """The noise floor of this machine was laid into the store, or why there is none."""
+    """The noise floor of this machine was copied into the store, or the reason why there is none."""
 
     name = "noise-floor"
     found: bool
     why: str = ""
-    """Why there is none."""
+    """Reason why there is none."""
     study: str = ""
-    """Which study measured it."""
+    """Name of the study that measured it."""
     made_s: float | None = None
     sha256: str | None = None
-    """SHA-256 of `noise-floor.json`; None in journals of before it was noted."""
+    """SHA-256 of `noise-floor.json`; None in journals written before it was recorded."""
 
 
 class StoppingJudged(Event):
-    """What the stopping rule says after a whole block. Nothing is read back from it but to verify it."""
+    """Decision of the stopping rule after a whole block. It is read back only for verification."""
 
     name = "judged"
     decision: Decision
 
     def fields(self) -> dict[str, Any]:
-        """The decision's fields stand in the line themselves."""
+        """The decision's fields, at the top level of the line."""
         return self.decision.model_dump(mode="json")
 
     @classmethod
@@ -193,16 +193,16 @@ class StoppingJudged(Event):
 
 @dataclass(frozen=True)
 class Unknown:
-    """An event of a later version, or one whose fields are not what its name says."""
+    """An event from a later version, or one whose fields do not match its name."""
 
     name: str
     given: Mapping[str, Any]
     """Its fields."""
     problem: str = ""
-    """What is wrong with its fields; empty if its name is unknown."""
+    """Problem with its fields; empty if its name is unknown."""
 
     def fields(self) -> dict[str, Any]:
-        """The fields as they stand in the journal."""
+        """The fields as written in the journal."""
         return dict(self.given)
 
 
@@ -235,24 +235,24 @@ class Entry:
     number: int
     """From 1."""
     t_s: float | None
-    """When, seconds since the epoch; None where the line has no such number."""
+    """Time of the event, seconds since the epoch; None if the line has no such number."""
     event: Event | Unknown | None
-    """None where a power cut tore the line."""
+    """None if a power cut tore the line."""
 
     def fields(self) -> dict[str, Any]:
-        """The line as a table, under the names of today."""
+        """The line as a table, under current names."""
         if self.event is None:
             return {"t_s": self.t_s}
         return {"t_s": self.t_s, "event": self.event.name, **self.event.fields()}
 
 
 def line(event: Event, t_s: float, conceal: Callable[[Any], Any] = lambda fields: fields) -> str:
-    """An event as a line of the journal, with its end. `conceal` takes secrets out of its fields."""
+    """An event as a line of the journal, with its line ending. `conceal` removes secrets from its fields."""
     return json.dumps({"t_s": round(t_s, 3), "event": event.name, **conceal(event.fields())}) + "\n"
 
 
 def entries(text: str, conceal: Callable[[Any], Any] = lambda fields: fields) -> Iterator[Entry]:
-    """Every line of a journal that anybody may have written. `conceal` takes secrets out of each line. Never raises."""
+    """Every line of a journal from any source. `conceal` removes secrets from each line. Never raises."""
     for number, written in enumerate(text.splitlines(), start=1):
         try:
             fields = conceal(json.loads(written))
@@ -266,7 +266,7 @@ def entries(text: str, conceal: Callable[[Any], Any] = lambda fields: fields) ->
 
 
 def event_of(fields: Mapping[str, Any]) -> Event | Unknown:
-    """The event of a line's fields."""
+    """The event described by a line's fields."""
     written = fields.get("event")
     given = {key: value for key, value in fields.items() if key not in ("event", "t_s")}
     if not isinstance(written, str):

@@ -47,15 +47,15 @@ SAMPLE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 
 
 def trial_folder(trial_id: str, attempt: int) -> str:
-    """Folder of an attempt: the id, and `.2`, `.3` ... for repeated ones."""
+    """Folder of an attempt: the trial's id, with the suffix `.2`, `.3` ... for repeated attempts."""
     return trial_id if attempt == 1 else f"{trial_id}.{attempt}"
 
 
 def facts_file(name: str) -> str:
-    """File of facts by their name (`n1`, `system:n1`), in the folder `facts`."""
+    """File name of facts by their name (`n1`, `system:n1`), in the folder `facts`."""
     return f"{name.replace(':', '.')}.json"
 
 
 def facts_name(stem: str) -> str:
-    """Name of the facts in a file, by its name without the ending."""
+    """Name of the facts in a file, from the file's stem."""
     return stem.replace(".", ":", 1)

@@ -1,6 +1,7 @@
 """Reader of a store: sealed trials only. Needs nothing but the folder.
 
-What looks like a secret is redacted here too, so that a report of a store of before references existed shows none.
+Text that looks like a secret is redacted here too, so that a report on a store written before secret references existed
+shows none.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout
 
 FREE_TEXT = ("settings", "treatment", "verdict")
-"""Fields of a trial's record that hold text by the study's author or by nodes: secrets in them are redacted."""
+"""Fields of a trial's record that hold text from the study's author or from nodes: secrets in them are redacted."""
 
 
 class Store:
@@ -68,8 +69,8 @@ class Store:
         return Plan.model_validate({**head, "trials": trials})
 
     def trials(self) -> tuple[TrialRecord, ...]:
-        """Every sealed attempt, in order of time. Treatments are named as the plan names them now, so that trials of
-        before a factor was added stand in its column."""
+        """Every sealed attempt, in order of time. Treatments are named as in the current plan, so that trials from
+        before a factor was added appear in its column."""
         plan = self.plan
         named = {trial.id: trial for trial in plan.trials} if plan else {}
         records = [
@@ -80,7 +81,7 @@ class Store:
         return tuple(sorted(records, key=lambda record: (record.begun_s, record.id, record.attempt)))
 
     def attempts(self) -> frozenset[str]:
-        """Names of the folders of attempts that are not drafts."""
+        """Folder names of attempts that are not drafts."""
         folder = self.folder / layout.TRIALS
         if not folder.is_dir():
             return frozenset()
@@ -89,8 +90,8 @@ class Store:
         )
 
     def attempt(self, name: str) -> TrialRecord:
-        """One sealed attempt by its folder's name, with the treatment that its record has. Raises StoreError if it is
-        not whole, or of another format."""
+        """One sealed attempt by its folder's name, with the treatment as recorded. Raises StoreError if it is
+        incomplete or of another format."""
         folder = self.folder / layout.TRIALS / name
         try:
             return self._record(folder)
@@ -122,8 +123,8 @@ class Store:
         return self._frames(record, layout.INTERVALS, layout.INTERVAL_SCHEMA)
 
     def histograms(self, records: Iterable[TrialRecord], phases: Sequence[str]) -> pl.DataFrame:
-        """Buckets of response and service time of answered operations, added up over these trials, nodes and seconds
-        of the named phases: `measure`, `bucket_low_ns`, `bucket_high_ns`, `count`. Reads without holding the whole."""
+        """Buckets of response and service time of answered operations, summed over these trials, nodes and seconds of
+        the named phases: `measure`, `bucket_low_ns`, `bucket_high_ns`, `count`. Does not hold all rows in memory."""
         keys = ("measure", "bucket_low_ns", "bucket_high_ns")
         answered = self.answered(records, phases, ("response", "service"))
         return answered.group_by(keys).agg(pl.col("count").sum()).collect(engine="streaming").sort(keys)
@@ -131,8 +132,8 @@ class Store:
     def answered(
         self, records: Iterable[TrialRecord], phases: Sequence[str], measures: Sequence[str] = ("response",)
     ) -> pl.LazyFrame:
-        """Buckets of answered operations of these trials in the named phases: `trial` (name of its folder, see
-        `layout.trial_folder`), `node` and the columns of `layout.INTERVAL_SCHEMA`. Nothing is read before it is
+        """Buckets of answered operations in the named phases of these trials: `trial` (its folder name, see
+        `layout.trial_folder`), `node` and the columns of `layout.INTERVAL_SCHEMA`. Lazy: nothing is read before it is
         collected."""
         return self._scan(records).filter(
             pl.col("measure").is_in(list(measures))
@@ -141,7 +142,7 @@ class Store:
         )
 
     def _scan(self, records: Iterable[TrialRecord]) -> pl.LazyFrame:
-        """Intervals of several trials as one frame: `trial`, `node`, and what is in the files."""
+        """Intervals of several trials as one frame: `trial`, `node`, and the columns of the files."""
         folders = {self.folder_of(record) / layout.INTERVALS for record in records}
         paths = sorted(str(path) for folder in folders for path in folder.glob("*.parquet"))
         if not paths:
@@ -178,8 +179,8 @@ class Store:
         return list(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else []
 
     def circumstances(self, records: Sequence[TrialRecord]) -> tuple[Circumstances, ...]:
-        """What the trials were made with and on, each different one once; the machines are those of the
-        first trial with facts."""
+        """Distinct circumstances of the trials: settings and machines; the machines are those of the first trial with
+        facts."""
         facts = next((known for one in records if (known := self.facts(one))), {})
         machines = list(of_machines(facts).values())
         settings = {json.dumps(one.settings.root, sort_keys=True): one.settings for one in records}
@@ -188,8 +189,8 @@ class Store:
         return tuple(circumstances(one, machines, warmed_up=warmed_up) for one in settings.values())
 
     def noise_floor(self, records: Sequence[TrialRecord]) -> FoundFloor:
-        """The noise floor that the laboratory laid into the store, if it holds for these trials; else why there is
-        none."""
+        """The noise floor that the laboratory copied into the store, if it is valid for these trials; else the reason
+        why there is none."""
         path = self.folder / layout.NOISE_FLOOR
         if not path.is_file():
             return FoundFloor()
@@ -203,14 +204,14 @@ class Store:
         return FoundFloor(floor=floor, why="")
 
     def journal(self) -> tuple[journal.Entry, ...]:
-        """The journal without secrets. A torn line, left by a power cut, is passed over."""
+        """The journal without secrets. A line torn by a power cut is skipped."""
         path = self.folder / layout.EVENTS
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
         return tuple(entry for entry in journal.entries(text, redacted) if entry.event is not None)
 
 
 def as_planned(record: TrialRecord, named: Mapping[str, PlannedTrial]) -> TrialRecord:
-    """The record with its treatment named as the plan (`named`: id to trial) names it now."""
+    """The record with its treatment named as in the current plan (`named`: id to trial)."""
     planned = named.get(record.id)
     if planned is None or planned.treatment == record.treatment:
         return record
@@ -218,8 +219,8 @@ def as_planned(record: TrialRecord, named: Mapping[str, PlannedTrial]) -> TrialR
 
 
 def text_of(path: Path) -> str:
-    """Text of a regular file. Raises OSError for anything else: a pipe or a device that somebody put there (a store may
-    be anybody's) would be waited for, or read, without an end."""
+    """Text of a regular file. Raises OSError for anything else: reading a pipe or a device that somebody put there (a
+    store may come from anybody) would block, or never end."""
     with open(path, encoding="utf-8", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as handle:
         if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")

@@ -1,8 +1,7 @@
-"""Writer of a store: an append-only journal; each trial is drafted apart and sealed by one rename.
+"""Writer of a store: an append-only journal; each trial is drafted in a separate folder and sealed by one rename.
 
-A draft lives in a folder whose name begins with a dot; it does not exist for readers. A kill at any moment leaves at
-most
-one draft, which the next `StoreWriter` removes.
+A draft lives in a folder whose name begins with a dot; readers ignore it. A kill at any moment leaves at most one
+draft, which the next `StoreWriter` removes.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ def sha256_of(path: Path) -> str:
 
 
 def record_sha256(record: TrialRecord) -> str:
-    """Hex SHA-256 of `trial.json` as `seal` writes it: the one file whose checksum its record cannot hold."""
+    """Hex SHA-256 of `trial.json` as written by `seal`: the one file whose checksum its record cannot hold."""
     return hashlib.sha256(record.model_dump_json(indent=1).encode("utf-8")).hexdigest()
 
 
 class TrialDraft:
-    """One attempt of a trial while it is being measured."""
+    """One attempt at a trial while it is being measured."""
 
     def __init__(self, trials: Path, trial_id: str, attempt: int, conceal: Concealer) -> None:
         self._conceal = conceal
@@ -62,22 +61,22 @@ class TrialDraft:
             (self.folder / part).mkdir(parents=True)
 
     def intend(self, record: TrialRecord) -> None:
-        """Say what is about to be done, before it is done."""
+        """Record what is about to be done, before it is done."""
         (self.folder / layout.TRIAL_JSON).write_text(record.model_dump_json(indent=1), encoding="utf-8")
 
     def facts(self, name: str, facts: Mapping[str, str]) -> None:
-        """Facts by name: of a node, or of the system on it, see `steelyard.model.facts`."""
+        """Write facts under a name: about a node, or about the system on it; see `steelyard.model.facts`."""
         path = self.folder / layout.FACTS / layout.facts_file(name)
         concealed = self._conceal.tree(dict(facts))
         path.write_text(json.dumps(concealed, indent=1, sort_keys=True), encoding="utf-8")
 
     def links(self, links: Sequence[Mapping[str, Any]]) -> None:
-        """Measured paths between nodes."""
+        """Write the measured paths between nodes."""
         concealed = self._conceal.tree(list(links))
         (self.folder / layout.LINKS_JSON).write_text(json.dumps(concealed, indent=1), encoding="utf-8")
 
     def intervals(self, node: str, intervals: Iterable[Interval]) -> None:
-        """Intervals of one load node, as they came off the wire."""
+        """Write the intervals of one load node, as received."""
         columns: dict[str, list[Any]] = {name: [] for name in layout.INTERVAL_SCHEMA}
         for interval in intervals:
             for counts in interval.counts:
@@ -90,7 +89,7 @@ class TrialDraft:
         frame.write_parquet(self.folder / layout.INTERVALS / f"{node}.parquet", compression="zstd")
 
     def samples(self, node: str, samples: Sequence[Sample]) -> None:
-        """Samples of one node."""
+        """Write the samples of one node."""
         frame = pl.DataFrame(
             {
                 "t_s": [sample.t_s for sample in samples],
@@ -102,13 +101,13 @@ class TrialDraft:
         frame.write_parquet(self.folder / layout.SAMPLES / f"{node}.parquet", compression="zstd")
 
     def log(self, node: str, name: str, content: bytes) -> None:
-        """Keep a log of a node."""
+        """Write a log of a node."""
         folder = self.folder / layout.LOGS / node
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(self._conceal.content(content))
 
     def seal(self, record: TrialRecord) -> TrialRecord:
-        """Checksums, then one rename. Returns the record as written."""
+        """Seal the attempt: compute checksums, then rename once. Returns the record as written."""
         files = sorted(path for path in self.folder.rglob("*") if path.is_file() and path.name != layout.TRIAL_JSON)
         checksums = {str(path.relative_to(self.folder)): sha256_of(path) for path in files}
         verdict = type(record.verdict).model_validate(self._conceal.tree(record.verdict.model_dump()))
@@ -119,13 +118,13 @@ class TrialDraft:
         return sealed
 
     def discard(self) -> None:
-        """Forget the attempt."""
+        """Discard the attempt."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class StoreWriter:
-    """The one writer of a study's folder, guarded by a lock that dies with the process. What nodes, logs and errors say
-    is written without secrets: those that `conceal` knows, and those that stand under keys that look secret."""
+    """The only writer of a study's folder, guarded by a lock that is released when the process dies. Output of nodes,
+    logs and errors is written without secrets: those that `conceal` knows, and those under keys that look secret."""
 
     def __init__(self, root: Path, study: str, conceal: Concealer | None = None) -> None:
         self.conceal = conceal or Concealer()
@@ -158,11 +157,11 @@ class StoreWriter:
         self.close()
 
     def close(self) -> None:
-        """Give up the lock. Idempotent."""
+        """Release the lock. Idempotent."""
         self._lock.close()
 
     def _mend_journal(self) -> None:
-        """End a line that a power cut tore, so that the next one is whole."""
+        """Terminate a line torn by a power cut, so that the next one is whole."""
         path = self.folder / layout.EVENTS
         if path.exists() and (content := path.read_bytes()) and not content.endswith(b"\n"):
             with path.open("ab") as handle:
@@ -174,7 +173,7 @@ class StoreWriter:
             handle.write(journal.line(event, time.time(), self.conceal.tree))
 
     def intend(self, study: Study, text: str, plan: Plan) -> None:
-        """Write the study, as its file and as it was read, and its plan."""
+        """Write the study, as its original file and as parsed, and its plan."""
         replace_file(self.folder / layout.STUDY_TOML, text)
         replace_file(self.folder / layout.STUDY_JSON, study.model_dump_json(indent=1))
         head = plan.model_dump_json(exclude={"trials"})
@@ -182,8 +181,8 @@ class StoreWriter:
         replace_file(self.folder / layout.PLAN, "\n".join(lines) + "\n")
 
     def noise_floor(self, floor: KeptFloor) -> str:
-        """Lay the noise floor of this machine beside the trials, so that a reader needs nothing but the store. Gives
-        the file's SHA-256."""
+        """Copy this machine's noise floor into the store, so that a reader needs nothing else. Returns the file's
+        SHA-256."""
         path = self.folder / layout.NOISE_FLOOR
         replace_file(path, floor.model_dump_json(indent=1) + "\n")
         return sha256_of(path)

@@ -1,4 +1,4 @@
-"""Study files: reading, checking, completing."""
+"""Study files: reading, validation, completion with defaults."""
 
 from steelyard.judging.settings_hash import canonical, settings_hash
 from steelyard.study.read import located, read, read_text

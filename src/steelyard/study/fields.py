@@ -34,12 +34,12 @@ def dotted(factor: str) -> str:
 
 
 def short(factor: str) -> str:
-    """The name that plans and tables use: `site.nodes` -> `nodes`."""
+    """The name used in plans and tables: `site.nodes` -> `nodes`."""
     return next((alias for alias, name in ALIASES.items() if name == factor), factor)
 
 
 def names_in_use(seam: str, base: str, levels: Iterable[Mapping[str, Level]]) -> tuple[str, ...]:
-    """Names of a seam's plug-ins in a study: its own, and those of treatments."""
+    """Names of a plug-in kind's modules in a study: the study's own, and those that treatments select."""
     alias = short(f"{seam}.name")
     return tuple(dict.fromkeys([base, *(str(treatment[alias]) for treatment in levels if alias in treatment)]))
 
@@ -69,9 +69,8 @@ def exists(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) ->
 def hard(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) -> bool:
     """Whether a change of the factor needs a new cluster.
 
-    `load` never does but for its engine, `site` and `data` always do. A system's settings do unless their field says
-    `easy`; a workload's
-    settings do not unless their field says `easy: False`.
+    For `load` only the engine does, for `site` and `data` every field does. A system's settings do unless their field
+    is marked `easy`; a workload's settings do not unless their field is marked `easy: False`.
     """
     section, _, rest = dotted(factor).partition(".")
     if rest == "engine" and section == "load":

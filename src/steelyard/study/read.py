@@ -1,4 +1,4 @@
-"""Reader of study files: TOML to a frozen study, or one error with all problems of the file."""
+"""Reader of study files: TOML to a frozen study, or one error with all problems in the file."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ QUOTES_HINT = 'a key cannot be a value and a table: write the longer one in quot
 
 
 def read(path: Path, *, scale: float = 1.0, plugins: Plugins | None = None) -> Study:
-    """The study in a file. `scale` multiplies records and operations; `plugins` (those beside the file, if none are
-    given) find what it names. Raises StudyError, see its `errors`."""
+    """The study in a file. `scale` multiplies records and operations; `plugins` (default: those beside the file)
+    resolves names of plug-ins. Raises StudyError; see its `errors`."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -41,7 +41,7 @@ def read(path: Path, *, scale: float = 1.0, plugins: Plugins | None = None) -> S
 
 
 def read_text(text: str, path: str = "", *, scale: float = 1.0, plugins: Plugins | None = None) -> Study:
-    """The study in a text; `path` is for error messages only. Raises StudyError, see its `errors`."""
+    """The study in a text; `path` is only for error messages. Raises StudyError; see its `errors`."""
     plugins = plugins or Plugins()
     raw = _parsed(text, path)
     lines = key_lines(text)
@@ -88,7 +88,7 @@ def _parsed(text: str, path: str) -> dict[str, Any]:
 
 
 def _spelt(key: str, lines: Mapping[str, int]) -> str:
-    """The key as spelt in the file: factors may be written short or long."""
+    """The key as spelt in the file: factors may be written in short or long form."""
     if key in lines:
         return key
     table = re.match(r"(factors|design\.(?:base|control|treatments\.\d+))\.(.+)", key)
@@ -98,7 +98,7 @@ def _spelt(key: str, lines: Mapping[str, int]) -> str:
 
 
 def _normalise(raw: dict[str, Any]) -> list[StudyError]:
-    """Flatten tables of levels to short factor names, in place; returns the problems of their shape."""
+    """Flatten tables of levels to short factor names, in place; returns problems with their shape."""
     errors: list[StudyError] = []
     if "factors" in raw:
         raw["factors"] = _flat(raw["factors"], "factors", errors, many=True)
@@ -117,7 +117,7 @@ def _normalise(raw: dict[str, Any]) -> list[StudyError]:
 
 
 def _flat(table: Any, key: str, errors: list[StudyError], *, many: bool = False) -> dict[str, Any]:
-    """Dotted names of a table of levels (`many`: of lists of levels)."""
+    """Dotted names in a table of levels (`many`: in a table of lists of levels)."""
     if not isinstance(table, dict):
         errors.append(problem(key, table, "must be a table"))
         return {}
@@ -176,7 +176,7 @@ def _scale(raw: dict[str, Any], scale: float, plugins: Plugins) -> None:
 
 
 def _write_default(table: dict[str, Any], seam: str, name: str, plugins: Plugins) -> None:
-    """Write a plug-in's default into the study's table if the study leaves it out."""
+    """Write a plug-in's default into the study's table if the study omits it."""
     if name in table or not isinstance(table.get("name"), str):
         return
     try:
@@ -234,7 +234,7 @@ def _unknown_factors(study: Study, plugins: Plugins) -> list[StudyError]:
 
 
 def _treatment_problems(study: Study, plugins: Plugins) -> list[StudyError]:
-    """Problems of the treatments: their complete settings must be valid and distinct."""
+    """Problems with the treatments: their complete settings must be valid and distinct."""
     errors: list[StudyError] = []
     seen: dict[str, Mapping[str, Level]] = {}
     tables = tables_of(study)
@@ -258,7 +258,7 @@ def _in_words(treatment: Mapping[str, Level]) -> str:
 
 
 def _blamed(error: StudyError, treatment: Mapping[str, Level], table: str) -> StudyError:
-    """The error with the key of the factor that set the field, else with the treatment."""
+    """The error with the key of the factor that set the field, otherwise with the treatment."""
     factor = next((name for name in treatment if error.key and f"{dotted(name)}.".startswith(f"{error.key}.")), None)
     key = f"{table}.{factor}" if factor else table
     message = f"{table}: {error.message}" if factor else f"{table}: with {_in_words(treatment)}: {error.message}"

@@ -39,7 +39,7 @@ def tables_of(study: Study) -> dict[str, dict[str, Any]]:
 def complete(
     tables: Mapping[str, Mapping[str, Any]], treatment: Mapping[str, Level], plugins: Plugins
 ) -> tuple[dict[str, Any], list[StudyError]]:
-    """Apply a treatment to the tables of a study and validate them: the settings and their problems."""
+    """Apply a treatment to a study's tables and validate them; returns the settings and their problems."""
     changed: dict[str, Any] = {section: dict(tables.get(section, {})) for section in SECTIONS}
     for factor, level in treatment.items():
         put(changed, dotted(factor), level)
@@ -89,8 +89,8 @@ def _keys(model: type[BaseModel]) -> tuple[str, ...]:
 
 
 def is_hard(study: Study, factor: str, plugins: Plugins | None = None) -> bool:
-    """Whether a change of the factor needs a new cluster (see `fields.hard`). The label of identical systems does, so
-    that they are compared like any two clusters."""
+    """Whether a change of the factor needs a new cluster (see `fields.hard`). The label in a study of identical systems
+    does, so that they are compared like any two clusters."""
     if study.design.kind == "same" and factor == SAME_FACTOR:
         return True
     levels = [

@@ -1,4 +1,4 @@
-"""Treatments of a design, before they are ordered."""
+"""Treatments of a design, before ordering."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Treatment = dict[str, Level]
 
 
 def factors_of(study: Study) -> dict[str, tuple[Level, ...]]:
-    """Factors and their levels in order: those under `factors`, then those that only listed treatments name;
-    of identical systems, their label."""
+    """Factors and their levels in order: those under `factors`, then those that only listed treatments name; for
+    identical systems, their label."""
     if study.design.kind == "same":
         return {SAME_FACTOR: SAME_LABELS}
     levels_by_factor: dict[str, dict[Level, None]] = {
@@ -85,7 +85,7 @@ def _fractional(study: Study, factors: Mapping[str, Sequence[Level]], plugins: P
 
 
 def _fraction_problems(study: Study, plugins: Plugins | None) -> list[StudyError]:
-    """Problems of a fractional design."""
+    """Problems with a fractional design."""
     design, factors = study.design, factors_of(study)
     two = [factor for factor, levels in factors.items() if len(levels) == 2]
     if len(two) > fractional_design.MOST_FACTORS:
@@ -110,7 +110,7 @@ def _fraction_problems(study: Study, plugins: Plugins | None) -> list[StudyError
 
 
 def design_problems(study: Study, plugins: Plugins) -> list[StudyError]:
-    """Problems of factors and design that do not depend on plug-ins."""
+    """Problems with factors and design that do not depend on plug-ins."""
     problems = [
         error for factor, levels in study.factors.items() for error in _level_problems(f"factors.{factor}", levels)
     ]
@@ -171,7 +171,7 @@ def _membership_problems(
 
 
 def _same_problems(study: Study) -> list[StudyError]:
-    """Problems of a study of identical systems: anything that makes them differ."""
+    """Problems with a study of identical systems: anything that makes them differ."""
     design = study.design
     given = (
         *((f"factors.{factor}", list(levels)) for factor, levels in study.factors.items()),

@@ -1,1 +1,1 @@
-"""The seam `system`: recipes of what is weighed; `base.py` is the protocol and its abilities."""
+"""Plug-in interface `system`: recipes for the system under test; `base.py` is the protocol and its abilities."""

@@ -25,36 +25,36 @@ class Endpoint:
     """How the load engine reaches a running cluster."""
 
     protocol: str
-    """That of the system."""
+    """Protocol that the system speaks."""
     contacts: tuple[str, ...]
     """`address:port` of every node."""
     keyspace: str = ""
     table: str = ""
     tls_ca: str | None = None
-    """PEM file of the authority of the nodes' certificates, if the system made one and clients may encrypt."""
+    """PEM file of the certificate authority of the nodes, if the system created one and clients may encrypt."""
 
 
 class System(Protocol):
-    """Installs, starts, asks and stops the system under test on nodes."""
+    """Installs, starts, queries and stops the system under test on nodes."""
 
     name: str
     version: str
     protocol: str
-    """What its clients speak, as the endpoint and the order name it."""
+    """Protocol of its clients, as the endpoint and the order name it."""
     memory_mb_per_node: int
-    """What one node needs at least; `check` holds it against the machine."""
+    """Memory that one node needs at least; `check` compares it with the machine."""
 
     async def prepare(self) -> None:
-        """Get what the system needs onto this machine's cache (jars, Java). Slow only the first time. Raises
+        """Download what the system needs to this machine's cache (jars, Java). Slow only the first time. Raises
         SystemFault."""
         ...
 
     async def install(self, node: Node, peers: Sequence[Node]) -> None:
-        """Write configuration and data folders of a node. Idempotent. Does not start anything."""
+        """Write the configuration and data folders of a node. Idempotent. Does not start anything."""
         ...
 
     async def start(self, node: Node, peers: Sequence[Node]) -> None:
-        """Start the node's processes and return at once. `peers` are all nodes of the cluster, this one included."""
+        """Start the node's processes and return at once. `peers` are all nodes of the cluster, including this one."""
         ...
 
     async def ready(self, node: Node, members: int) -> bool:
@@ -66,15 +66,15 @@ class System(Protocol):
         ...
 
     async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
-        """Create keyspace and table, with the settings' replication, compression, compaction. Idempotent."""
+        """Create keyspace and tables, with the settings' replication, compression, compaction. Idempotent."""
         ...
 
     def endpoint(self, nodes: Sequence[Node], schema: Schema) -> Endpoint:
-        """Where the load engine connects."""
+        """Addresses that the load engine connects to."""
         ...
 
     async def stop(self, node: Node) -> None:
-        """Stop in good order (data on disk). Idempotent."""
+        """Shut down cleanly (data on disk). Idempotent."""
         ...
 
     async def kill(self, node: Node) -> None:
@@ -82,19 +82,19 @@ class System(Protocol):
         ...
 
     async def wipe(self, node: Node) -> None:
-        """Remove data and logs. Idempotent; fine on an empty node."""
+        """Remove data and logs. Idempotent; also on an empty node."""
         ...
 
     async def facts(self, node: Node) -> Mapping[str, str]:
-        """Settings in force as the running node says them, versions."""
+        """Settings in force and versions, as reported by the running node."""
         ...
 
     async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
-        """Settings in force that differ from those asked: name -> (asked, in force). Empty is good."""
+        """Settings in force that differ from the requested ones: name -> (requested, in force). Empty if all agree."""
         ...
 
     def process_ids(self, node: Node) -> tuple[int, ...]:
-        """Process ids of the node's server, for probes without cgroups. Empty when not running."""
+        """Process ids of the node's server, for probes without cgroups. Empty if it is not running."""
         ...
 
     def logs(self, node: Node) -> tuple[Path, ...]:
@@ -104,16 +104,17 @@ class System(Protocol):
 
 @runtime_checkable
 class Settles(Protocol):
-    """Ability: says how much background work is going on."""
+    """Ability: reports how much background work is in progress."""
 
     async def busy(self, nodes: Sequence[Node]) -> Mapping[str, float]:
-        """Kind of work (compactions, hints, streams) -> amount outstanding over all nodes; all zero means quiet."""
+        """Kind of work (compactions, hints, streams) -> amount outstanding over all nodes; all zero means idle."""
         ...
 
 
 @runtime_checkable
 class Snapshots(Protocol):
-    """Ability: takes a snapshot of a filled state and restores it. A state is named by what determines it."""
+    """Ability: takes a snapshot of a filled state and restores it. A state's name is derived from what determines
+    it."""
 
     def snapshot_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
         """Name of the state: hash of version, nodes, replication, schema and the workload's `data` (records,
@@ -121,16 +122,16 @@ class Snapshots(Protocol):
         ...
 
     def has(self, key: str) -> bool:
-        """Whether there is a snapshot of the state."""
+        """Whether a snapshot of the state exists."""
         ...
 
     async def snapshot(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
-        """Keep the data of a filled running cluster under `key`. The cluster keeps running, or is running again,
-        after it."""
+        """Store the data of a filled running cluster under `key`. Afterwards the cluster is still, or again,
+        running."""
         ...
 
     async def restore(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
-        """Put a running cluster's tables back to the snapshot, without a restart."""
+        """Restore the snapshot into a running cluster's tables, without a restart."""
         ...
 
     async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:
@@ -155,33 +156,34 @@ def warms_up(settings: ServerWarmUp, system: System) -> bool:
 
 
 class ClusterTimes(Value):
-    """Expected times of a cluster, before anything was measured: rules of thumb, which a store's history corrects."""
+    """Expected times of a cluster, before anything has been measured: rules of thumb, corrected by a store's
+    history."""
 
     start_s: float
-    """From the start of the nodes until every one is ready."""
+    """Time from the start of the nodes until all of them are ready."""
     schema_s: float
-    """Creating the tables."""
+    """Time to create the tables."""
     fill_s: float
-    """Filling the tables of a cluster that has just started."""
+    """Time to fill the tables of a cluster that has just started."""
     snapshot_s: float = 0.0
-    """Keeping the filled state."""
+    """Time to take a snapshot of the filled state."""
     restore_s: float = 0.0
-    """Going back to a kept state, or emptying the tables."""
+    """Time to restore a snapshot, or to empty the tables."""
     settle_s: float = 0.0
-    """Seeing before a trial that nothing goes on in the background."""
+    """Time to check before a trial that nothing is running in the background."""
     wipe_s: float
-    """Removing data and logs of all nodes."""
+    """Time to remove data and logs from all nodes."""
     service_ms: float
-    """Service time of an operation while the cluster has little to do."""
+    """Service time of an operation under light load."""
     most_per_s: float
-    """Operations a second that the cluster carries, however many are in flight."""
+    """Maximum throughput of the cluster in operations per second, however many are in flight."""
     always_filled: bool = False
-    """Whether every record is there from the start, so that no start is spent on filling."""
+    """Whether all records exist from the start, so that no start spends time on filling."""
 
 
 @runtime_checkable
 class Timed(Protocol):
-    """Ability: says how long its work takes. Without it a plan assumes, and says so."""
+    """Ability: estimates its own times. Without it, a plan assumes times and reports the assumption."""
 
     def times(self, shape: WorkloadShape, nodes: int, cores: int) -> ClusterTimes:
         """Expected times of `nodes` nodes that share `cores` processor cores, under a workload of this shape. Pure."""
@@ -190,24 +192,24 @@ class Timed(Protocol):
 
 @runtime_checkable
 class Footprint(Protocol):
-    """Ability: says how much disk it takes. Memory is in `memory_mb_per_node`. Without it a plan assumes, and says
-    so."""
+    """Ability: estimates its disk use. Memory is in `memory_mb_per_node`. Without it, a plan assumes the disk use and
+    reports the assumption."""
 
     def copies(self, nodes: int) -> int:
         """Copies of each record that a cluster of `nodes` nodes keeps."""
         ...
 
     def disk_bytes(self, stored_bytes: float, nodes: int) -> int:
-        """Most disk that the nodes take together while they keep `stored_bytes`, all copies counted: with what is
-        written anew in the background and logs of what was written."""
+        """Peak disk use of all nodes together while they store `stored_bytes`, all copies counted: including data
+        rewritten in the background and commit logs."""
         ...
 
 
 @runtime_checkable
 class Foretells(Protocol):
-    """Ability: says before anything starts what could never work."""
+    """Ability: reports, before anything starts, what can never work."""
 
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
-        """What `nodes` nodes under these settings cannot do for a load; each error names the `key` of the study that
-        it is about."""
+        """Requirements of a load that `nodes` nodes cannot meet under these settings; each error names the `key` of the
+        study that it concerns."""
         ...

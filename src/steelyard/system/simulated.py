@@ -1,9 +1,9 @@
-"""Simulated cluster with a known scalability law, to test the laboratory against a true answer.
+"""Simulated cluster with a known scalability law, to test the laboratory against a known answer.
 
-A study of it must recover what its settings say, or the laboratory is wrong. Each node is one `steelyard-agent sim`,
-which speaks Cassandra's native protocol. Data live in the servers' memory and are gone with them. Without `remember`
-nothing is kept and every key exists with a made-up row, so that filling is not needed; with it, rows are kept by the
-node that got them.
+A study of it must recover the law in its settings, or the laboratory is wrong. Each node is one `steelyard-agent sim`,
+which speaks Cassandra's native protocol. Data are in the servers' memory and disappear with them. Without `remember`
+nothing is stored and every key exists with a made-up row, so that no filling is needed; with it, each row is stored by
+the node that received it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from steelyard.system.base import ClusterTimes, Endpoint
 
 NAME = "simulated"
 VERSION = "4.0.0-steelyard-sim"
-"""What the simulated nodes call themselves to drivers."""
+"""Version that the simulated nodes report to drivers."""
 LEASE = "STEELYARD_LEASE"
 RECORD = "sim.json"
 OUT, ERR = "sim.out", "sim.err"
@@ -39,17 +39,17 @@ SCHEMA_TIMEOUT_S = 30.0
 END_TIMEOUT_S = 5.0
 EXPECTED_START_S = 0.3
 EXPECTED_SCHEMA_S = 0.8
-"""With a look at whether there is anything to fill."""
+"""Including a check whether there is anything to fill."""
 EXPECTED_FILL_S = 0.2
 EXPECTED_WIPE_S = 0.2
 ROOM = 2.0
-"""What `check` reckons with on disk, over what is kept: an upper bound, for rows are kept in memory."""
+"""Disk space that `check` reserves relative to the stored data: an upper bound, since rows are kept in memory."""
 NO_CONNECTION = 3
 """Exit code of `steelyard-agent cql` when the node does not accept connections."""
 
 
 class Settings(Value):
-    """The planted law and its noise; see `steelyard-agent sim --help`."""
+    """Planted law and its noise; see `steelyard-agent sim --help`."""
 
     service_us: float = Field(default=500.0, gt=0, le=1e9)
     """Mean service time of an operation on a cluster of one node, s(1)."""
@@ -58,30 +58,30 @@ class Settings(Value):
     coherency: float = Field(default=0.0, ge=0, le=1000)
     """See contention."""
     servers: int = Field(default=1, ge=1, le=4096)
-    """Operations that a node serves at the same time."""
+    """Number of operations that a node serves at the same time."""
     service_distribution: Literal["constant", "exponential"] = "constant"
-    """How single service times vary around the planted one."""
+    """How single service times vary around the planted mean."""
     start_cv: float = Field(default=0.0, ge=0, le=10)
     """Coefficient of variation of a factor on all service times of one start of a cluster: variance between starts."""
     trial_cv: float = Field(default=0.0, ge=0, le=10)
     """Coefficient of variation of a factor that each load phase draws anew: variance between trials."""
     stall: tuple[str, ...] | None = None
-    """`AT_S:FOR_S`: every node stands still AT_S seconds after the first operation of each load phase, for FOR_S
-    seconds. One text, or a list of them."""
+    """`AT_S:FOR_S`: every node stops AT_S seconds after the first operation of each load phase, for FOR_S seconds. One
+    text, or a list of them."""
     warm_up: str | None = None
-    """`FACTOR:OPERATIONS`: each node begins with FACTOR times the service time, and what is above the planted one falls
-    by 1 / e every OPERATIONS that the node has served itself, as a server does that compiles what it runs."""
+    """`FACTOR:OPERATIONS`: each node begins with FACTOR times the service time, and the excess falls by 1 / e per
+    OPERATIONS that the node has served itself, as in a server that compiles what it runs."""
     remember: bool = False
-    """Keep rows in memory, each on the node that got it: needs one node or routing by token."""
+    """Keep rows in memory, each on the node that received it: needs one node or token routing."""
     port: int = Field(default=9042, ge=1, le=65535)
-    """Where the nodes listen for clients."""
+    """TCP port on which the nodes listen for clients."""
     seed: int = Field(default=1, ge=0, le=2**63 - 1)
-    """Of everything that is drawn; every start of a cluster draws anew from it."""
+    """Seed of all random draws; every start of a cluster derives a new one from it."""
 
     @field_validator("stall", mode="before")
     @classmethod
     def _as_list(cls, value: Any) -> Any:
-        """So that a stall can be the level of a factor: "" is none."""
+        """Accepts a single text, so that a stall can be the level of a factor: "" is none."""
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip()) or None
         return value
@@ -122,7 +122,7 @@ def _is_seconds(text: str) -> bool:
 
 
 class Simulated:
-    """One `steelyard-agent sim` a node."""
+    """Simulated cluster: one `steelyard-agent sim` per node."""
 
     name = NAME
     version = VERSION
@@ -135,16 +135,16 @@ class Simulated:
         self._started: dict[Path, asyncio.subprocess.Process] = {}
 
     async def prepare(self) -> None:
-        """Only the agent is needed. Raises EngineError if there is none."""
+        """Check that there is an agent; nothing else is needed. Raises EngineError if there is none."""
         agent.find()
 
     async def install(self, node: Node, peers: Sequence[Node]) -> None:
-        """The node's folder. Idempotent."""
+        """Create the node's folder. Idempotent."""
         self._local(node)
         node.folder.mkdir(parents=True, exist_ok=True)
 
     async def start(self, node: Node, peers: Sequence[Node]) -> None:
-        """Start the server and return at once; does nothing if it runs."""
+        """Start the server and return at once; does nothing if it is running."""
         self._local(node)
         if living(node.folder / RECORD) is not None:
             return
@@ -189,36 +189,36 @@ class Simulated:
         return "beginning to listen" if living(node.folder / RECORD) is not None else "not running"
 
     async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
-        """Keyspace and tables on all nodes (the first tells the others). Idempotent. Raises SystemFault for what the
-        simulated cluster does not know."""
+        """Create keyspace and tables on all nodes (the first tells the others). Idempotent. Raises SystemFault for
+        schemas that the simulated cluster does not support."""
         await self._say(nodes[0], schema.create_keyspace(1), *schema.create_rest())
 
     def endpoint(self, nodes: Sequence[Node], schema: Schema) -> Endpoint:
-        """Every node's port."""
+        """Port of every node."""
         contacts = tuple(f"{node.address}:{self.settings.port}" for node in nodes)
         return Endpoint(self.protocol, contacts, schema.keyspace, schema.table)
 
     async def stop(self, node: Node) -> None:
-        """SIGTERM; SIGKILL after a limit. Data are gone. Idempotent."""
+        """Send SIGTERM; SIGKILL after a time limit. Data are lost. Idempotent."""
         await self._end(node, END_TIMEOUT_S)
 
     async def kill(self, node: Node) -> None:
-        """SIGKILL. Idempotent."""
+        """Send SIGKILL. Idempotent."""
         await self._end(node, 0.0)
 
     async def wipe(self, node: Node) -> None:
-        """Remove logs; kill a server that still runs. Idempotent."""
+        """Remove logs; kill a server that is still running. Idempotent."""
         await self.kill(node)
         for name in (RECORD, OUT, ERR):
             (node.folder / name).unlink(missing_ok=True)
 
     async def facts(self, node: Node) -> Mapping[str, str]:
-        """Version as the node says it, and its options as the kernel knows them."""
+        """Version as reported by the node, and its options as reported by the kernel."""
         (local,) = await self._say(node, "SELECT release_version FROM system.local")
         return {"version": str(local[0]["release_version"]), **_options(self._command_line(node))}
 
     async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
-        """Options asked at start against those of the running process."""
+        """Options requested at start that differ from those of the running process."""
         asked, force = _options(_asked(node)), _options(self._command_line(node))
         names = asked.keys() | force.keys()
         return {
@@ -226,12 +226,12 @@ class Simulated:
         }
 
     def process_ids(self, node: Node) -> tuple[int, ...]:
-        """The server's process id."""
+        """Process id of the server."""
         server = living(node.folder / RECORD)
         return (server.pid,) if server is not None else ()
 
     def logs(self, node: Node) -> tuple[Path, ...]:
-        """What the server printed."""
+        """Output of the server."""
         return tuple(path for path in (node.folder / OUT, node.folder / ERR) if path.is_file())
 
     async def busy(self, nodes: Sequence[Node]) -> Mapping[str, float]:
@@ -244,14 +244,15 @@ class Simulated:
         return f"{NAME}-{hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:16]}"
 
     def has(self, key: str) -> bool:
-        """A cluster that remembers nothing has every row, always; one that remembers must be filled."""
+        """Whether the state exists: always if the cluster stores nothing, since it has every row; never if it
+        remembers, since it must be filled."""
         return not self.settings.remember
 
     async def snapshot(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
-        """Nothing to keep: `has` says what is there."""
+        """Does nothing: `has` determines whether the state exists."""
 
     async def restore(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
-        """Forget what a trial wrote. Raises SystemFault for a cluster that remembers: it has no snapshot."""
+        """Discard what a trial wrote. Raises SystemFault for a cluster that remembers: it has no snapshot."""
         if not self.has(key):
             raise SystemFault(
                 "the simulated cluster keeps no snapshot of its rows", "set data.state to reload", system=NAME
@@ -263,7 +264,7 @@ class Simulated:
         await self._say(nodes[0], *(f"TRUNCATE {schema.full_name(table.name)}" for table in schema.all_tables()))
 
     def times(self, shape: WorkloadShape, nodes: int, cores: int) -> ClusterTimes:
-        """A moment for everything but the operations, which take what was planted."""
+        """Expected times: almost 0 for everything but the operations, whose times are planted."""
         service_ms = self.settings.service_us / 1000.0
         return ClusterTimes(
             start_s=EXPECTED_START_S,
@@ -276,11 +277,11 @@ class Simulated:
         )
 
     def copies(self, nodes: int) -> int:
-        """One: a row is on the node that got it."""
+        """One: each row is on the node that received it."""
         return 1
 
     def disk_bytes(self, stored_bytes: float, nodes: int) -> int:
-        """Most that could be written."""
+        """Upper bound of what can be written."""
         return int(stored_bytes * ROOM)
 
     async def _say(self, node: Node, *statements: str) -> list[list[dict[str, Any]]]:
@@ -324,9 +325,9 @@ class Simulated:
 
 
 def start_seed(seed: int, start: str) -> int:
-    """Seed of one start of a cluster: the same for all its nodes, another for the next start; `start` is what the study
-    calls it, or the lease outside of a study. The node's own address is added by the agent for the service times, not
-    for the factors: a start is slow or fast as a whole."""
+    """Seed of one start of a cluster: the same for all its nodes, different for each start; `start` is the study's name
+    for it, or the lease outside a study. The agent adds the node's own address for the service times, not for the
+    factors: a start is slow or fast as a whole."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{start}".encode()).digest()[:8], "big") >> 1
 
 
@@ -336,7 +337,7 @@ def create(settings: Settings, cache_folder: Path) -> Simulated:
 
 
 def _options(argv: Sequence[str]) -> dict[str, str]:
-    """`--name value` pairs behind the word `sim`; repeated ones are joined, flags are "true"."""
+    """`--name value` pairs after the word `sim`; repeated options are joined, flags are "true"."""
     words = list(argv)
     behind = words[words.index("sim") + 1 :] if "sim" in words else []
     options: dict[str, str] = {}
@@ -351,7 +352,7 @@ def _options(argv: Sequence[str]) -> dict[str, str]:
 
 
 def _asked(node: Node) -> tuple[str, ...]:
-    """The command line that the node's server was started with; empty if nobody wrote it down."""
+    """The command line that the node's server was started with; empty if it was not recorded."""
     try:
         return tuple(json.loads((node.folder / RECORD).read_text(encoding="utf-8"))["argv"])
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""Real loopback cluster for tests and benchmarks that need a server, not a study."""
+"""Loopback cluster for tests and benchmarks that need a server, not a study."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class EngineContract:
     port: ClassVar[int] = 19176
     """Port of the simulated cluster."""
     exact: ClassVar[bool] = True
-    """Whether exactly as many operations are done as were ordered."""
+    """Whether the number of operations done equals the number ordered exactly."""
 
     @asynccontextmanager
     async def contacts(self, tmp_path: Path) -> AsyncIterator[tuple[str, ...]]:
@@ -86,7 +86,7 @@ class EngineContract:
         )
 
     def nodes(self, tmp_path: Path, count: int = 1) -> tuple[Node, ...]:
-        """Local load nodes; their processes carry a unique mark."""
+        """Local load nodes; their processes have a unique mark."""
         mark = {MARK: f"{uuid.uuid4()}"}
         nodes = []
         for index in range(count):
@@ -96,11 +96,11 @@ class EngineContract:
         return tuple(nodes)
 
     def engine(self) -> Engine:
-        """The engine that a study of this name would get."""
+        """The engine that a study with this name would get."""
         return make_engine(Plugins(), self.module)
 
     def test_carries_out_an_order(self, tmp_path: Path) -> None:
-        """On every load node: hello, intervals, done; and the counts of the intervals are those of the end."""
+        """On every load node: hello, intervals, done; and the interval counts add up to those in the end record."""
         nodes = self.nodes(tmp_path, self.load_nodes)
 
         async def body() -> Heard:
@@ -158,7 +158,7 @@ class EngineContract:
         assert left_over(nodes) == []
 
     def test_nobody_there_is_said(self, tmp_path: Path) -> None:
-        """A cluster that does not answer is an error with the node's name, no load of errors."""
+        """A cluster that does not answer is an error with the node's name, not a load with errors."""
         nodes = self.nodes(tmp_path)
         with pytest.raises(EngineError, match="l1"):
             asyncio.run(self._driven((NOBODY,), Load(operations=OPERATIONS, threads=THREADS), nodes))

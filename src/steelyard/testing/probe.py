@@ -5,7 +5,7 @@
         lines = (b"1790000000.5 83",)           # lines of its command that show every metric
         silent = (b"# time charge",)            # lines of its own that hold no reading
 
-The command is run for real on this machine, a few readings long.
+The command is run for real on this machine, for a few readings.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ class ProbeContract:
     """Lines that are not the command's own."""
 
     def probe(self) -> Probe:
-        """The probe that a study of this name would get."""
+        """The probe that a study with this name would get."""
         return make_probe(Plugins(), self.module)
 
     def node(self, tmp_path: Path) -> Node:
-        """An empty node of this machine."""
+        """An empty node on this machine."""
         return Node("n1", "database", "127.0.0.1", (), tmp_path)
 
     def test_says_what_it_reads(self) -> None:
-        """Metrics have names of their own, that say whose they are, with unit and description."""
+        """Metrics have unique names that say what they belong to, with unit and description."""
         probe = self.probe()
         names = [metric.name for metric in probe.metrics]
         assert probe.name
@@ -71,7 +71,7 @@ class ProbeContract:
             assert metric.description
 
     def test_its_command_is_words_and_starts_nothing(self, tmp_path: Path) -> None:
-        """argv, the same every time; it says how often to read."""
+        """The command is argv, the same every time, and includes the interval."""
         probe, node = self.probe(), self.node(tmp_path)
         argv = probe.command(node, INTERVAL_S, ())
         assert not isinstance(argv, str), "a list of words, not a line for a shell"
@@ -107,7 +107,7 @@ class ProbeContract:
                 list(self.probe().parse("n1", line))
 
     def test_reads_for_real(self, tmp_path: Path) -> None:
-        """The command prints lines of its own at the interval, stamped with the node's time, and ends when told to."""
+        """The command prints lines at the interval, stamped with the node's time, and ends when told to."""
         probe, node = self.probe(), self.node(tmp_path)
         begun_s = time.time()
         lines, ended = asyncio.run(_readings(probe, node))
@@ -127,7 +127,7 @@ class ProbeContract:
 
 
 async def _readings(probe: Probe, node: Node) -> tuple[list[bytes], bool]:
-    """Lines of the running command until there are enough readings; and whether it ended when asked to."""
+    """Lines from the running command until there are enough readings; and whether it ended when asked to."""
     argv = probe.command(node, INTERVAL_S, ())
     process = await spawn(node, argv, stdout=asyncio.subprocess.PIPE, stderr=node.folder / "stderr", watch=True)
     lines: list[bytes] = []

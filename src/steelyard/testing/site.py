@@ -66,7 +66,7 @@ class SiteContract:
         return Request("contract", self.database_nodes, self.load_nodes)
 
     def test_lends_what_was_asked(self, tmp_path: Path) -> None:
-        """Names, roles, addresses and empty folders are right, and the lease is on record."""
+        """Names, roles, addresses and empty folders are right, and the lease is recorded."""
         with self._leased(tmp_path) as (site, lease):
             names = [f"n{index + 1}" for index in range(self.database_nodes)]
             assert [node.name for node in lease.databases] == names
@@ -91,7 +91,7 @@ class SiteContract:
                 assert failed.exit_code == 7
 
     def test_leases_twice(self, tmp_path: Path) -> None:
-        """A second lease is another one with the same addresses, or is refused with a reason."""
+        """A second lease gets the same addresses, or is refused with a reason."""
         with self._leased(tmp_path) as (site, first):
             if not self.leases_at_once:
                 refusal = _refusal(site, self.request())
@@ -108,14 +108,14 @@ class SiteContract:
             assert first.record.exists()
 
     def test_gives_the_same_addresses_again(self, tmp_path: Path) -> None:
-        """Frozen data names the addresses of its nodes, so the next lease must have them, too."""
+        """Snapshots contain the addresses of their nodes, so the next lease must have them, too."""
         with self._leased(tmp_path) as (_, first):
             pass
         with self._leased(tmp_path) as (_, second):
             assert [node.address for node in first.nodes] == [node.address for node in second.nodes]
 
     def test_releases_twice(self, tmp_path: Path) -> None:
-        """Release takes running processes and files with it, and the second time finds nothing to do."""
+        """Release removes running processes and files, and the second time finds nothing to do."""
         with self._leased(tmp_path) as (site, lease):
             asyncio.run(_use_and_release(site, lease))
             assert self.remains(lease) == []
@@ -123,7 +123,7 @@ class SiteContract:
             assert self.remains(lease) == []
 
     def test_says_facts(self, tmp_path: Path) -> None:
-        """Facts are words about the node; the address is among them."""
+        """Facts are text about the node; the address is among them."""
         with self._leased(tmp_path) as (site, lease):
             facts = asyncio.run(site.facts(lease.nodes[0]))
             assert facts["address"] == lease.nodes[0].address
@@ -138,7 +138,7 @@ class SiteContract:
             assert min(times.lease_s, times.release_s) >= 0
 
     def test_refuses_too_many_nodes(self, tmp_path: Path) -> None:
-        """A request that cannot be met is refused before anything is made."""
+        """A request that cannot be met is refused before anything is created."""
         site = make_site(self.module, self.settings, tmp_path)
         request = Request("contract", 100_000, 1)
         assert site.refuse(request, None)
@@ -146,7 +146,7 @@ class SiteContract:
         assert list(tmp_path.rglob("*.json")) == []
 
     def test_expired_lease_is_left_over(self, tmp_path: Path) -> None:
-        """A lease has an end, even if its owner lives."""
+        """A lease has an end, even if its owner is alive."""
         site = make_site(self.module, self.settings, tmp_path)
         lease = asyncio.run(site.lease(self.request(), lease_records.utc_now() - timedelta(seconds=1)))
         try:
@@ -156,7 +156,7 @@ class SiteContract:
         assert _recorded(site) == []
 
     def test_killed_while_it_uses_the_lease(self, tmp_path: Path) -> None:
-        """A conductor that dies by SIGKILL leaves a lease that is found and taken back whole."""
+        """A conductor that dies by SIGKILL leaves a lease that is found and completely taken back."""
         with _victim(self, tmp_path) as child:
             assert _line(child) == "ready"
             assert _line(child).startswith("leased ")
@@ -166,7 +166,7 @@ class SiteContract:
         assert len(self._clean_up(tmp_path)) == 1
 
     def test_killed_at_any_moment(self, tmp_path: Path) -> None:
-        """The record comes first: whenever the conductor dies, everything that it created is found."""
+        """The record is written first: whenever the conductor dies, everything that it created is found."""
         begun = time.monotonic()
         with self._leased(tmp_path):
             duration_s = time.monotonic() - begun
@@ -204,7 +204,7 @@ def _in_an_hour() -> datetime:
 
 
 def _recorded(site: Site) -> list[Lease]:
-    """Leftovers of this state folder only; the machine may have others."""
+    """Leftovers in this state folder only; the machine may have others."""
     return [lease for lease in asyncio.run(site.leftovers()) if lease.record.exists()]
 
 
@@ -231,7 +231,7 @@ async def _start_sleeper(node: Node) -> int:
 
 @contextmanager
 def _victim(contract: SiteContract, state: Path) -> Iterator[subprocess.Popen[str]]:
-    """A conductor that is to be killed."""
+    """A conductor that will be killed."""
     asked = json.dumps([contract.module, dict(contract.settings), contract.database_nodes, contract.load_nodes])
     argv = [sys.executable, "-m", "steelyard.testing.site", str(state), asked]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as child:

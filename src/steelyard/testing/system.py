@@ -5,7 +5,7 @@
         settings = {"heap_mb": 256}
 
 Each test starts the system for real, on nodes that are plain folders and loopback addresses. Rows are written and
-counted in CQL; a system of another protocol overrides `write` and `count`.
+counted in CQL; a system with another protocol overrides `write` and `count`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class SystemContract:
         return rows
 
     def test_creating_changes_nothing(self, tmp_path: Path) -> None:
-        """Making a system has no side effects, and it says what it is."""
+        """Creating a system has no side effects, and it describes itself."""
         cache = tmp_path / "untouched"
         system = make_system(self.module, self.settings, cache)
         assert system.name
@@ -124,7 +124,7 @@ class SystemContract:
             system_plugin.Settings(**wrong)
 
     def test_ending_what_never_began(self, tmp_path: Path) -> None:
-        """Stop, kill and wipe are fine on an empty node, any number of times."""
+        """Stop, kill and wipe work on an empty node, any number of times."""
 
         async def body() -> None:
             system = make_system(self.module, self.settings, self.cache_folder(tmp_path))
@@ -182,7 +182,8 @@ class SystemContract:
         asyncio.run(body())
 
     def test_takes_a_snapshot_and_restores_it(self, tmp_path: Path) -> None:
-        """A snapshot comes back after writes, after a truncation, and on a new cluster; it never changes itself."""
+        """A snapshot can be restored after writes, after a truncation, and on a new cluster; it never changes
+        itself."""
 
         async def body() -> None:
             cache = self.cache_folder(tmp_path)
@@ -230,7 +231,8 @@ class SystemContract:
         assert await self.count(endpoint, SCHEMA) == ROWS
 
     async def _serves(self, system: System, nodes: Sequence[Node]) -> None:
-        """A ready cluster: starting again changes nothing, the schema is there, facts and settings are as asked."""
+        """Check a ready cluster: starting again changes nothing, the schema exists, facts and settings are as
+        requested."""
         pids = [system.process_ids(node) for node in nodes]
         assert all(pids)
         for node in nodes:
@@ -291,7 +293,7 @@ async def _until(true: Callable[[], Awaitable[bool]], timeout_s: float, what: st
 
 
 async def _cql(endpoint: Endpoint, statements: Sequence[str]) -> list[int]:
-    """Number of rows of each statement's answer."""
+    """Number of rows in the answer to each statement."""
     assert endpoint.protocol == "cql", f"override write and count for the protocol {endpoint.protocol}"
     argv = [str(agent.find()), "cql", "--contact", endpoint.contacts[0], *statements]
     done = await run(None, argv, timeout_s=COMMAND_TIMEOUT_S)

@@ -4,7 +4,7 @@
         module = "path/to/my_workload.py"       # module name, entry point, path or workload file, as in a study
         settings = {"records": 1000}
 
-Nothing is sent: the agent prints the operations that it would send, so `steelyard-agent` must be there.
+Nothing is sent: the agent prints the operations that it would send, so `steelyard-agent` must be installed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class WorkloadContract:
         return filling, engine_order.measure(Load(operations=OPERATIONS), endpoint, schema, workload, seed)
 
     def test_says_what_it_is(self) -> None:
-        """A name, and whether a trial changes the data."""
+        """A workload states its name, and whether a trial changes the data."""
         workload = self.workload()
         assert workload.name
         assert workload.protocol
@@ -68,7 +68,7 @@ class WorkloadContract:
             model.model_validate({**self.settings, "no_such_setting": 1})
 
     def test_complete_settings_mean_the_same_again(self) -> None:
-        """Settings with every default put in, as a store keeps them in JSON, make the same workload."""
+        """Settings with all defaults filled in, as stored in JSON, give the same workload."""
         model = Plugins().settings_model("workload", self.module)
         complete = json.loads(model.model_validate(dict(self.settings)).model_dump_json())
         again = make_workload(Plugins(), TrialSettings.model_validate({"workload": {"name": self.module, **complete}}))
@@ -78,7 +78,7 @@ class WorkloadContract:
         assert json.loads(model.model_validate(complete).model_dump_json()) == complete
 
     def test_every_setting_says_what_it_means(self) -> None:
-        """Its description is shown to whoever writes a study."""
+        """Every setting has a description, which is shown to authors of studies."""
         for name, field in Plugins().settings_model("workload", self.module).model_fields.items():
             assert field.description, f"{name} has no description"
 
@@ -96,7 +96,7 @@ class WorkloadContract:
         assert workload.schema() == other.schema()
 
     def test_its_tables_can_be_made(self) -> None:
-        """The schema is whole: a keyspace, and every table by a statement of its own."""
+        """The schema is complete: a keyspace, and a statement for every table."""
         schema = self.workload().schema()
         assert schema.keyspace in schema.create_keyspace(1)
         statements = schema.create_rest()
@@ -104,7 +104,7 @@ class WorkloadContract:
             assert any(schema.full_name(table.name) in text for text in statements), table.name
 
     def test_data_say_how_many_records_there_are(self) -> None:
-        """The data that identify a frozen state have its size."""
+        """The data that identify a filled state include its size."""
         assert int(self.workload().data()["records"]) >= 0
 
     def test_operations_follow_from_seed_and_index(self) -> None:
@@ -119,13 +119,13 @@ class WorkloadContract:
         assert operations(other, 0, OPERATIONS) != whole
 
     def test_filling_writes_every_record(self) -> None:
-        """The agent takes the order that fills the tables, too."""
+        """The agent also accepts the order that fills the tables."""
         filling, _ = self.orders(seed=1)
         count = min(OPERATIONS, engine_order.filling_operations(self.workload()))
         assert len(operations(filling, 0, count)) == count
 
     def test_explains_what_it_does(self) -> None:
-        """An explanation has shares with sum 1, and costs that estimates know."""
+        """An explanation has shares with sum 1, and cost kinds that estimates know."""
         workload = self.workload()
         if not isinstance(workload, Explains):
             return

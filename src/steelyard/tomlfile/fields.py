@@ -1,4 +1,4 @@
-"""Lookup of fields of nested pydantic models by dotted name, as in a TOML file."""
+"""Lookup of fields in nested pydantic models by dotted name, as in a TOML file."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ BARE_END = " \t\r\n=.]#,{}[\"'"
 
 
 def key_lines(text: str) -> dict[str, int]:
-    """Dotted key -> line, from 1. Items of arrays count from 0: `design.treatments.0.nodes`; keys lose their quotes."""
+    """Dotted key -> line, from 1. Array items count from 0: `design.treatments.0.nodes`; keys lose their quotes."""
     scanner = _Scanner(text)
     scanner.document()
     return scanner.lines

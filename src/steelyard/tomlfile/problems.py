@@ -45,7 +45,8 @@ class Missing:
 
 
 def problem(key: str, read: object, what: str, allowed: Sequence[str] = (), *, near: bool = True) -> StudyError:
-    """One error, not yet placed in its file. `allowed`: right names in place of what was read, or of the key's end."""
+    """One error, not yet located in its file. `allowed`: valid names to replace what was read, or the end of the
+    key."""
     read = redacted(read, key) if isinstance(read, (str, int, float, list, tuple)) else read
     wrong = str(read) if isinstance(read, str) and "no such key" not in what else key.rpartition(".")[2]
     ends = {name.rpartition(".")[2]: name for name in reversed(allowed)}
@@ -92,7 +93,7 @@ def _translate(details: ErrorDetails, prefix: str, model: type[BaseModel], also:
 
 
 def _choices(field: FieldInfo) -> tuple[str, ...]:
-    """The allowed values of a field with a few of them."""
+    """The allowed values of a field that has only a few."""
     known = next((one for one in field.metadata if isinstance(one, OneOf)), None)
     return tuple(known.names()) if known else tuple(str(choice) for choice in get_args(field.annotation))
 
@@ -114,7 +115,7 @@ def _model_at(model: type[BaseModel], location: Sequence[str]) -> type[BaseModel
 
 
 def placed(error: StudyError, path: str, line: int) -> StudyError:
-    """The same error with its place prepended: `studies/x.toml:14: ...`."""
+    """The same error with its location prepended: `studies/x.toml:14: ...`."""
     where = ":".join([*([path] if path else []), *([str(line)] if line else [])])
     return StudyError(
         f"{where}: {error.message}" if where else error.message,
@@ -128,7 +129,7 @@ def placed(error: StudyError, path: str, line: int) -> StudyError:
 
 
 def raise_all(errors: Iterable[StudyError], path: str, find_line: Callable[[str], int]) -> None:
-    """Raise every error at once, placed and in the order of the file. Does nothing without errors."""
+    """Raise all errors at once, located and in file order. Does nothing without errors."""
     located = [placed(error, path, find_line(error.key)) for error in errors]
     unique = sorted({error.message: error for error in located}.values(), key=lambda error: error.line)
     if len(unique) == 1:

@@ -1,4 +1,4 @@
-"""Findings of verification, and a count of the checks made, so that no finding means something."""
+"""Findings of verification, and the number of checks made, so that an absence of findings means something."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ CHECKS: dict[str, str] = {
 
 
 class Finding(Value):
-    """One value that does not agree."""
+    """One value that does not match."""
 
     kind: str
     weight: Weight = "difference"
-    """A remark is no difference: verification cannot judge it, or it also happens in sound stores."""
+    """A remark is not a difference: verification cannot judge it, or it also occurs in sound stores."""
     file: str
     """Path relative to the study's folder."""
     what: str
@@ -57,7 +57,7 @@ class Verification(Value):
     """Kind of check to number of checks made."""
     findings: tuple[Finding, ...]
     not_checked: dict[str, int] = Field(default_factory=dict)
-    """Reason why checks could not be made, to how many."""
+    """Reason why checks could not be made, to their number."""
 
     @property
     def sound(self) -> bool:
@@ -87,7 +87,7 @@ class Book:
         return self.check(kind, read == recomputed, file, what, read, recomputed)
 
     def remark(self, kind: str, file: str, what: str, read: Any) -> None:
-        """Enter something that is no difference."""
+        """Enter something that is not a difference."""
         self.made[kind] += 1
         self.findings.append(Finding(kind=kind, weight="remark", file=file, what=what, read=_shown(read)))
 

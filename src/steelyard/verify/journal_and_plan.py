@@ -21,8 +21,8 @@ from steelyard.verify.recompute import measured_here
 
 Key = tuple[str, int]
 SAME = ("seed", "block", "start_replicate", "replicate", "control")
-"""Fields beside the settings that a trial takes from the plan and keeps; position and factors may change when a study
-is widened."""
+"""Fields other than the settings that a trial takes from the plan and keeps; position and factors may change when a
+study is widened."""
 
 
 def study(folder: Path, book: Book) -> None:
@@ -95,7 +95,7 @@ def _planned(folder: Path, book: Book) -> dict[str, PlannedTrial] | None:
 def journal(
     folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], unreadable: Sequence[str], book: Book
 ) -> None:
-    """Check that every trial that the journal reports as sealed exists, with that verdict. `unreadable`: folders
+    """Check that every trial that the journal reports as sealed exists, with the same verdict. `unreadable`: folders
     without a readable record."""
     path = folder / layout.EVENTS
     if not path.is_file():
@@ -124,7 +124,7 @@ def _sealed(
     unreadable: Sequence[str],
     book: Book,
 ) -> None:
-    """The trial of one line of the journal."""
+    """Check one line of the journal about a sealed trial."""
     key = (event.trial, event.attempt)
     name = layout.trial_folder(*key)
     if key in records:

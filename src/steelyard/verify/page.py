@@ -1,4 +1,4 @@
-"""Verification of a report: its tables cell by cell, and the numbers in its text, against a report made now."""
+"""Verification of a report: its tables cell by cell, and the numbers in its text, against a newly generated report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DATA_ID = "data"
 """Id of the script element that carries the tables."""
 UNSEEN = frozenset({"script", "style"})
 MOST_LINES = 20
-"""Most differing places of a page that become findings; further ones are counted."""
+"""Maximum number of differing places on a page that become findings; further ones are counted."""
 TRIALS = "trials"
 _NUMBER = re.compile(r"[−+-]?\d[\d,]*\.?\d*")
 
@@ -91,7 +91,7 @@ def same_form(reported: Tables, again: Tables) -> bool:
 
 
 def compare_tables(reported: Tables, again: Tables, where: str, book: Book) -> None:
-    """Check that all cells of the tables that both have are equal."""
+    """Check that all cells are equal in the tables that both have."""
     for name in sorted({*reported, *again}):
         if name not in reported or name not in again:
             book.remark(
@@ -113,7 +113,7 @@ def compare_tables(reported: Tables, again: Tables, where: str, book: Book) -> N
 
 
 def _of_today(cell: Any) -> Any:
-    """A cell in the words of today."""
+    """A cell in current words."""
     return former_words.text(cell) if isinstance(cell, str) else cell
 
 

@@ -26,7 +26,7 @@ from steelyard.verify.checklist import Book
 from steelyard.wire.record import NO_SUMMARY, Counts, Done, Interval, nothing_done
 
 RELATIVE = 1e-12
-"""Relative error of a quotient that is computed from milliseconds."""
+"""Relative error of a quotient computed from milliseconds."""
 CLOCK_S = 0.01
 """Tolerance between the clocks of intervals and operations, seconds."""
 BLAMED = (ReasonKind.LAB_FAULT, ReasonKind.SYSTEM_FAULT)
@@ -39,7 +39,7 @@ NO_END = "responses of a load that never came to its end"
 
 
 def trial(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) -> None:
-    """Enter every check of one trial's numbers. `intervals`: the store's columns, all load nodes."""
+    """Make every check of one trial's numbers. `intervals`: the store's columns, all load nodes."""
     load = record.settings.load
     measured = intervals.filter(pl.col("phase").is_in(list(load.measured)))
     ours = record.settings.engine == "agent"
@@ -84,7 +84,7 @@ def _by_outcome(intervals: pl.DataFrame) -> dict[str, int]:
 
 
 def _end(recorded: Responses, outcomes: Mapping[str, int]) -> Done:
-    """The end of the phase, as far as it follows from the intervals."""
+    """End of the phase, as far as it follows from the intervals."""
     failed = {kind: count for kind, count in outcomes.items() if is_error(kind)}
     return replace(
         nothing_done(""),
@@ -96,7 +96,8 @@ def _end(recorded: Responses, outcomes: Mapping[str, int]) -> Done:
 
 
 def _whole_ns(milliseconds: float) -> float:
-    """Nanoseconds, rounded if nearly whole: whole from one load node; over several a difference of seconds."""
+    """Nanoseconds, rounded if nearly integral: from one load node they are integers; over several, a difference of
+    seconds."""
     ns = milliseconds * NS_PER_MS
     return round(ns) if abs(ns - round(ns)) < 0.01 else ns
 
@@ -107,7 +108,7 @@ def _responses(recorded: Responses, part: pl.DataFrame, where: str, what: str, o
     again = responses([_interval(part)], [end])
     by_kept = {kept: [name for name, one in registered.every().items() if one.kept is kept] for kept in Kept}
     for name in (*by_kept[Kept.WHOLE], *(by_kept[Kept.OWN_ENGINE] if ours else ())):
-        # A record from before a response was introduced does not have it, which is no difference.
+        # A record from before a response was introduced does not have it; that is not a difference.
         if recorded.has(name):
             book.equal("response", where, f"{what}: {name}", recorded.of(name), again.of(name))
     if not ours:

@@ -25,8 +25,8 @@ SAME_WIDTH = 1e-9
 
 
 def stopping(folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> frozenset[str]:
-    """Recompute every decision in the journal from the trials of its blocks, and remark trials after the end. Returns
-    the ids of planned trials that the rule made unnecessary. Unreadable files are findings of other checks."""
+    """Recompute every decision in the journal from the trials of its blocks, and remark on trials after the end.
+    Returns the ids of planned trials that the rule made unnecessary. Unreadable files are findings of other checks."""
     store = Store(folder)
     try:
         rule, plan = rule_of(store.study), store.plan
@@ -49,8 +49,8 @@ def stopping(folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book:
 
 
 def _known_then(records: Sequence[TrialRecord], decision: Decision) -> list[TrialRecord]:
-    """The attempts that a decision rests on: of its blocks, and of each trial up to the attempt that settled it. Later
-    ones, made after `limits.attempts` was raised, were not known."""
+    """The attempts that a decision is based on: those in its blocks, for each trial up to the attempt that settled it.
+    Later attempts, made after `limits.attempts` was raised, did not exist yet."""
     known: list[TrialRecord] = []
     for attempts in attempts_by_id(one for one in records if one.block <= decision.blocks).values():
         ordered = sorted(attempts, key=lambda one: one.attempt)

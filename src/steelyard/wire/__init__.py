@@ -1,1 +1,1 @@
-"""Wire format: records of the agent and all other engines as values. Imports only `model` of our packages."""
+"""Wire format: records from the agent and all other engines as values. Imports only `model` from our packages."""

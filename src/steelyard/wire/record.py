@@ -1,7 +1,7 @@
 """Records of engines and probes, one JSON object per line, as frozen values.
 
-The same definitions as in `crates/steelyard-wire/src/record.rs`; `schema/records.example.jsonl` holds both to one text.
-Foreign engines translate their tool's output to these values, so all users of an engine see one type.
+The definitions match `crates/steelyard-wire/src/record.rs`; `schema/records.example.jsonl` is the common test of both.
+Third-party engines translate their tool's output to these values, so all users of an engine see one type.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OMITTED: Final[Mapping[str, tuple[str, ...]]] = {"interval": ("rows",), "done": 
 
 
 class RecordError(ValueError):
-    """A line that is not a record of this format: the problem (`message`), what to do about it (`hint`)."""
+    """A line that is not a record in this format: the problem (`message`), what to do about it (`hint`)."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """First line of every command that prints records."""
+    """Greeting: the first line of every command that prints records."""
 
     record: Literal["hello"] = "hello"
     format: int
@@ -46,7 +46,7 @@ class Hello:
     optimised: bool
     """Whether the program was built with optimisation."""
     t_s: float
-    """The node's clock when the line was written, seconds since the epoch."""
+    """Clock of the node when the line was written, seconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +55,15 @@ class Connected:
 
     record: Literal["connected"] = "connected"
     nodes: tuple[str, ...]
-    """`address:port` of each."""
+    """`address:port` of each node."""
     connections: int
     server: str
-    """Its version."""
+    """Version of the server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """Live figures of an interval, for people; what is analysed is `Interval.counts`."""
+    """Live figures of an interval, for people; the analysis uses `Interval.counts`."""
 
     rate_per_s: float
     response_ms_p50: float
@@ -78,12 +78,12 @@ class Counts:
     """A histogram as a table of its occupied buckets."""
 
     operation: str
-    """`read`, `update`, ..., or what the program calls it; steps of an operation under their own names, with the
+    """`read`, `update`, ..., or the name in the program; steps of an operation appear under their own names, with the
     measure `part`."""
     outcome: str
-    """A name of `steelyard.model.outcome.Outcome`."""
+    """Name of an outcome, see `steelyard.model.outcome.Outcome`."""
     measure: str
-    """`response`, `service`, `lag`, `pacing` or `part`, see docs/reference/wire.md."""
+    """`response`, `service`, `lag`, `pacing` or `part`; see docs/reference/wire.md."""
     buckets: tuple[Bucket, ...]
 
 
@@ -93,20 +93,20 @@ class Interval:
 
     record: Literal["interval"] = "interval"
     phase: str
-    """`populate`, `warm-up`, `measure`, or the name that the order gives to the phase."""
+    """`populate`, `warm-up`, `measure`, or the phase's name in the order."""
     t_s: float
-    """Its beginning, seconds since the epoch."""
+    """Beginning of the interval, seconds since the epoch."""
     seconds: float
-    """Its length."""
+    """Length of the interval."""
     sent: int
     done: int
     errors: int
     rows: Mapping[str, int] = field(default_factory=dict)
-    """Rows in answers, by operation; operations without rows are left out."""
+    """Rows in answers, by operation; operations without rows are omitted."""
     backlog: int
-    """Operations due but not yet sent at its end (open loop)."""
+    """Operations due but not yet sent at the end of the interval (open loop)."""
     cpu_fraction: float
-    """CPU time of the generator over the interval's length."""
+    """CPU time of the generator divided by the interval's length."""
     summary: Summary
     counts: tuple[Counts, ...]
 
@@ -118,45 +118,45 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """The end of a phase."""
+    """End of a phase."""
 
     record: Literal["done"] = "done"
     phase: str
     first_sent_s: float
-    """First operation sent, seconds since the epoch."""
+    """Time of the first operation sent, seconds since the epoch."""
     last_done_s: float
-    """Last operation answered or given up."""
+    """Time when the last operation was answered or abandoned."""
     execution_ns: int
     """Last done - first sent."""
     operations: int
-    """Answered without error, not-found and not-applied included."""
+    """Operations answered without error, including not-found and not-applied."""
     errors: int
     errors_by_kind: Mapping[str, int]
     error_texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Error messages of servers, by kind: the first few distinct texts."""
+    """Error messages from servers, by kind: the first few distinct texts."""
     not_found: int
-    """Reads without a row, of keys that the fill has written."""
+    """Reads that returned no row, for keys that the fill has written."""
     rows: int
     """Rows returned by scans, and by all operations of a program."""
     cpu_ns: int
-    """User and system time of the generator in the phase."""
+    """User and system time of the generator during the phase."""
     busiest_thread_fraction: float
-    """CPU time of the busiest thread over the phase's length."""
+    """CPU time of the busiest thread divided by the phase's length."""
     dropped: int
     """Records that could not be written: must be zero."""
     reconnections: int
     carries_per_s: float | None = None
-    """Rate that the places in flight allow at the phase's mean service time; None for a closed loop, and where nothing
-    was answered."""
+    """Rate that the permitted operations in flight allow at the phase's mean service time; None for a closed loop, and
+    if nothing was answered."""
 
     @property
     def execution_s(self) -> float:
-        """From the first operation sent to the last answered."""
+        """Time from the first operation sent to the last one answered."""
         return self.execution_ns / NS_PER_S
 
     @property
     def rate_per_s(self) -> float:
-        """Operations without error per second; 0 for a phase of no length."""
+        """Operations without error per second; 0 for a phase of zero length."""
         return self.operations / self.execution_s if self.execution_ns > 0 else 0.0
 
     @property
@@ -177,7 +177,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why the agent gave up; a fault of the laboratory."""
+    """Reason why the agent gave up; a fault of the laboratory."""
 
     record: Literal["error"] = "error"
     message: str
@@ -194,7 +194,7 @@ NO_SUMMARY: Final = Summary(
 
 
 def nothing_done(phase: str) -> Done:
-    """The end of a phase that never began."""
+    """End of a phase that never began."""
     return Done(
         phase=phase, first_sent_s=0.0, last_done_s=0.0, execution_ns=0, operations=0, errors=0, errors_by_kind={},
         not_found=0, rows=0, cpu_ns=0, busiest_thread_fraction=0.0, dropped=0, reconnections=0,
@@ -202,8 +202,8 @@ def nothing_done(phase: str) -> Done:
 
 
 def parse(line: bytes | str) -> Record:
-    """The record of a line. Fields that are not known are ignored, as the agent's own reader does; everything else must
-    be there, and of its type. Raises RecordError for any other line, and for a greeting in another format."""
+    """The record on a line. Unknown fields are ignored, as in the agent's own reader; all others must be present and of
+    the right type. Raises RecordError for any other line, and for a greeting in another format."""
     try:
         record = _reader().validate_json(line, strict=True)
     except ValidationError as error:
@@ -215,7 +215,7 @@ def parse(line: bytes | str) -> Record:
 
 
 def line_of(record: Record) -> str:
-    """The line of a record, without its end: byte for byte as the agent writes it."""
+    """The record's line, without its line ending: byte for byte as the agent writes it."""
     plain = asdict(record)
     for name in OMITTED.get(record.record, ()):
         if not plain[name] and plain[name] != 0:
@@ -225,7 +225,7 @@ def line_of(record: Record) -> str:
 
 @functools.cache
 def _reader() -> TypeAdapter[Record]:
-    """The JSON decoder, created at the first line, not at import; about twice as fast as `json.loads`."""
+    """The JSON decoder, created on first use, not at import; about twice as fast as `json.loads`."""
     return TypeAdapter(Annotated[Record, Field(discriminator="record")])
 
 
@@ -238,7 +238,7 @@ def _refuse_format(agent_format: object) -> None:
 
 
 def _format_of(line: bytes | str) -> object:
-    """The format in a greeting, whatever else is in it; None for any other line."""
+    """Format number in a greeting, whatever else it contains; None for any other line."""
     try:
         fields: Any = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Histograms by operation, outcome and measure; those of several intervals are merged by adding buckets."""
+"""Histograms by operation, outcome and measure; those from several intervals are merged by adding buckets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Histogram:
 
     @property
     def mean_ns(self) -> float | None:
-        """Mean by the middles of the buckets."""
+        """Mean from the midpoints of the buckets."""
         return histogram.mean_ns(self.buckets)
 
     @property
@@ -35,7 +35,7 @@ class Histogram:
         return self.buckets[-1][1] if self.buckets else None
 
     def quantile_ns(self, q: float) -> float | None:
-        """The quantile `q` (0 to 1), as the middle of its bucket."""
+        """The quantile `q` (0 to 1), as the midpoint of its bucket."""
         return percentiles.quantile_ns(self.buckets, q)
 
 
@@ -60,8 +60,8 @@ class Tables:
     def histogram(
         self, measure: str, operation: str | None = None, outcomes: Collection[str] | None = ANSWERED
     ) -> Histogram:
-        """One measure (`response`, `service`, `lag`, `pacing`, `part`) of one operation, or of all; `outcomes` None:
-        errors too."""
+        """One measure (`response`, `service`, `lag`, `pacing`, `part`) of one operation, or of all; with `outcomes`
+        None, including errors."""
         return Histogram(
             tuple(
                 histogram.merge(
@@ -87,7 +87,7 @@ class Sums:
         self._counts: dict[Cell, dict[tuple[int, int], int]] = {}
 
     def add(self, tables: Tables) -> None:
-        """Adds the counts of an interval."""
+        """Add the counts of an interval."""
         for cell, buckets in tables.cells.items():
             sums = self._counts.setdefault(cell, {})
             for low, high, count in buckets:

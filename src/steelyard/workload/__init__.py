@@ -1,4 +1,4 @@
-"""Workloads: operations, data model, key distribution, as data."""
+"""Workloads as data: operations, data model, key distribution."""
 
 from steelyard.workload._file import module_of as of_file
 

@@ -23,7 +23,7 @@ CERTAIN = ("key", "fixed")
 """Values that are functions of the key alone, the same for all of its rows."""
 COMPARABLE = ("key", "fixed", "random")
 IDENTIFYING = (*COMPARABLE, "row")
-"""Values of a primary key that identify the row. If a key has many rows, values depend on the row, too."""
+"""Values of a primary key that identify the row. If a key has many rows, they also depend on the row."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Compiled:
     program: Json
     """The `workload` object of the agent's order."""
     fills: str
-    """Hash of what determines the filled rows, except their number."""
+    """Hash of everything that determines the filled rows, except their number."""
     explanation: Explanation
     writes: bool
 
@@ -284,7 +284,7 @@ class _Compiler:
         return {"type": column.kind.wire(), "make": {"kind": "any"}}
 
     def _comparable(self, table: TableInfo, name: str) -> bool:
-        """Whether every statement that writes the column writes the value determined by key (and version)."""
+        """Whether every statement that writes the column writes the value determined by the key (and version)."""
         column = table.columns[name]
         make = column.value["make"]
         if column.make not in COMPARABLE or column.spec.static or column.kind.name == "counter":
@@ -412,7 +412,7 @@ class _Compiler:
         return each * (mean(step["repeat"]) if step["kind"] == "batch" else 1.0)
 
     def _cost(self, operation: Json) -> str:
-        """The YCSB operation of about the same cost."""
+        """The YCSB operation with about the same cost."""
         steps = [self.statements[name] for step in operation["steps"] for name in _names(step)]
         writes = {one.reading.writes for one in steps}
         if len(writes) == 2:

@@ -46,9 +46,9 @@ class Marker:
     """A place for a value."""
 
     name: str
-    """Its name in the file: the text after the colon, else the column, else `limit`, `ttl`, `timestamp`."""
+    """Name in the file: the text after the colon, else the column, else `limit`, `ttl`, `timestamp`."""
     column: str
-    """The column that it is compared with or written to; empty for limits."""
+    """The column that the value is compared with or written to; empty for limits."""
     relation: str
     """`=`, `<` ...; `values` for a column of INSERT, `set` for one that UPDATE assigns, `limit`."""
     within: str = ""
@@ -66,7 +66,7 @@ class Reading:
     table: str
     markers: tuple[Marker, ...]
     cql: str
-    """With a question mark for each marker."""
+    """The statement with a question mark for each marker."""
     inserted: tuple[str, ...] = ()
     """Columns of INSERT."""
     assigned: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Reading:
 
     @property
     def writes(self) -> bool:
-        """Whether it changes data."""
+        """Whether the statement changes data."""
         return self.verb != "select"
 
 
@@ -223,7 +223,7 @@ def _markers(cql: str, words: Sequence[Token], verb: str, inserted: tuple[str, .
 
 
 def _looked_back(words: Sequence[Token], index: int) -> Marker:
-    """The marker after a column and an operator, or after LIMIT and the like; else a marker without a name."""
+    """The marker after a column and an operator, or after LIMIT and similar words; else a marker without a name."""
     at = index - 1
     before = words[at]
     if before.kind == "word" and before.text in LIMITS:

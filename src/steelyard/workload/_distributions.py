@@ -1,7 +1,7 @@
 """Distributions of numbers in workload files: `5`, `"uniform(1..100)"`, or a table with a `name`.
 
-A new distribution is an entry of `DISTRIBUTIONS` here, its form on the wire in `crates/steelyard-wire/src/program.rs`
-and its draw in `crates/steelyard-workload/src/distributions.rs`. The schema of orders and the reference page are
+A new distribution is an entry in `DISTRIBUTIONS` here, its wire format in `crates/steelyard-wire/src/program.rs` and
+its sampling in `crates/steelyard-workload/src/distributions.rs`. The schema of orders and the reference page are
 generated from the entry. The short form is that of cassandra-stress's options.
 """
 
@@ -25,24 +25,25 @@ class Parameter:
     kind: type[int] | type[float] = float
     required: bool = False
     nullable: bool = False
-    """The order may say null for its default."""
+    """Whether the order may use null for the default."""
     holds: Callable[[float], bool] = lambda value: value > 0
     """Whether a value is allowed."""
     must: str = "above 0"
-    """What is allowed, for people."""
+    """Description of the allowed values, for people."""
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """What a workload file and the reference page must know of a distribution with the bounds `min` and `max`."""
+    """What a workload file and the reference page must know about a distribution with the bounds `min` and `max`."""
 
     meaning: str
     parameters: tuple[Parameter, ...] = ()
-    """In the order of the short form."""
+    """Further parameters, in the order of the short form."""
     real: bool = False
-    """Its bounds need not be whole, and it draws fractions: `crates/steelyard-workload/src/program/numbers.rs`."""
+    """Whether its bounds may be fractional and it draws fractions:
+    `crates/steelyard-workload/src/program/numbers.rs`."""
     mean_at: float = 0.5
-    """Place of its mean between the bounds, roughly, for estimates of size; a parameter `mean` is better."""
+    """Approximate position of the mean between the bounds, for size estimates; a parameter `mean` takes precedence."""
 
 
 def _share(name: str) -> Parameter:
@@ -80,7 +81,7 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
         (Parameter("shape", required=True), Parameter("quanta", int, nullable=True)),
     ),
 }
-"""Every distribution with bounds. Beside them there are `fixed(value)`, and `inverted`, which turns another around."""
+"""Every distribution with bounds. In addition there are `fixed(value)`, and `inverted`, which reverses another one."""
 NAMES = ("fixed", *DISTRIBUTIONS)
 FIXED_MEANING = "always the same"
 
@@ -196,7 +197,7 @@ def _sensible(fields: Mapping[str, Any]) -> None:
 
 
 def bounds(spread: Mapping[str, Any]) -> tuple[float, float]:
-    """Least and greatest value."""
+    """Smallest and largest value."""
     if spread["name"] == "inverted":
         return bounds(spread["of"])
     if spread["name"] == "fixed":

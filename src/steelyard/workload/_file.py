@@ -1,7 +1,7 @@
-"""Workload files: read TOML, report each error with its line, create a plug-in of the seam `workload`.
+"""Workload files: read TOML, report each error with its line, create a plug-in of kind `workload`.
 
 A study names the file (`workload.name = "sensors.toml"`, relative to the study); its records, weights and parameters
-are settings of the workload, so each can be a factor. A hash of the file's content is a setting, too: an edited file is
+are settings of the workload, so each can be a factor. A hash of the file's content is also a setting: an edited file is
 another treatment.
 """
 
@@ -49,7 +49,7 @@ class Source:
     parameters: Mapping[str, Level]
     digest: str
     plain: File = field(repr=False)
-    """With every parameter at its default."""
+    """The file with every parameter at its default."""
 
     def file(self, parameters: Mapping[str, Level]) -> File:
         """The file with these values of its parameters. Raises StudyError."""
@@ -60,8 +60,8 @@ class Source:
         return line_of(dict(self.lines), key)
 
     def hard(self, parameter: str) -> bool:
-        """Whether the filled data, or the tables, depend on a parameter: whether it is used anywhere else than in an
-        operation, or a statement that fills nothing."""
+        """Whether the filled data or the tables depend on a parameter: whether it is used anywhere other than in an
+        operation or a statement that fills nothing."""
         if self.plain.populate:
             filling = {name for step in self.plain.populate.each() for name in (step.statement, *step.batch)}
         else:
@@ -77,7 +77,7 @@ class Source:
 
 
 def read(path: Path) -> Source:
-    """Read and check a workload file. Raises StudyError, see its `errors`."""
+    """Read and check a workload file. Raises StudyError; see its `errors`."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -87,7 +87,7 @@ def read(path: Path) -> Source:
 
 
 def read_text(text: str, path: str = "") -> Source:
-    """As `read`; `path` is for messages only."""
+    """Like `read`; `path` is only for messages."""
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -127,7 +127,7 @@ MODELS: tuple[tuple[str, type[Value]], ...] = (
     ("operations", Operation),
     ("populate", Populate),
 )
-"""The model that a key belongs to, by the first of these words in the key."""
+"""The model that a key belongs to, selected by the first of these words in the key."""
 
 
 def _nearer(error: StudyError) -> StudyError:
@@ -222,7 +222,7 @@ def _uses(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _put_in(raw: Mapping[str, Any], parameters: Mapping[str, Level]) -> dict[str, Any]:
-    """The TOML with values in place of parameters; `"$name"` alone becomes the value itself, with its type."""
+    """The TOML with parameters replaced by values; `"$name"` alone becomes the value itself, with its type."""
 
     def put(value: Any) -> Any:
         if isinstance(value, dict):
@@ -244,10 +244,10 @@ def _text(value: Level) -> str:
 
 
 class FileSettings(Value):
-    """What every workload file lets a study set."""
+    """Settings that every workload file offers to a study."""
 
     weights: dict[str, float] = Field(default_factory=dict, validate_default=True, json_schema_extra=EASY)
-    """Shares of the operations by name, each in place of the file's."""
+    """Shares of the operations by name; each replaces the file's."""
 
     @classmethod
     def source(cls) -> Source:
@@ -309,7 +309,7 @@ def _setting(name: str, default: Any, extra: dict[str, Any], most: int) -> Any:
 
 
 class FileWorkload:
-    """A workload of a file, under its settings."""
+    """A workload defined by a file, under its settings."""
 
     protocol = CQL
 
@@ -323,7 +323,7 @@ class FileWorkload:
         return self._compilation.schema
 
     def data(self) -> dict[str, Any]:
-        """Records, and a hash of the statements that write them and of their values."""
+        """Number of records, and a hash of the statements that write them and of their values."""
         return {"records": self._compilation.program["records"], "fills": self._compilation.fills}
 
     def order(self) -> dict[str, Any]:
@@ -354,7 +354,7 @@ def workload(source: Source, settings: FileSettings) -> FileWorkload:
 
 
 class _Hashed:
-    """Arguments of the compiler, equal if the result is."""
+    """Arguments of the compiler; equal if the result is."""
 
     def __init__(self, source: Source, parameters: Mapping[str, Level], values: Mapping[str, Any]) -> None:
         self.source, self.parameters, self.values = source, parameters, values

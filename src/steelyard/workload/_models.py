@@ -20,7 +20,7 @@ Distribution = Annotated[
     BeforeValidator(distribution),
     WithJsonSchema({"type": "distribution"}),
 ]
-"""A number, `"uniform(1..100)"`, or a table; as the agent's order has it."""
+"""A number, `"uniform(1..100)"`, or a table; as in the agent's order."""
 
 MAKES = {
     "key": ("divide", "modulo", "scramble", "scale", "offset", "prefix", "digits"),
@@ -29,47 +29,48 @@ MAKES = {
     "row": ("count",),
     "fixed": ("value",),
 }
-"""Ways to make a value, and the keys that belong to each."""
+"""Ways to generate a value, and the keys that belong to each."""
 
 
 class Column(Value):
     """A column, or another value of a statement: its type and where its values come from."""
 
     type: str = ""
-    """CQL's type: `text`, `map<text, frozen<list<int>>>`; a value of a statement has its column's by default."""
+    """CQL type: `text`, `map<text, frozen<list<int>>>`; the default for a statement's value is its column's type."""
     static: bool = False
-    """A static column of the partition."""
+    """Whether it is a static column of the partition."""
     make: Literal["key", "random", "draw", "row", "fixed"] | None = None
-    """Where values come from. key: from the record's key; random: looks random, a function of the key; draw: drawn anew
-    for each operation; row: number of the repetition within a batch, else drawn below `count`; fixed: always `value`.
-    Columns of the primary key are made of the key, others are random, unless another key of this table says more."""
+    """Where values come from. key: from the record's key; random: pseudo-random, a function of the key; draw: drawn
+    anew for each operation; row: number of the repetition within a batch, else drawn below `count`; fixed: always
+    `value`. By default, columns of the primary key come from the key and others are random, unless another key of this
+    table implies otherwise."""
     divide: int | None = Field(default=None, ge=1)
-    """key: the key is divided by it first (so many keys have the same value)."""
+    """key: the key is first divided by this (so that many keys have the same value)."""
     modulo: int | None = Field(default=None, ge=1)
-    """key: then its remainder is taken."""
+    """key: then reduced modulo this."""
     scramble: bool | None = None
-    """key: then it is hashed, so that neighbours are far apart."""
+    """key: then hashed, so that neighbours are far apart."""
     scale: int | None = None
-    """key: then it is multiplied."""
+    """key: then multiplied by this."""
     offset: int | datetime | date | None = None
     """key: then this is added; a date for timestamps and dates."""
     prefix: str | None = None
     """key: text before the number."""
     digits: int | None = Field(default=None, ge=1, le=64)
-    """key: fewest digits of the number in text."""
+    """key: minimum number of digits of the number in text."""
     number: Distribution | None = None
-    """random, draw: the numbers. Without it random values take all that the type holds."""
+    """random, draw: distribution of the numbers. Without it, random values cover the whole range of the type."""
     size: Distribution | None = None
-    """random: bytes of text and blobs (32 by default), entries of collections (4)."""
+    """random: bytes of text and blobs (default 32), entries of collections (default 4)."""
     of: tuple[Column, ...] = ()
-    """random: entries of a list or set; key and value of a map; members of a tuple. Random by default."""
+    """random: entries of a list or set; key and value of a map; members of a tuple. Default: random."""
     versioned: bool | None = None
-    """random: the value changes with every operation that writes it, and text and blobs begin with its number, so that
-    they can be compared all the same. By default true for text and blobs of 24 bytes or more."""
+    """random: whether the value changes with every operation that writes it; text and blobs then begin with the
+    operation's number, so that they can still be compared. Default: true for text and blobs of 24 bytes or more."""
     count: Distribution | None = None
-    """row: rows of a key."""
+    """row: number of rows per key."""
     value: Any = None
-    """fixed: the value as TOML has it."""
+    """fixed: the value as in TOML."""
     compare: bool = True
     """Whether reads compare this column, see `validate_fraction`."""
 
@@ -90,7 +91,7 @@ class Column(Value):
         return self
 
     def kind(self) -> str | None:
-        """How values are made, as far as this table says it."""
+        """How values are generated, as far as this table specifies it."""
         if self.make is not None:
             return self.make
         given = self.model_fields_set
@@ -101,37 +102,37 @@ class Column(Value):
 
 
 class Table(Value):
-    """A table. Its columns are told in the order of CREATE TABLE."""
+    """A table. Its columns are given in the order of CREATE TABLE."""
 
     primary_key: str = ""
-    """As CQL has it: `id`, or `(device, day), at`."""
+    """Primary key as in CQL: `id`, or `(device, day), at`."""
     create: str = ""
-    """A whole CREATE TABLE instead; `columns` then only says how values are made."""
+    """A whole CREATE TABLE statement instead; `columns` then only defines how values are generated."""
     columns: dict[str, Column] = Field(default_factory=dict)
-    """Name to type, or to a table."""
+    """Column name to type, or to a table."""
     options: tuple[str, ...] = ()
-    """Behind WITH: `"CLUSTERING ORDER BY (at DESC)"`. Compression and compaction are the system's settings, unless they
-    are here."""
+    """Options after WITH: `"CLUSTERING ORDER BY (at DESC)"`. Compression and compaction are the system's settings,
+    unless given here."""
     indexes: tuple[str, ...] = ()
-    """Each behind CREATE INDEX ... ON table: `"(tag)"`, `"(tag) USING 'sai'"`."""
+    """Indexes, each the text after CREATE INDEX ... ON table: `"(tag)"`, `"(tag) USING 'sai'"`."""
 
 
 class Statement(Value):
-    """A prepared statement. Markers are `?` or `:name`; each gets the value of its column, unless `values` has it."""
+    """A prepared statement. Markers are `?` or `:name`; each gets the value of its column, unless it is in `values`."""
 
     cql: str
     """SELECT, INSERT, UPDATE or DELETE."""
     values: dict[str, Column] = Field(default_factory=dict)
-    """Values of markers that are no column's (`limit`, `ttl`, `timestamp`, `:since`), or not the column's own. A number
-    or text is short for a distribution to draw from."""
+    """Values of markers that have no column (`limit`, `ttl`, `timestamp`, `:since`), or that differ from the column's.
+    A number or text is short for a distribution to draw from."""
     consistency: Consistency | None = None
-    """Instead of the load's."""
+    """Consistency level that overrides the load's."""
     page_rows: int | None = Field(default=None, ge=1, le=1_000_000)
-    """SELECT: rows of a page; without it the whole answer comes in one."""
+    """SELECT: rows per page; without it, the whole answer comes in one page."""
     max_pages: int | None = Field(default=None, ge=1, le=1_000_000)
-    """SELECT: most pages of one operation, 100 by default."""
+    """SELECT: maximum number of pages per operation, default 100."""
     wants_row: bool | None = None
-    """SELECT: whether an answer without rows counts as not found. By default where the key says which row."""
+    """SELECT: whether an answer without rows counts as not found. Default: true if the key determines the row."""
     compare: bool = True
     """SELECT: whether the first row is compared, see `validate_fraction`."""
 
@@ -144,18 +145,18 @@ class Step(Value):
     batch: tuple[str, ...] = ()
     """Names of statements that are sent as one batch."""
     mode: Literal["logged", "unlogged", "counter"] | None = None
-    """batch: its kind; counter for tables of counters, else logged."""
+    """batch: its kind; default counter for tables of counters, else logged."""
     repeat: Distribution | None = None
-    """batch: how often all of its statements are in it, 1 by default."""
+    """batch: number of repetitions of all its statements, default 1."""
     next_key: bool | None = None
-    """batch: whether each repetition takes the next key; else the key stays and only `row` moves on."""
+    """batch: whether each repetition uses the next key; otherwise the key stays and only `row` advances."""
 
 
 class Steps(Step):
-    """What is carried out: one request, or several one after the other."""
+    """What is carried out: one request, or several in sequence."""
 
     steps: tuple[Step, ...] = ()
-    """Several requests: names of statements, or tables as this one."""
+    """Several requests: names of statements, or tables like this one."""
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -181,52 +182,53 @@ class Populate(Steps):
     """What fills the tables, for each key from 0 to records - 1."""
 
     stride: int | None = Field(default=None, ge=1)
-    """Keys that one operation writes; by default the repetitions of a batch with `next_key`."""
+    """Number of keys that one operation writes; default: the repetitions of a batch with `next_key`."""
 
 
 class Operation(Steps):
     """One kind of operation."""
 
     name: str = Field(pattern=NAME)
-    """Its name in records, tables, figures."""
+    """Name in records, tables, figures."""
     weight: float = Field(default=1.0, ge=0)
-    """Its share, of the sum of all weights; a factor of studies: `workload.weights.NAME`."""
+    """Share of the operations, relative to the sum of all weights; a factor of studies: `workload.weights.NAME`."""
     keys: str = "uniform"
-    """Which record: `new` is one that nobody has written; `uniform`, `zipfian`, `latest`, `hotspot`, `sequential`,
-    `exponential` choose one that exists, as YCSB does; a distribution such as `zipfian(0..999)` draws a number, whether
-    that key exists or not."""
+    """Which record: `new` is one that has not been written yet; `uniform`, `zipfian`, `latest`, `hotspot`,
+    `sequential`, `exponential` choose an existing one, as in YCSB; a distribution such as `zipfian(0..999)` draws a
+    number, whether that key exists or not."""
 
 
 class File(Value):
     """One workload file."""
 
     format: Literal[1] = 1
-    """Version of the file's format."""
+    """Version of the workload file's format."""
     name: str = Field(pattern=NAME)
     """Name of the workload."""
     about: str = ""
-    """What it stands for."""
+    """What it represents."""
     keyspace: str = Field(default="", pattern=r"^[A-Za-z0-9_]{0,48}$")
-    """Its keyspace; the name by default."""
+    """Keyspace; default: the name."""
     records: int = Field(default=1000, ge=0, le=MOST_RECORDS)
-    """Keys of the filled state: 0 to records - 1. Values make partition and clustering columns of the key."""
+    """Number of keys in the filled state: 0 to records - 1. Values derive partition and clustering columns from the
+    key."""
     validate_fraction: float = Field(default=0.0, ge=0, le=1)
-    """Share of the answers whose values are compared with what must be there."""
+    """Share of the answers whose values are compared with the expected ones."""
     insert_lag: int | None = Field(default=None, ge=0, le=MOST_RECORDS)
-    """Operations see only keys inserted more than so many operations ago; by default 16 for each other operation that
+    """Operations see only keys inserted more than this many operations ago; default: 16 for each other operation that
     may be in flight."""
     clustering: Distribution | None = None
-    """Operations of one kind that follow each other; by default each is drawn by itself."""
+    """Number of consecutive operations of one kind; by default each is drawn independently."""
     parameters: dict[str, Level] = Field(default_factory=dict)
-    """Names with default values: `"$name"` anywhere in the file stands for the value. Each is a setting of the workload
-    and can be a factor of a study."""
+    """Names with default values: `"$name"` anywhere in the file is replaced by the value. Each is a setting of the
+    workload and can be a factor of a study."""
     types: dict[str, dict[str, Column]] = Field(default_factory=dict)
     """User-defined types: name to fields."""
     tables: dict[str, Table] = Field(min_length=1)
-    """Name to table."""
+    """Tables by name."""
     statements: dict[str, Statement] = Field(min_length=1)
-    """Name to statement, or to its CQL alone."""
+    """Statements by name; a statement can be given as its CQL alone."""
     populate: Populate | None = None
-    """What fills the tables; by default the only INSERT."""
+    """What fills the tables; default: the only INSERT."""
     operations: tuple[Operation, ...] = Field(min_length=1)
-    """The mix."""
+    """The mix of operations."""

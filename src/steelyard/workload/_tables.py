@@ -21,10 +21,10 @@ DEFAULT_BYTES = 32
 DEFAULT_ENTRY_BYTES = 12
 DEFAULT_ENTRIES = 4
 LEAST_VERSIONED_BYTES = 24
-"""A version has at most 20 digits; the remaining bytes are pseudo-random."""
+"""Minimum size: a version has at most 20 digits; the remaining bytes are pseudo-random."""
 MS_PER_DAY = 86_400_000
 NUMBERLESS = (*_types.COLLECTIONS, "tuple", "vector")
-"""Types without a value for a number."""
+"""Types that cannot hold a number."""
 WHOLE = ("tinyint", "smallint", "int", "bigint", "varint", "counter")
 FIXED = {
     **dict.fromkeys(("text", "varchar", "ascii"), "text in quotes"),
@@ -46,12 +46,12 @@ class ColumnInfo:
     name: str
     kind: CqlType
     value: Json
-    """Its value in the agent's order: `type` and `make`."""
+    """Value in the agent's order: `type` and `make`."""
     spec: _models.Column
 
     @property
     def make(self) -> str:
-        """key, random, draw, row or fixed."""
+        """How the value is made: key, random, draw, row or fixed."""
         return str(self.value["make"]["kind"])
 
 
@@ -75,7 +75,7 @@ class TableInfo:
         return any(column.kind.name == "counter" for column in self.columns.values())
 
     def in_order(self) -> tuple[str, ...]:
-        """Columns as `SELECT *` lists them: partition key, clustering, static and other ones by name."""
+        """Columns as listed by `SELECT *`: partition key, clustering, static and other ones by name."""
         rest = sorted(name for name in self.columns if name not in self.primary_key)
         static = [name for name in rest if self.columns[name].spec.static]
         return (*self.primary_key, *static, *(name for name in rest if name not in static))
@@ -142,7 +142,7 @@ def table_of(
 
 
 def _counters(key: str, columns: Mapping[str, ColumnInfo], primary_key: Sequence[str], refuse: Refuse) -> None:
-    """Check that counters are not keys, and that a table with counters has no other columns beside its key."""
+    """Check that counters are not keys, and that a table with counters has no other columns outside its key."""
     counters = [name for name, column in columns.items() if column.kind.name == "counter"]
     for name in counters:
         if name in primary_key:

@@ -14,7 +14,7 @@ SIMPLE = (
     "smallint", "text", "time", "timestamp", "timeuuid", "tinyint", "uuid", "varchar", "varint",
 )  # fmt: skip
 MEMBERS = {"list": 1, "set": 1, "map": 2, "frozen": 1}
-"""Number of member types of each type; a tuple has any number, a vector a type and a count."""
+"""Number of member types of each type; a tuple has any number, a vector has a type and a count."""
 NAMES = (*SIMPLE, *MEMBERS, "tuple", "vector")
 MOST_DEPTH = 16
 MOST_VECTOR = 8192
@@ -24,7 +24,7 @@ BYTES = {
     "inet": 4, "int": 4, "smallint": 2, "time": 8, "timestamp": 8, "timeuuid": 16, "tinyint": 1, "uuid": 16,
     "varint": 8,
 }  # fmt: skip
-"""Bytes of a value: fixed by the type, or typical."""
+"""Size of a value in bytes: fixed by the type, or typical."""
 SIZED = ("ascii", "blob", "text", "varchar")
 COLLECTIONS = ("list", "set", "map")
 
@@ -44,7 +44,7 @@ class CqlType:
     name: str
     members: tuple[CqlType, ...] = ()
     count: int = 0
-    """Elements of a vector."""
+    """Number of elements in a vector."""
     fields: tuple[str, ...] = ()
     """Names of a user-defined type's fields."""
 
@@ -54,7 +54,7 @@ class CqlType:
         return self.members[0].bare if self.name == "frozen" else self
 
     def wire(self) -> str:
-        """Its form in the agent's order: a user-defined type is a tuple of its fields, which has the same bytes."""
+        """Type in the agent's order: a user-defined type becomes a tuple of its fields, which has the same bytes."""
         if self.fields:
             return f"tuple<{', '.join(member.wire() for member in self.members)}>"
         if self.name == "vector":

@@ -1,6 +1,6 @@
 """YCSB's core workload: settings of all its mixes, compiled to schema and order.
 
-The modules beside this one are the mixes; each differs only in its defaults.
+The modules `ycsb_*` are the mixes; they differ only in their defaults.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ class Settings(Value):
     """YCSB 0.17's core properties under readable names, with the defaults of its CoreWorkload."""
 
     records: int = Field(default=1000, ge=1, le=2**40, json_schema_extra=HARD)
-    """Records that fill the table before the load (recordcount)."""
+    """Number of records that fill the table before the load (recordcount)."""
     insert_start: int = Field(default=0, ge=0, le=2**40, json_schema_extra=HARD)
     """Number of the first key (insertstart)."""
     field_count: int = Field(default=10, ge=1, le=1000, json_schema_extra=HARD)
-    """Value columns of a record (fieldcount)."""
+    """Value columns per record (fieldcount)."""
     field_length: int = Field(default=100, ge=0, le=2**24, json_schema_extra=HARD)
-    """Bytes of a value; the most of them where lengths vary (fieldlength)."""
+    """Bytes per value; the maximum if lengths vary (fieldlength)."""
     min_field_length: int = Field(default=1, ge=0, le=2**24, json_schema_extra=HARD)
-    """Fewest bytes of a value where lengths vary (minfieldlength)."""
+    """Minimum bytes per value if lengths vary (minfieldlength)."""
     field_length_distribution: Literal["constant", "uniform", "zipfian"] = Field(
         default="constant", json_schema_extra=HARD
     )
-    """Lengths of values; zipfian favours the short (fieldlengthdistribution)."""
+    """Distribution of value lengths; zipfian favours short ones (fieldlengthdistribution)."""
     insert_order: Literal["hashed", "ordered"] = Field(default="hashed", json_schema_extra=HARD)
     """Whether key names are hashes of key numbers or the numbers themselves (insertorder)."""
     zero_padding: int = Field(default=1, ge=1, le=64, json_schema_extra=HARD)
-    """Fewest digits of a key name (zeropadding)."""
+    """Minimum number of digits in a key name (zeropadding)."""
     read_proportion: float = Field(default=0.95, ge=0, json_schema_extra=EASY)
     """Share of reads; the shares are divided by their sum (readproportion)."""
     update_proportion: float = Field(default=0.05, ge=0, json_schema_extra=EASY)
@@ -69,19 +69,19 @@ class Settings(Value):
     request_distribution: Literal["uniform", "zipfian", "latest", "hotspot", "sequential", "exponential"] = Field(
         default="uniform", json_schema_extra=EASY
     )
-    """Which keys are asked for (requestdistribution)."""
+    """Which keys are requested (requestdistribution)."""
     read_all_fields: bool = Field(default=True, json_schema_extra=EASY)
-    """Whether reads and scans ask for the whole record or for one field (readallfields)."""
+    """Whether reads and scans request the whole record or one field (readallfields)."""
     write_all_fields: bool = Field(default=False, json_schema_extra=EASY)
     """Whether updates write the whole record or one field (writeallfields)."""
     min_scan_length: int = Field(default=1, ge=1, le=2**24, json_schema_extra=EASY)
-    """Fewest records that a scan asks for (minscanlength)."""
+    """Minimum number of records per scan (minscanlength)."""
     max_scan_length: int = Field(default=1000, ge=1, le=2**24, json_schema_extra=EASY)
-    """Most records that a scan asks for (maxscanlength)."""
+    """Maximum number of records per scan (maxscanlength)."""
     scan_length_distribution: Literal["uniform", "zipfian"] = Field(default="uniform", json_schema_extra=EASY)
-    """Lengths of scans; zipfian favours the short (scanlengthdistribution)."""
+    """Distribution of scan lengths; zipfian favours short ones (scanlengthdistribution)."""
     hotspot_data_fraction: float = Field(default=0.2, ge=0, le=1, json_schema_extra=EASY)
-    """hotspot: share of the records that is hot (hotspotdatafraction)."""
+    """hotspot: share of the records that are hot (hotspotdatafraction)."""
     hotspot_operation_fraction: float = Field(default=0.8, ge=0, le=1, json_schema_extra=EASY)
     """hotspot: share of the operations that go to hot records (hotspotopnfraction)."""
     exponential_percentile: float = Field(default=95.0, gt=0, lt=100, json_schema_extra=EASY)
@@ -90,11 +90,11 @@ class Settings(Value):
     exponential_fraction: float = Field(default=0.8571428571, gt=0, json_schema_extra=EASY)
     """exponential: the share of the records that gets that percentage (exponential.frac)."""
     expected_new_keys: int | None = Field(default=None, ge=0, le=2**40, json_schema_extra=EASY)
-    """zipfian: keys reserved for inserts, so that popularity does not move as they come; None: operations x insert
-    share x 2, as YCSB."""
+    """zipfian: keys reserved for inserts, so that popularity does not shift as they are inserted; None: operations x
+    insert share x 2, as in YCSB."""
     insert_lag: int | None = Field(default=None, ge=0, le=2**40, json_schema_extra=EASY)
-    """Requests see only keys inserted more than so many operations ago, as those since may be in flight; None: 16 for
-    each other operation that may be in flight."""
+    """Requests see only keys inserted more than this many operations ago, because later ones may be in flight; None: 16
+    for each other operation that may be in flight."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

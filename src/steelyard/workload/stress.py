@@ -45,11 +45,11 @@ class Settings(Value):
     """cassandra-stress's commands `read`, `write`, `mixed` on its table standard1, with the defaults of that tool."""
 
     records: int = Field(default=1_000_000, ge=1, le=2**40, json_schema_extra=HARD)
-    """Rows that fill the table before the load: the seeds 1 to records (write n=)."""
+    """Number of rows that fill the table before the load: the seeds 1 to records (write n=)."""
     columns: int = Field(default=5, ge=1, le=1000, json_schema_extra=HARD)
-    """Value columns of a row, C0 and on (-col n=)."""
+    """Value columns per row, from C0 on (-col n=)."""
     column_size: Distribution = Field(default="34", json_schema_extra=HARD)
-    """Bytes of a value: a number, or fixed, uniform, gaussian, exponential, extreme, sequence (-col size=)."""
+    """Bytes per value: a number, or fixed, uniform, gaussian, exponential, extreme, sequence (-col size=)."""
     read_proportion: float = Field(default=0.5, ge=0, json_schema_extra=EASY)
     """Share of reads; the shares are divided by their sum (mixed ratio)."""
     write_proportion: float = Field(default=0.5, ge=0, json_schema_extra=EASY)
@@ -57,8 +57,8 @@ class Settings(Value):
     population: Distribution | None = Field(default=None, json_schema_extra=EASY)
     """Which rows, by their seeds from 1 (-pop dist=); None: uniform over all records."""
     clustering: Distribution | None = Field(default=None, json_schema_extra=EASY)
-    """How many operations of one kind follow each other (mixed clustering=; the tool's own default is
-    gaussian(1..10)); None: each is drawn by itself."""
+    """Number of consecutive operations of one kind (mixed clustering=; the tool's own default is gaussian(1..10));
+    None: each is drawn independently."""
     validate_fraction: float = Field(default=0.0, ge=0, le=1, json_schema_extra=EASY)
     """Share of the reads whose values are compared with those written. The tool's own default is 1."""
 

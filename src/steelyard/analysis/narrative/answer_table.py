@@ -204,7 +204,7 @@ def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) 
         why = "; ".join(filter(None, [why, f"{shared}{at(row.factor)} {row.baseline_text}"]))
     change = change_text(compared.ratio, response)
     verdict: AnswerVerdict = "no verdict" if compared.verdict == "descriptive" else compared.verdict
-    shown = verdict
+    shown: str = verdict
     if compared.within_noise or compared.within_trend:
         shown = f"undecided ({'within noise' if compared.within_noise else 'still warming'})"
     side = at(row.factor)

@@ -2,7 +2,7 @@
 
     words -> grammar -> settings -> compiled (orders of the agent) -> action (schema, warm-up, load) -> output
 
-Command lines mean what they mean in cassandra-stress 3.11.4; the wording of messages and help is our own.
+Command lines have the same meaning as in cassandra-stress 3.11.4; the wording of messages and help is our own.
 """
 
 from steelyard.dropin.stress.parse.refusal import Refused

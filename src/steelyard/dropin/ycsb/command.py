@@ -38,7 +38,7 @@ class Command:
     action: Literal["load", "run"]
     properties: dict[str, str]
     words: tuple[str, ...]
-    """As given, without the password."""
+    """The words as given, without the password."""
     create_table: bool = False
     remarks: tuple[str, ...] = field(default=())
     """Messages about options without effect."""

@@ -136,7 +136,7 @@ async def _drive(compiled: Compiled, screen: Screen, variables: dict[str, str]) 
 
 
 class Screen:
-    """Adds up intervals, prints status lines as they fall due, and the final block."""
+    """Sums intervals, prints status lines when they are due, and prints the final block."""
 
     def __init__(
         self,

@@ -40,7 +40,7 @@ class Display:
 
     @property
     def interval_s(self) -> float:
-        """The interval at which the agent must report its counts."""
+        """Interval at which the agent must report its counts."""
         return min(1.0, self.granularity_ms / 1000) if self.kind == TIME_SERIES else 1.0
 
 

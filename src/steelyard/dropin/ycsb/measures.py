@@ -50,7 +50,7 @@ class Measure:
 
     @property
     def min_us(self) -> int:
-        """Minimum; the greatest long without a value, as in YCSB."""
+        """Minimum; the largest long without a value, as in YCSB."""
         return self.buckets[0][0] // NS_PER_US if self.buckets else java.LONG_MAX
 
     @property
@@ -59,13 +59,13 @@ class Measure:
         return self.buckets[-1][1] // NS_PER_US if self.buckets else 0
 
     def upper_percentile_us(self, percentile: float) -> int:
-        """Upper end of the bucket at a percentile, 0 to 100, in whole microseconds, as YCSB prints it; reports show the
-        bucket's middle. 0 without a value."""
+        """Upper end of the bucket at a percentile, 0 to 100, in whole microseconds, as printed by YCSB; reports show
+        the bucket's midpoint. 0 without a value."""
         bucket = percentiles.quantile_bucket(self.buckets, percentile / 100)
         return self.max_us if bucket is None else bucket[1] // NS_PER_US
 
     def counts_us(self) -> list[tuple[int, int]]:
-        """Middle and count of each bucket."""
+        """Midpoint and count of each bucket."""
         return [((low + high) // 2 // NS_PER_US, count) for low, high, count in self.buckets]
 
 
@@ -73,8 +73,8 @@ Measures = dict[str, Measure]
 
 
 def measures(tables: Tables, display: Display, cleanup_ns: int | None = None) -> Measures:
-    """Measurements by name, in YCSB's order: first those of `op`, then the intended ones. `cleanup_ns`: how long the
-    agent took to come to its end."""
+    """Measurements by name, in YCSB's order: first those of `op`, then the intended ones. `cleanup_ns`: time that the
+    agent took to end."""
     own = {} if display.interval == "intended" else _service(tables, display)
     intended = {} if display.interval == "op" else _intended(tables, display)
     if cleanup_ns is not None:
@@ -124,8 +124,8 @@ def _service(tables: Tables, display: Display) -> Measures:
 
 
 def _intended(tables: Tables, display: Display) -> Measures:
-    """Response times, from the instant that an operation was due. The update of a read-modify-write ends with the
-    whole; when the read ended is unknown in this measure."""
+    """Response times, from the time when an operation was due. The update in a read-modify-write ends with the whole
+    operation; the end of the read is unknown in this measure."""
     parts: dict[str, list[Sequence[Bucket]]] = {}
     for operation, name in NAMES.items():
         for outcome, buckets in _cells(tables, operation, "response").items():
@@ -151,7 +151,8 @@ def _cells(tables: Tables, operation: str, measure: str) -> dict[str, tuple[Buck
 
 def _times(tables: Tables, operation: str, measure: str) -> dict[str, tuple[Bucket, ...]]:
     """Buckets by outcome. Operations that were never sent, because no node was up, have only a response time. If there
-    are more of these, all operations of the outcome are counted by response time, so that none is lost."""
+    are more response times than service times, all operations with the outcome are counted by response time, so that
+    none is lost."""
     by_outcome = _cells(tables, operation, measure)
     for outcome, buckets in _cells(tables, operation, "response").items():
         if histogram.total(buckets) > histogram.total(by_outcome.get(outcome, ())):

@@ -66,7 +66,7 @@ class Target:
     user: str | None
     password: str | None
     tls: dict[str, str] | None = None
-    """As in the order; None: connections are not encrypted."""
+    """Encryption options as in the order; None: connections are not encrypted."""
 
     def statements(self, replication_factor: int) -> tuple[str, ...]:
         """CQL that creates keyspace and table."""
@@ -85,7 +85,7 @@ class Compiled:
     crowded: bool
     """Whether there were more threads than operations; YCSB warns on standard output."""
     keeps_going: bool
-    """Whether a failed insertion does not end a load."""
+    """Whether the load continues after a failed insertion."""
 
 
 def compile_command(command: Command, seed: int) -> Compiled:

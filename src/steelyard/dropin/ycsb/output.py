@@ -18,7 +18,7 @@ Points = Mapping[str, Sequence[tuple[int, float]]]
 
 
 def overall(runtime_ms: int, operations: int) -> list[Row]:
-    """The rows about the whole run. There is no JVM: no rows of single collectors, and sums of 0."""
+    """The rows about the whole run. There is no JVM: no rows for individual collectors, and sums of 0."""
     throughput = 1000.0 * operations / runtime_ms if runtime_ms else math.inf if operations else math.nan
     return [
         ("OVERALL", "RunTime(ms)", runtime_ms),
@@ -123,7 +123,7 @@ def ordinal(percentile: float) -> str:
 
 
 def export(rows: Iterable[Row], exporter: str) -> str:
-    """The rows as YCSB's exporter of that name (`Text`, `JSON`, `JSONArray`) writes them."""
+    """The rows as written by the YCSB exporter with that name (`Text`, `JSON`, `JSONArray`)."""
     if exporter == "Text":
         return "".join(f"[{metric}], {name}, {_text(value)}\n" for metric, name, value in rows)
     objects = [

@@ -14,7 +14,7 @@ ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 
 
 def read(path: Path) -> dict[str, str]:
-    """The properties of a file; the last value of a repeated key counts. Raises StudyError if the file cannot be read
+    """The properties in a file; the last value of a repeated key counts. Raises StudyError if the file cannot be read
     or has an invalid escape."""
     try:
         # Java reads such files as Latin-1.

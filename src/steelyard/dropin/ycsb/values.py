@@ -26,7 +26,7 @@ class Values:
         return self._properties.get(name, default).strip()
 
     def integer(self, name: str, default: int, least: int = 0, most: int = MOST) -> int:
-        """A whole number within bounds."""
+        """An integer within bounds."""
         return self._number(name, default, int, least, most, "a whole number")
 
     def number(self, name: str, default: float, least: float = 0.0, most: float = math.inf) -> float:
@@ -41,7 +41,7 @@ class Values:
         return read == "true"
 
     def choice(self, name: str, default: str, allowed: Sequence[str]) -> str:
-        """One of some words."""
+        """One of several words."""
         read = self.text(name, default)
         if read not in allowed:
             raise wrong(name, read, allowed)
@@ -69,7 +69,7 @@ class Values:
 
 
 def wrong(name: str, read: str, allowed: Sequence[str], why: str = "") -> StudyError:
-    """The error of an unsupported property value."""
+    """The error for an unsupported property value."""
     reason = f": {why}" if why else ""
     message, hint = f"the property {name}: read {read!r}{reason}", f"allowed: {', '.join(allowed)}"
     return StudyError(message, hint, key=name, read=read, allowed=allowed)

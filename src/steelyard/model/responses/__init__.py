@@ -1,7 +1,8 @@
-"""The responses of a trial. A module of this package defines one, or a family of them, as `RESPONSES`.
+"""Responses of a trial. Each module of this package defines one response, or a family of them, as `RESPONSES`.
 
-Nothing else is needed for a new response of what `Measured` has: the laboratory computes it, `verify` checks it, and
-tables, report and reference have it by its definition. `kept` says whether `verify` can compute it from the store.
+A new response that can be computed from `Measured` needs nothing else: the laboratory computes it, `verify` checks it,
+and tables, report and reference show it from its definition. `kept` says whether `verify` can recompute it from the
+store.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from steelyard.model.response import Measured, Response
 
 @cache
 def every() -> Mapping[str, Response]:
-    """Name to definition of every response, in their order. Raises ValueError if two have one name."""
+    """Definitions of all responses by name, in order. Raises ValueError if two have the same name."""
     defined: list[Response] = []
     for module in pkgutil.iter_modules(__path__):
         defined += import_module(f"{__name__}.{module.name}").RESPONSES
@@ -33,20 +34,20 @@ def of(name: str) -> Response:
 
 
 def label_of(name: str) -> str:
-    """What people call it; the name itself, if it is no response."""
+    """Name of a response for people; the given name itself if it is not a response."""
     return every()[name].label if name in every() else name
 
 
 def unit_of(name: str) -> str:
-    """Its unit. Raises KeyError if there is no such response."""
+    """Unit of a response. Raises KeyError if there is no such response."""
     return of(name).unit
 
 
 def main_names() -> tuple[str, ...]:
-    """The responses that a study may name as its main response."""
+    """Names of the responses that a study may choose as its main response."""
     return tuple(name for name, response in every().items() if response.main)
 
 
 def compute(measured: Measured) -> dict[str, float | int | None]:
-    """Every response of a trial by its name."""
+    """All responses of a trial by name."""
     return {name: response.compute(measured) for name, response in every().items()}

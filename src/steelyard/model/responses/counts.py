@@ -1,4 +1,4 @@
-"""How many operations a trial had, and how they ended."""
+"""Counts: number of operations in a trial, and their outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operation cost the load generator."""
+"""Generator CPU: CPU time of the load generator per operation."""
 
 from __future__ import annotations
 

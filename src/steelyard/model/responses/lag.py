@@ -1,4 +1,4 @@
-"""Lag: how much later than due an operation was sent."""
+"""Lag: time from when an operation was due until it was sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Response time: from when an operation was due to its answer."""
+"""Response time: time from when an operation was due until its answer."""
 
 from __future__ import annotations
 

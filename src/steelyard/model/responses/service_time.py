@@ -1,4 +1,4 @@
-"""Service time: from when an operation was sent to its answer."""
+"""Service time: time from when an operation was sent until its answer."""
 
 from __future__ import annotations
 

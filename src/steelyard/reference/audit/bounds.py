@@ -1,6 +1,6 @@
 """Sharp bounds of means and standard deviations from counts, order statistics, ranges and means; no models.
 
-Standard deviations have n - 1 below the root unless a function says otherwise; `ss` is the sum of squared deviations.
+Standard deviations have the divisor n - 1 unless a function says otherwise; `ss` is the sum of squared deviations.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def ranks(n: int, fraction: float, quartiles: Quartiles) -> tuple[int, int]:
 
 
 def order_bounds(n: int, quantiles: Mapping[float, Interval], quartiles: Quartiles) -> list[Interval]:
-    """For each of n sorted values the interval in which it lies; `quantiles`: 0 is the minimum, 0.5 the median."""
+    """The interval in which each of n sorted values lies; `quantiles`: 0 is the minimum, 0.5 the median."""
     lows, highs = [-math.inf] * n, [math.inf] * n
     for fraction, value in quantiles.items():
         below, above = ranks(n, fraction, quartiles)
@@ -55,10 +55,10 @@ def mean_bounds(boxes: Sequence[Interval]) -> Interval:
 def ss_bounds(
     boxes: Sequence[Interval], weights: Sequence[float] | None = None, mean: Interval = EVERYTHING
 ) -> Interval:
-    """Range of the weighted sum of squared deviations from the mean, of values that lie in these boxes.
+    """Range of the weighted sum of squared deviations from the mean, for values that lie in these boxes.
 
-    Least: min over m of the sum of w dist(m, box)^2, a convex function of m. Greatest (without `mean`): every value is
-    at an end of its box, the upper one from some box on in the order of their middles, because the function is convex
+    Minimum: min over m of the sum of w dist(m, box)^2, a convex function of m. Maximum (without `mean`): every value is
+    at an end of its box, the upper one from some box on in the order of their midpoints, because the function is convex
     in each value. With a known mean m it is at most the sum of w max((low - m)^2, (high - m)^2).
     """
     weights = [1.0] * len(boxes) if weights is None else weights
@@ -106,14 +106,13 @@ def _greatest(boxes: Sequence[Interval], weights: Sequence[float], mean: Interva
 def range_ss(n: int, spread: Interval) -> Interval:
     """Range of the sum of squared deviations of n values with known range.
 
-    Least: R^2 / 2, all but two values in the middle (von Szokefalvi Nagy 1918). Greatest: R^2 floor(n/2) ceil(n/2) / n,
-    half at each end (Popoviciu 1935; its usual form is variance <= R^2 / 4).
-    """
+    Minimum: R^2 / 2, all but two values in the middle (von Szokefalvi Nagy 1918). Maximum: R^2 floor(n/2) ceil(n/2) /
+    n, half at each end (Popoviciu 1935; its usual form is variance <= R^2 / 4)."""
     return Interval(max(spread.low, 0.0) ** 2 / 2, spread.high**2 * (n // 2) * (n - n // 2) / n)
 
 
 def mean_ss(n: int, mean: Interval, least: Interval, most: Interval) -> float:
-    """The greatest sum of squared deviations with known mean, minimum and maximum: n (max - mean)(mean - min).
+    """The largest sum of squared deviations with known mean, minimum and maximum: n (max - mean)(mean - min).
 
     Bhatia and Davis 2000, *American Mathematical Monthly* 107(4).
     """
@@ -124,8 +123,8 @@ def mean_ss(n: int, mean: Interval, least: Interval, most: Interval) -> float:
 
 
 def merged(cells: Sequence[Sequence[Interval]]) -> list[Interval]:
-    """Bounds of the sorted values of all cells together: the k-th least lies between the k-th least of all lows and
-    the k-th least of all highs."""
+    """Bounds of the sorted values of all cells together: the k-th smallest lies between the k-th smallest of all lows
+    and the k-th smallest of all highs."""
     lows = sorted(box.low for boxes in cells for box in boxes)
     highs = sorted(box.high for boxes in cells for box in boxes)
     return [Interval(low, high) for low, high in zip(lows, highs, strict=True)]
@@ -146,8 +145,8 @@ def quantile_bounds(boxes: Sequence[Interval], fraction: float, quartiles: Quart
 def misfit_ss(xs: Sequence[float], counts: Sequence[int], means: Sequence[Interval]) -> Interval:
     """Range of the weighted sum of squared distances of cell means from their least-squares line.
 
-    Least: a bounded least-squares problem (scipy.optimize.lsq_linear). Greatest: at corners, because it is convex;
-    above 12 cells the sum about the mean, which is never less, stands for it.
+    Minimum: a bounded least-squares problem (scipy.optimize.lsq_linear). Maximum: at corners, because it is convex;
+    above 12 cells the sum about the mean, which is never smaller, is used instead.
     """
     import numpy as np
 

@@ -51,7 +51,7 @@ SIDES = (("_baseline", "_treatment"), ("_before", "_after"), ("_1", "_2"))
 """Suffixes of the two groups of a comparison: `mean_before`, `mean_after`."""
 OF_A_SIDE = ("count", "mean", "sd", "min", "q1", "median", "q3", "max", "range", "se", "cv_percent")
 OVERALL = ("overall", "total", "pooled")
-"""Levels that pool all others of their column. Not `all`: that is a consistency level."""
+"""Levels that pool all others in their column. Not `all`: that is a consistency level."""
 CELL = "which cell"
 MOST_BYTES = 20_000_000
 
@@ -118,7 +118,7 @@ LINE = ("slope", "intercept", "r", "p", "std_err")
 
 
 def _line(line: Line, entry: Numbers, pairs: Sequence[tuple[Cell, Cell]], how: Conventions, ledger: Ledger) -> None:
-    """A regression; a slope in a row with two groups is the one over their 0/1 indicator."""
+    """A regression; in a row with two groups, the slope is the one on their 0/1 indicator."""
     count = entry.numbers.get("count")
     n = None if count is None else count.whole
     if len(pairs) == 1 and line.get("slope") is not None:
@@ -141,7 +141,7 @@ def _side(cell: Cell) -> Side:
 
 
 def _compared(place: Place, entry: Numbers, first: Cell, second: Cell, how: Conventions, ledger: Ledger) -> None:
-    """Effect size, ratio, difference and change of the two groups: of means, or of medians if they fit better."""
+    """Effect size, ratio, difference and change between the two groups: of means, or of medians if they fit better."""
     if "mean" in first.numbers and "mean" in second.numbers:
         sides = (_side(first), _side(second))
         for name in ("cohens_d", "hedges_g"):
@@ -164,7 +164,7 @@ def _compared(place: Place, entry: Numbers, first: Cell, second: Cell, how: Conv
 
 
 def _parts(whole: Cell, cells: Sequence[Cell]) -> list[Cell]:
-    """The cells that an overall row pools: those that share its own levels."""
+    """The cells that an overall row pools: those with the same levels as its own."""
     fixed = {name: text for name, text in whole.place.cell.items() if text.strip().lower() not in OVERALL}
     return [
         one for one in cells if not one.pooled and all(one.place.cell.get(name) == text for name, text in fixed.items())
@@ -172,7 +172,7 @@ def _parts(whole: Cell, cells: Sequence[Cell]) -> list[Cell]:
 
 
 def read(path: Path, rounding: Rounding) -> list[Numbers]:
-    """The cells of a file. Raises TableError: no file, no CSV, no statistic, no number, a cell twice."""
+    """The cells in a file. Raises TableError: no file, no CSV, no statistic, no number, a duplicate cell."""
     lines = _lines(path)
     heading, rows = lines[0][1], lines[1:]
     names = [_name(text) for text in heading]
@@ -192,7 +192,7 @@ def read(path: Path, rounding: Rounding) -> list[Numbers]:
 
 
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
-    """Line numbers and fields; comment lines (#) and empty ones are left out."""
+    """Line numbers and fields; comment lines (#) and empty ones are omitted."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise _wrong(path, 0, "", f"larger than {MOST_BYTES // 1_000_000} MB", "a summary table is smaller")

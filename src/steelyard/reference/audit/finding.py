@@ -1,4 +1,4 @@
-"""Findings of an audit, and the number of checks of each kind, so that no finding means something."""
+"""Findings of an audit, and the number of checks of each kind, so that an absence of findings means something."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ KINDS: Mapping[str, str] = {
 
 
 class Finding(Value):
-    """One number that the others contradict, or that misleads."""
+    """One number that contradicts the others, or that is misleading."""
 
     kind: str
     weight: Weight
     """A contradiction is impossible; a remark is possible but misleading."""
     table: str
-    """Shipped table or file, and the number of the printed table where the file says it."""
+    """Shipped table or file, and the number of the printed table if the file gives it."""
     line: int
     """Line of the number, or of its cell's first number, in the CSV file."""
     cell: dict[str, str]
@@ -74,7 +74,7 @@ DUST = 1e-12
 
 
 class Place(NamedTuple):
-    """Where a number stands."""
+    """Location of a number."""
 
     table: str
     line: int
@@ -82,16 +82,16 @@ class Place(NamedTuple):
 
 
 class Audit(Value):
-    """Findings on one or more tables, and counts of checks."""
+    """Findings in one or more tables, and counts of checks."""
 
     name: str
     findings: tuple[Finding, ...]
     made: dict[str, int]
     """Kind to number of checks made."""
     left_out: dict[str, int] = Field(default_factory=dict)
-    """Reason why possible checks were not made, to how many."""
+    """Reason why possible checks were not made, to their number."""
     columns: dict[str, str] = Field(default_factory=dict)
-    """Role of each column of a file."""
+    """Role of each column in a file."""
 
 
 class Ledger:
@@ -103,11 +103,11 @@ class Ledger:
         self.left_out: dict[str, int] = {}
 
     def skip(self, why: str) -> None:
-        """A check that could not be made."""
+        """Count a check that could not be made."""
         self.left_out[why] = self.left_out.get(why, 0) + 1
 
     def holds(self, kind: str) -> None:
-        """A check that found nothing."""
+        """Count a check that found nothing."""
         self.made[kind] = self.made.get(kind, 0) + 1
 
     def weigh(
@@ -123,9 +123,8 @@ class Ledger:
     ) -> bool:
         """Check whether the printed number meets its range; add a finding if not. Returns whether it does.
 
-        A number that was not printed (blank, nan) is no check and counts as met. `values`: the largest of the
-        summarised values, if the number comes from their differences: below 1e-12 of it is rounding error.
-        """
+        A number that was not printed (blank, nan) is not checked and counts as met. `values`: the largest of the
+        summarised values, if the number comes from their differences: anything below 1e-12 of it is rounding error."""
         if printed.interval is None:
             return True
         self.holds(kind)
@@ -145,7 +144,7 @@ class Ledger:
         should: Interval | str,
         because: str,
     ) -> None:
-        """A finding; `should` as words where it is no interval. Does not count the check."""
+        """Add a finding; `should` is text if it is not an interval. Does not count the check."""
         ends = should if isinstance(should, Interval) else None
         off = None if ends is None or printed.interval is None else ends.gap(printed.interval)
         self.findings.append(

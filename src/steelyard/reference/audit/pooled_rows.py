@@ -12,7 +12,7 @@ from steelyard.reference.rounding import Interval, total
 
 
 def check(whole: Cell, parts: Sequence[Cell], how: Conventions, ledger: Ledger, *, complete: bool) -> None:
-    """Every check that the numbers of the pooled row and of all its cells allow.
+    """Make every check that the numbers in the pooled row and in all its cells allow.
 
     `complete`: there are no other parts. Otherwise an overall row that counts more than its parts is not checked.
     """

@@ -35,7 +35,7 @@ class Line(NamedTuple):
     labels: Mapping[str, str] = {}
 
     def get(self, name: str) -> Interval | None:
-        """The interval of the printed number; None where there is none."""
+        """The interval of the printed number; None if there is none."""
         printed = self.numbers.get(name)
         return None if printed is None else printed.interval
 

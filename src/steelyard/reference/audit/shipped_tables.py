@@ -16,7 +16,7 @@ from steelyard.reference.rounding import Interval
 from steelyard.reference.tables import Row, Table, named, tables
 
 RICHARDSON = Conventions(quartiles="linear", sd_divisors=(1,), design_count=21)
-"""Summaries by pandas' describe; 30 trials a treatment, the first 9 dropped."""
+"""Summaries by pandas' describe; 30 trials per treatment, the first 9 dropped."""
 CELL_LABELS = {"sd": "std", "q1": "25%", "median": "50%", "q3": "75%"}
 LINE_LABELS = {"r": "r_value", "p": "p_value"}
 SCALED_OUT_S = Interval(300, 900)
@@ -26,11 +26,11 @@ ON_AIR_MS = 10_000 * 2 * 0.028
 
 
 OVERALL = "overall"
-"""The size of a cell that pools all sizes."""
+"""Size of a cell that pools all sizes."""
 
 
 class CellKey(NamedTuple):
-    """Key of a cell of richardson2017, with the files' names of levels."""
+    """Key of a cell in richardson2017, with the files' names of levels."""
 
     workload: str
     platform: str
@@ -44,7 +44,7 @@ class CellKey(NamedTuple):
 
 
 def key_of(levels: Mapping[str, str]) -> CellKey:
-    """The cell of these levels."""
+    """The cell with these levels."""
     return CellKey(*(levels[name] for name in CellKey._fields))
 
 
@@ -63,7 +63,7 @@ def audit(name: str) -> Audit:
 
 
 def place_of(table: Table, row: Row) -> Place:
-    """Place of a row; its name includes the number of the printed table where the file has it."""
+    """Place of a row; its name includes the number of the printed table if the file gives it."""
     name = f"{table.name}, table {row.key['table']}" if "table" in row.key else table.name
     return Place(name, row.line, {column: text for column, text in row.key.items() if column != "table"})
 
@@ -93,9 +93,9 @@ def _summaries(_: Table, ledger: Ledger) -> None:
 
 
 def _on_air(key: CellKey, cell: Cell, ledger: Ledger) -> None:
-    """Lower bound of the time of 10,000 sequential operations over wireless: each has a request and an answer.
+    """Lower bound of the time for 10,000 sequential operations over wireless: each has a request and an answer.
 
-    Before each frame a station waits DIFS = 10 + 2 x 9 us (IEEE 802.11-2012, clause 19). The greatest order statistic
+    Before each frame a station waits DIFS = 10 + 2 x 9 us (IEEE 802.11-2012, clause 19). The largest order statistic
     below the bound gives the number of trials that cannot have been complete.
     """
     if key.link != "802.11":
@@ -114,7 +114,7 @@ def _on_air(key: CellKey, cell: Cell, ledger: Ledger) -> None:
 
 
 def _count_of(cells: Mapping[CellKey, Cell], key: CellKey) -> int:
-    """The cell's count; of an overall row, whose count was rounded, the sum of its cells'."""
+    """The cell's count; for an overall row, whose count was rounded, the sum of its cells' counts."""
     count = cells[key].n
     if count is None:
         count = sum(cell.n or 0 for name, cell in cells.items() if name[:-1] == key[:-1] and not cell.pooled)
@@ -151,7 +151,7 @@ def _group(cells: Mapping[CellKey, Cell], key: CellKey, x: float) -> Group:
 
 
 def _data(place: Place, column: str, printed: Printed, missing: bool, ledger: Ledger) -> bool:
-    """Whether there are data and a result; a finding where only one of the two exists."""
+    """Whether there are data and a result; adds a finding if only one of the two exists."""
     ledger.holds("no data")
     if missing != (printed.interval is None):
         because = "a cell of it was not measured" if missing else "all its cells were measured"
@@ -252,9 +252,9 @@ def _spark(table: Table, ledger: Ledger) -> None:
 
 
 def _http(table: Table, ledger: Ledger) -> None:
-    """Check the text's claim of 65.9% of throughput lost at 1 KB.
+    """Check the text's claim that 65.9% of throughput is lost at 1 KB.
 
-    Network rate = requests x document, KB and Mbit of powers of ten."""
+    Network rate = requests x document size, KB and Mbit as powers of ten."""
     rows = _by(table.rows, ("environment", "document_kb"))
     native, docker = (rows[where, "1"].numbers["requests_per_s"] for where in ("native", "docker"))
     column = "overhead of Docker in percent, in the text"

@@ -15,11 +15,11 @@ from steelyard.reference.rounding import EVERYTHING, Interval
 
 FRACTIONS = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "max": 1.0}
 STATISTICS = ("count", "mean", "sd", *FRACTIONS, "range", "se", "cv_percent")
-"""The numbers of a cell by the names that the checks use."""
+"""Statistics of a cell, by the names that the checks use."""
 MOST_VALUES = 10_000
-"""Above so many values in a cell, bounds from quartiles are not computed value by value."""
+"""With more values in a cell than this, bounds from quartiles are not computed value by value."""
 MOST_SUMS = 10_000
-"""Above so many possible sums the check of whole numbers is skipped: it excludes almost nothing."""
+"""With more possible sums than this, the check of whole numbers is skipped: it excludes almost nothing."""
 FEWEST_FOR_GROUPS = 20
 VALLEY_RATIO = 5.0
 
@@ -31,7 +31,7 @@ class Conventions(NamedTuple):
     sd_divisors: tuple[int, ...] = (0, 1)
     """Possible k in the divisor n - k of the standard deviation."""
     whole_numbers: bool = False
-    """The values that were summarised are whole numbers."""
+    """Whether the summarised values are whole numbers."""
     design_count: int | None = None
 
 
@@ -44,10 +44,10 @@ class Cell(NamedTuple):
     pooled: bool = False
     """Whether it pools other cells."""
     counted: int | None = None
-    """The count, where it is known better than its printed digits say."""
+    """The count, if it is known more precisely than from its printed digits."""
 
     def get(self, name: str) -> Interval | None:
-        """The interval of the printed number; None where there is none."""
+        """The interval of the printed number; None if there is none."""
         printed = self.numbers.get(name)
         return None if printed is None else printed.interval
 
@@ -65,7 +65,7 @@ class Cell(NamedTuple):
 
     @property
     def n(self) -> int | None:
-        """The number of values; None where the printed digits allow several."""
+        """The number of values; None if the printed digits allow several."""
         printed = self.numbers.get("count")
         return self.counted if printed is None or self.counted is not None else printed.whole
 
@@ -108,7 +108,7 @@ def sd_otherwise(sd: Interval, n: int | None, divisors: tuple[int, ...]) -> Inte
 
 
 def check(cell: Cell, how: Conventions, ledger: Ledger) -> None:
-    """Every check that this cell's numbers allow."""
+    """Make every check that this cell's numbers allow."""
     _count(cell, how, ledger)
     if not _order(cell, ledger):
         ledger.skip("other checks of a cell whose quartiles are out of order")
@@ -152,8 +152,8 @@ def _range(cell: Cell, ledger: Ledger) -> None:
 
 
 def boxes_of(cell: Cell, how: Conventions) -> list[Interval] | None:
-    """The interval of each of the cell's sorted values; None without a count or an order statistic, or where these are
-    out of order."""
+    """The interval of each of the cell's sorted values; None without a count or an order statistic, or if these are out
+    of order."""
     n = cell.n
     quantiles = {share: value for name, share in FRACTIONS.items() if (value := cell.get(name)) is not None}
     if n is None or not 1 <= n <= MOST_VALUES or not quantiles:
@@ -193,7 +193,7 @@ def _mean_and_deviation(cell: Cell, how: Conventions, ledger: Ledger) -> None:
 
 
 def possible_ss(cell: Cell, boxes: list[Interval] | None, n: int, mean: Interval) -> Interval:
-    """The sums of squared deviations that everything but the printed standard deviation allows."""
+    """The sums of squared deviations allowed by everything except the printed standard deviation."""
     ss = Interval(0.0, math.inf)
     if boxes is not None:
         ss = ss.within(bounds.ss_bounds(boxes, None, mean))
@@ -259,7 +259,7 @@ def _two_groups(cell: Cell, ledger: Ledger) -> None:
 
 def _whole_numbers(cell: Cell, how: Conventions, ledger: Ledger) -> None:
     """GRIM (Brown and Heathers 2017) and GRIMMER (Anaya 2016; Allard 2018): a mean of n whole numbers is a fraction
-    S / n, and their sum of squares is a whole number that is even or odd as S is."""
+    S / n, and their sum of squares is a whole number with the same parity as S."""
     n, mean, sd = cell.n, cell.get("mean"), cell.get("sd")
     if n is None or n < 1 or mean is None:
         return
@@ -286,7 +286,7 @@ def _whole_numbers(cell: Cell, how: Conventions, ledger: Ledger) -> None:
 
 
 def _squares(total: int, sd: Interval, n: int, how: Conventions) -> bool:
-    """Whether some sum of squares fits this sum and standard deviation: whole, of the sum's parity, not below
+    """Whether some sum of squares fits this sum and standard deviation: whole, with the sum's parity, not below
     total^2 / n."""
     for divisor in how.sd_divisors:
         if n - divisor < 1:

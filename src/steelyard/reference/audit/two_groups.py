@@ -17,7 +17,7 @@ FEWEST_COPIES = 4
 
 
 class Side(NamedTuple):
-    """One of the two groups that are compared: as printed."""
+    """One of the two groups that are compared, as printed."""
 
     mean: Printed
     sd: Printed | None = None
@@ -142,7 +142,7 @@ Both = Sequence[tuple[Printed, Printed]]
 def _nearest(
     kind: str, place: Place, column: str, printed: Printed, ways: Mapping[str, Interval], ledger: Ledger
 ) -> None:
-    """Accept any of several formulas for the number; a finding names the nearest, and all others."""
+    """Accept any of several formulas for the number; a finding names the nearest one, and all others."""
     meant = printed.interval
     if meant is None:
         return
@@ -171,7 +171,7 @@ MAY_BE_ZERO = "a ratio or percentage whose divisor may be 0"
 
 
 def _least_over_zero(both: Both) -> float | None:
-    """Least absolute value of a quotient whose divisor may be 0, in either direction; None where none may."""
+    """Smallest absolute value of a quotient whose divisor may be 0, in either direction; None if no divisor may be."""
     sizes = [
         over.interval.size().low / under.interval.size().high if under.interval.size().high else 0.0
         for one, other in both
@@ -192,8 +192,8 @@ def check_difference(place: Place, column: str, printed: Printed, both: Both, le
 
 
 def changes(first: Printed, second: Printed) -> dict[str, Interval]:
-    """Every usual percentage of two numbers: change of either from the other as rise and as fall, and the share of
-    one in the other. Without those whose divisor may be 0."""
+    """Every usual percentage from two numbers: change of either from the other as a rise and as a fall, and the share
+    of one in the other. Excludes those whose divisor may be 0."""
     percentages = {}
     for over, under in ((second, first), (first, second)):
         if over.interval and under.interval and not under.interval.low <= 0 <= under.interval.high:

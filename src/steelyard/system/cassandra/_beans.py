@@ -1,4 +1,4 @@
-"""Calls of Cassandra's management beans (flush, import): one small Java process for all nodes, where `nodetool` needs a
+"""Calls to Cassandra's management beans (flush, import): one small Java process for all nodes, where `nodetool` needs a
 large one for each. Its source is compiled once, by the compiler that is among Cassandra's own jars."""
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ async def ensure(folder: Path, java: Java, jars: Sequence[Path], say: Say) -> Pa
 
 
 async def call(java: Java, classes: Path, node: Node, words: Sequence[str]) -> tuple[str, ...]:
-    """Carry out one call (see Beans.java) from a node's network, not charged to it. Returns the lines that it printed.
-    Raises SystemFault if a node refuses or does not answer."""
+    """Make one call (see Beans.java) from a node's network, without charging it to the node. Returns the lines that it
+    printed. Raises SystemFault if a node refuses or does not answer."""
     options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xmx32M"]
     try:
         argv = [str(java.path), *options, "-cp", str(classes), "Beans", *words]

@@ -27,7 +27,7 @@ START_FAST = {
     "cassandra.load_ring_state": "false",
     "cassandra.size_recorder_interval": "0",
 }
-"""Waits that only matter where strangers join a ring; without them a node answers seconds earlier."""
+"""Waits that only matter where unknown nodes join a ring; without them a node is ready seconds earlier."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Folders:
 
     @property
     def conf(self) -> Path:
-        """cassandra.yaml and logback.xml."""
+        """Folder of cassandra.yaml and logback.xml."""
         return self.root / "conf"
 
     @property
@@ -48,24 +48,24 @@ class Folders:
 
     @property
     def data(self) -> Path:
-        """SSTables: keyspace/table-id/."""
+        """Folder of SSTables: keyspace/table-id/."""
         return self.storage / "data"
 
     @property
     def logs(self) -> Path:
-        """system.log, gc.log, and what the virtual machine printed."""
+        """Folder of system.log, gc.log, and the output of the virtual machine."""
         return self.root / "logs"
 
     @property
     def process(self) -> Path:
-        """Process id and start time of the server."""
+        """File with process id and start time of the server."""
         return self.root / "cassandra.pid"
 
 
 def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, Any]:
-    """The node's `cassandra.yaml`: Cassandra's own defaults but for names, places, tokens, and what the study set.
+    """The node's `cassandra.yaml`: Cassandra's own defaults except for names, paths, tokens, and the study's settings.
 
-    All nodes are seeds, know their tokens and do not bootstrap: so a ring starts in parallel.
+    All nodes are seeds, know their tokens and do not bootstrap, so that a ring starts in parallel.
     """
     names = [peer.name for peer in peers]
     index = names.index(node.name)
@@ -92,7 +92,7 @@ def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, 
         "cdc_raw_directory": str(storage / "cdc_raw"),
         "commitlog_sync": "periodic",
         "commitlog_sync_period": "10000ms",
-        # As the release's own cassandra.yaml says; the code's default differs.
+        # As in the release's own cassandra.yaml; the default in the code differs.
         "storage_compatibility_mode": "CASSANDRA_4",
         **{key.name: key.value(setting) for _, key, setting in settings.annotated(YamlKey)},
     }
@@ -103,17 +103,17 @@ def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, 
 
 KEY_STORE = "clients.p12"
 KEY_STORE_PASSWORD = "throw-away"
-"""Java requires a password. The key that it guards exists only for one lease."""
+"""Java requires a password. The key that it protects exists only for one lease."""
 
 
 def key_folder(peers: Sequence[Node]) -> Path:
-    """Where the cluster keeps its key: with its first node, whose folder all nodes of this machine can read."""
+    """Folder of the cluster's key: on its first node, whose folder all nodes of this machine can read."""
     return Folders(peers[0].folder).conf
 
 
 def client_encryption(peers: Sequence[Node]) -> dict[str, Any]:
-    """`client_encryption_options`: clients may encrypt, and need not; so the laboratory's own questions stay as they
-    are, and whether the load is encrypted can differ from trial to trial."""
+    """`client_encryption_options`: clients may encrypt but need not; so the laboratory's own queries stay unencrypted,
+    and whether the load is encrypted can differ from trial to trial."""
     return {
         "enabled": True,
         "optional": True,
@@ -141,7 +141,7 @@ def garbage_options(settings: Settings) -> list[str]:
 def server_argv(
     settings: Settings, java: Java, jars: Sequence[Path], node: Node, archive: Sequence[str] = ()
 ) -> list[str]:
-    """The command line of the server. `archive`: options that use or make an archive of loaded classes."""
+    """The server's command line. `archive`: options that use or create an archive of loaded classes."""
     folders = Folders(node.folder)
     properties = {
         **START_FAST,
@@ -149,7 +149,7 @@ def server_argv(
         "cassandra.storagedir": str(folders.storage),
         "cassandra.logdir": str(folders.logs),
         "logback.configurationFile": str(folders.conf / "logback.xml"),
-        # The virtual machine's own management agent: Cassandra's binds every address, so loopback nodes would collide.
+        # The virtual machine's own management agent: Cassandra's binds every address, and loopback nodes would collide.
         "com.sun.management.jmxremote.port": str(settings.jmx_port),
         "com.sun.management.jmxremote.rmi.port": str(settings.jmx_port),
         "com.sun.management.jmxremote.authenticate": "false",
@@ -181,11 +181,11 @@ def server_argv(
 
 
 def write(settings: Settings, node: Node, peers: Sequence[Node]) -> None:
-    """Folders and configuration files of a node. Idempotent."""
+    """Create the folders and configuration files of a node. Idempotent."""
     folders = Folders(node.folder)
     for folder in (folders.conf / "triggers", folders.data, folders.logs, folders.root / "tmp"):
         folder.mkdir(parents=True, exist_ok=True)
-    # JSON is YAML, and needs no further library. Only here, in a file for our user alone, secrets are in plain sight.
+    # JSON is YAML, and needs no further library. Secrets are in plain text only here, in a file that only we can read.
     text = json.dumps(revealed(yaml_of(settings, node, peers)), indent=2)
     config = folders.conf / "cassandra.yaml"
     config.touch(mode=0o600)

@@ -1,4 +1,4 @@
-"""CQL queries to a node, with the agent's client, in the node's own network."""
+"""CQL queries to a node, sent with the agent's client within the node's own network."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class NotAnswering(SystemFault):
 async def ask(
     node: Node, port: int, statements: Sequence[str], *, timeout_s: float = TIMEOUT_S, options: Sequence[str] = ()
 ) -> tuple[tuple[Row, ...], ...]:
-    """Rows of each statement, carried out one after another on this node; `options`: more of the agent's, such as
-    `--tls`. Raises NotAnswering if it cannot connect, SystemFault if the server refuses a statement or does not answer
-    in time."""
+    """Rows of each statement, executed in order on this node; `options`: further options of the agent, such as `--tls`.
+    Raises NotAnswering if it cannot connect, SystemFault if the server refuses a statement or does not answer in
+    time."""
     argv = [
         str(agent.find()),
         "cql",

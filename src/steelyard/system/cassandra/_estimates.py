@@ -1,6 +1,6 @@
-"""Time and disk estimates for a Cassandra cluster before anything was measured, by rules of thumb.
+"""Time and disk estimates for a Cassandra cluster before anything has been measured, by rules of thumb.
 
-The rules come from readings on a quiet 2-core machine: 1 node was ready in 3.3 s, 3 in 11 to 13 s, 6 in 29 s; 5,000
+The rules come from readings on an idle 2-core machine: 1 node was ready in 3.3 s, 3 in 11 to 13 s, 6 in 29 s; 5,000
 records of 1 kB were filled in 2 s; 600 operations of one thread took 0.3 s (YCSB A, C, I) and 0.6 to 1 s (E) on 1 node,
 0.75 to 0.95 s and 3.3 s on 3. On another machine they are wrong by a factor, which a store's history corrects.
 """
@@ -19,23 +19,23 @@ MOST_RATE_PER_CORE = 3_000.0
 """Operations per second and core, client and servers together."""
 NODE_START_S = 3.3
 JOIN_S = 3.5
-"""Seconds that each further node adds to a start besides its processor time: nodes wait for each other."""
+"""Seconds that each further node adds to a start in addition to its processor time: nodes wait for each other."""
 SCHEMA_S = 0.4
 FILL_COLD_S = 1.0
 """Extra seconds of filling because the servers have just started."""
 FILL_RATE_PER_CORE = 2_500.0
 SNAPSHOT_S = 0.5
 RESTORE_S = 0.4
-"""Also for emptying a table, which is most of it."""
+"""Also for emptying a table, which takes most of that time."""
 SETTLE_S = 0.1
 WIPE_S = 0.2
 
 COMPACTION_OVERHEAD = 2.0
 """A compaction holds old and new tables at the same time."""
 MOST_COMMIT_LOG_MB = 8192
-"""Of each node, where the settings do not say: Cassandra's own limit."""
+"""Per node, if the settings have no limit: Cassandra's own limit."""
 LEAST_COMMIT_LOG_MB = 64
-"""Of each node, MiB: segments that are there although little was written."""
+"""Per node, MiB: segments that exist even if little was written."""
 BYTES_PER_MIB = 1 << 20
 
 
@@ -60,8 +60,8 @@ def times(shape: WorkloadShape, nodes: int, cores: int) -> ClusterTimes:
 
 
 def disk_bytes(stored_bytes: float, nodes: int, commit_log_mb: int | None) -> int:
-    """Most disk of a cluster: tables while they are compacted, and commit logs, which end at `commit_log_mb` MiB a node
-    (None: at Cassandra's own limit)."""
+    """Peak disk use of a cluster: tables during compaction, and commit logs, limited to `commit_log_mb` MiB per node
+    (None: Cassandra's own limit)."""
     tables = stored_bytes * COMPACTION_OVERHEAD
     most = (commit_log_mb or MOST_COMMIT_LOG_MB) * BYTES_PER_MIB * nodes
     commit_logs = min(most, int(tables) + LEAST_COMMIT_LOG_MB * BYTES_PER_MIB * nodes)

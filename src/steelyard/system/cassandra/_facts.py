@@ -28,7 +28,7 @@ RATE_UNITS = {"B/s": 1, "KiB/s": 2**10, "MiB/s": 2**20}
 WORDS = {"true": "true", "false": "false", "null": "null", "none": "null"}
 
 OLD_NAMES = re.compile(r"_in_(ms|s|mb|kb|min|minutes|seconds|bytes|ns)$|_(ms|mb|kb)$|_(mb|kb|megabits)_per_sec$")
-"""Names of before 4.1, which the node still lists beside those with units in the value."""
+"""Names from before 4.1, which the node still lists along with the new names that have units in their values."""
 
 DEPARTURES = {
     "memory lock": "off: as root Cassandra would lock its whole heap; the laboratory takes CAP_IPC_LOCK away",
@@ -38,12 +38,12 @@ DEPARTURES = {
     "class archive": "AppCDS, which Cassandra's own start script does not use",
     "start properties": "ring delay 100 ms, no wait for gossip to settle",
 }
-"""Differences between this start of Cassandra and that of its own packages. Recorded with every trial."""
+"""Differences between the way we start Cassandra and its own packages' scripts. Recorded with every trial."""
 
 
 def normal(value: Any) -> str:
-    """A value without its way of writing: sizes in bytes, durations in nanoseconds, rates in bytes per second, booleans
-    in small letters, whole numbers without a point. `64MiB` and `65536KiB` are the same."""
+    """A value in canonical form: sizes in bytes, durations in nanoseconds, rates in bytes per second, booleans in lower
+    case, integers without a decimal point. `64MiB` and `65536KiB` are the same."""
     if isinstance(value, list):
         return "[" + ",".join(normal(item) for item in value) + "]"
     text = str(value).strip()
@@ -73,7 +73,7 @@ def flatten(asked: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def in_force(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """`system_views.settings` by name, without old names and without settings that have no value."""
+    """`system_views.settings` by name, without former names and without settings that have no value."""
     return {
         str(row["name"]): str(row["value"])
         for row in rows
@@ -82,7 +82,8 @@ def in_force(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def compare(asked: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    """Name to (asked, in force) for each setting that the node lists with another value, or does not list at all."""
+    """Name to (requested, in force) for each setting that the node lists with another value, or does not list at
+    all."""
     listed = {str(row["name"]): row["value"] for row in rows}
     differing: dict[str, tuple[str, str]] = {}
     for name, value in flatten(asked).items():
@@ -90,7 +91,7 @@ def compare(asked: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict
             continue  # seed_provider and the like: the node lists its parts only, in a form of its own
         if looks_secret(name) or is_reference(value, name):
             continue  # a difference would be stored; a node whose secret is wrong does not come up
-        # A class may be asked for by its name alone; the node lists it with its parameters.
+        # A class may be requested by its name alone; the node lists it with its parameters.
         key = next((one for one in (name, f"{name}.class_name") if one in listed), None)
         if key is not None:
             if normal(listed[key]) != normal(value):
@@ -101,7 +102,7 @@ def compare(asked: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict
 
 
 def _within(name: str, value: Any, listed: Mapping[str, Any]) -> bool:
-    """Whether an ancestor of a nested setting is listed as one text, and the text has the value."""
+    """Whether an ancestor of a nested setting is listed as a single text, and that text contains the value."""
     while "." in name:
         name = name.rpartition(".")[0]
         if name in listed:
@@ -110,13 +111,13 @@ def _within(name: str, value: Any, listed: Mapping[str, Any]) -> bool:
 
 
 def option(command_line: Iterable[str], prefix: str) -> str | None:
-    """The last option with a prefix, which is the one that the virtual machine obeys; without the prefix."""
+    """The last option with a prefix, which is the one in force in the virtual machine; without the prefix."""
     values = [word.removeprefix(prefix) for word in command_line if word.startswith(prefix)]
     return values[-1] if values else None
 
 
 def heap_mb(text: str) -> float | None:
-    """A heap size as `-Xmx` takes it (bytes, k, m, g), in MiB."""
+    """A heap size as in `-Xmx` (bytes, k, m, g), in MiB."""
     match = re.fullmatch(r"(\d+)([kKmMgG]?)", text)
     if match is None:
         return None

@@ -24,7 +24,7 @@ SERVER_JAR = "cassandra-all-*.jar"
 
 
 def folder_of(settings: Settings, cache_folder: Path) -> Path:
-    """Where the release is kept: one folder per version, or one for each folder or tarball that was named."""
+    """Folder of the release: one folder per version, or one for each folder or tarball that the user named."""
     if settings.jars is None:
         return cache_folder / f"cassandra-{settings.version}"
     source = Path(settings.jars).expanduser()
@@ -41,13 +41,13 @@ def fault(message: str, hint: str) -> SystemFault:
 
 @contextlib.asynccontextmanager
 async def locked(folder: Path) -> AsyncIterator[None]:
-    """Hold a folder against other Steelyards of this machine. Raises SystemFault after a limit."""
+    """Lock a folder against other Steelyard processes on this machine. Raises SystemFault after a time limit."""
     async with fetch.locked(folder, fault):
         yield
 
 
 def have(settings: Settings, cache_folder: Path) -> tuple[Path, ...] | None:
-    """The class path (sorted, so that an archive of classes fits it), None if it must be fetched first."""
+    """The class path (sorted, so that an archive of classes fits it); None if it must be fetched first."""
     if settings.jars is not None and (source := Path(settings.jars).expanduser()).is_dir():
         return _in_folder(source)
     folder = folder_of(settings, cache_folder)
@@ -56,7 +56,7 @@ def have(settings: Settings, cache_folder: Path) -> tuple[Path, ...] | None:
 
 
 async def ensure(settings: Settings, cache_folder: Path, java: Java, say: Say) -> tuple[Path, ...]:
-    """The class path, fetched if need be. Raises SystemFault that names the command that installs what is missing."""
+    """The class path, fetched if necessary. Raises SystemFault that names the command that installs what is missing."""
     if (jars := have(settings, cache_folder)) is not None:
         return jars
     folder = folder_of(settings, cache_folder)
@@ -92,7 +92,7 @@ def _in_folder(source: Path) -> tuple[Path, ...]:
 
 
 def _from_tarball(source: Path, into: Path) -> None:
-    """Only the jars of the release's own `lib` are taken."""
+    """Extract the jars in the release's own `lib`, and nothing else."""
     try:
         with tarfile.open(source) as tarball:
             for member in tarball:
@@ -108,7 +108,7 @@ def _from_tarball(source: Path, into: Path) -> None:
 
 
 async def _from_maven(version: str, java: Java, into: Path, say: Say) -> None:
-    """`mvn dependency:copy-dependencies` with the pom of this package."""
+    """Run `mvn dependency:copy-dependencies` with the pom of this package."""
     otherwise = "set system.jars to a folder of jars or a tarball"
     maven = fetch.Maven(f"Cassandra {version}", "about 100 jars, 66 MB", otherwise, fault)
     pom = (resources.files(__package__) / "pom.xml").read_bytes()

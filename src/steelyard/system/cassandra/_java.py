@@ -37,7 +37,7 @@ OPENS = {
 
 
 def module_options() -> list[str]:
-    """What Cassandra 5.0 must be let into on Java 17: the list of its own `jvm17-server.options`."""
+    """Modules that Cassandra 5.0 needs access to on Java 17: the list in its own `jvm17-server.options`."""
     exports = [f"{module}/{package}" for module, packages in EXPORTS.items() for package in packages]
     opens = [f"{module}/{package}" for module, packages in OPENS.items() for package in packages]
     return [
@@ -48,7 +48,7 @@ def module_options() -> list[str]:
 
 
 async def find() -> Java:
-    """The first Java 17. Raises SystemFault that says what was looked at and the command that installs one."""
+    """The first Java 17. Raises SystemFault that lists what was examined and the command that installs one."""
     looked = await look(candidates(), WANTED_MAJOR)
     if looked.java is not None:
         return looked.java

@@ -14,7 +14,7 @@ from steelyard.system.cassandra._config import Folders
 TAIL_LINES = 6
 TAIL_BYTES = 65_536
 FRAME = re.compile(r"^\s*(at |\.\.\. \d+|$|WARNING: )")
-"""Lines of a stack trace and of Java's own complaints, which say less than their neighbours."""
+"""Lines of a stack trace and of Java's own warnings, which are less informative than the lines around them."""
 REFUSALS = ("Invalid yaml", "ConfigurationException", "YAMLException")
 
 
@@ -24,7 +24,7 @@ def living(node: Node) -> Server | None:
 
 
 def tail(path: Path, lines: int) -> list[str]:
-    """Last lines of a file, none if it is not there."""
+    """Last lines of a file; none if it does not exist."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - TAIL_BYTES))
@@ -67,7 +67,7 @@ def why_dead(node: Node) -> tuple[str, str]:
 
 
 def command_line(node: Node) -> tuple[str, ...]:
-    """The command line of the running server, as the kernel has it; empty if there is none."""
+    """The command line of the running server, as the kernel reports it; empty if it is not running."""
     server = living(node)
     if server is None:
         return ()
@@ -78,7 +78,7 @@ def command_line(node: Node) -> tuple[str, ...]:
 
 
 def collector(node: Node) -> str:
-    """The collector in force, as the virtual machine's first log line names it: serial, g1, ..."""
+    """The collector in force, as named in the virtual machine's first log line: serial, g1, ..."""
     try:
         with (Folders(node.folder).logs / "gc.log").open(encoding="utf-8", errors="replace") as file:
             first_line = next((line for line in file if "Using " in line), "")

@@ -2,7 +2,7 @@
 
 A new setting is one field of `Settings`. Its annotation says where it is written: `YamlKey`, `JvmOption` or
 `TableOption`. Configuration, schema and reference page follow from the field; so does the check of what is in force,
-except for options of the JVM, and so do the keys of snapshots, with `changes_files`. Annotate it `ADDED_LATER`, too, so
+except for options of the JVM, and so do the keys of snapshots, with `changes_files`. Also annotate it `ADDED_LATER`, so
 that trials of earlier studies keep their ids. A key of `cassandra.yaml` that gets a setting is no longer free in
 `system.yaml`.
 """
@@ -49,7 +49,7 @@ KEYS_OF_THE_LABORATORY = {
         "",
     ),
 }  # fmt: skip
-"""Keys of `cassandra.yaml` that the system writes by itself, and the setting to use instead, if there is one."""
+"""Keys of `cassandra.yaml` that the system writes itself, and the setting to use instead, if there is one."""
 
 OWN_JVM_PREFIXES = ("-Xms", "-Xmx", "-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-Dcassandra.config=", "-cp")
 
@@ -62,9 +62,9 @@ class YamlKey:
 
     name: str
     unit: str = ""
-    """Text after the number, `MiB`."""
+    """Text after the number, such as `MiB`."""
     changes_files: bool = False
-    """Whether SSTables are written otherwise, so that a snapshot holds for one value only."""
+    """Whether it changes how SSTables are written, so that a snapshot is valid for one value only."""
 
     def value(self, setting: Any) -> Any:
         """The value in the file."""
@@ -76,30 +76,31 @@ class JvmOption:
     """The option of the Java virtual machine that a setting is written to; not written if the setting is None."""
 
     text: str
-    """The option, with `{}` where the value stands: `-XX:MaxDirectMemorySize={}m`."""
+    """The option, with `{}` in place of the value: `-XX:MaxDirectMemorySize={}m`."""
 
 
 @dataclass(frozen=True)
 class TableOption:
-    """The CQL option, of the setting's name, of every table that does not say it itself; not set if it is None."""
+    """The CQL option, named like the setting, for every table that does not specify it itself; not set if it is
+    None."""
 
     literal: Callable[[Any], str] = str
-    """From the setting to a CQL literal."""
+    """Converts the setting to a CQL literal."""
     in_force: Callable[[Any], str] = str
-    """From the column of `system_schema.tables` to the setting's word."""
+    """Converts the column of `system_schema.tables` to the setting's word."""
     changes_files: bool = True
-    """Whether SSTables are written otherwise, so that a snapshot holds for one value only."""
+    """Whether it changes how SSTables are written, so that a snapshot is valid for one value only."""
 
 
 @dataclass(frozen=True)
 class CassandrasOwn:
-    """Cassandra's own default, as the reference page has it."""
+    """Cassandra's own default, as shown on the reference page."""
 
     text: str
 
 
 ADDED_LATER: Final = "added later"
-"""Annotation of a setting that is left out of a trial's settings where it has its default."""
+"""Annotation of a setting that is omitted from a trial's settings if it has its default."""
 
 
 def _compressor(word: str) -> str:
@@ -131,7 +132,7 @@ def known_keys() -> frozenset[str]:
 
 
 def nearest(word: str, known: frozenset[str]) -> str:
-    """`; did you mean 'x'?`, or nothing."""
+    """`; did you mean 'x'?`, or an empty string."""
     near = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else ""
 
@@ -140,15 +141,15 @@ class Settings(Value):
     """Settings of the system `cassandra`. All are hard to change: another value needs a new cluster."""
 
     version: str = Field(default=DEFAULT_VERSION, pattern=r"^5\.0\.\d+$")
-    """Release, as Maven names it."""
+    """Release number on Maven."""
     jars: str | None = None
     """A folder of jars, or a tarball of a release, instead of Maven's."""
     heap_mb: Annotated[int, CassandrasOwn("a quarter of the memory, at most 8192")] = Field(
         default=256, ge=96, le=262_144
     )
-    """Java heap of each node, MiB: least and most alike, as Cassandra's own start script sets it."""
+    """Java heap per node, MiB: minimum and maximum are equal, as in Cassandra's own start script."""
     gc: Annotated[Literal["serial", "g1"], CassandrasOwn("g1")] = "serial"
-    """Garbage collector. Cassandra's own choice is g1, which costs 65 MB and a core second more on a small heap."""
+    """Garbage collector. Cassandra's own default is g1, which costs 65 MB and one core second more on a small heap."""
     replication_factor: int = Field(default=1, ge=1, le=1000)
     """Copies of each row."""
     compression: Annotated[
@@ -164,15 +165,17 @@ class Settings(Value):
     ] = "size-tiered"
     """Compaction strategy of the table."""
     num_tokens: Annotated[int, YamlKey("num_tokens"), CassandrasOwn("16")] = Field(default=16, ge=1, le=256)
-    """Tokens of each node, evenly interleaved, so that each node owns exactly its share."""
+    """Tokens per node, evenly interleaved, so that each node owns exactly its share."""
     commitlog_total_space_mb: Annotated[
         int | None,
         YamlKey("commitlog_total_space", unit="MiB"),
         CassandrasOwn("8192 or a quarter of the volume"),
     ] = Field(default=None, ge=64)
-    """Most disk space of the commit log, MiB; None: Cassandra's own, the lesser of 8192 and a quarter of the volume."""
+    """Maximum disk space of the commit log, MiB; None: Cassandra's own, the lesser of 8192 and a quarter of the
+    volume."""
     auto_snapshot: Annotated[bool, YamlKey("auto_snapshot"), CassandrasOwn("true")] = False
-    """Whether truncating or dropping a table keeps a snapshot of it. Cassandra's own is true, which fills the disk."""
+    """Whether truncating or dropping a table takes a snapshot of it. Cassandra's own default is true, which fills the
+    disk."""
     native_port: Annotated[int, YamlKey("native_transport_port"), CassandrasOwn("9042")] = Field(
         default=9042, ge=1024, le=65_535
     )
@@ -184,11 +187,11 @@ class Settings(Value):
     jmx_port: Annotated[int, CassandrasOwn("7199")] = Field(default=7199, ge=1024, le=65_535)
     """TCP port of the node's management beans."""
     client_tls: Annotated[bool, ADDED_LATER, CassandrasOwn("false")] = False
-    """Whether clients may encrypt, with a throw-away key of the cluster; whether the load does is load.tls."""
+    """Whether clients may encrypt, with a throw-away key of the cluster; load.tls decides whether the load does."""
     yaml: dict[str, YamlValue] = Field(default_factory=dict)
-    """Any further key of `cassandra.yaml`, in the names of 5.0 (`memtable_heap_space = "64MiB"`)."""
+    """Any further key of `cassandra.yaml`, by its name in 5.0 (`memtable_heap_space = "64MiB"`)."""
     jvm_options: tuple[Annotated[str, Field(pattern=r"^-\S+$")], ...] = ()
-    """Further options of the Java virtual machine, one each."""
+    """Further options for the Java virtual machine, one per item."""
 
     @field_validator("yaml")
     @classmethod
@@ -218,7 +221,7 @@ class Settings(Value):
 
     @model_serializer(mode="wrap")
     def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """What later versions added is left out where it is not used: trials of before keep their ids."""
+        """Omits settings added in later versions when they are unused, so that existing trial ids stay the same."""
         data: dict[str, Any] = handler(self)
         fields = type(self).model_fields
         unused = {
@@ -230,7 +233,8 @@ class Settings(Value):
 
     @property
     def memory_mb(self) -> int:
-        """What one node needs at least, MiB: the heap, and what was measured beside it (classes, code, buffers)."""
+        """Memory that one node needs at least, MiB: the heap, and what was measured on top of it (classes, code,
+        buffers)."""
         return self.heap_mb + 192 + self.heap_mb // 4
 
     def annotated(self, kind: type[Kind]) -> Iterator[tuple[str, Kind, Any]]:

@@ -1,8 +1,8 @@
 """Snapshots: filled states kept as hard links to their SSTables, which Cassandra never changes once written.
 
-A state is a folder `<key>` with one folder per node, in it one per table, and a manifest; it exists when the manifest
-does. Restoring links the files into a folder of the node's own volume and lets the running node import them: the node
-moves its links, those of the snapshot stay.
+A state is a folder `<key>` with one folder per node, in it one per table, and a manifest; it exists if the manifest
+does. To restore it, the files are linked into a folder on the node's own volume and the running node imports them: the
+node moves its links, those of the snapshot stay.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ LAYOUT_KEYS = (
 
 
 def table_id(schema: Schema, table: str) -> uuid.UUID:
-    """Id of a table, the same in every cluster, so that files of a snapshot fit."""
+    """Id of a table, the same in every cluster, so that a snapshot's files match."""
     return uuid.uuid5(NAMESPACE, f"{schema.keyspace}.{table}")
 
 
 def table_folder(node: Node, schema: Schema, table: str) -> Path:
-    """Where a node keeps the SSTables of a table."""
+    """Folder of a table's SSTables on a node."""
     return Folders(node.folder).data / schema.keyspace / f"{table}-{table_id(schema, table).hex}"
 
 
@@ -80,7 +80,7 @@ class KeptSnapshots:
     """Folder of earlier versions: a snapshot in it is moved when it is first requested."""
 
     def has(self, key: str) -> bool:
-        """Whether there is a complete snapshot of the state."""
+        """Whether a complete snapshot of the state exists."""
         if self.former is not None and not (self.root / key).exists() and (self.former / key / MANIFEST).is_file():
             with contextlib.suppress(OSError):
                 self.root.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ class KeptSnapshots:
         return (self.root / key / MANIFEST).is_file()
 
     def keep(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
-        """Link the flushed SSTables of every node into the snapshot. Raises SystemFault if they do not hold still."""
+        """Link the flushed SSTables of every node into the snapshot. Raises SystemFault if they keep changing."""
         temporary = self.root / f"{key}.tmp-{os.getpid()}"
         shutil.rmtree(temporary, ignore_errors=True)
         try:
@@ -101,7 +101,8 @@ class KeptSnapshots:
             shutil.rmtree(temporary, ignore_errors=True)
 
     def files(self, key: str) -> dict[str, dict[str, int]]:
-        """Node name to `table/file` to size, checked against what is there. Raises StoreError on a damaged state."""
+        """Node name to `table/file` to size, checked against the files on disk. Raises StoreError on a damaged
+        state."""
         folder = self.root / key
         try:
             manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
@@ -118,8 +119,8 @@ class KeptSnapshots:
         return files
 
     def stage(self, node: Node, schema: Schema, key: str, sizes: Mapping[str, int]) -> dict[str, Path]:
-        """Links to a node's files of the snapshot in fresh folders of the node's volume: table to folder, of those
-        tables of which the node holds anything."""
+        """Links to a node's snapshot files, in new folders on the node's volume: table to folder, for those tables of
+        which the node holds any data."""
         root = Folders(node.folder).storage / "restore" / schema.keyspace
         shutil.rmtree(root, ignore_errors=True)
         staged = {}
@@ -133,7 +134,7 @@ class KeptSnapshots:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """A hard link, or a copy where the file systems differ or links are not allowed."""
+    """Create a hard link, or a copy if the file systems differ or links are not allowed."""
     try:
         os.link(source, target)
     except FileNotFoundError:
@@ -143,14 +144,14 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 
 def _sstable_files(folder: Path) -> tuple[dict[str, int], bool]:
-    """Name to size of the components of finished SSTables, and whether no transaction is changing their set."""
+    """Name to size of the components of complete SSTables, and whether no transaction is changing their set."""
     entries = {entry.name: entry.stat().st_size for entry in os.scandir(folder) if entry.is_file()}
     still = not any("_txn_" in name or name.startswith("tmp") for name in entries)
     return {name: size for name, size in sorted(entries.items()) if not name.endswith(".log")}, still
 
 
 def _keep_all(node: Node, schema: Schema, into: Path) -> dict[str, int]:
-    """Link the SSTables of all tables: `table/file` to size."""
+    """Link the SSTables of all tables; returns `table/file` to size."""
     return {
         f"{table.name}/{name}": size
         for table in schema.all_tables()
@@ -159,7 +160,7 @@ def _keep_all(node: Node, schema: Schema, into: Path) -> dict[str, int]:
 
 
 def _keep(source: Path, into: Path, node: str) -> dict[str, int]:
-    """Link a set of SSTables that did not change while it was linked; again until that holds."""
+    """Link a set of SSTables that did not change while being linked; retry until that is the case."""
     deadline = time.monotonic() + STABLE_TIMEOUT_S
     while time.monotonic() < deadline:
         shutil.rmtree(into, ignore_errors=True)
@@ -172,7 +173,7 @@ def _keep(source: Path, into: Path, node: str) -> dict[str, int]:
                 if _sstable_files(source) == (files, True):
                     return files
         except FileNotFoundError:
-            # A compaction has just replaced a file: look again.
+            # A compaction has just replaced a file: list them again.
             still = False
         time.sleep(STABLE_POLL_S)
     raise SystemFault(

@@ -23,7 +23,7 @@ DOING = (
     ("Initializing system", "opening tables"),
     ("Configuration location", "reading its configuration"),
 )
-"""Texts of the log, latest phase first, and what the node is doing after it."""
+"""Log texts, latest phase first, and what the node is doing after each."""
 
 POOLS = {
     "CompactionExecutor": "compactions",
@@ -46,18 +46,18 @@ class Seen:
 
     listening: bool
     up: frozenset[str]
-    """Addresses of peers whose last word is UP."""
+    """Addresses of peers whose latest state in the log is UP."""
     doing: str
     members: int
 
     @property
     def ready(self) -> bool:
-        """Whether it is worth asking the node itself."""
+        """Whether it is worth querying the node itself."""
         return self.listening and len(self.up) >= self.members - 1
 
 
 def seen(log: Path, members: int) -> Seen:
-    """Read the log of a node, which begins anew with each start."""
+    """State from a node's log, which begins anew with each start."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -72,7 +72,7 @@ def seen(log: Path, members: int) -> Seen:
 
 
 def set_aside(logs: Path) -> None:
-    """Number the logs of earlier starts, so that a log tells of one start only and none is lost."""
+    """Number the logs of earlier starts, so that each log covers one start and none is lost."""
     previous = [path for path in logs.iterdir() if path.is_file() and not path.name.startswith("start-")]
     if not previous:
         return
@@ -82,7 +82,7 @@ def set_aside(logs: Path) -> None:
 
 
 def is_normal(row: Mapping[str, Any]) -> bool:
-    """Whether a row of gossip_info is of a node that serves clients and owns its tokens."""
+    """Whether a row of gossip_info describes a node that serves clients and owns its tokens."""
     status = str(row.get("status_with_port") or row.get("status") or "")
     return status.startswith("NORMAL") and str(row.get("rpc_ready")).lower() == "true"
 
@@ -95,7 +95,7 @@ def busy(answers: Iterable[Sequence[Sequence[Mapping[str, Any]]]]) -> dict[str, 
         for pool in pools:
             if kind := POOLS.get(pool["name"]):
                 waiting[kind] += pool["active_tasks"] + pool["pending_tasks"]
-        # A running compaction is a task of the executor too: the larger number, not the sum.
+        # A running compaction also counts as a task of the executor: take the larger number, not the sum.
         amounts["compactions"] += max(waiting["compactions"], len(tasks))
         amounts["flushes"] += waiting["flushes"]
         amounts["hints"] += waiting["hints"] + sum(row["files"] for row in hints)
@@ -104,8 +104,8 @@ def busy(answers: Iterable[Sequence[Sequence[Mapping[str, Any]]]]) -> dict[str, 
 
 
 def schema_statements(settings: Settings, schema: Schema) -> tuple[str, ...]:
-    """Keyspace, types, tables, indexes, with the settings' replication and table options (but for what a table says by
-    itself), and ids that never differ."""
+    """Statements for keyspace, types, tables, indexes, with the settings' replication and table options (unless a table
+    specifies them itself), and ids that are always the same."""
 
     def options(table: Table) -> list[str]:
         chosen = settings.annotated(TableOption)
@@ -125,7 +125,7 @@ def table_questions(settings: Settings, schema: Schema) -> tuple[str, str]:
 
 
 def asked_of_tables(settings: Settings, schema: Schema) -> dict[str, str]:
-    """The settings of keyspace and tables, named as the study names them; of which table, where there are several."""
+    """Requested settings of keyspace and tables, named as in the study; with the table's name if there are several."""
     asked = {"replication_factor": str(settings.replication_factor)}
     for table in schema.all_tables():
         for name, _, value in settings.annotated(TableOption):
@@ -137,7 +137,7 @@ def asked_of_tables(settings: Settings, schema: Schema) -> dict[str, str]:
 def tables_in_force(
     settings: Settings, schema: Schema, answers: Sequence[Sequence[Mapping[str, Any]]]
 ) -> dict[str, str]:
-    """The answers to `table_questions`, in the words of the settings; `missing` where there is no such table."""
+    """The answers to `table_questions`, in the words of the settings; `missing` if there is no such table."""
     keyspaces, tables = answers
     rows = {row["table_name"]: row for row in tables}
     force = {"replication_factor": "missing"}

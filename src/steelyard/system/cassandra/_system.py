@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Prepared:
-    """Java, jars and archives on this machine."""
+    """Java, jars and archives installed on this machine."""
 
     java: _java.Java
     jars: tuple[Path, ...]
@@ -56,7 +56,7 @@ class Prepared:
 
 
 class Cassandra:
-    """Cassandra 5.0 on nodes of this machine. See `steelyard.system.base`: `System` and all of its abilities."""
+    """Cassandra 5.0 on nodes of this machine; implements `System` and all abilities of `steelyard.system.base`."""
 
     name = "cassandra"
     protocol = CQL
@@ -75,11 +75,11 @@ class Cassandra:
         self._key_making = asyncio.Lock()
 
     async def prepare(self) -> None:
-        """Java, jars and archives of classes. Slow only the first time. Raises SystemFault."""
+        """Install Java, jars and archives of classes. Slow only the first time. Raises SystemFault."""
         await self.fetch(log.info)
 
     async def fetch(self, say: _jars.Say) -> Prepared:
-        """As `prepare`, with progress messages to `say`; returns the prepared parts."""
+        """Like `prepare`, with progress messages to `say`; returns the prepared parts."""
         if self._prepared is None:
             java = await _java.find()
             jars = await _jars.ensure(self.settings, self._cache_folder, java, say)
@@ -90,7 +90,7 @@ class Cassandra:
         return self._prepared
 
     async def install(self, node: Node, peers: Sequence[Node]) -> None:
-        """Configuration and folders. Idempotent."""
+        """Write configuration and folders. Idempotent."""
         self._local(node)
         _config.write(self.settings, node, peers)
         if self.settings.client_tls:
@@ -98,7 +98,7 @@ class Cassandra:
                 await _tls.ensure((await self.fetch(log.info)).java, peers)
 
     async def start(self, node: Node, peers: Sequence[Node]) -> None:
-        """Start the server and return at once; does nothing if it runs."""
+        """Start the server and return at once; does nothing if it is running."""
         self._local(node)
         self._peers[node.folder] = tuple(peers)
         if _process.living(node) is not None:
@@ -108,7 +108,7 @@ class Cassandra:
         logs.mkdir(parents=True, exist_ok=True)
         _state.set_aside(logs)
         server = _config.server_argv(self.settings, prepared.java, prepared.jars, node, prepared.archive.options)
-        # Two arenas are what glibc gives a process on one core; with eight times the cores a node takes 60 MB more.
+        # glibc gives two arenas to a process on one core; with eight per core, a node takes 60 MB more.
         argv = ["env", "MALLOC_ARENA_MAX=2", *server]
         process = await spawn(node, argv, stdout=logs / "stdout.log", stderr=logs / "stderr.log")
         self._started[node.folder] = process
@@ -119,7 +119,7 @@ class Cassandra:
         """Whether the node answers CQL and sees `members` nodes up and normal. Raises SystemFault if it died."""
         if _process.living(node) is None:
             raise self._died(node)
-        # The log is free to read; the node is only asked when the log says that there is an answer.
+        # Reading the log is cheap; the node is only queried when the log shows that it will answer.
         if not _state.seen(_config.Folders(node.folder).logs / "system.log", members).ready:
             return False
         try:
@@ -146,36 +146,36 @@ class Cassandra:
         return _state.seen(_config.Folders(node.folder).logs / "system.log", members).doing
 
     async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
-        """Keyspace, types, tables and indexes, agreed by all nodes. Idempotent."""
+        """Create keyspace, types, tables and indexes, and wait for schema agreement. Idempotent."""
         self._schema = schema
         await self._ask(nodes[0], *_state.schema_statements(self.settings, schema), timeout_s=SCHEMA_TIMEOUT_S)
         await self._agreed(nodes)
 
     def endpoint(self, nodes: Sequence[Node], schema: Schema) -> Endpoint:
-        """Every node's CQL port."""
+        """CQL port of every node."""
         contacts = tuple(f"{node.address}:{self.settings.native_port}" for node in nodes)
         ca = str(_tls.certificate(nodes)) if self.settings.client_tls else None
         return Endpoint(self.protocol, contacts, schema.keyspace, schema.table, tls_ca=ca)
 
     async def stop(self, node: Node) -> None:
-        """SIGTERM, which drains; SIGKILL after a limit. Idempotent."""
+        """Send SIGTERM, which drains; SIGKILL after a time limit. Idempotent."""
         await stop(_config.Folders(node.folder).process, STOP_TIMEOUT_S)
         await self._reap(node)
 
     async def kill(self, node: Node) -> None:
-        """SIGKILL. Idempotent."""
+        """Send SIGKILL. Idempotent."""
         await stop(_config.Folders(node.folder).process, 0.0)
         await self._reap(node)
 
     async def wipe(self, node: Node) -> None:
-        """Remove data and logs. Idempotent. Kills a server that still runs."""
+        """Remove data and logs. Idempotent. Kills a server that is still running."""
         await self.kill(node)
         folders = _config.Folders(node.folder)
         for folder in (folders.storage, folders.logs, folders.root / "tmp"):
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def facts(self, node: Node) -> Mapping[str, str]:
-        """Versions, heap and collector in force, every setting as the node lists it, and where our start differs."""
+        """Versions, heap and collector in force, every setting as listed by the node, and how our start differs."""
         local, properties, settings = await self._ask(
             node,
             "SELECT release_version FROM system.local",
@@ -217,7 +217,7 @@ class Cassandra:
         return differences | {key: (asked[key], force[key]) for key in asked if asked[key] != force[key]}
 
     def process_ids(self, node: Node) -> tuple[int, ...]:
-        """The server's process id."""
+        """Process id of the server."""
         server = _process.living(node)
         return (server.pid,) if server else ()
 
@@ -227,7 +227,7 @@ class Cassandra:
         return tuple(sorted(p for d in (folders.logs, folders.conf) if d.is_dir() for p in d.iterdir() if p.is_file()))
 
     async def busy(self, nodes: Sequence[Node]) -> Mapping[str, float]:
-        """Compactions, flushes, hints, streams that run or wait, over all nodes."""
+        """Compactions, flushes, hints, streams that are running or pending, over all nodes."""
         answers = await asyncio.gather(*(self._ask(node, *_state.BUSY_QUESTIONS) for node in nodes))
         return _state.busy(answers)
 
@@ -244,16 +244,16 @@ class Cassandra:
         return _snapshots.key_of(self.settings, nodes, schema, data)
 
     def has(self, key: str) -> bool:
-        """Whether there is a snapshot of the state."""
+        """Whether a snapshot of the state exists."""
         return self._snapshots.has(key)
 
     async def snapshot(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
-        """Flush all nodes, link their SSTables. The cluster keeps running."""
+        """Flush all nodes and link their SSTables. The cluster keeps running."""
         await self._flush(nodes, schema)
         await asyncio.to_thread(self._snapshots.keep, nodes, schema, key)
 
     async def restore(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
-        """Truncate, link the snapshot's SSTables into each node's volume, have the running nodes import them."""
+        """Truncate, link the snapshot's SSTables into each node's volume, and have the running nodes import them."""
         files = await asyncio.to_thread(self._snapshots.files, key)
         await self.truncate(nodes, schema)
         targets = []
@@ -269,19 +269,19 @@ class Cassandra:
         await self._ask(nodes[0], *statements, timeout_s=TRUNCATE_TIMEOUT_S)
 
     def times(self, shape: WorkloadShape, nodes: int, cores: int) -> ClusterTimes:
-        """Rules of thumb, from readings on 2 cores."""
+        """Expected times by rules of thumb, from readings on 2 cores."""
         return _estimates.times(shape, nodes, cores)
 
     def copies(self, nodes: int) -> int:
-        """The replication factor, at most one copy per node."""
+        """The replication factor, but at most one copy per node."""
         return min(self.settings.replication_factor, nodes)
 
     def disk_bytes(self, stored_bytes: float, nodes: int) -> int:
-        """Tables while they are compacted, and commit logs."""
+        """Disk use of tables during compaction, and of commit logs."""
         return _estimates.disk_bytes(stored_bytes, nodes, self.settings.commitlog_total_space_mb)
 
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
-        """More copies than nodes, and consistency levels that ask for more copies than there are."""
+        """Errors for more copies than nodes, and for consistency levels that need more copies than there are."""
         yield from replication_problems(self.settings.replication_factor, nodes, load)
 
     async def _flush(self, nodes: Sequence[Node], schema: Schema) -> None:
@@ -301,7 +301,7 @@ class Cassandra:
         return await _cql.ask(node, self.settings.native_port, statements, timeout_s=timeout_s)
 
     async def _agreed(self, nodes: Sequence[Node]) -> None:
-        """Wait until all nodes have the same schema. Raises SystemFault after a limit."""
+        """Wait until all nodes have the same schema. Raises SystemFault after a time limit."""
         deadline = time.monotonic() + AGREEMENT_TIMEOUT_S
         while True:
             answers = await asyncio.gather(*(self._ask(n, "SELECT schema_version FROM system.local") for n in nodes))

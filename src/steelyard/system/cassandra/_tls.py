@@ -1,4 +1,4 @@
-"""Client encryption: a throw-away key of the cluster, made by Java's keytool, and its certificate for clients."""
+"""Client encryption: a throw-away key for the cluster, created by Java's keytool, and its certificate for clients."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def certificate(peers: Sequence[Node]) -> Path:
 
 
 async def ensure(java: Java, peers: Sequence[Node]) -> None:
-    """Make key and certificate of these nodes, if they are not there. Raises SystemFault if this Java has no keytool or
-    it fails."""
+    """Create key and certificate for these nodes, if they do not exist. Raises SystemFault if this Java has no keytool
+    or it fails."""
     folder = _config.key_folder(peers)
     store, pem = folder / _config.KEY_STORE, folder / CERTIFICATE
     if pem.is_file():

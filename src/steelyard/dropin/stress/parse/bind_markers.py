@@ -1,6 +1,6 @@
 """Bind markers of a CQL statement: the column that each `?` belongs to, found by parsing the statement.
 
-cassandra-stress learns it from the server when it prepares; we need it earlier, because the agent prepares.
+cassandra-stress gets it from the server when it prepares a statement; we need it earlier, because the agent prepares.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ COMPARISONS = ("=", "<", ">", "<=", ">=", "!=", "LIKE", "CONTAINS", "KEY")
 
 
 def columns_of(cql: str) -> list[tuple[str, str]]:
-    """Column and comparison of each marker, in order. Raises ValueError for a marker that belongs to no column, saying
-    where."""
+    """Column and comparison of each marker, in order. Raises ValueError, with the position, for a marker that belongs
+    to no column."""
     tokens = TOKEN.findall(cql)
     inserted = _inserted(tokens)
     columns = []

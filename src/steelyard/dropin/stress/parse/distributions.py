@@ -98,8 +98,8 @@ class Distribution:
         return replace(self, low=self.low + by, high=self.high + by, mean=self.mean + by)
 
     def inverse(self, probability: float) -> int:
-        """The number below which a share `probability` of the draws lies, as cassandra-stress's `print` shows it: of an
-        inverted distribution the number above which it lies."""
+        """The number below which a share `probability` of the draws lies, as shown by cassandra-stress's `print`; for
+        an inverted distribution, the number above which it lies."""
         if self.inverted:
             upright = replace(self, inverted=False)
             return self.low + self.high - upright.inverse(probability)
@@ -122,7 +122,7 @@ class Distribution:
         return int(min(self.high, max(self.low, number)))
 
     def described(self) -> str:
-        """Its text in cassandra-stress's settings block."""
+        """Text in cassandra-stress's settings block."""
         bounds = f"min={self.low},max={self.high}"
         match self.kind:
             case "fixed":
@@ -140,7 +140,7 @@ class Distribution:
         return f"Inverse: {text}" if self.inverted else text
 
     def wire(self) -> dict[str, Any]:
-        """Its form in the agent's order, see crates/steelyard-wire/src/program.rs."""
+        """Form in the agent's order, see crates/steelyard-wire/src/program.rs."""
         bounds = {"min": self.low, "max": self.high}
         distribution: dict[str, Any]
         match self.kind:
@@ -181,7 +181,7 @@ def parse(text: str, option: str) -> Distribution:
 
 
 def _distribution(kind: str, inner: list[str]) -> Distribution:
-    """Raises ValueError for a wrong number or type of parameters."""
+    """A distribution of this kind. Raises ValueError for a wrong number or type of parameters."""
     counts = {"gaussian": (1, 2, 3), "extreme": (2,), "quantized-extreme": (3,)}.get(kind, (1,))
     if len(inner) not in counts:
         raise ValueError(inner)
@@ -236,7 +236,7 @@ class Ratio:
         return min(1.0, self.of.high / self.divisor)
 
     def described(self) -> str:
-        """Its text in cassandra-stress's settings block."""
+        """Text in cassandra-stress's settings block."""
         return f"Ratio: divisor={self.divisor:f};delegate={self.of.described()}"
 
 

@@ -30,7 +30,7 @@ class Option:
     refused: str = ""
     """Why the option is not supported; if set, the word is refused by name."""
     allowed: str = ""
-    """The allowed values in the error message, if the pattern is not readable."""
+    """The allowed values for the error message, if the pattern is not readable."""
 
     def accepts(self, word: str) -> bool:
         """Whether the word belongs to this option."""
@@ -65,7 +65,7 @@ class Option:
 
     @property
     def shown(self) -> str:
-        """Its name in the help text."""
+        """Name in the help text."""
         if self.kind == "group":
             return f"{self.prefix}(?)"
         if self.kind in ("distribution", "ratio"):

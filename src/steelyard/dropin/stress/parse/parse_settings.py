@@ -30,12 +30,12 @@ from steelyard.dropin.stress.parse.settings import (
 Words = Mapping[str, Sequence[str]]
 LEAST_INTERVAL_MS = 100
 MOST_TRIES = 1000
-"""The agent's limit."""
+"""Limit of the agent."""
 MOST_THREADS = 100_000
 MAX_COLUMNS = 1000
 DEFAULT_KEYS = 1_000_000
 THREADS_OF_COUNTED_WRITES = 200
-"""Threads of cassandra-stress for `n=` writes without -rate; all other commands start with 4."""
+"""Default thread count of cassandra-stress for `n=` writes without -rate; all other commands start with 4."""
 MIXABLE = ("read", "write", "counter_write", "counter_read")
 LOCATOR = "org.apache.cassandra.locator."
 

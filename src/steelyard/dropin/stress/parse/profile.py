@@ -43,7 +43,7 @@ class ColumnSpec:
     cluster: Distribution | None = None
 
     def described(self) -> str:
-        """Its text in the settings block."""
+        """Text in the settings block."""
         parts = (("Clustering", self.cluster), ("Size", self.size), ("Identity", self.population))
         return "".join(f"{name}: {one.described()};" for name, one in parts if one is not None)
 

@@ -10,8 +10,8 @@ SECRET = re.compile(r"(password=)\S+", re.IGNORECASE)
 
 
 class Refused(SteelyardError):
-    """A word of the command line is wrong or not supported. `option`: where it is,
-    `read`: what was read, `allowed`: what is."""
+    """A word of the command line is wrong or not supported. `option`: its location,
+    `read`: what was read, `allowed`: what is allowed."""
 
     def __init__(self, option: str, read: str, why: str, allowed: str = "") -> None:
         read = SECRET.sub(r"\1*suppressed*", read)

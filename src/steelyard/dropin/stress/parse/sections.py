@@ -333,12 +333,12 @@ OPTIONS = (
 
 
 def command(name: str) -> Section | None:
-    """The command of that name or alias, None if there is none."""
+    """The command with that name or alias; None if there is none."""
     wanted = ALIASES.get(name.lower(), name.lower())
     return next((one for one in COMMANDS if one.name == wanted), None)
 
 
 def option(name: str) -> Section | None:
-    """The `-option` of that name, with or without its dash; None if there is none."""
+    """The `-option` with that name, with or without its dash; None if there is none."""
     wanted = "-" + name.lower().lstrip("-").replace("send-to", "sendto")
     return next((one for one in OPTIONS if one.name == wanted), None)

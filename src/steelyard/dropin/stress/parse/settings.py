@@ -19,7 +19,7 @@ class Command:
     name: str
     count: int | None
     duration: tuple[int, str] | None
-    """Number and unit, as `(15, "MINUTES")`."""
+    """Number and unit, such as `(15, "MINUTES")`."""
     uncertainty: float | None
     measurements: tuple[int, int]
     """With `uncertainty`: the least and the greatest number of measurements."""
@@ -126,7 +126,7 @@ class Connection:
     datacenter: str | None
     port: int
     ports: tuple[int, int]
-    """Ports of Thrift and JMX, only shown."""
+    """Ports of Thrift and JMX; only displayed."""
     user: str | None
     password: str | None
     provider: str | None

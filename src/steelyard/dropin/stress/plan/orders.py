@@ -16,7 +16,7 @@ from steelyard.dropin.stress.run.interval_stats import Counting
 from steelyard.wire.record import FORMAT
 
 VALUE_SEED = 0
-"""Constant, so that a later load finds the values that an earlier one has written."""
+"""Constant, so that a later load finds the values written by an earlier one."""
 TIMEOUT_MS = 12_000
 """Request time-out of cassandra-stress's client library."""
 WARM_UP_OPERATIONS = 50_000
@@ -178,8 +178,8 @@ class Ending:
 
 
 def ending(settings: Settings) -> Ending:
-    """The end of the measured load. `no-wrap` also ends it after every key was used once, `err<` after the greatest
-    number of measurements."""
+    """End of the measured load. `no-wrap` also ends it after every key was used once, `err<` after the maximum number
+    of measurements."""
     operations, population = settings.command.count, settings.population
     if settings.command.uncertainty is not None:
         return Ending(duration_s=(settings.command.measurements[1] + 1) * settings.log.interval_ms / 1000)

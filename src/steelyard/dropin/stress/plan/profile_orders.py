@@ -1,4 +1,4 @@
-"""Compiler of a profile and the table's columns into a plan: same distributions of values, other bytes.
+"""Compiler of a profile and the table's columns into a plan: same value distributions, other bytes.
 
 A key of the agent is a partition; its number is cassandra-stress's seed. Columns of the partition key are functions of
 it. Clustering columns are the row numbers within the partition, from 0. All other columns are pseudo-random functions

@@ -64,7 +64,8 @@ async def _carry_out(settings: Settings, tidied: Sequence[str], speaker: Voice, 
 async def _of_profile(
     settings: Settings, contacts: Sequence[str], speaker: Voice, tools: Tools
 ) -> tuple[Action, tuple[str, ...], tuple[str, ...]]:
-    """As in cassandra-stress, the schema is created before the settings are shown, because they depend on the table."""
+    """The action, after creating the schema: as in cassandra-stress, that precedes the display of the settings, because
+    they depend on the table."""
     read = profile.load(settings.command.profile)
     asking = Asking.of(settings, contacts, tools)
     if read.creations():

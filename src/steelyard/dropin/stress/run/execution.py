@@ -52,7 +52,7 @@ class Asking:
 
     @classmethod
     def of(cls, settings: Settings, contacts: Sequence[str], tools: Tools) -> Asking:
-        """From the settings of a command line."""
+        """Create it from the settings of a command line."""
         user = agent_run.credentials(settings.connection.user, settings.connection.password)
         return cls(contacts, user, orders.tls(settings), tools.cql)
 
@@ -81,7 +81,8 @@ class Action:
         self.asking = Asking.of(settings, contacts, tools)
 
     async def run(self, creations: Sequence[str], tables: tuple[str, ...]) -> bool:
-        """Run everything after the settings; returns the success. Raises SteelyardError if it could not begin."""
+        """Run everything after the settings; returns whether it succeeded. Raises SteelyardError if it could not
+        begin."""
         if creations:
             await self.asking.rows(creations)
             self.voice.say_here("Created keyspaces.")

@@ -29,17 +29,17 @@ class Span:
 
     @property
     def operations_per_s(self) -> float:
-        """0 for a span of no length."""
+        """Operations per second; 0 for a span of zero length."""
         return self.operations / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def partitions_per_s(self) -> float:
-        """0 for a span of no length."""
+        """Partitions per second; 0 for a span of zero length."""
         return self.partitions / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def rows_per_s(self) -> float:
-        """0 for a span of no length."""
+        """Rows per second; 0 for a span of zero length."""
         return self.rows / self.seconds if self.seconds > 0 else 0.0
 
     @property
@@ -51,7 +51,7 @@ class Span:
 
     @property
     def mean_ms(self) -> float:
-        """0 without operations, as in cassandra-stress."""
+        """Mean in milliseconds; 0 without operations, as in cassandra-stress."""
         return (self.times.mean_ns or 0.0) / 1e6
 
     @property
@@ -60,8 +60,8 @@ class Span:
         return (self.times.max_ns or 0) / 1e6
 
     def upper_quantile_ms(self, share: float) -> float:
-        """Upper bound of the bucket that holds the quantile, as HdrHistogram gives it and cassandra-stress prints it;
-        reports show the bucket's middle. 0 without operations."""
+        """Upper bound of the bucket that contains the quantile, as HdrHistogram gives it and cassandra-stress prints
+        it; reports show the bucket's midpoint. 0 without operations."""
         bucket = percentiles.quantile_bucket(self.times.buckets, share)
         return 0.0 if bucket is None else bucket[1] / 1e6
 
@@ -131,7 +131,7 @@ class Uncertainty:
         self._squares += value * value
         mean = self._sum / self.measurements
         variance = self._squares / self.measurements - mean * mean
-        # Rounding can make it slightly negative; cassandra-stress has NaN then, too.
+        # Rounding can make it slightly negative; cassandra-stress then has NaN, too.
         deviation = math.sqrt(variance) if variance >= 0 else math.nan
         self.share = deviation / math.sqrt(self.measurements) / mean if mean else math.nan
 
