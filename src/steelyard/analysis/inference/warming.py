@@ -94,9 +94,9 @@ def settling_places(values: float) -> tuple[float, ...]:
 def pooled(series: Sequence[Series]) -> Series:
     """Several series as one: their levels and blocks are different, their curve is the same."""
     levels, blocks, level, block = [], [], 0, 0
-    for one in series:
-        levels.append(one.level + level)
-        blocks.append(one.block + block)
+    for part in series:
+        levels.append(part.level + level)
+        blocks.append(part.block + block)
         level, block = int(levels[-1].max()) + 1, int(blocks[-1].max()) + 1
     longest = max(series, key=lambda one: one.span)
     return Series(
