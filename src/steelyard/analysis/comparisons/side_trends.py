@@ -7,36 +7,39 @@ settles. Where factors vary within starts, both levels have the same starts and 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from steelyard.analysis.inference.multiplicity import DIFFERENT
+from steelyard.analysis.row import ComparedLevels
 from steelyard.analysis.statistics.trend import Trend, moving, of_treatment
 from steelyard.analysis.treatments import label, part
 from steelyard.model.estimate import Estimate
 
-if TYPE_CHECKING:
-    from steelyard.analysis.statistics.comparison import Comparison
 
+def changed(
+    row: ComparedLevels, ratio: Estimate, verdict: str, sentence: str, trends: Sequence[Trend], hard: Sequence[str]
+) -> Mapping[str, Any]:
+    """Fields of a comparison that change by trends of its sides: `trend` in words, which its sentence ends with.
 
-def judged(row: Comparison, trends: Sequence[Trend], hard: Sequence[str]) -> Comparison:
-    """The comparison with the trends of its sides in words; undecided where one is as large as the difference."""
+    Where a trend is as large as the difference: `within_trend`, and the verdict is undecided. Empty without a trend.
+    """
     sides = {level: of_treatment(trends, {**row.others, row.factor: level}) for level in (row.baseline, row.level)}
     moved = {level: trend for level, trend in sides.items() if trend is not None}
     if not moved:
-        return row
+        return {}
     if row.factor in hard:
         words = "; ".join(f"{part(row.factor, level)} {moving(trend)}" for level, trend in moved.items())
     else:
         words = f"both levels {moving(next(iter(moved.values())))}"
-    if row.verdict not in DIFFERENT or row.factor not in hard or not _may_explain(row.ratio, list(moved.values())):
-        return row.model_copy(update={"trend": words, "sentence": f"{row.sentence}; {words}"})
+    if verdict not in DIFFERENT or row.factor not in hard or not _may_explain(ratio, list(moved.values())):
+        return {"trend": words, "sentence": f"{sentence}; {words}"}
     about = f"{part(row.factor, row.level)} against {part(row.factor, row.baseline)}"
     head = f"{label(row.others)}, {about}" if row.others else about
-    return row.model_copy(
-        update={"trend": words, "within_trend": True, "verdict": "undecided", "survives_holm": None,
-                "sentence": f"{head}: undecided: {words}, which may be all of the difference"}
-    )  # fmt: skip
+    return {
+        "trend": words, "within_trend": True, "verdict": "undecided", "survives_holm": None,
+        "sentence": f"{head}: undecided: {words}, which may be all of the difference",
+    }  # fmt: skip
 
 
 def _may_explain(ratio: Estimate, trends: Sequence[Trend]) -> bool:

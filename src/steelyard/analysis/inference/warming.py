@@ -34,6 +34,8 @@ HIGHEST = 0.95
 CERTAIN = 1.5
 """Standard errors that are added to an estimated correlation."""
 LEAST_DEGREES = 2
+BESIDE_CURVE = 5
+"""With fewer degrees of freedom the curve that fits best takes too much of the noise away."""
 POWER = 0.8
 """Chance with which `least_factor` would be found."""
 VANISHES = 1e-6
@@ -94,9 +96,9 @@ def settling_places(values: float) -> tuple[float, ...]:
 def pooled(series: Sequence[Series]) -> Series:
     """Several series as one: their levels and blocks are different, their curve is the same."""
     levels, blocks, level, block = [], [], 0, 0
-    for one in series:
-        levels.append(one.level + level)
-        blocks.append(one.block + block)
+    for part in series:
+        levels.append(part.level + level)
+        blocks.append(part.block + block)
         level, block = int(levels[-1].max()) + 1, int(blocks[-1].max()) + 1
     longest = max(series, key=lambda one: one.span)
     return Series(
@@ -134,9 +136,10 @@ class Fit:
     def change_percent(self, detected: bool, confidence: float) -> Estimate:
         """Mean change per trial over the series, by a line, with its t interval.
 
-        What the line leaves of a detected curve is no noise, so the noise is then taken beside line and curve.
+        What the line leaves of a detected curve is no noise, so the noise is then taken beside line and curve, where
+        `BESIDE_CURVE` degrees of freedom are left.
         """
-        beside = detected and self.curve.kind != "line" and self.degrees > 1
+        beside = detected and self.curve.kind != "line" and self.degrees >= BESIDE_CURVE
         degrees, noise = (self.degrees - 1, self.noise_beside_curve) if beside else (self.degrees, self.noise)
         half = estimates.t_quantile(confidence, degrees) * noise * self.slope_norm
         ends = (min(max(self.slope + side * half, -600.0), 600.0) for side in (-1, 1))

@@ -211,7 +211,11 @@ def _judged_comparisons(context: Context) -> tuple[Comparison, ...]:
     margin_percent = context.study.analysis.equivalence_margin_percent
     unjudged = comparisons(context.frame, context.response, context.confidence, margin_percent)
     rows = judged(unjudged, context.frame, context.floors)
-    return tuple(side_trends.judged(one, context.of(Trend), context.frame.hard) for one in rows)
+    trends, hard = context.of(Trend), context.frame.hard
+    return tuple(
+        row.model_copy(update=side_trends.changed(row, row.ratio, row.verdict, row.sentence, trends, hard))
+        for row in rows
+    )
 
 
 def after_holm(comparisons: Sequence[Comparison], response: str) -> Iterator[str]:

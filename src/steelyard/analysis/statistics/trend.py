@@ -110,9 +110,9 @@ def _tests(
     for levels, starts in groups.items():
         present = [start for start in starts if start in series]
         for names in [*((start,) for start in present), *([tuple(present)] if len(present) > 1 else [])]:
-            one = warming.pooled([series[name] for name in names])
-            r = warming.CORRELATION if kind == "trials" else warming.correlation(one)
-            fit = warming.fit(one, r) if r <= warming.HIGHEST else None
+            tested = warming.pooled([series[name] for name in names])
+            r = warming.CORRELATION if kind == "trials" else warming.correlation(tested)
+            fit = warming.fit(tested, r) if r <= warming.HIGHEST else None
             if fit is not None:
                 yield _Test(names, dict(levels), kind, response, fit)
 

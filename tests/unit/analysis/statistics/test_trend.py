@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -188,3 +190,25 @@ def test_a_difference_beyond_the_trend_keeps_its_verdict_and_says_the_trend():
     )
     assert (comparison.verdict, comparison.within_trend) == ("slower", False)
     assert "3 nodes still warming: −" in comparison.sentence
+
+
+def test_sentences_quote_the_numbers_of_their_row():
+    """Random starts that warm up: value and ends in the sentence are those of the row, and of the same sign."""
+    rng = np.random.default_rng(12)
+    for _ in range(30):
+        depth, trials = rng.uniform(0.3, 3), int(rng.integers(6, 20))
+        warm = np.exp(-depth * np.exp(-np.arange(trials) / rng.uniform(0.5, 4)))
+        for row in of(2800 * warm * (1 + noise(rng, trials, cv=0.02))):
+            if row.verdict not in MOVES:
+                continue
+            assert row.change_percent is not None
+            quoted = re.match(r"still warming: ([+−][\d,.]+)% per trial \[([−\d,.]+), ([−\d,.]+)\]", row.detail)
+            assert quoted is not None, row.detail
+            numbers = [float(one.replace("−", "-").replace(",", "")) for one in quoted.groups()]
+            ends = (row.change_percent.value, row.change_percent.low, row.change_percent.high)
+            assert numbers == pytest.approx(ends, rel=0.06)
+            assert first_rank([row])[0].count(row.detail) == 1
+
+
+def test_a_study_of_no_starts_has_no_rows():
+    assert trends(frame(cell([[100.0]])).__class__.build([], {}, (), 0), "execution_time_ms") == ()
