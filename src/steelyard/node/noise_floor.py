@@ -22,8 +22,10 @@ def folder_in(state: Path) -> Path:
 
 
 def write(state: Path, floor: KeptFloor) -> Path:
-    """Replace the stored floor for the same circumstances. Raises SteelyardError if it cannot be written."""
-    digest = hashlib.sha256(floor.holds_for.model_dump_json().encode()).hexdigest()[:NAME_DIGITS]
+    """Replace the stored floor of the same circumstances. Raises SteelyardError if it cannot be written."""
+    # Floors of cold servers keep the names that they had before servers were warmed up.
+    unused = set() if floor.holds_for.warmed_up else {"warmed_up"}
+    digest = hashlib.sha256(floor.holds_for.model_dump_json(exclude=unused).encode()).hexdigest()[:NAME_DIGITS]
     where = folder_in(state) / f"{floor.study}-{digest}.json"
     try:
         where.parent.mkdir(parents=True, exist_ok=True)

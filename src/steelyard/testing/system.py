@@ -32,7 +32,7 @@ from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import run
-from steelyard.system.base import Endpoint, Footprint, Foretells, Settles, Snapshots, System, Timed
+from steelyard.system.base import CompilesCode, Endpoint, Footprint, Foretells, Settles, Snapshots, System, Timed
 
 POLL_S = 0.1
 COMMAND_TIMEOUT_S = 60.0
@@ -246,6 +246,10 @@ class SystemContract:
             assert all(isinstance(value, str) for value in facts.values())
             assert facts["version"] == system.version
             assert await system.differing(node) == {}
+        if isinstance(system, CompilesCode):
+            before_s, after_s = await system.compile_times_s(nodes), await system.compile_times_s(nodes)
+            assert before_s.keys() == after_s.keys() == {node.name for node in nodes}
+            assert all(0 <= before_s[name] <= after_s[name] for name in before_s), "seconds since the server's start"
         if isinstance(system, Settles):
             settling = system
 

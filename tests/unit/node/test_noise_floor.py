@@ -82,3 +82,23 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(SteelyardError, match="cannot be kept"):
         noise_floor.write(tmp_path / "file", floor())
+
+
+def test_a_floor_of_cold_servers_does_not_judge_warm_ones_nor_the_other_way_round(tmp_path: Path):
+    cold = floor("cold")
+    assert "warmed_up" not in noise_floor.write(tmp_path, cold).name
+    warm_of = of().model_copy(update={"warmed_up": True})
+    sought = noise_floor.find(tmp_path, [warm_of])
+    assert sought.floor is None
+    assert "it was measured on servers that had not been warmed up, this study on warmed-up servers" in sought.why
+    warm = cold.model_copy(update={"holds_for": warm_of, "study": "cold"})
+    noise_floor.write(tmp_path, warm)
+    assert len(list(noise_floor.folder_in(tmp_path).iterdir())) == 2
+    assert noise_floor.find(tmp_path, [warm_of]).floor == warm
+    assert noise_floor.find(tmp_path, [of()]).floor == cold
+
+
+def test_a_floor_of_before_there_was_a_server_warm_up_is_one_of_cold_servers():
+    written = floor().model_dump(mode="json")
+    del written["holds_for"]["warmed_up"]
+    assert KeptFloor.model_validate(written).holds_for.warmed_up is False

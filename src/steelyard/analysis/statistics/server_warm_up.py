@@ -63,9 +63,8 @@ def sentences(rows: Sequence[WarmedStart], response: str) -> Iterator[str]:
     more = "" if len(cold) <= MOST_NAMED else "; and so on"
     yield (
         f"In {len(cold)} of {count(len(rows), 'start')} the servers were not warm at the end of their server warm-up, "
-        "after "
-        "up to "
-        f" {number(longest_s, digits=2)} s: {'; '.join(reasons)}{more}. A longer server_warm_up.deadline_s helps."
+        "after up to "
+        f"{number(longest_s, digits=2)} s: {'; '.join(reasons)}{more}. A longer server_warm_up.deadline_s helps."
     )
 
 

@@ -1,0 +1,66 @@
+"""Whether servers are warmed up is decided once, and a store goes on as it began."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from steelyard.model.errors import StudyError
+from steelyard.model.server_warm_up import ServerWarmUp
+from steelyard.plan import expand
+from steelyard.plan.changed_study import refuse_change
+from steelyard.plan.server_warm_up import as_begun
+from steelyard.plugin import Plugins
+from steelyard.store import Store, StoreWriter, layout
+from tests.unit.lab.fakes import plan_of, study
+from tests.unit.lab.test_resume import record
+
+COLD = ServerWarmUp(mode="off")
+
+
+@pytest.mark.parametrize(
+    ("system", "mode", "decided"),
+    [("cassandra", "auto", "on"), ("simulated", "auto", "off"), ("simulated", "on", "on"), ("cassandra", "off", "off")],
+)
+def test_auto_is_on_for_systems_that_compile_code(system: str, mode: str, decided: str) -> None:
+    asked = study(system={"name": system}, server_warm_up={"mode": mode, "deadline_s": 5})
+    begun = as_begun(asked, expand(asked), None, Plugins()).server_warm_up
+    assert begun.mode == decided
+    assert begun.deadline_s == 5
+
+
+def test_a_store_goes_on_as_it_began() -> None:
+    asked = study(system={"name": "cassandra"})
+    assert as_begun(asked, expand(asked), COLD, Plugins()).server_warm_up == COLD
+
+
+def test_no_trial_is_called_otherwise() -> None:
+    settings = [study(server_warm_up={"mode": mode}) for mode in ("on", "off")]
+    assert plan_of(settings[0]) == plan_of(settings[1]) == plan_of(study())
+
+
+def test_a_store_of_before_has_none(tmp_path: Path) -> None:
+    with StoreWriter(tmp_path, "fake") as writer:
+        writer.intend(study(), "", plan_of(study()))
+    path = writer.folder / layout.STUDY_JSON
+    written = json.loads(path.read_text())
+    assert Store(writer.folder).study.server_warm_up.mode == "auto"
+    del written["server_warm_up"]
+    path.write_text(json.dumps(written))
+    assert Store(writer.folder).study.server_warm_up.mode == "off"
+
+
+def test_another_server_warm_up_than_the_sealed_trials_had_is_refused() -> None:
+    began = study(server_warm_up={"mode": "on"})
+    plan = plan_of(began)
+    sealed = [record(plan.trials[0])]
+    for silent in (study(), began, study(server_warm_up={"mode": "auto"})):
+        refuse_change(began, silent, plan, sealed)
+    refuse_change(began, study(server_warm_up={"mode": "off"}), plan, [])
+    for other in ({"mode": "off"}, {"mode": "on", "deadline_s": 5}):
+        with pytest.raises(StudyError, match=r"\[server_warm_up\] is not what the store's 1 sealed"):
+            refuse_change(began, study(server_warm_up=other), plan, sealed)
+    with pytest.raises(StudyError, match="server_warm_up"):
+        refuse_change(study(server_warm_up={"mode": "off"}), began, plan, sealed)
