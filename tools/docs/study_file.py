@@ -43,11 +43,11 @@ TABLES: dict[str, type[BaseModel]] = {
 LISTS = ("load.phases",)
 """Tables that may occur several times."""
 PURPOSE = {
-    "study": "What is asked.",
-    "site": "Where the nodes come from. Beside these keys: the settings of the site that is named.",
-    "system": "What is weighed. Beside the name: its settings.",
-    "workload": "What is asked of it. Beside the name: its settings.",
-    "design.until": "A stopping rule: `design.starts` becomes the most that is done. See "
+    "study": "Name and question of the study.",
+    "site": "Site that lends the nodes. Further keys: the settings of the named site.",
+    "system": "System under test. Further keys: its settings.",
+    "workload": "Workload. Further keys: its settings.",
+    "design.until": "A stopping rule: `design.starts` becomes the maximum. See "
     "[replicate until narrow](../howto/replicate-until-narrow.md).",
 }
 HEAD = """\
@@ -56,7 +56,7 @@ HEAD = """\
 <!-- Made by `python -m tools.docs --write`; edit the models instead. -->
 
 A study is one TOML file. `steelyard check STUDY` validates it and says what it would do; nothing is started. Unknown
-keys are refused, with the nearest right name. Editors find the schema in `schema/study.schema.json`.
+keys are refused, with the nearest valid name. Editors find the schema in `schema/study.schema.json`.
 
 ```toml
 format = 1
@@ -90,27 +90,27 @@ load.threads = [1, 8]
 by its dotted name. Short names: """
 FACTORS = """.
 
-A key cannot be a value and a table at once in TOML, so beside `workload = [...]` write the longer one in quotes:
+In TOML a key cannot be both a value and a table, so if there is `workload = [...]`, write the longer key in quotes:
 `"workload.records" = [1000, 2000]`. Every level of every treatment is validated before anything starts.
 
 A factor that needs a new cluster is *hard to change* and varies over **starts** (`design.starts` of each
-combination); the others vary over **trials** within a start (`design.trials` of each treatment). Hard are `site`,
-`system`, `data`, and what determines the filled data; easy are `load`, the name of the workload and what does not touch
-the data. The tables say which.
+combination); the others vary over **trials** within a start (`design.trials` of each treatment). `site`, `system`,
+`data`, and everything that determines the filled data are hard; `load`, the name of the workload and everything that
+does not affect the data are easy. The tables say which.
 
-`--scale 0.01` multiplies `workload.records` and `load.operations` (in factors too, not below 100), and adds the scale
-to the study's name, so that its store is another one.
+`--scale 0.01` multiplies `workload.records` and `load.operations` (also in factors, not below 100), and adds the scale
+to the study's name, so that it gets a separate store.
 
 ## Order and control
 
-`order = "blocks"`: each block starts every combination of hard levels once, in random order; a start repeats
-`design.trials` times every treatment once, in random order. `order = "published"`: combinations as listed, all
-trials of a treatment one after another. `design.seed` decides all orders and all operations. The extra trials of
+`order = "blocks"`: each block starts every combination of hard levels once, in random order; a start repeats every
+treatment `design.trials` times, in random order within each repetition. `order = "published"`: combinations as listed,
+all trials of a treatment in a row. `design.seed` determines all orders and all operations. The extra trials of
 `design.control` are in every block; their replicate numbers count from 10,001, and 10,000 + k pairs with replicate k of
 the same treatment in the same start.
 
-A trial's id is made of its complete settings and its replicate numbers, so a study can get more levels, starts or
-trials and keep what its store has. The path of a plug-in is relative to the working directory.
+A trial's id is derived from its complete settings and its replicate numbers, so a study can be extended with levels,
+starts or trials and keep the trials in its store. The path of a plug-in is relative to the working directory.
 """
 
 

@@ -46,7 +46,7 @@ def _written_to(name: str, field: FieldInfo) -> str:
         if isinstance(note, JvmOption):
             return f"`{note.text.format('N')}`"
         if isinstance(note, TableOption):
-            return f"`{name}` of every table that does not say its own"
+            return f"`{name}` of every table that does not specify its own"
     return ""
 
 

@@ -23,15 +23,20 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel], tuple[str, ...]], ...] = (
     ("`[tables.NAME]`", "", Table, ()),
     (
         "`[tables.NAME.columns]`, `[types.NAME]`, `[statements.NAME.values]`",
-        'A type alone (`id = "uuid"`) is short for a table with it. In `values` a number or a text is short for a '
-        "distribution that is drawn from.",
+        'A type alone (`id = "uuid"`) is short for a table with that type. In `values`, a number or a text is short for a '
+        "distribution to draw from.",
         Column,
         (),
     ),
-    ("`[statements.NAME]`", 'CQL alone (`get = "SELECT ..."`) is short for a table with it.', Statement, ()),
+    (
+        "`[statements.NAME]`",
+        'CQL alone (`get = "SELECT ..."`) is short for a table with that statement.',
+        Statement,
+        (),
+    ),
     (
         "`[populate]`",
-        'The name of a statement alone (`populate = "put"`) is short for a table with it.',
+        'The name of a statement alone (`populate = "put"`) is short for a table with that statement.',
         Populate,
         tuple(Steps.model_fields),
     ),
@@ -39,8 +44,8 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel], tuple[str, ...]], ...] = (
     (
         "What is carried out",
         "In `[populate]` and `[[operations]]`: one of `statement`, `batch` and `steps`. Each step is the name of a "
-        "statement, or a table with the same keys but `steps`. An operation of several steps ends with the last; where one "
-        "fails the others are not sent.",
+        "statement, or a table with the same keys except `steps`. An operation with several steps ends with the last; if one "
+        "fails, the others are not sent.",
         Step,
         (),
     ),
@@ -50,50 +55,52 @@ HEAD = """\
 
 <!-- Made by `python -m tools.docs --write`; edit the models instead. -->
 
-A workload is one TOML file: tables, how the values of their columns are made, statements, and how often which of them is
+A workload is one TOML file: tables, how the values of their columns are generated, statements, and how often each is
 carried out. [How to write one](../howto/write-a-workload.md) begins with an example; three are in
 [`studies/workloads`](../../studies/workloads). It compiles to the program of an [order](wire.md), which the agent carries
-out. Unknown keys are refused, with line and the nearest right name.
+out. Unknown keys are refused, with line and the nearest valid name.
 
 ```
 steelyard load WORKLOAD.toml --show 5                                 what it would send
-steelyard load WORKLOAD.toml --contact 10.0.0.1 --create --populate   against a cluster that runs
+steelyard load WORKLOAD.toml --contact 10.0.0.1 --create --populate   against a running cluster
 ```
 
-A study names it, relative to its own file: `workload.name = "workloads/timeseries.toml"`. Settings beside the name:
+A study names it, relative to its own file: `workload.name = "workloads/timeseries.toml"`. Further settings:
 `records`, `validate_fraction`, `insert_lag`, `weights` (a table: operation to weight) and each of the file's parameters; each can be a
 factor (`workload.weights.chart = [1, 20]`). Records, and parameters that are used in tables, types or a statement that
-fills them, are hard to change; all else is easy. `digest`, a hash of the file's content without comments and `about`, is in
-the settings too: trials of an edited file are other trials.
+fills them, are hard to change; everything else is easy. `digest`, a hash of the file's content without comments and
+`about`, is also a setting: trials of an edited file are different trials.
 
 ## Keys and values
 
-A record is a number, its *key*: 0 up to `records` - 1 are filled, `keys = "new"` goes on from there. Every value that is
-stored is a function of the key, so that it can be expected when it is read. `make` says how:
+A record is a number, its *key*: 0 up to `records` - 1 are filled, `keys = "new"` continues from there. Every stored
+value is a function of the key, so that the expected value is known when it is read. `make` says how:
 
 | `make` | value | type |
 | --- | --- | --- |
-| `key` | `offset` + `scale` x ((key / `divide`) modulo `modulo`, hashed if `scramble`) | numbers, text (decimal digits behind `prefix`), blobs (8 bytes), timestamps (ms), dates (days), times (ns), uuids (of the number's hash) |
-| `random` | looks random; the same for the same key, and where it is `versioned` for the same operation that wrote it | all |
+| `key` | `offset` + `scale` x ((key / `divide`) modulo `modulo`, hashed if `scramble`) | numbers, text (decimal digits after `prefix`), blobs (8 bytes), timestamps (ms), dates (days), times (ns), uuids (of the number's hash) |
+| `random` | pseudo-random; the same for the same key and, if `versioned`, for the same operation that wrote it | all |
 | `draw` | a number drawn for each operation: limits, bounds of a range | as `key` |
-| `row` | the number of the repetition within a batch, from 0; elsewhere a number below `count`, drawn | as `key` |
-| `fixed` | `value`: text, number, true, list; a date for timestamps and dates; text behind `0x` for blobs; text for uuids and addresses | all |
+| `row` | the number of the repetition within a batch, from 0; elsewhere a random number below `count` | as `key` |
+| `fixed` | `value`: text, number, true, list; a date for timestamps and dates; text after `0x` for blobs; text for uuids and addresses | all |
 
-`make` follows from the other keys where it is left out: `value` is fixed, `count` is row, `divide`, `modulo`, `prefix` and
-the like are key; else columns of the primary key are made of the key and all others are random. A counter grows by 1.
+If `make` is omitted, it follows from the other keys: `value` means fixed, `count` row, `divide`, `modulo`, `prefix` and
+similar ones key; otherwise columns of the primary key are derived from the key and all others are random. A counter is
+incremented by 1.
 
-Markers of a statement are `?` or `:name`. A marker gets its column's value: the column of INSERT at its place, else the column
-before the operator before it. `LIMIT ?`, `USING TTL ?` and `USING TIMESTAMP ?` are called `limit`, `ttl` and
-`timestamp`; what they are must be said below `values`, as for `IN ?` (a list), `CONTAINS ?`, and names that are no column.
+Markers of a statement are `?` or `:name`. A marker gets its column's value: the column at the same position in INSERT, else the
+column before the preceding operator. `LIMIT ?`, `USING TTL ?` and `USING TIMESTAMP ?` are called `limit`, `ttl` and
+`timestamp`; their values must be given under `values`, as for `IN ?` (a list), `CONTAINS ?`, and names without a
+column.
 
 ## What is compared
 
-Of a share `validate_fraction` of the answers to a SELECT the first row is held against what must be in it; a difference is
-an error of kind `invalid`. A SELECT is compared when the key says which row it asks for: every column of the primary key is
-given by equality with the column's own value. Of its columns those are compared whose
-value follows from the key: not counters, static columns, columns that are drawn, columns that some INSERT of the
-file leaves out, or that some statement sets to another value than the column's own (`tags = tags + ?`). `compare = false`, of a
-column or a statement, leaves out more.
+For a share `validate_fraction` of the answers to a SELECT, the first row is compared with its expected content; a
+difference is an error of kind `invalid`. A SELECT is compared if the key determines the requested row: every column of
+the primary key is restricted by equality with the column's own value. Only columns whose value follows from the key are
+compared: not counters, static columns, drawn columns, columns that some INSERT in the file omits, or columns that some
+statement sets to a value other than the column's own (`tags = tags + ?`). `compare = false`, for a column or a
+statement, excludes more.
 
 ## Parameters
 
@@ -103,12 +110,12 @@ column or a statement, leaves out more.
 
 """
 DISTRIBUTIONS_HEAD = """
-User-defined types are told below `[types]`, each before those that use it.
+User-defined types are defined under `[types]`, each before those that use it.
 
 ## Distributions
 
 A number, a short form, or a table with the same names: `5`, `"uniform(1..100)"`, `{ name = "zipfian", min = 1, max = 100,
-theta = 0.7 }`. Both bounds can occur. `~` before the name turns it around: the highest takes the lowest's place.
+theta = 0.7 }`. Both bounds can occur. `~` before the name reverses it: the highest value takes the lowest one's place.
 
 | short form | draws |
 | --- | --- |

@@ -17,7 +17,7 @@ use crate::exit::{Exit, UNREACHABLE};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The node to ask.
+    /// The node to query.
     #[arg(long, value_name = "ADDRESS:PORT")]
     contact: String,
     /// Longest wait for the connection, and for each answer.
@@ -41,7 +41,7 @@ pub struct Arguments {
 
 #[derive(clap::Args)]
 struct Encryption {
-    /// Authorities that are trusted (PEM); this machine's without it.
+    /// Trusted certificate authorities (PEM); default: those of this machine.
     #[arg(long, value_name = "FILE", requires = "tls")]
     tls_ca: Option<String>,
     /// Certificate of this client (PEM).
@@ -50,10 +50,10 @@ struct Encryption {
     /// Its key (PEM).
     #[arg(long, value_name = "FILE", requires = "tls")]
     tls_key: Option<String>,
-    /// What of the node's certificate is checked: full, chain (all but the name), none.
+    /// Which parts of the node's certificate are checked: full, chain (all but the name), none.
     #[arg(long, value_name = "WHAT", default_value = "full", value_parser = verify, requires = "tls")]
     tls_verify: Verify,
-    /// Name that the certificate must bear; the contact's without it.
+    /// Name that the certificate must have; default: the contact's.
     #[arg(long, value_name = "NAME", requires = "tls")]
     tls_name: Option<String>,
 }
@@ -101,7 +101,7 @@ fn level(name: &str) -> Result<Consistency, String> {
     Consistency::from_name(name).ok_or_else(|| format!("allowed: {names}"))
 }
 
-/// One JSON line a statement. Exit codes: 1 when the server refuses a statement, 3 when it cannot be reached.
+/// One JSON line per statement. Exit codes: 1 when the server refuses a statement, 3 when it cannot be reached.
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let mut out = io::stdout().lock();
     let timeout = Duration::from_secs_f64(arguments.timeout_s);

@@ -25,7 +25,7 @@ pub struct Arguments {
     /// File with the order (JSON); - for standard input.
     #[arg(long)]
     order: PathBuf,
-    /// Threads that drive the load, each with its part of the operations and connections of its own.
+    /// Threads that drive the load, each with its share of the operations and its own connections.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     workers: u32,
 }
@@ -90,7 +90,7 @@ fn hello() -> Record {
     })
 }
 
-/// Says on both outputs why there is no load.
+/// Reports on both outputs why there is no load.
 fn fail(code: u8, message: String, hint: &str) -> Box<dyn Error> {
     let record = Record::Error(Failure {
         message: message.clone(),

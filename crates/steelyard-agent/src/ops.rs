@@ -25,10 +25,10 @@ pub struct Arguments {
     /// Index of the first operation, over all shares.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// How many operations of the order's share to print.
+    /// Number of operations to print from the order's share.
     #[arg(long, default_value_t = 100)]
     count: u64,
-    /// Print the values that are written (of programs: all that are sent), too.
+    /// Also print the values that are written (for programs: all values sent).
     #[arg(long)]
     values: bool,
 }
@@ -131,7 +131,7 @@ fn print(arguments: &Arguments, order: &Order) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What one step of a program's operation sends.
+/// Statements and values that one step of a program's operation sends.
 fn step_of<'a>(requests: &'a Requests, operation: &Operation, with_values: bool) -> Step<'a> {
     let at = requests.at(operation);
     let line = |number: usize, at: &Execution| {
@@ -172,7 +172,7 @@ fn values(statement: &Statement, at: &Execution) -> Vec<Value> {
     statement.values.iter().map(&mut show).collect()
 }
 
-/// What YCSB's operation writes: field name to value; empty for reads and scans.
+/// Values that a YCSB operation writes: field name to value; empty for reads and scans.
 fn fields(order: &Order, workload: &Ycsb, operation: &Operation) -> Map<String, Value> {
     let kind = Kind::ALL[usize::from(operation.kind)];
     let whole = kind == Kind::Insert || workload.write_all_fields;

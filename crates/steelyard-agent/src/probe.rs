@@ -22,16 +22,16 @@ pub struct Arguments {
     /// Seconds between samples.
     #[arg(long, default_value_t = 1.0, value_name = "S", value_parser = parse_interval)]
     interval_s: f64,
-    /// A cgroup folder of the node (v1: one a controller); may be repeated.
+    /// A cgroup folder of the node (v1: one per controller); may be repeated.
     #[arg(long, value_name = "FOLDER")]
     cgroup: Vec<PathBuf>,
-    /// A process of the node, where there are no cgroups; may be repeated.
+    /// A process of the node, if there are no cgroups; may be repeated.
     #[arg(long, value_name = "ID")]
     pid: Vec<u32>,
     /// Inode of the network namespace that several nodes share. In it, traffic is the machine's, not the node's.
     #[arg(long, value_name = "INODE")]
     shared_netns: Option<u64>,
-    /// End after so many samples.
+    /// End after this many samples.
     #[arg(long, value_name = "N")]
     lines: Option<u64>,
     /// Print every metric and its unit, then end.

@@ -16,10 +16,10 @@ enum ServiceDistribution {
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Where this node listens; port 0 takes a free one. The address is printed.
+    /// Address that this node listens on; port 0 selects a free one. The address is printed.
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
-    /// The other nodes of the cluster, between commas.
+    /// The other nodes of the cluster, separated by commas.
     #[arg(long, value_name = "ADDRESS:PORT,...", value_delimiter = ',')]
     peers: Vec<SocketAddr>,
     /// Mean service time of an operation on a cluster of one node, s(1).
@@ -36,31 +36,31 @@ pub struct Arguments {
     servers: u32,
     #[arg(long, value_enum, default_value_t = ServiceDistribution::Constant)]
     service_distribution: ServiceDistribution,
-    /// Decides every draw; give all nodes of a cluster the same.
+    /// Seed of every random draw; must be the same for all nodes of a cluster.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Coefficient of variation of a factor on service times, drawn once from the seed.
     #[arg(long, default_value_t = 0.0, value_name = "CV", value_parser = parse_share)]
     start_cv: f64,
     /// Coefficient of variation of a factor that is drawn anew for each burst of operations. A new burst begins after
-    /// TRUNCATE, when the clients of the burst before have all gone, and after more than 1 s without an operation.
+    /// TRUNCATE, when all clients of the previous burst have disconnected, and after more than 1 s without an operation.
     #[arg(long, default_value_t = 0.0, value_name = "CV", value_parser = parse_share)]
     trial_cv: f64,
-    /// Service times begin at FACTOR times the planted one; what they are above it falls by 1 / e every OPERATIONS that
-    /// this node has served itself.
+    /// Service times begin at FACTOR times the planted one; the excess falls by 1 / e per OPERATIONS that this node has
+    /// served itself.
     #[arg(long, value_name = "FACTOR:OPERATIONS", value_parser = parse_warm_up)]
     warm_up: Option<WarmUp>,
-    /// Stand still AT_S seconds after the first operation of each burst, for FOR_S seconds. May be repeated.
+    /// Stop AT_S seconds after the first operation of each burst, for FOR_S seconds. May be repeated.
     #[arg(long, value_name = "AT_S:FOR_S", value_parser = parse_stall)]
     stall: Vec<Stall>,
-    /// Keep rows, so that keys that were not written to this node are absent (one node, or routing by token). Otherwise
-    /// writes are forgotten and every key exists, with a made-up row.
+    /// Keep rows, so that keys that were not written to this node are absent (one node, or token routing). Otherwise
+    /// writes are discarded and every key exists, with a made-up row.
     #[arg(long)]
     remember: bool,
-    /// Answer at once: the ceiling of a load generator.
+    /// Answer at once, to measure the ceiling of a load generator.
     #[arg(long, conflicts_with_all = ["stall", "remember", "start_cv", "trial_cv", "warm_up"])]
     null: bool,
-    /// How long before an answer is due to stop sleeping and watch the clock: precision for CPU.
+    /// Time before an answer is due at which to stop sleeping and poll the clock: more precision for more CPU time.
     #[arg(long, default_value_t = 60, value_name = "US", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     spin_us: u32,
     /// Encrypt every connection with this certificate (PEM).
@@ -69,10 +69,10 @@ pub struct Arguments {
     /// Its key (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<String>,
-    /// Clients must show a certificate of one of these authorities (PEM).
+    /// Clients must present a certificate from one of these authorities (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_client_ca: Option<String>,
-    /// Announce so many shards, as ScyllaDB does, and refuse operations that come to the wrong one.
+    /// Announce this many shards, as ScyllaDB does, and refuse operations that arrive at the wrong one.
     #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=256))]
     shards: u32,
 }

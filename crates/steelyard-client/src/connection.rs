@@ -146,7 +146,7 @@ impl Connection {
         self.owners.contains(&StreamOwner::Prepare(statement))
     }
 
-    /// Whether there is something to write, or so many answers are overdue that the connection is to be given up.
+    /// Whether there is something to write, or enough answers are overdue to give the connection up.
     #[inline]
     pub fn wants_flush(&self) -> bool {
         !self.out.is_empty() || self.orphans > MAX_ORPHANS

@@ -37,7 +37,7 @@ struct State {
     /// First two values of what was written to the third.
     rows: HashMap<(Vec<u8>, Vec<u8>), Vec<u8>>,
     seen: Vec<Seen>,
-    /// Each so many-th row that is read is broken.
+    /// Every n-th row that is read is corrupted.
     breaks_each: Option<usize>,
     read: usize,
     /// A statement that is forgotten once.

@@ -1,4 +1,4 @@
-//! Samples of error texts: the first few of each kind, as the servers send them. Counts alone do not tell what to repair.
+//! Samples of error texts: the first few of each kind, as the servers send them. Counts alone do not show the cause.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Outcomes of operations, and which of them are answers. Everybody who counts answers or errors goes by `Outcome::is_error`.
+//! Outcomes of operations, and which of them are answers. All code that counts answers or errors uses `Outcome::is_error`.
 
 /// How an operation ended. The order is that of `Outcome::ALL`, so that tallies can be arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

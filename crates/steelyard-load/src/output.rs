@@ -1,4 +1,4 @@
-//! Output of records: JSON, one record a line.
+//! Output of records: JSON, one record per line.
 
 use std::io::{self, Write};
 

@@ -107,7 +107,7 @@ impl Cursor {
         cursor
     }
 
-    /// To the operation so many further on in the same phase, or to the next phase.
+    /// Moves ahead by this many operations within the phase, or to the next phase.
     #[inline]
     fn advance(&mut self, by: u64, sequence: &PhaseSequence, share: Share) {
         self.count += by;

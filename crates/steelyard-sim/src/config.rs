@@ -66,7 +66,7 @@ pub struct Config {
     pub remember: bool,
     /// Every connection is encrypted, those among the nodes too.
     pub tls: Option<TlsFiles>,
-    /// Announce so many shards and refuse operations that come to the wrong one; 0: none.
+    /// Announce this many shards and refuse operations that arrive at the wrong one; 0: none.
     pub shards: u32,
 }
 

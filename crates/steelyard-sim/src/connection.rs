@@ -58,7 +58,7 @@ impl Connection {
         (&mut self.session, &self.input[piece], &mut self.output)
     }
 
-    /// A request of so many bytes is on its way.
+    /// A request of this many bytes is on its way.
     pub fn expect(&mut self, bytes: usize) {
         self.input.reserve(bytes.saturating_sub(self.input.len()));
     }

@@ -25,7 +25,7 @@ pub struct Session {
     pub forwarded: bool,
     /// Compression that STARTUP has just agreed on.
     pub agreed: Option<Compression>,
-    /// Where the connection came to, on a node with shards.
+    /// Shard that the connection arrived at, on a sharded node.
     pub shard: u32,
 }
 

@@ -32,11 +32,11 @@ pub struct Order {
     pub workload: Workload,
     /// Seed of the operation stream.
     pub seed: u64,
-    /// Of the measured phase and of the warm-up; of the warm-up alone where there are `phases`.
+    /// Schedule of the measured phase and the warm-up; if there are `phases`, of the warm-up alone.
     pub schedule: Schedule,
     /// What ends the measured phase.
     pub stop: Stop,
-    /// Measured phases in place of the one that `schedule` and `stop` say; then `stop` is empty.
+    /// Measured phases instead of the one defined by `schedule` and `stop`; `stop` is then empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<LoadPhase>,
     /// Open loop: operations of this process that may be due and not yet sent. One that becomes due beyond it is never sent
@@ -44,10 +44,10 @@ pub struct Order {
     #[serde(default = "default_backlog_limit", skip_serializing_if = "is_default_backlog_limit")]
     pub backlog_limit: u64,
     /// When the first phase starts, seconds since the epoch by this node's clock, so that several processes start together;
-    /// None: as soon as the connections stand.
+    /// None: as soon as the connections are open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_at_s: Option<f64>,
-    /// This process's part of the operations.
+    /// Share of the operations of this process.
     #[serde(default)]
     pub share: Share,
     /// Seconds of the same load before the measured phase.
@@ -57,24 +57,24 @@ pub struct Order {
     pub read_consistency: String,
     /// Consistency level of statements that write.
     pub write_consistency: String,
-    /// Of the first part of light-weight transactions: `SERIAL` or `LOCAL_SERIAL`.
+    /// Consistency level of the first part of lightweight transactions: `SERIAL` or `LOCAL_SERIAL`.
     #[serde(default = "serial", skip_serializing_if = "is_serial")]
     pub serial_consistency: String,
     /// Milliseconds after which an operation is given up.
     pub timeout_ms: u64,
-    /// How often a request is sent, each time with that time-out, until the answer is no error. Not tried again are rows that
-    /// are not what was written, and what could not be sent. The operation's times count from the first to the last.
+    /// Maximum number of times that a request is sent, each with that time-out, until the answer is not an error. Not retried: rows
+    /// that differ from what was written, and operations that could not be sent. Times count from the first try to the last.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub tries: u32,
-    /// Which node gets a request.
+    /// How the node for a request is chosen.
     pub routing: Routing,
-    /// Connections of each worker thread to each node; on a node with shards (ScyllaDB) to each shard.
+    /// Connections from each worker thread to each node; on a sharded node (ScyllaDB) to each shard.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub connections_per_node: u32,
-    /// Whether nodes that join the first contact's data centre get their share of the operations too.
+    /// Whether nodes that join the first contact's data centre also get a share of the operations.
     #[serde(default, skip_serializing_if = "is_false")]
     pub discover: bool,
-    /// Compression of the protocol's frames, both ways.
+    /// Compression of the protocol's frames, in both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
     /// Encryption; None: none.
@@ -106,7 +106,7 @@ pub enum Action {
     Load,
 }
 
-/// Which node gets a request.
+/// How the node for a request is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Routing {
@@ -130,24 +130,24 @@ pub enum Compression {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
-    /// Certificates of the authorities that are trusted; None: this machine's.
+    /// Certificates of the trusted authorities; None: those of this machine.
     #[serde(default)]
     pub ca: Option<String>,
-    /// Certificate of this client and its chain, where the cluster wants one; with `key`.
+    /// Certificate of this client and its chain, if the cluster requires one; requires `key`.
     #[serde(default)]
     pub certificate: Option<String>,
     /// The certificate's private key.
     #[serde(default)]
     pub key: Option<String>,
-    /// What of a node's certificate is checked.
+    /// Which parts of a node's certificate are checked.
     #[serde(default)]
     pub verify: Verify,
-    /// Name that the nodes' certificates must bear; None: each contact's own name or address.
+    /// Name that the nodes' certificates must have; None: each contact's own name or address.
     #[serde(default)]
     pub name: Option<String>,
 }
 
-/// What of a node's certificate is checked.
+/// Which parts of a node's certificate are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verify {
@@ -160,7 +160,7 @@ pub enum Verify {
     None,
 }
 
-/// The first that is reached ends the phase. Operations, like a schedule's rate, are over all shares; `threads` and
+/// End of a phase: the first limit that is reached. Operations, like a schedule's rate, are over all shares; `threads` and
 /// `in_flight` are each process's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -179,7 +179,7 @@ pub struct Stop {
 pub struct Share {
     /// Number of this share, from 0.
     pub index: u64,
-    /// How many shares there are.
+    /// Number of shares.
     pub of: u64,
 }
 
@@ -276,7 +276,7 @@ pub struct Ycsb {
     /// Keys that the zipfian key space reserves for inserts; None: operations x insert share x 2, as YCSB.
     #[serde(default)]
     pub expected_new_keys: Option<u64>,
-    /// Requests see only keys inserted more than so many operations ago; None: 16 for each
+    /// Requests see only keys inserted more than this many operations ago; None: 16 for each
     /// other operation that may be in flight.
     #[serde(default)]
     pub insert_lag: Option<u64>,
@@ -314,7 +314,7 @@ impl Proportions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestDistribution {
-    /// Each key alike.
+    /// Each key with equal probability.
     Uniform,
     /// YCSB's `zipfian` for requests: scrambled over the key space.
     Zipfian,
@@ -322,25 +322,25 @@ pub enum RequestDistribution {
     Latest,
     /// A fraction of the keys gets a fraction of the operations.
     Hotspot,
-    /// One key after the other.
+    /// Keys in sequence.
     Sequential,
     /// Exponentially falling from the newest key.
     Exponential,
 }
 
-/// How long fields and scans are.
+/// Distribution of the lengths of fields and scans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LengthDistribution {
     /// Always the longest.
     Constant,
-    /// Each length alike.
+    /// Each length with equal probability.
     Uniform,
     /// Short ones more often.
     Zipfian,
 }
 
-/// How key names follow from key numbers.
+/// How key names are derived from key numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InsertOrder {

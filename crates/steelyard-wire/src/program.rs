@@ -13,14 +13,14 @@ pub struct Program {
     pub records: u64,
     /// The statements that operations execute, by name.
     pub statements: Vec<Statement>,
-    /// What the fill carries out for each key in turn (or for each `populate_stride`-th, where one operation writes several).
+    /// Steps that fill the tables, for each key in turn (or each `populate_stride`-th, if one operation writes several).
     pub populate: Vec<Step>,
     /// The fill takes each key that is a multiple of this.
     #[serde(default = "one")]
     pub populate_stride: u64,
     /// The kinds of operations of the load.
     pub operations: Vec<OperationSpec>,
-    /// Operations of one kind that follow each other (cassandra-stress's `clustering`); None: each is drawn by itself.
+    /// Number of consecutive operations of one kind (cassandra-stress's `clustering`); None: each is drawn independently.
     #[serde(default)]
     pub clustering: Option<DistributionSpec>,
     /// Share of the answers with an `expect` whose values are compared, 0 to 1.
@@ -39,34 +39,34 @@ pub struct Program {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statement {
-    /// Name by which steps mention it.
+    /// Name by which steps refer to it.
     pub name: String,
     /// Text of the statement.
     pub cql: String,
     /// Values of its markers, in order.
     #[serde(default)]
     pub values: Vec<Value>,
-    /// Markers that make the partition key, in its order; empty: the statement goes to any node.
+    /// Markers that form the partition key, in its order; empty: the statement goes to any node.
     #[serde(default)]
     pub partition_key: Vec<u16>,
-    /// Whether the order's write consistency is meant rather than its read consistency.
+    /// Whether the order's write consistency applies rather than its read consistency.
     pub writes: bool,
-    /// Instead of the order's; of a batch the first that one of its statements has.
+    /// Overrides the order's consistency; in a batch, the first one that a statement has applies.
     #[serde(default)]
     pub consistency: Option<String>,
-    /// A light-weight transaction: an answer whose `[applied]` is false is counted as `not-applied`.
+    /// A lightweight transaction: an answer whose `[applied]` is false is counted as `not-applied`.
     #[serde(default)]
     pub conditional: bool,
     /// Rows of one page; None: the server's whole answer in one frame.
     #[serde(default)]
     pub page_rows: Option<u32>,
-    /// Pages that are asked for at most, one after the other; they are one operation.
+    /// Maximum number of pages requested, in sequence; they are one operation.
     #[serde(default = "one_page")]
     pub max_pages: u32,
     /// Whether an answer without rows is `not-found`.
     #[serde(default)]
     pub wants_row: bool,
-    /// What the columns of the first row should hold, in order; empty: not compared. Only values that follow from the key and
+    /// Expected values of the first row's columns, in order; empty: not compared. Only values that follow from the key and
     /// from a version that the value itself carries can be expected: `key`, `fixed`, `row`, `random`, `stress-*`; and `any`.
     #[serde(default)]
     pub expect: Vec<Value>,
@@ -78,11 +78,11 @@ pub struct Statement {
 pub struct OperationSpec {
     /// Its name in records.
     pub name: String,
-    /// Its share of the operations, of the sum of all weights.
+    /// Its share of the operations, relative to the sum of all weights.
     pub weight: f64,
     /// Which key each operation takes.
     pub keys: Keys,
-    /// Carried out one after the other; where there is more than one, each is counted under its statement's name with the
+    /// Steps, carried out in sequence; if there is more than one, each is counted under its statement's name with the
     /// measure `part`.
     pub steps: Vec<Step>,
 }
@@ -120,7 +120,7 @@ pub enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BatchMode {
-    /// Atomic, by way of the batch log.
+    /// Atomic, by the batch log.
     Logged,
     /// Not atomic.
     Unlogged,
@@ -150,7 +150,7 @@ pub enum Keys {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Value {
-    /// As CQL writes it: `text`, `map<text, frozen<list<int>>>`, `tuple<int, uuid>`, `vector<float, 3>`.
+    /// The type in CQL: `text`, `map<text, frozen<list<int>>>`, `tuple<int, uuid>`, `vector<float, 3>`.
     #[serde(rename = "type")]
     pub cql_type: String,
     /// Where the value comes from.
@@ -158,31 +158,31 @@ pub struct Value {
 }
 
 /// Where a value comes from. Numbers become integers, timestamps (ms), dates (days), text (decimal), blobs (8 bytes, highest
-/// first), uuids (of the number's hash) as the type wants.
+/// first), uuids (of the number's hash) as the type requires.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Make {
     /// offset + scale x n, where n is (key / divide) modulo `modulo`, hashed first if `scramble`.
     Key {
-        /// What the key is divided by; above 0.
+        /// Divisor of the key; above 0.
         #[serde(default = "one")]
         divide: u64,
-        /// What the quotient is taken modulo of; above 0.
+        /// Modulus of the quotient; above 0.
         #[serde(default)]
         modulo: Option<u64>,
         /// Whether the quotient is hashed.
         #[serde(default)]
         scramble: bool,
-        /// What the number is multiplied by.
+        /// Factor of the number.
         #[serde(default = "plus_one")]
         scale: i64,
-        /// What is added at the end.
+        /// Offset that is added at the end.
         #[serde(default)]
         offset: i64,
-        /// Before the number, in text.
+        /// Prefix of the number, in text.
         #[serde(default)]
         prefix: String,
-        /// Fewest digits, in text.
+        /// Minimum number of digits, in text.
         #[serde(default)]
         digits: u32,
     },
@@ -190,7 +190,7 @@ pub enum Make {
     /// kind `row`, and, if `versioned`, of the version: 0 by the fill, else one more than the index of the operation that writes
     /// it. Text then carries it in front as 16 hexadecimal digits, blobs as 8 bytes, so that they are at least that long.
     Random {
-        /// Tells the columns of a table apart.
+        /// Distinguishes the columns of a table.
         #[serde(default)]
         salt: u32,
         /// Of numbers, timestamps and the like, not of collections; None: all that the type holds, of float and double 0 to 1, of timestamps and
@@ -212,7 +212,7 @@ pub enum Make {
         /// The distribution of the numbers.
         number: DistributionSpec,
     },
-    /// As JSON; null is CQL's null.
+    /// A JSON value; null is CQL's null.
     Fixed {
         /// The value.
         value: serde_json::Value,
@@ -257,23 +257,23 @@ pub enum DistributionSpec {
     },
     /// min, min + 1, ... max, min again: by the operation's index, or by the key where it makes a stored value.
     Sequence {
-        /// Least number.
+        /// Smallest number.
         min: i64,
-        /// Greatest number.
+        /// Largest number.
         max: i64,
     },
-    /// Each number alike; with fractions where a bound has one.
+    /// Each number with equal probability; with fractions if a bound has one.
     Uniform {
-        /// Least number.
+        /// Smallest number.
         min: f64,
-        /// Greatest number.
+        /// Largest number.
         max: f64,
     },
-    /// The lowest most popular.
+    /// Zipfian: the lowest number is the most popular.
     Zipfian {
-        /// Least number.
+        /// Smallest number.
         min: i64,
-        /// Greatest number.
+        /// Largest number.
         max: i64,
         /// Exponent, above 0 and below 1.
         #[serde(default = "theta")]
@@ -281,41 +281,41 @@ pub enum DistributionSpec {
     },
     /// Zipfian popularity, scattered over the numbers by a hash.
     ScrambledZipfian {
-        /// Least number.
+        /// Smallest number.
         min: i64,
-        /// Greatest number.
+        /// Largest number.
         max: i64,
     },
-    /// The highest most popular.
+    /// Zipfian: the highest number is the most popular.
     Latest {
-        /// Least number.
+        /// Smallest number.
         min: i64,
-        /// Greatest number.
+        /// Largest number.
         max: i64,
     },
     /// A fraction of the numbers gets a fraction of the draws, uniform within both parts.
     Hotspot {
-        /// Least number.
+        /// Smallest number.
         min: i64,
-        /// Greatest number.
+        /// Largest number.
         max: i64,
-        /// Share of the numbers that is hot, 0 to 1, from the least on.
+        /// Share of the numbers that are hot, 0 to 1, from the smallest up.
         data_fraction: f64,
         /// Share of the draws that are hot, 0 to 1.
         operation_fraction: f64,
     },
     /// EXP(min..max)
     Exponential {
-        /// Least number.
+        /// Smallest number.
         min: i64,
-        /// Greatest number.
+        /// Largest number.
         max: i64,
     },
     /// GAUSSIAN(min..max,mean,deviation); by default the middle, and three deviations to each end.
     Gaussian {
-        /// Least number.
+        /// Smallest number.
         min: i64,
-        /// Greatest number.
+        /// Largest number.
         max: i64,
         /// Mean before the cut at the bounds.
         #[serde(default)]
@@ -326,9 +326,9 @@ pub enum DistributionSpec {
     },
     /// EXTREME(min..max,shape): Weibull; QEXTREME with `quanta`.
     Extreme {
-        /// Least number.
+        /// Smallest number.
         min: i64,
-        /// Greatest number.
+        /// Largest number.
         max: i64,
         /// Shape of the Weibull distribution, above 0.
         shape: f64,
@@ -336,9 +336,9 @@ pub enum DistributionSpec {
         #[serde(default)]
         quanta: Option<u32>,
     },
-    /// ~DIST: the highest takes the lowest's place.
+    /// ~DIST: reversed, the highest value takes the lowest one's place.
     Inverted {
-        /// The distribution that is turned around.
+        /// The distribution that is reversed.
         of: Box<DistributionSpec>,
     },
 }

@@ -1,4 +1,4 @@
-//! Records: what `load` and `probe` print, one JSON object a line.
+//! Records: what `load` and `probe` print, one JSON object per line.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub struct Hello {
     pub t_s: f64,
 }
 
-/// Connections stand and statements are prepared.
+/// Connections are open and statements are prepared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Connected {
     /// `address:port` of the nodes.
@@ -49,7 +49,7 @@ pub struct Connected {
 /// Counts of one interval of one phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// `populate`, `warm-up`, `measure`, or the name that the order gives to the phase.
+    /// `populate`, `warm-up`, `measure`, or the phase's name in the order.
     pub phase: String,
     /// Beginning of the interval, seconds since the epoch.
     pub t_s: f64,
@@ -125,10 +125,10 @@ pub struct Done {
     pub errors: u64,
     /// The same by kind; kinds without errors are left out.
     pub errors_by_kind: BTreeMap<String, u64>,
-    /// What servers said of errors, by kind: the first few different texts of each, with the protocol's code.
+    /// Error messages from servers, by kind: the first few distinct texts of each, with the protocol's code.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub error_texts: BTreeMap<String, Vec<String>>,
-    /// Reads without a row, of keys that the fill has written. Keys that the load itself inserts are left out: their insert may
+    /// Reads without a row for keys that the fill has written. Keys that the load itself inserts are left out: their insert may
     /// have failed, or still be in flight; they are in the counts as `not-found`.
     pub not_found: u64,
     /// Rows returned by scans, and by all operations of a program.
@@ -141,7 +141,7 @@ pub struct Done {
     pub dropped: u64,
     /// Connections that were lost and established again.
     pub reconnections: u64,
-    /// What the places in flight can carry at the phase's mean service time, over this process (Little's law); None for a
+    /// Rate that the places in flight allow at the phase's mean service time, for this process (Little's law); None for a
     /// closed loop, and where nothing was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carries_per_s: Option<f64>,
@@ -156,7 +156,7 @@ pub struct Sample {
     pub values: BTreeMap<String, f64>,
 }
 
-/// Why the agent gave up: the laboratory's fault.
+/// Reason why the agent gave up: the laboratory's fault.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// What happened.

@@ -2,82 +2,82 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Operations that may be due and not yet sent, of one process, where an order does not say: about 10 s of 100,000/s.
+/// Default limit of operations of one process that are due and not yet sent: about 10 s at 100,000/s.
 pub const DEFAULT_BACKLOG_LIMIT: u64 = 1_000_000;
 
-/// When operations are due. Rates are over all shares; `threads` and `in_flight` are this process's: at most so many are
-/// unanswered at once, the rest waits and is sent late, never skipped.
+/// When operations are due. Rates are over all shares; `threads` and `in_flight` are this process's: at most this many are
+/// unanswered at once, the others wait and are sent late, never skipped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Schedule {
-    /// Each of `threads` sends its next operation when the last is answered.
+    /// Each of `threads` sends its next operation when the previous one is answered.
     Closed {
         /// Operations in flight.
         threads: u32,
     },
     /// Evenly spaced.
     Constant {
-        /// Operations a second.
+        /// Operations per second.
         rate_per_s: f64,
-        /// Most operations in flight.
+        /// Maximum number of operations in flight.
         in_flight: u32,
     },
     /// Exponential gaps with mean 1 / `rate_per_s`.
     Poisson {
-        /// Operations a second, in the mean.
+        /// Mean number of operations per second.
         rate_per_s: f64,
-        /// Most operations in flight.
+        /// Maximum number of operations in flight.
         in_flight: u32,
     },
-    /// A rate that goes in a straight line from one to another within `ramp_s`, and stays there.
+    /// A rate that changes linearly from one value to another within `ramp_s`, and stays there.
     Ramp {
-        /// Operations a second at the beginning.
+        /// Operations per second at the beginning.
         from_per_s: f64,
-        /// Operations a second at the end.
+        /// Operations per second at the end.
         to_per_s: f64,
         /// Seconds of the change.
         ramp_s: f64,
-        /// Most operations in flight.
+        /// Maximum number of operations in flight.
         in_flight: u32,
-        /// How operations lie.
+        /// Distribution of operations.
         #[serde(default)]
         arrivals: Arrivals,
     },
     /// Each rate for `step_s`, in order; the last one stays.
     Steps {
-        /// Operations a second of each step.
+        /// Operations per second in each step.
         rates_per_s: Vec<f64>,
-        /// Seconds of each step.
+        /// Seconds per step.
         step_s: f64,
-        /// Most operations in flight.
+        /// Maximum number of operations in flight.
         in_flight: u32,
-        /// How operations lie.
+        /// Distribution of operations.
         #[serde(default)]
         arrivals: Arrivals,
     },
     /// `mean_per_s` + `amplitude_per_s` x sin(2 pi t / `period_s`).
     Sine {
-        /// Mean rate, operations a second.
+        /// Mean rate, operations per second.
         mean_per_s: f64,
-        /// Amplitude, operations a second; at most the mean.
+        /// Amplitude, operations per second; at most the mean.
         amplitude_per_s: f64,
-        /// Seconds of a period.
+        /// Seconds per period.
         period_s: f64,
-        /// Most operations in flight.
+        /// Maximum number of operations in flight.
         in_flight: u32,
-        /// How operations lie.
+        /// Distribution of operations.
         #[serde(default)]
         arrivals: Arrivals,
     },
-    /// Time stamps of a file: seconds, one a line, none before the one above it. They count from the first, `speed` times as
+    /// Timestamps in a file: seconds, one per line, in ascending order. They count from the first one, `speed` times as
     /// fast.
     Trace {
         /// Path of the file on the machine that drives the load.
         file: String,
-        /// Speed-up; 1 keeps the time stamps' own distances.
+        /// Speed-up; 1 keeps the original intervals.
         #[serde(default = "as_it_was")]
         speed: f64,
-        /// Most operations in flight.
+        /// Maximum number of operations in flight.
         in_flight: u32,
     },
 }
@@ -97,14 +97,14 @@ impl Schedule {
     }
 }
 
-/// How operations lie where the rate changes.
+/// Distribution of operations under a changing rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// One whenever the rate has added up to the next whole number.
+    /// One whenever the integrated rate reaches the next whole number.
     #[default]
     Even,
-    /// Independent of each other: a Poisson process of that rate.
+    /// Independent of each other: a Poisson process with that rate.
     Poisson,
 }
 

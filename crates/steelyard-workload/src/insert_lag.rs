@@ -1,6 +1,6 @@
 //! Insert lag: how many operations must lie between an insert and the first request for its key.
 //!
-//! A request sees only the keys of inserts that are at least so many operations old, because younger ones may still be in
+//! A request sees only the keys of inserts that are at least this many operations old, because newer ones may still be in
 //! flight. The lag is part of the order, or follows from how many operations may be in flight.
 
 use steelyard_wire::{Order, Workload};

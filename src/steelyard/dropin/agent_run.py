@@ -138,7 +138,7 @@ async def drive(
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            message = f"the load generator said nothing for {silence_s:g} s"
+            message = f"the load generator printed nothing for {silence_s:g} s"
             raise EngineError(message, "is this machine, or are all nodes, suspended?") from error
     return LoadResult(connected, phases, asked.is_set())
 

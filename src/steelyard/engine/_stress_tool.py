@@ -142,4 +142,4 @@ def _unpack(tarball: Path, into: Path) -> None:
         raise EngineError(f"cannot read {tarball.name}: {error}", "run: steelyard setup cassandra-stress") from error
     tarball.unlink()
     if not (into / STRESS_JAR).is_file():
-        raise EngineError(f"there is no {STRESS_JAR} in the release that was fetched")
+        raise EngineError(f"there is no {STRESS_JAR} in the downloaded release")

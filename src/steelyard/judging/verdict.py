@@ -195,7 +195,7 @@ def _surroundings(evidence: Evidence, limits: Limits) -> tuple[list[Reason], tup
         for reason in over(ReasonKind.STEAL, measured, limit, "of all CPU time", detail)
     ]
     if machines is None and evidence.samples:
-        return reasons, ("background load is unknown: too short a trial, or a node whose own time nobody reads",)
+        return reasons, ("background load is unknown: too short a trial, or a node whose CPU time is not measured",)
     return reasons, ()
 
 

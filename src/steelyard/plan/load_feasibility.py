@@ -157,7 +157,7 @@ def _changed_trace(name: str, path: Path, key: str, history: Sequence[TrialRecor
     others = [record for record in history if record.versions.get(f"trace {name}", digest) != digest]
     if others:
         message = (
-            f"{path} has been changed: {len(others)} sealed trials of this store were driven by what it said before"
+            f"{path} has been changed: {len(others)} sealed trials of this store were driven by its earlier content"
         )
         yield StudyError(message, "give the new trace a file of its own, or the study another name", key=key, read=name)
 

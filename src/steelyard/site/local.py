@@ -184,7 +184,7 @@ class LocalSite:
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
         """Why this machine cannot fulfil the request, or None."""
         if (most := max(request.database_nodes, request.load_nodes)) > MOST_NODES:
-            return f"{most} nodes of one role were asked for, and there are addresses for {MOST_NODES}"
+            return f"{most} nodes of one role were requested, but there are addresses for only {MOST_NODES}"
         return self._lacking() or self._unenforceable() or self._too_big(request, memory_mb_per_node)
 
     def times(self, request: Request) -> LeaseTimes:

@@ -38,7 +38,7 @@ class Store:
         self.folder = folder
         if not (folder / layout.STUDY_JSON).is_file():
             raise StoreError(
-                f"{folder} is no study's folder: it has no {layout.STUDY_JSON}",
+                f"{folder} is not a study's folder: it has no {layout.STUDY_JSON}",
                 _hint_for(folder),
                 path=str(folder),
             )

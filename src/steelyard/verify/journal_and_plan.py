@@ -157,7 +157,7 @@ def _event(event: TrialSealed, record: TrialRecord, where: str, folder: Path, nu
     book.equal("journal", where, f"reasons, {line}", reasons, list(event.reasons))
     wanted = event.record_sha256
     if wanted is None:
-        book.skip("records against the journal: it is of a version that did not note their SHA-256")
+        book.skip("records against the journal: it is from a version that did not record their SHA-256")
     else:
         book.equal("record", where, f"SHA-256 of the record, {line}", sha256_of(folder / where), wanted)
 

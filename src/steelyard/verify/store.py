@@ -60,7 +60,7 @@ def _reports(store: Store, reports: Sequence[Path], book: Book) -> None:
     own = store.folder / PAGE
     chosen = list(reports) or ([own] if own.is_file() else [])
     if not chosen:
-        book.skip("a report: there is none, `steelyard report` makes one")
+        book.skip("a report: there is none, `steelyard report` creates one")
         return
     try:
         now = report_input(store)

@@ -338,7 +338,7 @@ class _Compiler:
             inserts = [name for name, one in self.statements.items() if one.reading.verb == "insert"]
             if len(inserts) != 1 and not self.errors:
                 what = (
-                    f"must be given: {len(inserts)} statements are an INSERT, so it is not clear which fills the tables"
+                    f"must be given: {len(inserts)} statements are an INSERT, so it is unclear which fills the tables"
                 )
                 self.refuse(problem("populate", Missing(), what, tuple(self.file.statements), near=False))
             return [{"kind": "execute", "statement": name} for name in inserts[:1]], 1

@@ -111,7 +111,7 @@ def _short(text: str) -> dict[str, Any]:
             return {"name": "fixed", "value": float(text)}
         except ValueError:
             raise ValueError(
-                f"{text!r} is no distribution; write a number, or NAME(min..max) with one of {', '.join(NAMES)}"
+                f"{text!r} is not a distribution; write a number, or NAME(min..max) with one of {', '.join(NAMES)}"
             ) from None
     inverted, name, inside = match[1], _known(match[2]), match[3]
     inner = _fixed(inside) if name == "fixed" else _ranged(name, inside)

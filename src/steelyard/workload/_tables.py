@@ -199,7 +199,7 @@ def _from_create(table: _models.Table) -> _Definition:
         specs[first] = _models.Column.model_validate({**given.model_dump(exclude_unset=True), **changes})
     unknown = [name for name in table.columns if name not in specs]
     if unknown:
-        raise _cql.CqlProblem(f"columns.{unknown[0]} is no column of create; allowed: {', '.join(specs)}")
+        raise _cql.CqlProblem(f"columns.{unknown[0]} is not a column of create; allowed: {', '.join(specs)}")
     text = table.create
     inside = text[words[opening].at + 1 : words[end].at]
     behind_with = _cql.one_line(text[words[end + 2].at :]) if end + 2 < len(words) else ""

@@ -33,7 +33,7 @@ class TypeProblem(ValueError):
     """An invalid type. `position`: of the character, from 1."""
 
     def __init__(self, text: str, at: int, what: str) -> None:
-        super().__init__(f"{text!r} is no CQL type: at character {at + 1}: {what}")
+        super().__init__(f"{text!r} is not a CQL type: at character {at + 1}: {what}")
         self.position = at + 1
 
 

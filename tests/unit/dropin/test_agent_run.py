@@ -134,7 +134,7 @@ def test_an_agent_that_dies_is_told_with_its_last_words(fake_agent: FakeAgent) -
 def test_an_agent_that_says_nothing_is_given_up(fake_agent: FakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent_run, "SILENCE_LIMIT_S", -0.9)
     fake_agent.says("load", [], waits=True)
-    with pytest.raises(EngineError, match="said nothing for"):
+    with pytest.raises(EngineError, match="printed nothing for"):
         drive()
 
 

@@ -79,7 +79,7 @@ def test_two_stores_are_compared(store: Path, tmp_path: Path) -> None:
 
 
 def test_a_store_without_trials_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="no study's folder"):
+    with pytest.raises(StoreError, match="not a study's folder"):
         read(tmp_path)
 
 

@@ -103,7 +103,7 @@ def test_other_formats_are_refused_by_number(writer: StoreWriter) -> None:
 
 def test_opening_finds_the_only_study_and_names_the_choices(writer: StoreWriter, tmp_path: Path) -> None:
     assert open_store(tmp_path).folder == writer.folder
-    with pytest.raises(StoreError, match="no study's folder") as caught:
+    with pytest.raises(StoreError, match="not a study's folder") as caught:
         open_store(tmp_path / "nothing")
     assert "steelyard run" in caught.value.hint
 

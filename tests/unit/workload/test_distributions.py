@@ -38,7 +38,7 @@ def test_short_forms_and_tables(read: Any, made: dict[str, Any]) -> None:
     [
         ("unifrom(1..2)", "did you mean 'uniform'"),
         ("uniform(1,2)", r"write uniform\(min..max\)"),
-        ("uniform", "is no distribution"),
+        ("uniform", "is not a distribution"),
         ("hotspot(1..2)", "needs data_fraction"),
         ("hotspot(1..2, 0.5, 2)", "from 0 to 1"),
         ("uniform(9..1)", "min 9 is above max 1"),

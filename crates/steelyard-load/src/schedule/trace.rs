@@ -1,4 +1,4 @@
-//! Trace replay: due times from the time stamps of a file.
+//! Trace replay: due times from the timestamps in a file.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

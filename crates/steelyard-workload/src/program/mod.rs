@@ -2,7 +2,7 @@
 //!
 //! `Stream` gives the operations and their keys; `Requests` gives the statements that they execute, with their values.
 //! Everything is a pure function of seed, index, key and version, so that no two processes need to agree on anything. YCSB's
-//! workload has a stream of its own, but its statements come to the same form.
+//! workload has a stream of its own, but its statements are compiled to the same form.
 
 mod check;
 mod constants;

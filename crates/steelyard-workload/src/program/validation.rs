@@ -1,4 +1,4 @@
-//! Validation of answers: whether a row holds what was written into it.
+//! Validation of answers: whether a row holds what was written to it.
 
 use steelyard_cql::{Reader, put_bytes};
 

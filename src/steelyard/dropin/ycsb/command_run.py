@@ -54,7 +54,7 @@ async def carry_out(command: Command, out: TextIO, err: TextIO) -> int:
     ended = await _drive(replace(compiled, order=order), screen, variables)
     screen.finish(ended.outcome, ended.cleanup_ns)
     if ended.failed_insertion:
-        print("steelyard: an insertion failed, which ends the load as in YCSB; to go on nevertheless:", file=err)
+        print("steelyard: an insertion failed, which ends the load as in YCSB; to continue anyway:", file=err)
         print("  -p core_workload_insertion_keep_going_on_error=true", file=err)
         return EXIT_INSERTION_FAILED
     return EXIT_INTERRUPTED if ended.outcome.interrupted else EXIT_DONE

@@ -52,7 +52,7 @@ ONLY_OFF: Mapping[str, tuple[str, str]] = {
     "cassandra.tracing": ("false", "we do not trace requests"),
     "core_workload_insertion_retry_limit": (
         "0",
-        "we do not try insertions again; with core_workload_insertion_keep_going_on_error=true the load goes on, and "
+        "insertions are not retried; with core_workload_insertion_keep_going_on_error=true the load goes on, and "
         "loading once more fills what is missing",
     ),
     "dataintegrity": ("false", "we do not compare the values that are read with YCSB's"),
@@ -62,8 +62,8 @@ ONLY_OFF: Mapping[str, tuple[str, str]] = {
 REFUSED: Mapping[str, str] = {
     "fieldlengthhistogram": "lengths from a histogram file are not there; fieldlengthdistribution: constant, uniform "
     "or zipfian",
-    "measurement.raw.output_file": "single operations are not kept, so there is no measurementtype raw",
-    "measurement.raw.no_summary": "single operations are not kept, so there is no measurementtype raw",
+    "measurement.raw.output_file": "individual operations are not kept, so there is no measurementtype raw",
+    "measurement.raw.no_summary": "individual operations are not kept, so there is no measurementtype raw",
 }
 
 
@@ -91,6 +91,6 @@ def _unknown(name: str, value: str) -> StudyError:
         return StudyError(f"the property {name} is refused: {why}", "leave it out", key=name, read=value)
     near = difflib.get_close_matches(name, [*USED, *NOTHING, *ONLY_OFF], n=1, cutoff=0.75)
     hint = (
-        f"did you mean {near[0]!r}?" if near else "it is none of the core workload's nor of the binding cassandra-cql"
+        f"did you mean {near[0]!r}?" if near else "not a property of the core workload or of the binding cassandra-cql"
     )
     return StudyError(f"the property {name} is refused: we do not have it", hint, key=name, read=value)

@@ -208,7 +208,7 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
             if any(field.strip() for field in fields) and not fields[0].lstrip().startswith("#"):
                 rows.append((reader.line_num, fields))
     except csv.Error as error:
-        raise _wrong(path, reader.line_num, "", str(error), "fields with a comma or a quote stand in quotes") from error
+        raise _wrong(path, reader.line_num, "", str(error), "put fields with a comma or a quote in quotes") from error
     if len(rows) < 2:
         raise _wrong(path, 0, "", "a heading and at least one row are needed", _allowed([]))
     heading = [text.strip() for text in rows[0][1]]
@@ -253,7 +253,7 @@ def _wide(
     rounding: Rounding,
 ) -> list[Numbers]:
     if not any(names):
-        hint = "the fields stand between commas, not semicolons" if ";" in heading[0] else _allowed(heading)
+        hint = "separate the fields with commas, not semicolons" if ";" in heading[0] else _allowed(heading)
         raise _wrong(path, line_of_heading, "", f"no column is a statistic: {', '.join(heading)}", hint)
     first: dict[str, str] = {}
     for text, name in zip(heading, names, strict=True):

@@ -70,7 +70,7 @@ async def ensure(settings: Settings, cache_folder: Path, java: Java, say: Say) -
             else:
                 await asyncio.to_thread(_from_tarball, Path(settings.jars).expanduser(), temporary)
             if not list(temporary.glob(SERVER_JAR)) and not list(temporary.glob("apache-cassandra-*.jar")):
-                raise SystemFault("there is no Cassandra among the jars that were fetched", system="cassandra")
+                raise SystemFault("there is no Cassandra among the downloaded jars", system="cassandra")
             (temporary / COMPLETE).touch()
             temporary.chmod(0o755)
             shutil.rmtree(folder / "lib", ignore_errors=True)

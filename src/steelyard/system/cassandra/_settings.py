@@ -171,11 +171,9 @@ class Settings(Value):
         YamlKey("commitlog_total_space", unit="MiB"),
         CassandrasOwn("8192 or a quarter of the volume"),
     ] = Field(default=None, ge=64)
-    """Maximum disk space of the commit log, MiB; None: Cassandra's own, the lesser of 8192 and a quarter of the
-    volume."""
+    """Maximum size of the commit log, MiB; None: Cassandra's own, the lesser of 8192 and a quarter of the volume."""
     auto_snapshot: Annotated[bool, YamlKey("auto_snapshot"), CassandrasOwn("true")] = False
-    """Whether truncating or dropping a table takes a snapshot of it. Cassandra's own default is true, which fills the
-    disk."""
+    """Whether truncating or dropping a table takes a snapshot of it. Cassandra's own default, true, fills the disk."""
     native_port: Annotated[int, YamlKey("native_transport_port"), CassandrasOwn("9042")] = Field(
         default=9042, ge=1024, le=65_535
     )

@@ -91,7 +91,7 @@ def test_properties_that_mean_nothing_are_each_said() -> None:
         ("cassandra.tracing", "true", "cassandra.tracing: read 'true': we do not trace", "allowed: false"),
         ("dataintegrity", "true", "dataintegrity: read 'true'", "allowed: false"),
         ("core_workload_insertion_retry_limit", "3", "core_workload_insertion_retry_limit: read '3'", "allowed: 0"),
-        ("mongodb.url", "x", "mongodb.url is refused", "nor of the binding cassandra-cql"),
+        ("mongodb.url", "x", "mongodb.url is refused", "or of the binding cassandra-cql"),
         ("recordcuont", "1", "recordcuont is refused", "did you mean 'recordcount'?"),
         ("htrace.sampler.classes", "x", "htrace.sampler.classes is refused: we do not trace", "leave it out"),
         ("measurement.raw.output_file", "x", "measurement.raw.output_file is refused", "leave it out"),

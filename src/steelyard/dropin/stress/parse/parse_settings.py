@@ -60,7 +60,7 @@ def read(arguments: Sequence[str]) -> Settings:
         if unknown.name in options:
             unknown.read(options[unknown.name] or ("",))
     if section.name == "user" and sections.SCHEMA.name in options:
-        raise Refused("-schema", " ".join(options["-schema"]), "the schema of `user` stands in its profile")
+        raise Refused("-schema", " ".join(options["-schema"]), "the schema of `user` is in its profile")
     return Settings(
         command=command,
         rate=_rate(options.get("-rate"), command),
@@ -161,7 +161,7 @@ def _rate(words: Sequence[str] | None, command: Command) -> Rate:
         raise Refused("-rate", " ".join(words), "throttle and fixed are two ways of setting one rate", "one of them")
     for name in ("threads=", "threads>=", "threads<="):
         if int(given.get(name, "1")) > MOST_THREADS:
-            raise Refused(f"-rate {name}", given[name], "so many cannot be in flight", f"1 to {MOST_THREADS}")
+            raise Refused(f"-rate {name}", given[name], "this many cannot be in flight", f"1 to {MOST_THREADS}")
     if "threads=" in given:
         return Rate(_at_least(1, int(given["threads="]), "-rate threads="), throttle, fixed, False, 0, 0)
     least = _at_least(1, int(given.value("threads>=")), "-rate threads>=")
@@ -232,7 +232,7 @@ def _columns(words: Sequence[str], command: Command, note: Callable[[str], None]
     if not 1 <= count.low <= MAX_COLUMNS:
         raise Refused("-col n=", given["n="], "the number does not fit", f"FIXED(1) to FIXED({MAX_COLUMNS})")
     if command.name == "user" and words:
-        note("-col changes nothing for `user`, as in cassandra-stress: columns stand in the profile")
+        note("-col changes nothing for `user`, as in cassandra-stress: columns are in the profile")
     if given.value("comparator=") == "TimeUUIDType":
         raise Refused("-col comparator=", "TimeUUIDType", "columns have names", "AsciiType, UTF8Type")
     return Columns(
@@ -264,7 +264,7 @@ def _schema(words: Sequence[str]) -> Schema:
         replication["replication_factor"] = factor or "1"
     for name, number in replication.items():
         if not number.isdigit():
-            raise Refused("-schema replication", f"{name}={number}", "this is no number of replicas", "as 3")
+            raise Refused("-schema replication", f"{name}={number}", "this is not a number of replicas", "as 3")
     compaction = pairs("-schema compaction", given["compaction"]) if "compaction" in given else {}
     return Schema(
         keyspace=given.value("keyspace="),

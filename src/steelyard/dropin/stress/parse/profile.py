@@ -126,7 +126,7 @@ def load(path: str) -> Profile:
         where = f"line {mark.line + 1}: " if mark is not None else ""
         raise Refused(option, path, f"{where}{getattr(error, 'problem', None) or 'no YAML'}", "a YAML file") from None
     if not isinstance(read, dict):
-        raise Refused(option, path, "the file is no table of keys", ", ".join(KEYS))
+        raise Refused(option, path, "the file is not a mapping", ", ".join(KEYS))
     return profile_of(path, {str(key): value for key, value in read.items()})
 
 
@@ -143,7 +143,7 @@ def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
             raise Refused(f"{path}: {key}", str(read[key]), "this is no statement", "CREATE ...")
     extra = read.get("extra_definitions") or []
     if not isinstance(extra, list) or not all(isinstance(one, str) for one in extra):
-        raise Refused(f"{path}: extra_definitions", str(extra), "this is no list of statements", "- CREATE ...")
+        raise Refused(f"{path}: extra_definitions", str(extra), "this is not a list of statements", "- CREATE ...")
     insert = _lower(path, "insert", read.get("insert"))
     for key in insert:
         if key not in ("partitions", "select", "row-population", "batchtype", "visits"):

@@ -11,8 +11,8 @@ _ENDS = (
         Option(
             "err<", "until the standard error of the mean is below this share", pattern=r"0\.[0-9]+", default="0.02"
         ),
-        Option("n>", "with err<: at least so many measurements", pattern="[0-9]+", default="30"),
-        Option("n<", "with err<: at most so many measurements", pattern="[0-9]+", default="200"),
+        Option("n>", "with err<: minimum number of measurements", pattern="[0-9]+", default="30"),
+        Option("n<", "with err<: maximum number of measurements", pattern="[0-9]+", default="200"),
     ),
     (Option("n=", "number of operations", pattern="[0-9]+[bmk]?", required=True, allowed="a number, as 1000 or 10k"),),
     (Option("duration=", "how long", pattern="[0-9]{1,9}[smh]", required=True, allowed="as 30s, 15m, 2h"),),
