@@ -109,9 +109,15 @@ def not_reached(
     if falling:
         by = ", ".join(f"{name} {-change:.0f}%" for name, change in falling.items())
         yield f"CPU per operation still fell: {by} (noise: {CPU_NOISE:.0%})"
-    for name, workload in workloads.items():
-        change, noise = workload.change_percent, workload.noise_percent
-        if change is None or noise is None:
-            yield f"service time of {name} was seen once, which shows no change"
-        elif change <= -noise:
-            yield f"service time of {name} still fell by {-change:.0f}% (noise: {noise:.0f}%)"
+    if any(workload.change_percent is None for workload in workloads.values()):
+        yield "there was time for one round, which shows no change of service times"
+    changed = {
+        name: (workload.change_percent, workload.noise_percent)
+        for name, workload in workloads.items()
+        if workload.change_percent is not None and workload.noise_percent is not None
+    }
+    fallen = [
+        f"{name} {-change:.0f}% (noise: {noise:.0f}%)" for name, (change, noise) in changed.items() if change <= -noise
+    ]
+    if fallen:
+        yield f"service times still fell: {', '.join(fallen)}"

@@ -46,9 +46,9 @@ def test_a_quiet_compiler_and_a_level_service_time_are_warm():
 @pytest.mark.parametrize(
     ("rounds", "words"),
     [
-        ((made(1.0),), "was seen once"),
+        ((made(1.0),), "there was time for one round"),
         ((made(1.0), made(1.0, compiled_s=0.3)), "compilers still took n2 10% of a core (warm: below 5%)"),
-        ((made(1.0), made(0.9)), "service time of ycsb-c still fell by 10% (noise: 3%)"),
+        ((made(1.0), made(0.9)), "service times still fell: ycsb-c 10% (noise: 3%)"),
     ],
 )
 def test_what_is_not_warm_is_said(rounds, words):
