@@ -36,3 +36,29 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "check of the generator": "What the laboratory checked of its load generator, what it found, what it allows.",
 }
 """Term to definition."""
+
+WORDS: Final[dict[str, str]] = {
+    "study": "The question as one file: what is varied, how often, in which order.",
+    "factor, level": "What the study varies, and one value of it.",
+    "treatment": "One level of each factor. All its trials together are a cell: one row of a table.",
+    "start": (
+        "One start of a cluster, with the trials that share it. Trials within a start are repeated measures of one "
+        "cluster, so verdicts rest on the means of starts."
+    ),
+    "block": "One round of all starts in random order.",
+    "trial, attempt": "One execution of a treatment; each try at it is an attempt.",
+    "voided": "An attempt that the laboratory spoilt: it is kept, counts for nothing, and is repeated.",
+    "warm-up": "Trials at the beginning of a start that are dropped because the system was still warming up.",
+    "response": "One number per trial, such as execution time or throughput.",
+    "response time, service time": (
+        "Response time counts from when an operation was due, service time from when it was sent."
+    ),
+    "p50, p95, p99": "The time that 50, 95 or 99% of the operations did not exceed.",
+    "95% interval": "A range made by a rule that holds the true value in 95% of studies.",
+    "verdict": (
+        "Higher or lower (slower, faster): the interval leaves out no change. Undecided: it does not. Equivalent: it "
+        "lies within the margin that the study declared."
+    ),
+    "noise floor": "How much two identical systems differ on this machine; a smaller change is undecided.",
+}
+"""The page's own words, explained for a reader who meets them first."""

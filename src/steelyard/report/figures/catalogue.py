@@ -40,8 +40,7 @@ def forests(this: View) -> Figure | None:
         f"Change of {this.results.response_label} between levels, all else equal, with its "
         f"{100 * this.results.confidence:g}% interval, "
         f"n = {n_range(one.starts_level for one in comparisons)} starts and "
-        f"{n_range(one.n_level for one in comparisons)} trials a level. Dashed: no change. Hollow: nothing is decided. "
-        "The axis is of logarithms, so that twice and half are as far from no change."
+        f"{n_range(one.n_level for one in comparisons)} trials per level. Dashed: no change; hollow: undecided. Log scale."
     )
     if margin is not None:
         caption += f" Shaded: the study's margin of equivalence, {margin:g}%."

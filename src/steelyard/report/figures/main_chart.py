@@ -42,7 +42,7 @@ def medians(this: View) -> Figure | None:
     bare = sum(point.low is None for point in points)
     caption = (
         f"Median {this.results.response_label} over {this.positions.name}, n = {n_range(point.n for point in points)} "
-        f"trials a point; faint dots are the trials.{thinning(step)} "
+        f"trials per point; faint dots are the trials.{thinning(step)} "
     )
     kind = f"{100 * this.results.confidence:g}% order-statistic intervals of the median over trials"
     if bare == len(points):

@@ -17,7 +17,8 @@ from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.statistics.warm_up import WarmUp
 from steelyard.analysis.treatments import label
-from steelyard.format import NONE, interval, moment, number, p_value, with_interval
+from steelyard.format import NONE, count, interval, listed, moment, number, p_value, with_interval
+from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
@@ -304,7 +305,7 @@ def _short(unit: str) -> str:
 def warm_ups(this: View) -> Table | None:
     """The fixed cut beside the detected one, for each treatment and start."""
     starts = this.results.of(WarmUp)
-    if not starts:
+    if not any(one.detected_cut for one in starts):
         return None
     unit = this.scale.unit
     columns = (
@@ -339,6 +340,20 @@ def warm_ups(this: View) -> Table | None:
     return Table(
         "warm-up-table", "Warm-up of each treatment in each start: fixed count and detection.", columns, tuple(rows)
     )
+
+
+def warm_up_words(this: View) -> str:
+    """Why there is no table of warm-ups; empty where there is one, or nothing to detect in."""
+    starts = this.results.of(WarmUp)
+    if not starts or any(one.detected_cut for one in starts):
+        return ""
+    fixed = sorted({one.fixed_cut for one in starts})
+    cut = f"the study drops the first {listed([str(one) for one in fixed], 'or')} of each treatment in a start"
+    short = sum(one.detected_cut is None for one in starts)
+    if short == len(starts):
+        return f"Over trials: {cut}; every series is too short for detection (MSER-5) to say where it would cut."
+    tested = f"detection (MSER-5) would cut none of {count(len(starts), 'series', 'series')}"
+    return f"Over trials: {cut}; {tested}" + (f", {short} of which are too short to say." if short else ".")
 
 
 def laws(this: View) -> Table | None:
@@ -412,8 +427,8 @@ def trials(this: View, records: Sequence[TrialRecord]) -> Table:
                     for value in (
                         this.scale.of(main),
                         values.throughput_per_s,
-                        values.response_ms_p50,
-                        values.response_ms_p99,
+                        response_of(record, "response_ms_p50"),
+                        response_of(record, "response_ms_p99"),
                     )
                 ),
                 _plain(values.errors),
