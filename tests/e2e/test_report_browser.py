@@ -101,7 +101,7 @@ def test_it_prints(page: Path, tmp_path: Path) -> None:
     assert content.count(b"/Type /Page\n") + content.count(b"/Type /Page ") + content.count(b"/Type/Page/") >= 5
 
 
-SHOWN = "figure#medians svg.chart [stroke='var(--s1)']:not(.off)"
+SHOWN = "figure#main svg.chart [stroke='var(--s1)']:not(.off)"
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def opened(page: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab
 
 def test_a_key_hides_and_shows_its_series_by_the_keyboard(opened: Tab) -> None:
     count = f'document.querySelectorAll("{SHOWN}").length'
-    key = "document.querySelector('figure#medians button.key-item')"
+    key = "document.querySelector('figure#main button.key-item')"
     before = opened.value(count)
     assert before > 0
     opened.value(f"{key}.focus()")
@@ -182,7 +182,7 @@ def test_a_drag_looks_closer_at_a_course_and_a_button_gives_it_back(opened: Tab)
 
 
 def test_keys_look_closer_at_the_main_chart_and_axes_follow(opened: Tab) -> None:
-    chart = SEEN.format(figure="#medians")
+    chart = SEEN.format(figure="#main")
     values = LABELS.format(chart=chart, axis="y", kind="linear")
     place = f"(() => {{ const b = {chart}.querySelector('circle').getBoundingClientRect(); return b.width }})()"
     whole, size = opened.value(values), opened.value(place)
@@ -225,7 +225,7 @@ def test_the_zoom_and_the_pen_have_one_rule_for_ticks(opened: Tab, domain: Domai
 
 def test_looking_closer_leaves_marks_and_grid_at_one_place(opened: Tab) -> None:
     """A grid line's label, its line, and where a mark of that value would be stand on one height, however close."""
-    chart = SEEN.format(figure="#medians")
+    chart = SEEN.format(figure="#main")
     opened.value(f"{chart}.focus()")
     opened.key("+")
     label, line, axis = (

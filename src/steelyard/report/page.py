@@ -41,7 +41,7 @@ from steelyard.report.figures import catalogue, node_traces, timelines
 from steelyard.report.numbering import Numbered, Numbers
 from steelyard.report.prose import method_and_facts, provenance
 from steelyard.report.prose.benchmarking_crimes.commission import crimes
-from steelyard.report.tables import analysed, generic, time_courses
+from steelyard.report.tables import analysed, answers, generic, time_courses
 from steelyard.report.tables import validity as validity_grids
 from steelyard.report.tables.generic import Table
 
@@ -144,8 +144,17 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
 
 def _answer(drawing: _Drawing) -> dict[str, Any]:
     """The answer's figure, and its caveats: the first ones, and the rest."""
+    results = drawing.results
+    table = answers.answers(results.answer_table)
+    lines = () if results.answer_table is None else tuple(results.answer_table.by_line())
+    in_table = [one for one in results.answer if len(lines) > 1 and answers.is_of_line(one, results.answer_table)]
     return {
-        "main_figure": drawing.figure("medians"),
+        "answer_table": drawing.numbers.table(table),
+        "lead": [] if table else results.answer,
+        "sentences": [one for one in results.answer if one not in in_table] if table else [],
+        "in_table": in_table,
+        "main_figure": drawing.figure("main"),
+        "further_answer": drawing.further(Section.ANSWER),
         "caveats": drawing.results.caveats[:MOST_CAVEATS],
         "further_caveats": drawing.results.caveats[MOST_CAVEATS:],
     }
@@ -156,7 +165,7 @@ def _effects(drawing: _Drawing) -> dict[str, Any]:
     return {
         "comparisons": drawing.numbers.table(generic.comparisons(drawing.this)),
         "forest_figure": drawing.figure("forest"),
-        "further_answer": drawing.further(Section.ANSWER),
+        "pairs_table": drawing.numbers.table(answers.every_pair(drawing.results.answer_pairs)),
         "more_answer": drawing.more(Section.ANSWER),
     }
 
@@ -258,7 +267,7 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
     sections = (
         ("answer", "The answer", True),
         ("provenance", "Reproduce, data, cite", True),
-        ("effects", "Every comparison", _any(context, "comparisons", "further_answer", "more_answer")),
+        ("effects", "Every comparison", _any(context, "comparisons", "more_answer")),
         ("every-cell", "Every cell", True),
         ("size", "Cluster size", _any(context, "regression_table", "laws_table", "further_size", "more_size")),
         ("interactions", "Interactions", _any(context, "profiles_figure", "further_interactions", "more_interactions")),

@@ -23,6 +23,18 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "finding of a crime": "Look: the number beside it may mislead a reader of this page. Clear: it does not.",
     "evidence of a crime": "What was counted or read, in this study.",
     "mend of a crime": "What to do, or how to read the page as it is.",
+    "value of a level": (
+        "Geometric mean of the level's start means. Two of them have the change beside them as their quotient."
+    ),
+    "change from the baseline": (
+        "In per cent of the baseline's value between half and double, else as a multiple of it; in brackets the "
+        "interval over starts."
+    ),
+    "verdict of a level": (
+        "Slower, faster, higher or lower: the interval leaves out no change. Equivalent: within the study's margin. "
+        "Undecided: neither, or within the noise floor. No verdict: too few starts."
+    ),
+    "n of a level": "Trials and starts of a cluster that the value rests on.",
     "began": "Time at which the attempt began.",
     "verdict": "Valid, invalid or unknown; each reason with the number measured and its threshold.",
     "blamed": "A fault of the system under test is a result; a fault of the laboratory voids the attempt.",

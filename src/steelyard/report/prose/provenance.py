@@ -62,7 +62,8 @@ def _system(records: Sequence[TrialRecord]) -> str:
     if not records:
         return ""
     name = records[-1].settings.system.name
-    versions = sorted({version for one in records for key, version in one.versions.items() if key in (name, "system")})
+    written = (version for one in records for key, version in one.versions.items() if key in (name, "system"))
+    versions = sorted({version.removeprefix(f"{name} ") for version in written})
     called = SYSTEMS.get(name, name)
     heaps = {str(one.settings.system.settings.get("heap_mb") or "") for one in records}
     heap = next(iter(heaps)) if len(heaps) == 1 else ""
