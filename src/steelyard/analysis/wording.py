@@ -73,6 +73,11 @@ def change_value(ratio: Estimate, response: str) -> str:
     return f"{_ratio_number(ratio.value, ratio)} times as {times_as(response)}"
 
 
+def change_of(ratio: float, response: str) -> str:
+    """`+18%` or `3.10 times as long`, of a ratio that has no interval."""
+    return change_value(Estimate(value=ratio, n=1, unit="", method="as measured"), response)
+
+
 def times_as(response: str) -> str:
     """`long` of an execution time, else `high`."""
     known = responses.every()
@@ -113,10 +118,10 @@ def signed_percent(percent: float, places: int) -> str:
 
 
 def _percent_places(ratio: Estimate) -> int:
-    """Places of a change in per cent: two digits of the half-width, or of the change itself; at most four places."""
+    """Places of a change in per cent: two digits of the half-width, or of the change itself; at most two places."""
     low, high = ratio.low, ratio.high
     size = 100 * (abs(ratio.value - 1) if low is None or high is None else (high - low) / 2)
-    return 0 if size == 0 else max(0, min(4, 1 - math.floor(math.log10(size))))
+    return 0 if size == 0 else max(0, min(2, 1 - math.floor(math.log10(size))))
 
 
 def _fixed(value: float, places: int) -> str:

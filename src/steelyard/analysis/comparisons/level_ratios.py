@@ -22,8 +22,8 @@ from steelyard.model.response import Direction
 ROUNDING = 1e-12
 """Logarithms that differ by less are of equal values."""
 ComparisonVerdict = Literal["slower", "faster", "higher", "lower", "equivalent", "undecided", "descriptive"]
-FEWEST_STARTS = 3
-"""Starts a side below which there is no interval over starts: with one degree of freedom t spans a hundredfold."""
+FEWEST_STARTS = estimates.FEWEST_STARTS
+"""Starts a side below which there is no interval over starts."""
 FEWEST_PAIRED = 2
 """From so many starts that served both sides on, a comparison rests on these alone."""
 TOO_FEW = "fewer than three starts per level"

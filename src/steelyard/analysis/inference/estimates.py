@@ -16,6 +16,8 @@ from steelyard.model.estimate import Estimate
 
 ROUNDING = 1e-12
 """Logarithms that differ by less are of equal values."""
+FEWEST_STARTS = 3
+"""Start means below which there is no interval over starts: with one degree of freedom t spans a hundredfold."""
 FEWEST_FOR_MEDIAN = 6
 """Below six values no pair of order statistics covers the median at 95%: for five the error is 2 x 0.5^5 = 6.25%."""
 
@@ -41,6 +43,26 @@ def mean(values: Sequence[float], unit: str, confidence: float, over: str) -> Es
         unit=unit,
         method=f"mean over {over}, t interval with {n - 1} degrees of freedom",
     )
+
+
+def mean_over_starts(means: Sequence[float], unit: str, confidence: float) -> Estimate:
+    """Arithmetic mean of start means of a quantity that cannot be below 0; no interval below three starts."""
+    estimate = quantity(mean(means, unit, confidence, "start means"), means)
+    if len(means) >= FEWEST_STARTS or estimate.low is None:
+        return estimate
+    return _bare(estimate, "mean over start means; fewer than three starts")
+
+
+def quantity(estimate: Estimate, values: Sequence[float]) -> Estimate:
+    """The estimate of a quantity that cannot be below 0 (a time, a rate), from these values: without its interval where
+    that would reach below 0 although no value does."""
+    if estimate.low is None or estimate.low >= 0 or min(values) < 0:
+        return estimate
+    return _bare(estimate, f"{estimate.method}, which would reach below 0")
+
+
+def _bare(estimate: Estimate, why: str) -> Estimate:
+    return estimate.model_copy(update={"low": None, "high": None, "method": f"{why}: no interval"})
 
 
 def geometric_mean(values: Sequence[float], unit: str, confidence: float, over: str, fewest: int = 2) -> Estimate:

@@ -64,6 +64,10 @@ class AnswerRow(Value):
     """The baseline's value in this comparison: `value` / `baseline_value` is the ratio. It differs from the baseline's
     own row only where some of its starts did not serve this level; then `why` says so."""
     baseline_value_text: str = ""
+    baseline_n: int = 0
+    """Trials of the baseline in this comparison."""
+    baseline_starts: int = 0
+    """Starts of the baseline in this comparison."""
     n: int = 0
     """Trials that the value rests on."""
     starts: int = 0
@@ -206,6 +210,7 @@ def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) 
     return row.model_copy(
         update={
             "value": compared.mean_level.value, "value_interval": compared.mean_level, "baseline_value": base,
+            "baseline_n": compared.n_baseline, "baseline_starts": compared.starts_baseline,
             "n": compared.n_level, "starts": compared.starts_level,
             "n_text": _counts(compared.n_level, compared.starts_level),
             "ratio": compared.ratio, "change_text": change, "verdict": verdict, "verdict_text": shown, "why": why,

@@ -197,7 +197,7 @@ def _judged(row: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
     known = {"floor_percent": floor.percent, "floor_source": floor.words}
     if row.verdict not in multiplicity.DIFFERENT or not within_noise(row.ratio, floor.percent):
         return row.model_copy(update=known)
-    text = f"{head(row.factor, row.baseline, row.level, row.others)}: {noise_words(row.change_percent, floor)}"
+    text = f"{head(row.factor, row.baseline, row.level, row.others)}: {noise_words(row.ratio, row.response, floor)}"
     within = {"within_noise": True, "verdict": "undecided", "survives_holm": None, "sentence": text}
     return row.model_copy(update={**known, **within})
 

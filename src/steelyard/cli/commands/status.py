@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 from collections import Counter
 from datetime import datetime
 from typing import Any
@@ -11,13 +10,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from steelyard.analysis.cells import VALUE_HEAD, cell_values
 from steelyard.cli.progress_views import narrowing_words
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import data_console, say
-from steelyard.format import number, treatment_label
+from steelyard.format import treatment_label
 from steelyard.judging.stopping import decide, not_needed
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.resume import attempts_by_id, settled
+from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store.read import open_store
 
@@ -47,7 +48,7 @@ def status(path: StoreFolder, as_json: Json = False) -> int:
         "attempts": len(records),
         "reasons": dict(reasons),
         "last_event": journal[-1].fields() if journal else None,
-        "cells": _cells(records),
+        "cells": _cells(records, store.study),
     }
     if as_json:
         print(json.dumps(summary, indent=1))
@@ -56,24 +57,24 @@ def status(path: StoreFolder, as_json: Json = False) -> int:
     return 0 if planned and summary["valid"] == len(planned) - spared else 1
 
 
-def _cells(records: tuple[TrialRecord, ...]) -> list[dict[str, Any]]:
-    cells: dict[str, list[TrialRecord]] = {}
+def _cells(records: tuple[TrialRecord, ...], study: Study) -> list[dict[str, Any]]:
+    """Each cell as the report counts it: used trials, their starts, and the number that its answer quotes."""
+    attempts: dict[str, list[TrialRecord]] = {}
     for record in records:
-        cells.setdefault(treatment_label(record.treatment), []).append(record)
+        attempts.setdefault(treatment_label(record.treatment), []).append(record)
     rows = []
-    for label, members in sorted(cells.items()):
-        values = [
-            record.responses.execution_time_ms
-            for record in members
-            if record.verdict.outcome == "valid" and record.responses.execution_time_ms is not None
-        ]
+    for known in cell_values(records, study):
+        members = attempts.get(known.cell, [])
         why = Counter(f"{reason.kind} {reason.detail}".strip() for r in members for reason in r.verdict.reasons)
         rows.append(
             {
-                "cell": label,
-                "valid": len(values),
-                "starts": len({record.start for record in members}),
-                "median_ms": statistics.median(values) if values else None,
+                "cell": known.cell,
+                "valid": sum(record.verdict.outcome == "valid" for record in members),
+                "n": known.n,
+                "starts": known.starts,
+                "response": known.response,
+                "value": None if known.value is None else known.value.model_dump(mode="json"),
+                "value_text": known.value_text,
                 "not_valid": dict(why),
             }
         )
@@ -95,17 +96,23 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console) 
         when = f" at {datetime.fromtimestamp(event['t_s']):%Y-%m-%d %H:%M:%S}" if event["t_s"] is not None else ""
         say(console, f"last event: {event['event']}{when}")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column, justify in (("cell", "left"), ("valid", "right"), ("starts", "right"), ("median", "right")):
+    for column, justify in (
+        ("cell", "left"),
+        ("valid", "right"),
+        ("used", "right"),
+        ("starts", "right"),
+        (VALUE_HEAD, "right"),
+    ):
         table.add_column(column, justify="right" if justify == "right" else "left")
     known = {treatment_label(cell.treatment): cell for cell in decision.cells} if decision else {}
     if known:
         table.add_column("interval of the mean")
     table.add_column("not valid because")
     for cell in summary["cells"]:
-        median = "-" if cell["median_ms"] is None else f"{number(cell['median_ms'] / 1000, trim=False)} s"
         why = "; ".join(f"{count} x {reason}" for reason, count in cell["not_valid"].items())
         narrowing = known.get(cell["cell"])
         fewer = f" (of {narrowing.n} starts)" if narrowing and narrowing.n != cell["starts"] else ""
         interval = [f"{narrowing_words(narrowing)}{fewer}" if narrowing else "-"] if known else []
-        table.add_row(cell["cell"], str(cell["valid"]), str(cell["starts"]), median, *interval, why)
+        numbers = (str(cell[name]) for name in ("valid", "n", "starts"))
+        table.add_row(cell["cell"], *numbers, cell["value_text"] or "-", *interval, why)
     console.print(table)

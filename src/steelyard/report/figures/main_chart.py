@@ -101,7 +101,7 @@ def _answered(this: View, rows: Sequence[AnswerRow]) -> Figure:
     bare = sum(point.low is None for point in points)
     caption = (
         f"{this.results.response_label.capitalize()} over {this.positions.name}: the values of the answer's table, "
-        f"n = {n_range(row.starts for row in rows)} starts and {n_range(row.n for row in rows)} trials per point; "
+        f"starts per point: {n_range(row.starts for row in rows)}, trials: {n_range(row.n for row in rows)}; "
         f"faint dots are the trials.{thinning(step)} "
     )
     if bare < len(points):

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
-from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.report import draw
