@@ -54,6 +54,8 @@ OF_RESPONSE_TIME: Final = (
 """Context keys of the section on response times."""
 MOST_CAVEATS: Final = 3
 """Caveats beside the answer; the others are folded."""
+WORDS_ALIKE: Final = 5
+"""A sentence that begins with so many words of a caveat repeats it."""
 FEWEST_SIZES: Final = 3
 """Sizes that a line or a law over sizes needs on the page: two points always make a line."""
 
@@ -151,13 +153,22 @@ def _answer(drawing: _Drawing) -> dict[str, Any]:
     return {
         "answer_table": drawing.numbers.table(table),
         "lead": [] if table else results.answer,
-        "sentences": [one for one in results.answer if one not in in_table] if table else [],
+        "sentences": [one for one in results.answer if one not in in_table and not _is_caveat(one, results)]
+        if table
+        else [],
         "in_table": in_table,
         "main_figure": drawing.figure("main"),
         "further_answer": drawing.further(Section.ANSWER),
         "caveats": drawing.results.caveats[:MOST_CAVEATS],
         "further_caveats": drawing.results.caveats[MOST_CAVEATS:],
     }
+
+
+def _is_caveat(sentence: str, results: Results) -> bool:
+    """Whether one of the caveats beside the answer begins as this sentence does, and so says the same."""
+    begin = sentence.split()[:WORDS_ALIKE]
+    caveats = (caveat.replace(",", "").split()[:WORDS_ALIKE] for caveat in results.caveats[:MOST_CAVEATS])
+    return [word.strip(",") for word in begin] in caveats
 
 
 def _effects(drawing: _Drawing) -> dict[str, Any]:

@@ -101,7 +101,8 @@ def _answered(this: View, rows: Sequence[AnswerRow]) -> Figure:
     bare = sum(point.low is None for point in points)
     caption = (
         f"{this.results.response_label.capitalize()} over {this.positions.name}: the values of the answer's table, "
-        f"starts per point: {n_range(row.starts for row in rows)}, trials: {n_range(row.n for row in rows)}; "
+        f"n = {_amount([row.starts for row in rows], 'start')} and {_amount([row.n for row in rows], 'trial')} "
+        "per point; "
         f"faint dots are the trials.{thinning(step)} "
     )
     if bare < len(points):
@@ -111,6 +112,10 @@ def _answered(this: View, rows: Sequence[AnswerRow]) -> Figure:
         caption += "No point has an interval: there are too few starts."
     caption += " The axis starts at 0."
     return _figure(this, points, trials, this.results.response_label.capitalize(), caption)
+
+
+def _amount(amounts: Sequence[int], noun: str) -> str:
+    return f"{n_range(amounts)} {noun if set(amounts) == {1} else f'{noun}s'}"
 
 
 def _answer_point(this: View, row: AnswerRow) -> CellPoint:

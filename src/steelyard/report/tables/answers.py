@@ -77,7 +77,7 @@ def _sentence(text: str) -> str:
 
 
 def _value(text: str, value: float | None) -> Cell:
-    return Cell(text or NONE, "" if value is None else repr(value))
+    return Cell(text or NONE, "" if value is None else repr(value), "value")
 
 
 def _change(row: AnswerRow) -> Cell:
