@@ -12,12 +12,12 @@ from steelyard.analysis.statistics.regression import Regression
 from steelyard.store import Store
 from tests.e2e.laboratory import Laboratory
 
-pytestmark = pytest.mark.agent
+pytestmark = [pytest.mark.agent, pytest.mark.quiet]
 
 SERVICE_US = 4000
 """Long against the round trip, which the law does not know."""
 CONTENTION = 0.25
-OPERATIONS = 150
+OPERATIONS = 120
 
 LAW = f"""
 [study]
@@ -38,7 +38,7 @@ records = 200
 operations = {OPERATIONS}
 [design]
 starts = 3
-trials = 2
+trials = 1
 seed = 11
 [factors]
 nodes = [1, 2, 3, 4, 6]

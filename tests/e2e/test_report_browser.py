@@ -213,6 +213,7 @@ DOMAINS = (
     Domain(0.0, 63.7),
     Domain(-3.2, 11.9),
     Domain(1000.2, 1000.9),
+    Domain(1000.625, 1000.9375),
     Domain(0.0, 0.00043),
     Domain(0.9, 4200.0, "log"),
     Domain(13.0, 31.0, "log"),
