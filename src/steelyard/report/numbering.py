@@ -77,8 +77,9 @@ class Numbers:
     def table(self, table: Table | None) -> tuple[int, Table] | None:
         if table is None:
             return None
-        self.own.append(table)
-        return self._next(table)
+        shown = table.without_empty_columns()
+        self.own.append(shown)
+        return self._next(shown)
 
     def _next(self, table: Table) -> tuple[int, Table]:
         self.tables += 1

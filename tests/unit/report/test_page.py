@@ -8,23 +8,29 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
+import steelyard
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.statistic import Section
 from steelyard.analysis.statistics.trials import Point
-from steelyard.analysis.tables import tables
+from steelyard.analysis.tables import sources, tables
+from steelyard.format import NONE
 from steelyard.model.study import Study
 from steelyard.reading import time_courses
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.report_input import ReportInput
+from steelyard.reference.comparison import Beside
 from steelyard.report.basics import embedded_data
 from steelyard.report.basics.hover_text import HoverTexts
 from steelyard.report.data.presentation import view
 from steelyard.report.draw.svg import Element, Picture
 from steelyard.report.page import build
+from steelyard.report.prose import provenance
 from steelyard.report.tables import analysed
+from steelyard.report.tables.generic import Cell, Column, Table
 from tests.unit.report import synthetic
 
 HOSTILE = '</script><script>alert("x")</script><img src=x onerror=alert(1)>'
@@ -307,6 +313,41 @@ def test_a_percentile_that_no_trial_supports_has_no_key_and_no_number() -> None:
     assert re.findall(r"p\d\d", key) == ["p50", "p95"]
     table = page.partition('<table id="trials"')[2].partition("</table>")[0]
     heads = re.findall(r"<th [^>]*>([^<]*)", table)
-    place = heads.index("p99")
-    rows = [re.findall(r"<td[^>]*>([^<]*)", row) for row in table.split("<tr>")[2:]]
-    assert {row[place] for row in rows} == {"–"}
+    assert "p50" in heads
+    assert "p99" not in heads
+
+
+def test_columns_and_rows_without_content_are_left_out() -> None:
+    columns = (Column("a"), Column("b"), Column("c"))
+    cells = [("1", NONE, ""), ("2", NONE, "x")]
+    table = Table("t", "T.", columns, tuple(tuple(Cell(text) for text in row) for row in cells))
+    shown = table.without_empty_columns()
+    assert [column.name for column in shown.columns] == ["a", "c"]
+    assert [[cell.text for cell in row] for row in shown.rows] == [["1", ""], ["2", "x"]]
+    study = synthetic.study(nodes=(1, 3, 6))
+    results = analyse(synthetic.records(study), study, seed=1)
+    for name, source in sources(results).items():
+        rows = analysed.telling(source, results.response).rows
+        assert not {"start means", "trials"} <= {getattr(row, "over", None) for row in rows}, name
+        assert not {"honest", "published"} <= {getattr(row, "form", None) for row in rows}, name
+
+
+def test_the_citation_is_that_of_the_repository() -> None:
+    citation = (Path(__file__).parents[3] / "CITATION.cff").read_text(encoding="utf-8")
+    for text in (provenance.TITLE, provenance.AUTHORS, provenance.LICENCE, steelyard.__version__):
+        assert text in citation
+
+
+def test_published_numbers_are_counted_where_the_study_repeats_a_publication() -> None:
+    made = page_input(synthetic.study(workloads=("A",)))
+    rows = tuple(
+        Beside(table="t", cell={}, statistic="mean", printed="1", verdict=verdict, reasons=reasons)
+        for verdict, reasons in (("agrees", ()), ("not comparable", ("another machine",)))
+    )
+    beside = replace(made, published=rows, published_name="richardson2017")
+    (text,) = [one.text for one in provenance.provenance(beside) if one.term == "Published numbers"]
+    assert text.startswith(
+        "Of 2 published numbers: 1 agrees and 1 not comparable. Not comparable, because another machine."
+    )
+    assert "`steelyard compare store/synthetic richardson2017`" in text
+    assert "Published numbers" not in {one.term for one in provenance.provenance(made)}

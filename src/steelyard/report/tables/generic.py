@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from steelyard.analysis.comparisons.level_ratios import centre
@@ -71,6 +71,16 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     title: str = ""
     """Title of the fold over the table; empty: the first sentence of its caption."""
+
+    def without_empty_columns(self) -> Table:
+        """The table without columns that have no value in any row."""
+        filled = [
+            place
+            for place in range(len(self.columns))
+            if not self.rows or any(row[place].text not in ("", NONE) for row in self.rows)
+        ]
+        columns = tuple(self.columns[place] for place in filled)
+        return replace(self, columns=columns, rows=tuple(tuple(row[place] for place in filled) for row in self.rows))
 
     @property
     def called(self) -> str:
