@@ -20,7 +20,6 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "crime": (
         "A way in which a benchmark's report misleads, from Gernot Heiser's list of systems benchmarking crimes."
     ),
-    "finding of a crime": "Look: the number beside it may mislead a reader of this page. Clear: it does not.",
     "evidence of a crime": "What was counted or read, in this study.",
     "mend of a crime": "What to do, or how to read the page as it is.",
     "value of a level": (

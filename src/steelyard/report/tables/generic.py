@@ -345,7 +345,8 @@ def warm_up_words(this: View) -> str:
     if not starts or any(one.detected_cut for one in starts):
         return ""
     fixed = sorted({one.fixed_cut for one in starts})
-    cut = f"the study drops the first {listed([str(one) for one in fixed], 'or')} of each treatment in a start"
+    first = "trial" if fixed == [1] else f"{listed([str(one) for one in fixed], 'or')} trials"
+    cut = f"the study drops the first {first} of each treatment in a start"
     short = sum(one.detected_cut is None for one in starts)
     if short == len(starts):
         return f"Over trials: {cut}; every series is too short for detection (MSER-5) to say where it would cut."

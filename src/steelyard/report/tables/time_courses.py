@@ -11,7 +11,7 @@ from steelyard.analysis.statistics.steady import Steady
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import label
-from steelyard.format import NONE, count, listed, number, with_interval
+from steelyard.format import NONE, count, number, with_interval
 from steelyard.model import responses
 from steelyard.model.responses import label_of
 from steelyard.reading.node_traces import Trace
@@ -21,7 +21,6 @@ from steelyard.report.data.traces import RESOURCES, usage
 from steelyard.report.tables.generic import Cell, Column, Table
 
 UNKNOWN = "none"
-MOST_REASONS = 2
 STATES = ("steady", "warm-up", "drifting", UNKNOWN)
 
 
@@ -101,8 +100,8 @@ def steady_words(this: View) -> str:
     trials = this.results.of(Steady)
     if not trials or any(trial.verdict != UNKNOWN for trial in trials):
         return ""
-    reasons = listed(list(dict.fromkeys(trial.detail for trial in trials if trial.detail))[:MOST_REASONS], "or")
-    why = f": {reasons}" if reasons else ""
+    detail = next((trial.detail for trial in trials if trial.detail), "")
+    why = f": {detail}" if detail else ""
     return f"Within trials: none of {count(len(trials), 'used trial')} could be tested for a steady state{why}."
 
 

@@ -79,7 +79,6 @@ def _crimes(name: str, checks: Sequence[Crime], caption: str, title: str = "") -
     rows = tuple(
         (
             Cell(crime.name, tone="long"),
-            Cell("look", tone="alert") if crime.guilty else Cell("clear"),
             Cell(crime.evidence, tone="long"),
             Cell(crime.mend if crime.guilty else NONE, tone="long"),
         )
@@ -87,9 +86,8 @@ def _crimes(name: str, checks: Sequence[Crime], caption: str, title: str = "") -
     )
     columns = (
         Column("crime", term="crime", numeric=False),
-        Column("finding", term="finding of a crime", numeric=False),
         Column("evidence", term="evidence of a crime", numeric=False),
-        Column("mend", term="mend of a crime", numeric=False),
+        Column("fix", term="mend of a crime", numeric=False),
     )
     return Table(name, caption, columns, rows, title)
 
