@@ -169,7 +169,7 @@ def _panels(
         wide, narrow = (
             levels_chart(
                 points, this.positions, this.styles(), measured(y, title, ticks), width=width, height=height,
-                dots=trials, curves=curves, ideals=ideals,
+                dots=trials, curves=curves, ideals=ideals, label=len(this.series) > 1,
             )
             for width, height, ticks in ((WIDE_PX, WIDE_HEIGHT_PX, 8), (NARROW_PX, NARROW_HEIGHT_PX, 6))
         )  # fmt: skip
