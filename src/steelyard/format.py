@@ -19,7 +19,7 @@ from steelyard.model.study import Level
 NONE: Final = "–"
 """What stands where there is no number."""
 
-FORM: Final = 2
+FORM: Final = 3
 """Version of the forms of this module, raised with every change of one. A page says in which one it is written, so that
 texts in different forms are not compared. Pages of form 1 do not say it."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import zlib
@@ -93,15 +94,24 @@ def test_the_script_ran_and_the_texts_are_there(page: Path, tmp_path: Path) -> N
         assert f"Figure {number}." in dom
 
 
-def test_it_prints(page: Path, tmp_path: Path) -> None:
-    pdf = tmp_path / "page.pdf"
-    browse(page.as_uri(), tmp_path / "profile", f"--print-to-pdf={pdf}", "--no-pdf-header-footer")
+def pages_of(page: Path, profile: Path, address: str = "") -> int:
+    """Number of pages that Chromium prints."""
+    pdf = profile.with_suffix(".pdf")
+    browse(f"{page.as_uri()}{address}", profile, f"--print-to-pdf={pdf}", "--no-pdf-header-footer")
     content = pdf.read_bytes()
     assert content.startswith(b"%PDF")
-    assert content.count(b"/Type /Page\n") + content.count(b"/Type /Page ") + content.count(b"/Type/Page/") >= 5
+    return len(re.findall(rb"/Type\s*/Page[^s]", content))
 
 
-SHOWN = "figure#medians svg.chart [stroke='var(--s1)']:not(.off)"
+def test_a_quickstart_prints_on_8_to_12_pages_and_whole_if_asked(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(build(page_input(synthetic.study(starts=3))), encoding="utf-8")
+    short = pages_of(page, tmp_path / "short")
+    assert 8 <= short <= 12
+    assert pages_of(page, tmp_path / "whole", "?print=all") > 2 * short
+
+
+SHOWN = "figure#main svg.chart [stroke='var(--s1)']:not(.off)"
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +123,7 @@ def opened(page: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab
 
 def test_a_key_hides_and_shows_its_series_by_the_keyboard(opened: Tab) -> None:
     count = f'document.querySelectorAll("{SHOWN}").length'
-    key = "document.querySelector('figure#medians button.key-item')"
+    key = "document.querySelector('figure#main button.key-item')"
     before = opened.value(count)
     assert before > 0
     opened.value(f"{key}.focus()")
@@ -182,7 +192,7 @@ def test_a_drag_looks_closer_at_a_course_and_a_button_gives_it_back(opened: Tab)
 
 
 def test_keys_look_closer_at_the_main_chart_and_axes_follow(opened: Tab) -> None:
-    chart = SEEN.format(figure="#medians")
+    chart = SEEN.format(figure="#main")
     values = LABELS.format(chart=chart, axis="y", kind="linear")
     place = f"(() => {{ const b = {chart}.querySelector('circle').getBoundingClientRect(); return b.width }})()"
     whole, size = opened.value(values), opened.value(place)
@@ -203,6 +213,7 @@ DOMAINS = (
     Domain(0.0, 63.7),
     Domain(-3.2, 11.9),
     Domain(1000.2, 1000.9),
+    Domain(1000.625, 1000.9375),
     Domain(0.0, 0.00043),
     Domain(0.9, 4200.0, "log"),
     Domain(13.0, 31.0, "log"),
@@ -225,7 +236,7 @@ def test_the_zoom_and_the_pen_have_one_rule_for_ticks(opened: Tab, domain: Domai
 
 def test_looking_closer_leaves_marks_and_grid_at_one_place(opened: Tab) -> None:
     """A grid line's label, its line, and where a mark of that value would be stand on one height, however close."""
-    chart = SEEN.format(figure="#medians")
+    chart = SEEN.format(figure="#main")
     opened.value(f"{chart}.focus()")
     opened.key("+")
     label, line, axis = (
@@ -272,13 +283,23 @@ def test_a_table_is_downloaded_whole(opened: Tab) -> None:
     assert len(rows) > 40
 
 
-def test_what_is_folded_is_printed(opened: Tab) -> None:
-    closed = "[...document.querySelectorAll('details:not(.choice):not([open])')].length"
-    before = opened.value(closed)
+CLOSED = "[...document.querySelectorAll('details:not(.choice):not([open])')].length"
+SEEN_IN = "[...document.querySelectorAll('{what}')].filter((one) => one.checkVisibility()).length"
+
+
+def test_what_is_folded_is_printed_on_request_only(opened: Tab) -> None:
+    before = opened.value(CLOSED)
     assert before > 5
-    opened.value("dispatchEvent(new Event('beforeprint'))")
-    assert opened.value(closed) == 0
     opened.call("Emulation.setEmulatedMedia", media="print")
+    opened.value("dispatchEvent(new Event('beforeprint'))")
+    assert opened.value(CLOSED) == before
+    assert opened.value(SEEN_IN.format(what="details:not([open]) > summary")) == 0
+    assert opened.value(SEEN_IN.format(what=".on-request")) == 0
+    for name in ("#answers", "#main", "#comparisons", "#cells", "#order", "#method"):
+        assert opened.value(SEEN_IN.format(what=name)) == 1
+    opened.value("document.documentElement.classList.add('print-all'); dispatchEvent(new Event('beforeprint'))")
+    assert opened.value(CLOSED) == 0
+    assert opened.value(SEEN_IN.format(what=".on-request")) > 5
     wide = (
         "[...document.querySelectorAll('.scroll')].filter((one) => one.checkVisibility() && "
         "one.scrollWidth > document.querySelector('main').clientWidth + 1).map((one) => one.getAttribute('aria-label'))"
@@ -288,8 +309,19 @@ def test_what_is_folded_is_printed(opened: Tab) -> None:
     assert opened.value(wide) == []
     opened.call("Emulation.clearDeviceMetricsOverride")
     opened.call("Emulation.setEmulatedMedia", media="")
-    opened.value("dispatchEvent(new Event('afterprint'))")
-    assert opened.value(closed) == before
+    opened.value("dispatchEvent(new Event('afterprint')); document.documentElement.classList.remove('print-all')")
+    assert opened.value(CLOSED) == before
+
+
+def test_the_button_prints_everything_and_the_words_open(opened: Tab) -> None:
+    opened.value("window.printed = 0; window.print = () => { window.printed = document.documentElement.className; }")
+    opened.value("document.getElementById('print-all').click()")
+    assert opened.value("window.printed") == "scripted print-all"
+    assert opened.value("document.documentElement.className") == "scripted"
+    assert opened.value("document.getElementById('words').open") is False
+    opened.value("document.querySelector('a[href=\"#words\"]').click()")
+    assert opened.value("document.getElementById('words').open") is True
+    opened.value("document.getElementById('words').open = false")
 
 
 def test_another_trial_can_be_chosen(opened: Tab) -> None:
@@ -349,6 +381,8 @@ def test_a_phone_does_not_scroll_sideways(page: Path, tmp_path: Path) -> None:
         phone.call("Emulation.setDeviceMetricsOverride", width=360, height=740, deviceScaleFactor=2, mobile=True)
         phone.until("innerWidth === 360")
         assert phone.value("document.documentElement.scrollWidth") <= 360
+        answers = "document.getElementById('answers').closest('.scroll')"
+        assert phone.value(f"{answers}.scrollWidth - {answers}.clientWidth") <= 1
 
 
 def test_without_scripts_everything_is_there(page: Path, tmp_path: Path) -> None:

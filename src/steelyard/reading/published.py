@@ -22,6 +22,7 @@ from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.reading.comparison import Opened, levels
+from steelyard.reading.report_input import ReportInput
 from steelyard.reference import tables as shipped
 from steelyard.reference.comparison import Beside
 from steelyard.reference.mapping import PLACED, Own, clashes, lay_table, unpublished
@@ -75,6 +76,19 @@ def compare_with_published(
         hint = f"it needs {needs}" if needs else f"`steelyard reference show {name}` lists its cells"
         raise StudyError(f"nothing of ours can be laid beside {name}", hint, read=name)
     return PublishedComparison(name, tuple(rows), tuple(own), tuple(_remarks(tables, rows, own, placed)))
+
+
+def with_published(store: Store, page_input: ReportInput) -> ReportInput:
+    """The report's input with published numbers beside its own, where the study has the name of a shipped publication;
+    unchanged where it has not, or where nothing of the study can be laid beside them."""
+    name = page_input.study.study.name
+    if name not in {table.source.name for table in shipped.tables().values()}:
+        return page_input
+    try:
+        comparison = compare_with_published(Opened(store, page_input.study, tuple(page_input.records)), name)
+    except StudyError:
+        return page_input
+    return replace(page_input, published=comparison.rows, published_name=name)
 
 
 def lay(

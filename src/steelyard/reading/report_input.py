@@ -20,6 +20,7 @@ from steelyard.reading import time_courses
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.seconds import within_trials
 from steelyard.reading.time_courses import Curve, Timeline
+from steelyard.reference.comparison import Beside
 from steelyard.store.read import Store
 
 MOST_TIMELINES = 60
@@ -49,6 +50,10 @@ class ReportInput:
     """Node or `machine` or `system:<node>` to its facts."""
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     """Every table of the results by its name, as `report --json` and the exports give it."""
+    published: Sequence[Beside] = ()
+    """Published numbers with ours beside them, where the study repeats a publication that is shipped."""
+    published_name: str = ""
+    """Name of that publication."""
     made_s: float | None = None
     """When the page is made, seconds since the epoch; None leaves it out, so that equal stores give equal pages."""
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import jinja2
 import polars as pl
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 import steelyard
 from steelyard.analysis.results import Results
@@ -26,192 +26,84 @@ from steelyard.analysis.statistics.exclusions import Exclusion
 from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.validity import Validity
-from steelyard.analysis.treatments import label
 from steelyard.format import FORM, FORM_NAME, count, moment
 from steelyard.model import responses
 from steelyard.model.facts import MACHINE
 from steelyard.reading.node_traces import Trace
 from steelyard.reading.report_input import ReportInput
-from steelyard.reading.time_courses import Timeline
+from steelyard.report import drawn_trials
 from steelyard.report.basics import embedded_data
-from steelyard.report.basics.hover_text import HoverTexts
+from steelyard.report.basics.definitions import WORDS
 from steelyard.report.basics.theme import SERIES, SERIES_DARK, VARIABLES
-from steelyard.report.data.presentation import Figure, Key, Panel, View, view
+from steelyard.report.data.presentation import Figure, Key, View, view
 from steelyard.report.draw.charts import key_picture
-from steelyard.report.draw.svg import Picture
 from steelyard.report.figures import catalogue, node_traces, timelines
-from steelyard.report.prose import method_and_facts
+from steelyard.report.numbering import Numbered, Numbers
+from steelyard.report.prose import method_and_facts, provenance
 from steelyard.report.prose.benchmarking_crimes.commission import crimes
-from steelyard.report.tables import analysed, generic, time_courses
+from steelyard.report.tables import analysed, answers, generic, time_courses
 from steelyard.report.tables import validity as validity_grids
 from steelyard.report.tables.generic import Table
 
 PAGE: Final = "report.html"
 """Name of the page in the study's folder."""
 SOURCE_FOLDER: Final = "templates"
-TOO_SHORT: Final = "too short to have a course"
-NO_ROOM: Final = "left out for the page's size"
-CONTROL: Final = "control"
 OF_RESPONSE_TIME: Final = (
     "percentiles_figure", "curves_figure", "responses_table", "further_response_time", "more_response_time",
 )  # fmt: skip
 """Context keys of the section on response times."""
-TIMELINE_BYTES: Final = 500_000
-"""Size limit of the pictures of single trials; the rest of a page with 1,000 trials takes five times as much."""
+MOST_CAVEATS: Final = 3
+"""Caveats beside the answer; the others are folded."""
+WORDS_ALIKE: Final = 5
+"""A sentence that begins with so many words of a caveat repeats it."""
+FEWEST_SIZES: Final = 3
+"""Sizes that a line or a law over sizes needs on the page: two points always make a line."""
 
 
 Tables = Mapping[Section, list[Table]]
 """Tables by section."""
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A panel as it stands in the page."""
-
-    title: str
-    wide: Markup
-    narrow: Markup | None
-    values: str = ""
-    """JSON of the hover texts."""
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The drawn trials of one treatment, each with its name in the list."""
-
-    treatment: str
-    trials: tuple[tuple[str, Numbered], ...]
-
-
-@dataclass(frozen=True)
-class NotDrawn:
-    """Attempts of one treatment that have no time course on the page, and the reason."""
-
-    treatment: str
-    why: str
-    trials: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Numbered:
-    """A figure with its number and its drawn panels."""
-
-    figure: Figure
-    number: int
-    pictures: tuple[Shown, ...]
-
-
-class _Numbers:
-    """Counter that numbers figures and tables in page order."""
-
-    def __init__(self) -> None:
-        self.figures = 0
-        self.tables = 0
-        self.texts = HoverTexts()
-        self.own: list[Table] = []
-        """Tables that the page lays out itself; the end of the page explains their heads."""
-
-    def figure(self, figure: Figure | None) -> Numbered | None:
-        if figure is None:
-            return None
-        self.figures += 1
-        pictures = tuple(
-            Shown(
-                panel.title,
-                self._drawn(panel.picture, figure, panel, f"{figure.name}-{index}"),
-                self._drawn(panel.narrow, figure, panel, f"{figure.name}-{index}-narrow") if panel.narrow else None,
-                panel.values,
-            )
-            for index, panel in enumerate(figure.panels)
-        )
-        return Numbered(figure, self.figures, pictures)
-
-    def _drawn(self, picture: Picture, figure: Figure, panel: Panel, identity: str) -> Markup:
-        parts = (figure.title, panel.title, "The numbers are in the tables of this section")
-        title = ". ".join(part for part in parts if part)
-        # `in_page` escapes all text and attributes of a picture, so the markup is safe.
-        return Markup(picture.in_page(self.texts, title=title, identity=identity))
-
-    def figures_of(self, figures: Mapping[str, Figure], section: Section) -> list[Numbered]:
-        """The figures that name this section for their place."""
-        numbered = (self.figure(figure) for figure in figures.values() if figure.section is section)
-        return [figure for figure in numbered if figure is not None]
-
-    def tables_of(self, by_section: Mapping[Section, Sequence[Table]], section: Section) -> list[tuple[int, Table]]:
-        """The numbered tables of the analysis in a section."""
-        return [self._next(table) for table in by_section.get(section, ())]
-
-    def table(self, table: Table | None) -> tuple[int, Table] | None:
-        if table is None:
-            return None
-        self.own.append(table)
-        return self._next(table)
-
-    def _next(self, table: Table) -> tuple[int, Table]:
-        self.tables += 1
-        return self.tables, table
-
-
-def _chosen(page_input: ReportInput, this: View, numbers: _Numbers) -> dict[str, Any]:
-    """Time courses that fit into the page, by treatment, and the names of the trials that do not."""
-    room = TIMELINE_BYTES
-    fitting: list[Timeline] = []
-    for timeline in page_input.timelines:
-        room -= timelines.bytes_of(timeline)
-        if room > 0 or not fitting:
-            fitting.append(timeline)
-    chosen = [
-        Chosen(
-            choice.treatment,
-            tuple(
-                (name, numbered)
-                for name, figure in zip(choice.names, choice.figures, strict=True)
-                if (numbered := numbers.figure(figure)) is not None
-            ),
-        )
-        for choice in timelines.choices(this, fitting)
-    ]
-    lost = page_input.results.trials - len(fitting)
-    note = (
-        "The middle trial of each treatment by the main response comes first, then its fastest and its slowest; "
-        "attempts that no number rests on come last."
-    )
-    if lost > 0:
-        note += (
-            f" {len(fitting):,} of {count(page_input.results.trials, 'attempt')} are drawn; the others are named "
-            "below; the store has them all."
-        )
-    return {"chosen": chosen, "chosen_note": note, "not_drawn": _not_drawn(page_input, fitting) if chosen else ()}
-
-
-def _not_drawn(page_input: ReportInput, fitting: Sequence[Timeline]) -> tuple[NotDrawn, ...]:
-    """Attempts without a time course, by treatment and reason, in order of time."""
-    drawn = {(one.record.id, one.record.attempt) for one in fitting}
-    short = set(page_input.too_short)
-    groups: dict[tuple[str, str], list[str]] = {}
-    for record in page_input.records:
-        key = (record.id, record.attempt)
-        if key in drawn:
-            continue
-        why = TOO_SHORT if key in short else CONTROL if record.control else NO_ROOM
-        name = record.id + (f" (attempt {record.attempt})" if record.attempt > 1 else "")
-        groups.setdefault((label(record.treatment), why), []).append(name)
-    return tuple(NotDrawn(treatment, why, tuple(names)) for (treatment, why), names in groups.items())
-
-
 def build(page_input: ReportInput) -> str:
     """The whole page as HTML."""
     this = view(page_input.results)
-    figures = catalogue.of_results(page_input.results, page_input.records)
-    numbers = _Numbers()
-    sections = analysed.grids(this)
-    context = {**_head(page_input), **_answers(page_input, this, figures, sections, numbers)}
-    context |= _within(page_input, this, figures, sections, numbers)
-    context |= _validity(page_input, this, figures, sections, numbers)
-    context["definitions"] = _terms(numbers.own)
+    drawing = _Drawing(
+        page_input, this, catalogue.of_results(page_input.results, page_input.records), analysed.grids(this), Numbers()
+    )
+    context = {**_head(page_input), **_answer(drawing), **_effects(drawing), **_cells(drawing), **_size(drawing)}
+    context |= {**_response_time(drawing), **_within(drawing), **_spread(drawing), **_validity(drawing)}
+    context["definitions"] = _terms(drawing.numbers.own)
     context["sections"] = _sections(context)
-    context["tips"] = numbers.texts.as_json()
+    context["tips"] = drawing.numbers.texts.as_json()
     return _environment().get_template("page.html.j2").render(context)
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """What the sections of one page are drawn from."""
+
+    page_input: ReportInput
+    this: View
+    figures: Mapping[str, Figure]
+    tables: Tables
+    numbers: Numbers
+
+    @property
+    def results(self) -> Results:
+        """The results of the page."""
+        return self.page_input.results
+
+    def figure(self, name: str) -> Numbered | None:
+        """The next figure of the page; None where the results do not support it."""
+        return self.numbers.figure(self.figures.get(name))
+
+    def further(self, section: Section) -> list[Numbered]:
+        """The figures that name this section for their place."""
+        return self.numbers.figures_of(self.figures, section)
+
+    def more(self, section: Section) -> list[tuple[int, Table]]:
+        """The tables of the analysis in this section."""
+        return self.numbers.tables_of(self.tables, section)
 
 
 def _head(page_input: ReportInput) -> dict[str, Any]:
@@ -231,11 +123,13 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
         "script": Markup(script),
         "script_hash": _hash(script),
         "count": count,
-        "law_refusals": sorted({law.refusal for law in page_input.results.of(LawFit) if law.refusal}),
         "drift": validity.drift,
         "noise_floor": validity.floor,
         "exclusions": page_input.results.of(Exclusion),
         "treatments": len(page_input.results.main(Summary)),
+        "hardware": provenance.hardware(page_input),
+        "provenance": provenance.provenance(page_input),
+        "words": WORDS,
         "shared": method_and_facts.shared(page_input.records),
         "machine_facts": (
             *(method_and_facts.Fact(name, value) for name, value in page_input.facts.get(MACHINE, {}).items()),
@@ -250,81 +144,131 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
     }
 
 
-def _answers(
-    page_input: ReportInput, this: View, figures: Mapping[str, Figure], more: Tables, numbers: _Numbers
-) -> dict[str, Any]:
-    """Figures and tables of the answer, in the order of the page: main chart, size, interactions, spread, cells."""
+def _answer(drawing: _Drawing) -> dict[str, Any]:
+    """The answer's figure, and its caveats: the first ones, and the rest."""
+    results = drawing.results
+    table = answers.answers(results.answer_table)
+    lines = () if results.answer_table is None else tuple(results.answer_table.by_line())
+    in_table = [one for one in results.answer if len(lines) > 1 and answers.is_of_line(one, results.answer_table)]
     return {
-        "main_figure": numbers.figure(figures.get("medians")),
-        "comparisons": numbers.table(generic.comparisons(this)),
-        "forest_figure": numbers.figure(figures.get("forest")),
-        "further_answer": numbers.figures_of(figures, Section.ANSWER),
-        "more_answer": numbers.tables_of(more, Section.ANSWER),
-        "regression_figure": numbers.figure(figures.get("regression")),
-        "regression_table": numbers.table(generic.regressions(this)),
-        "laws_figure": numbers.figure(figures.get("laws")),
-        "laws_table": numbers.table(generic.laws(this)),
-        "further_size": numbers.figures_of(figures, Section.SIZE),
-        "more_size": numbers.tables_of(more, Section.SIZE),
-        "profiles_figure": numbers.figure(figures.get("profiles")),
-        "interaction_words": anova.interactions(page_input.results.of(AnovaTerm)),
-        "further_interactions": numbers.figures_of(figures, Section.INTERACTIONS),
-        "more_interactions": numbers.tables_of(more, Section.INTERACTIONS),
-        "boxes_figure": numbers.figure(figures.get("boxes")),
-        "deviations_figure": numbers.figure(figures.get("deviations")),
-        "further_spread": numbers.figures_of(figures, Section.SPREAD),
-        "more_spread": numbers.tables_of(more, Section.SPREAD),
-        "cells_table": numbers.table(generic.cells(this)),
-        "further_every_cell": numbers.figures_of(figures, Section.EVERY_CELL),
-        "more_every_cell": numbers.tables_of(more, Section.EVERY_CELL),
+        "answer_table": drawing.numbers.table(table),
+        "lead": [] if table else results.answer,
+        "sentences": [one for one in results.answer if one not in in_table and not _is_caveat(one, results)]
+        if table
+        else [],
+        "in_table": in_table,
+        "main_figure": drawing.figure("main"),
+        "further_answer": drawing.further(Section.ANSWER),
+        "caveats": drawing.results.caveats[:MOST_CAVEATS],
+        "further_caveats": drawing.results.caveats[MOST_CAVEATS:],
     }
 
 
-def _within(
-    page_input: ReportInput, this: View, figures: Mapping[str, Figure], more: Tables, numbers: _Numbers
-) -> dict[str, Any]:
-    """Response times, trials over time, nodes, energy, in the order of the page."""
-    context: dict[str, Any] = {
-        "percentiles_figure": numbers.figure(figures.get("percentiles")),
-        "curves_figure": numbers.figure(timelines.curves(this, page_input.curves)),
-        "curves_table": numbers.table(time_courses.curves(page_input.curves)),
-        "responses_table": numbers.table(generic.response_medians(this)),
-        "further_response_time": numbers.figures_of(figures, Section.RESPONSE_TIME),
-        "more_response_time": numbers.tables_of(more, Section.RESPONSE_TIME),
+def _is_caveat(sentence: str, results: Results) -> bool:
+    """Whether one of the caveats beside the answer begins as this sentence does, and so says the same."""
+    begin = sentence.split()[:WORDS_ALIKE]
+    caveats = (caveat.replace(",", "").split()[:WORDS_ALIKE] for caveat in results.caveats[:MOST_CAVEATS])
+    return [word.strip(",") for word in begin] in caveats
+
+
+def _effects(drawing: _Drawing) -> dict[str, Any]:
+    """Every comparison: table, forest plot, sizes of effects."""
+    return {
+        "comparisons": drawing.numbers.table(generic.comparisons(drawing.this)),
+        "forest_figure": drawing.figure("forest"),
+        "pairs_table": drawing.numbers.table(answers.every_pair(drawing.results.answer_pairs)),
+        "more_answer": drawing.more(Section.ANSWER),
     }
-    context |= _chosen(page_input, this, numbers)
-    context["parts_table"] = numbers.table(time_courses.parts(this))
-    context["further_within"] = numbers.figures_of(figures, Section.WITHIN)
-    context["more_within"] = numbers.tables_of(more, Section.WITHIN)
+
+
+def _cells(drawing: _Drawing) -> dict[str, Any]:
+    return {
+        "cells_table": drawing.numbers.table(generic.cells(drawing.this)),
+        "further_every_cell": drawing.further(Section.EVERY_CELL),
+        "more_every_cell": drawing.more(Section.EVERY_CELL),
+    }
+
+
+def _size(drawing: _Drawing) -> dict[str, Any]:
+    """Lines and laws over at least three sizes, and interactions."""
+    this, results = drawing.this, drawing.results
+    sized = len(this.positions.levels) >= FEWEST_SIZES
+    refusals = sorted({law.refusal for law in results.of(LawFit) if law.refusal}) if sized else []
+    return {
+        "regression_figure": drawing.figure("regression") if sized else None,
+        "regression_table": drawing.numbers.table(generic.regressions(this)) if sized else None,
+        "laws_figure": drawing.figure("laws"),
+        "laws_table": drawing.numbers.table(generic.laws(this)),
+        "law_refusals": refusals,
+        "further_size": drawing.further(Section.SIZE),
+        "more_size": drawing.more(Section.SIZE) if sized else [],
+        "profiles_figure": drawing.figure("profiles"),
+        "interaction_words": anova.interactions(results.of(AnovaTerm)),
+        "further_interactions": drawing.further(Section.INTERACTIONS),
+        "more_interactions": drawing.more(Section.INTERACTIONS),
+    }
+
+
+def _response_time(drawing: _Drawing) -> dict[str, Any]:
+    curves = drawing.page_input.curves
+    return {
+        "percentiles_figure": drawing.figure("percentiles"),
+        "curves_figure": drawing.numbers.figure(timelines.curves(drawing.this, curves)),
+        "curves_table": drawing.numbers.table(time_courses.curves(curves)),
+        "responses_table": drawing.numbers.table(generic.response_medians(drawing.this)),
+        "further_response_time": drawing.further(Section.RESPONSE_TIME),
+        "more_response_time": drawing.more(Section.RESPONSE_TIME),
+    }
+
+
+def _within(drawing: _Drawing) -> dict[str, Any]:
+    """Trials over time, nodes, energy."""
+    page_input, numbers = drawing.page_input, drawing.numbers
+    context = drawn_trials.chosen(page_input, drawing.this, numbers)
+    context["parts_table"] = numbers.table(time_courses.parts(drawing.this))
+    context["further_within"] = drawing.further(Section.WITHIN)
+    context["more_within"] = drawing.more(Section.WITHIN)
     shown = _in_order(page_input.traces, page_input.results)
     most = node_traces.most_seconds(page_input.traces)
     drawn = (numbers.figure(node_traces.figure(trace, most=most)) for trace in shown)
     context["trace_figures"] = [numbered for numbered in drawn if numbered is not None]
     context["node_table"] = numbers.table(time_courses.nodes(shown))
-    context["energy_figure"] = numbers.figure(figures.get("energy"))
-    context["further_energy"] = numbers.figures_of(figures, Section.ENERGY)
-    context["more_energy"] = numbers.tables_of(more, Section.ENERGY)
+    context["energy_figure"] = drawing.figure("energy")
+    context["further_energy"] = drawing.further(Section.ENERGY)
+    context["more_energy"] = drawing.more(Section.ENERGY)
     return context
 
 
-def _validity(
-    page_input: ReportInput, this: View, figures: Mapping[str, Figure], more: Tables, numbers: _Numbers
-) -> dict[str, Any]:
-    """Order, crimes, exclusions, steady states, generator and every trial, in the order of the page."""
-    results, records = page_input.results, page_input.records
-    suspicions = crimes(page_input.study, results, records, page_input.facts, figures)
+def _spread(drawing: _Drawing) -> dict[str, Any]:
     return {
-        "order_figure": numbers.figure(figures.get("order")),
+        "boxes_figure": drawing.figure("boxes"),
+        "deviations_figure": drawing.figure("deviations"),
+        "further_spread": drawing.further(Section.SPREAD),
+        "more_spread": drawing.more(Section.SPREAD),
+    }
+
+
+def _validity(drawing: _Drawing) -> dict[str, Any]:
+    """Order, exclusions, steady states, generator, crimes and every trial, in the order of the page."""
+    page_input, numbers, this = drawing.page_input, drawing.numbers, drawing.this
+    results, records = page_input.results, page_input.records
+    suspicions = crimes(page_input.study, results, records, page_input.facts, drawing.figures)
+    return {
+        "order_figure": drawing.figure("order"),
         "exclusions_table": numbers.table(validity_grids.exclusions(records)),
-        "warm_up_figure": numbers.figure(figures.get("warm-up")),
+        "warm_up_figure": drawing.figure("warm-up"),
+        "steadiness_words": [
+            words for words in (generic.warm_up_words(this), time_courses.steady_words(this)) if words
+        ],
         "warm_up_table": numbers.table(generic.warm_ups(this)),
         "steady_table": numbers.table(time_courses.steady(this)),
         "generator_table": numbers.table(validity_grids.generator(records)),
-        "further_validity": numbers.figures_of(figures, Section.VALIDITY),
-        "more_validity": numbers.tables_of(more, Section.VALIDITY),
+        "further_validity": drawing.further(Section.VALIDITY),
+        "more_validity": drawing.more(Section.VALIDITY),
         "crimes_table": numbers.table(validity_grids.crimes(suspicions)),
-        "further_last": numbers.figures_of(figures, Section.EVERY_TRIAL),
-        "more_last": numbers.tables_of(more, Section.EVERY_TRIAL),
+        "clear_crimes_table": numbers.table(validity_grids.clear_crimes(suspicions)),
+        "further_last": drawing.further(Section.EVERY_TRIAL),
+        "more_last": drawing.more(Section.EVERY_TRIAL),
         "trials_table": numbers.table(generic.trials(this, records)),
     }
 
@@ -333,19 +277,21 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Anchors and titles of the sections that the page has."""
     sections = (
         ("answer", "The answer", True),
+        ("provenance", "Reproduce, data, cite", True),
+        ("effects", "Every comparison", _any(context, "comparisons", "more_answer")),
+        ("every-cell", "Every cell", True),
         ("size", "Cluster size", _any(context, "regression_table", "laws_table", "further_size", "more_size")),
         ("interactions", "Interactions", _any(context, "profiles_figure", "further_interactions", "more_interactions")),
-        ("spread", "Spread of the trials", _any(context, "boxes_figure", "further_spread", "more_spread")),
-        ("every-cell", "Every cell", True),
         ("response-time", "Response time", _any(context, *OF_RESPONSE_TIME)),
         ("within", "Within a trial", _any(context, "chosen", "further_within", "more_within")),
         ("nodes", "What the nodes did", context["trace_figures"]),
         ("energy", "Energy and cost", _any(context, "energy_figure", "further_energy", "more_energy")),
+        ("spread", "Spread of the trials", _any(context, "boxes_figure", "further_spread", "more_spread")),
         ("validity", "Validity", True),
         ("facts", "Machine and system", True),
         ("method", "Method", True),
         ("every-trial", "Every trial and the data", True),
-        ("terms", "What these numbers mean", True),
+        ("terms", "Words and numbers", True),
     )
     return [(anchor, title) for anchor, title, present in sections if present]
 
@@ -389,9 +335,19 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["coded"] = _coded
     environment.filters["themed"] = _themed
     environment.filters["drawn"] = _key
     return environment
+
+
+def _coded(text: str) -> Markup:
+    """A text with what stands between backticks as code; everything else is escaped."""
+    if "`" not in text:
+        return escape(text)
+    return Markup().join(
+        Markup("<code>{}</code>").format(part) if code else escape(part) for code, part in provenance.coded_parts(text)
+    )
 
 
 def _key(key: Key) -> Markup:

@@ -9,6 +9,7 @@ from pathlib import Path
 from steelyard.analysis.tables import tables
 from steelyard.model.errors import SteelyardError
 from steelyard.model.trial import TrialRecord
+from steelyard.reading.published import with_published
 from steelyard.reading.report_input import report_input
 from steelyard.report.export import as_json
 from steelyard.report.page import PAGE, build
@@ -63,7 +64,7 @@ def _reports(store: Store, reports: Sequence[Path], book: Book) -> None:
         book.skip("a report: there is none, `steelyard report` creates one")
         return
     try:
-        now = report_input(store)
+        now = with_published(store, report_input(store))
     except SteelyardError as error:
         book.check("report", False, str(chosen[0]), "the report cannot be made again", error.message)
         return

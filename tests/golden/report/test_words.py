@@ -12,7 +12,7 @@ from steelyard.analysis.analyse import analyse
 from steelyard.report.data.presentation import view
 from steelyard.report.figures import catalogue
 from steelyard.report.prose import method_and_facts
-from steelyard.report.tables import generic, validity
+from steelyard.report.tables import answers, generic, validity
 from steelyard.report.tables.generic import Table
 from tests.unit.report import synthetic
 
@@ -34,7 +34,13 @@ def test_words() -> None:
     lines += ["settings", *(f"{fact.name} = {fact.value}" for fact in method_and_facts.asked(study)), ""]
     for name, figure in catalogue.of_results(results, records).items():
         lines += [f"figure {name}: {figure.title}", figure.caption, *(f"key {key.text}" for key in figure.keys), ""]
-    found = (generic.comparisons(this), generic.regressions(this), generic.cells(this), validity.exclusions(records))
+    found = (
+        answers.answers(results.answer_table),
+        generic.comparisons(this),
+        generic.regressions(this),
+        generic.cells(this),
+        validity.exclusions(records),
+    )
     lines += [line for table in found if table is not None for line in _table(table)]
     text = "\n".join(lines).rstrip() + "\n"
     if os.environ.get("STEELYARD_REWRITE_GOLDEN"):

@@ -120,8 +120,8 @@ def test_figures_are_written_in_three_formats_with_captions(tmp_path: Path) -> N
     study = synthetic.study(workloads=("A",))
     records = synthetic.records(study)
     made = catalogue.of_results(analyse(records, study, seed=1), records)
-    export.figures({"medians": made["medians"]}, tmp_path)
-    assert (tmp_path / "medians.svg").read_text().startswith("<svg")
-    assert (tmp_path / "medians.png").read_bytes()[:4] == b"\x89PNG"
-    assert (tmp_path / "medians.pdf").read_bytes()[:4] == b"%PDF"
+    export.figures({"main": made["main"]}, tmp_path)
+    assert (tmp_path / "main.svg").read_text().startswith("<svg")
+    assert (tmp_path / "main.png").read_bytes()[:4] == b"\x89PNG"
+    assert (tmp_path / "main.pdf").read_bytes()[:4] == b"%PDF"
     assert "n = " in (tmp_path / "captions.txt").read_text()

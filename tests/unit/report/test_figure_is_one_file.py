@@ -9,7 +9,7 @@ import pytest
 from steelyard.analysis.statistic import Section
 from steelyard.report.data.presentation import Figure, View
 from steelyard.report.figures import catalogue
-from steelyard.report.figures.main_chart import medians
+from steelyard.report.figures.main_chart import main_chart
 from steelyard.report.page import build
 from tests.unit.report import synthetic
 from tests.unit.report.test_page import page_input
@@ -18,7 +18,7 @@ from tests.unit.report.test_page import page_input
 @pytest.mark.parametrize("section", list(Section))
 def test_a_figure_stands_at_the_end_of_its_section(section: Section, monkeypatch: pytest.MonkeyPatch) -> None:
     def another(this: View) -> Figure | None:
-        drawn = medians(this)
+        drawn = main_chart(this)
         return None if drawn is None else replace(drawn, name="another", title="Another figure", section=section)
 
     monkeypatch.setattr(catalogue, "MAKERS", (*catalogue.MAKERS, another))

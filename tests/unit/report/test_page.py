@@ -8,22 +8,29 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
+import steelyard
 from steelyard.analysis.analyse import analyse
+from steelyard.analysis.statistic import Section
 from steelyard.analysis.statistics.trials import Point
-from steelyard.analysis.tables import tables
+from steelyard.analysis.tables import sources, tables
+from steelyard.format import NONE
 from steelyard.model.study import Study
 from steelyard.reading import time_courses
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.report_input import ReportInput
+from steelyard.reference.comparison import Beside
 from steelyard.report.basics import embedded_data
 from steelyard.report.basics.hover_text import HoverTexts
 from steelyard.report.data.presentation import view
 from steelyard.report.draw.svg import Element, Picture
 from steelyard.report.page import build
+from steelyard.report.prose import provenance
 from steelyard.report.tables import analysed
+from steelyard.report.tables.generic import Cell, Column, Table
 from tests.unit.report import synthetic
 
 HOSTILE = '</script><script>alert("x")</script><img src=x onerror=alert(1)>'
@@ -100,10 +107,16 @@ def test_it_is_one_file_that_loads_nothing(page: str) -> None:
 def test_it_has_every_part_in_order(page: str) -> None:
     anchors = re.findall(r'<section id="([a-z-]+)"', page)
     expected = (
-        "answer size interactions spread every-cell response-time within nodes validity facts method every-trial terms"
+        "answer provenance effects every-cell interactions response-time within nodes spread validity facts method "
+        "every-trial terms"
     )
     assert anchors == expected.split()
-    assert page.index("How does the execution time") < page.index('id="answer"') < page.index('id="medians"')
+    assert (
+        page.index("How does the execution time")
+        < page.index('id="answer"')
+        < page.index('id="answers"')
+        < page.index('id="main"')
+    )
 
 
 def test_figures_and_tables_are_numbered_in_the_order_of_the_page(page: str) -> None:
@@ -194,8 +207,9 @@ def test_a_study_without_factors_and_with_nothing_valid_still_has_a_page() -> No
 def test_every_table_of_the_analysis_is_on_the_page(page: str) -> None:
     study = synthetic.study()
     found = analysed.grids(view(analyse(synthetic.records(study), study, seed=study.design.seed)))
-    names = {table.name for tables_ in found.values() for table in tables_}
+    names = {table.name for section, tables_ in found.items() for table in tables_ if section is not Section.SIZE}
     assert {"table-effect", "table-anova", "table-one-way", "table-shape"} <= names
+    assert not {"table-effect-line", "table-differential", "table-speedup"} & names
     assert names <= set(_parsed(page).ids)
 
 
@@ -205,7 +219,7 @@ def test_attempts_without_a_course_are_named() -> None:
     lost = rest[-1].record
     short = replace(made, timelines=[first, *rest[:-1]], too_short=[(lost.id, lost.attempt)])
     page = build(short)
-    assert "too short to have a course (1)" in page
+    assert "too short to plot over time (1)" in page
     assert f'<dd class="ids">{lost.id}' in page
     assert 'id="not-drawn"' not in build(made)
 
@@ -225,7 +239,7 @@ def test_what_is_said_of_a_mark_is_kept_once(page: str) -> None:
     assert set(used) == set(range(len(texts)))
     assert len(set(texts)) == len(texts)
     assert len(used) > 2 * len(texts)
-    assert any("workload A, 1 node · median" in text for text in texts)
+    assert any("workload A, 1 node · " in text and "from 2 starts" in text for text in texts)
 
 
 def test_hostile_words_under_the_pointer_stay_words() -> None:
@@ -245,3 +259,95 @@ def test_packed_tables_come_back_and_broken_ones_are_refused() -> None:
     for broken in ("", "no base 64 !", embedded_data.pack(tables_)[:-8] + "AAAAAAA=", embedded_data.pack(tables_)[:24]):
         with pytest.raises(ValueError):
             embedded_data.unpack(broken)
+
+
+def test_at_most_three_limits_stand_open_and_the_rest_is_folded() -> None:
+    made = page_input(synthetic.study(workloads=("A",)))
+    five = made.results.model_copy(update={"caveats": tuple(f"Limit {number}." for number in range(1, 6))})
+    limits = build(replace(made, results=five)).partition('<div class="caveats">')[2].partition("</section>")[0]
+    above, _, folded = limits.partition("<details>")
+    assert re.findall(r"Limit \d", above) == ["Limit 1", "Limit 2", "Limit 3"]
+    assert "<summary>2 more limits</summary>" in folded
+    assert re.findall(r"Limit \d", folded) == ["Limit 4", "Limit 5"]
+    three = made.results.model_copy(update={"caveats": ("Limit 1.",)})
+    assert "more limit" not in build(replace(made, results=three)).partition("<main>")[2].partition("<script")[0]
+
+
+def test_code_stands_between_backticks_and_no_backtick_is_left(page: str) -> None:
+    made = page_input(synthetic.study(workloads=("A",)))
+    caveats = ("Run `steelyard <b>` first.", "One ` alone.")
+    text = build(replace(made, results=made.results.model_copy(update={"caveats": caveats})))
+    assert "Run <code>steelyard &lt;b&gt;</code> first." in text
+    assert "One ` alone." in text
+    assert "`" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+
+
+def test_hardware_commands_data_and_citation_stand_beside_the_answer(page: str) -> None:
+    text = re.sub(r"<[^>]*>", "", page)
+    assert "all nodes on one machine; Cassandra 5.0.5, heap 512 MB" in text
+    assert "steelyard run store/synthetic/study.toml --store again" in text
+    assert "steelyard verify store/synthetic" in text
+    assert "intervals/*.parquet" in text
+    assert page.index('id="main"') < page.index('id="provenance"') < page.index('id="comparisons"')
+
+
+def test_two_sizes_have_neither_line_nor_law() -> None:
+    two = build(page_input(synthetic.study(workloads=("A",))))
+    three = build(page_input(synthetic.study(nodes=(1, 3, 6), workloads=("A",))))
+    assert 'id="regression-table"' not in two
+    assert 'id="size"' not in two
+    assert 'id="regression-table"' in three
+
+
+def test_a_percentile_that_no_trial_supports_has_no_key_and_no_number() -> None:
+    made = page_input(synthetic.study(workloads=("A",)))
+    key = build(made).partition('<figure id="percentiles"')[2].partition("</p>")[0]
+    assert re.findall(r"p\d\d", key) == ["p50", "p95", "p99"]
+    few = tuple(
+        record.model_copy(update={"responses": record.responses.model_copy(update={"operations": 500})})
+        for record in made.records
+    )
+    results = analyse(few, made.study, seed=1)
+    page = build(replace(made, records=few, results=results))
+    key = page.partition('<figure id="percentiles"')[2].partition("</p>")[0]
+    assert re.findall(r"p\d\d", key) == ["p50", "p95"]
+    table = page.partition('<table id="trials"')[2].partition("</table>")[0]
+    heads = re.findall(r"<th [^>]*>([^<]*)", table)
+    assert "p50" in heads
+    assert "p99" not in heads
+
+
+def test_columns_and_rows_without_content_are_left_out() -> None:
+    columns = (Column("a"), Column("b"), Column("c"))
+    cells = [("1", NONE, ""), ("2", NONE, "x")]
+    table = Table("t", "T.", columns, tuple(tuple(Cell(text) for text in row) for row in cells))
+    shown = table.without_empty_columns()
+    assert [column.name for column in shown.columns] == ["a", "c"]
+    assert [[cell.text for cell in row] for row in shown.rows] == [["1", ""], ["2", "x"]]
+    study = synthetic.study(nodes=(1, 3, 6))
+    results = analyse(synthetic.records(study), study, seed=1)
+    for name, source in sources(results).items():
+        rows = analysed.telling(source, results.response).rows
+        assert not {"start means", "trials"} <= {getattr(row, "over", None) for row in rows}, name
+        assert not {"honest", "published"} <= {getattr(row, "form", None) for row in rows}, name
+
+
+def test_the_citation_is_that_of_the_repository() -> None:
+    citation = (Path(__file__).parents[3] / "CITATION.cff").read_text(encoding="utf-8")
+    for text in (provenance.TITLE, provenance.AUTHORS, provenance.LICENCE, steelyard.__version__):
+        assert text in citation
+
+
+def test_published_numbers_are_counted_where_the_study_repeats_a_publication() -> None:
+    made = page_input(synthetic.study(workloads=("A",)))
+    rows = tuple(
+        Beside(table="t", cell={}, statistic="mean", printed="1", verdict=verdict, reasons=reasons)
+        for verdict, reasons in (("agrees", ()), ("not comparable", ("another machine",)))
+    )
+    beside = replace(made, published=rows, published_name="richardson2017")
+    (text,) = [one.text for one in provenance.provenance(beside) if one.term == "Published numbers"]
+    assert text.startswith(
+        "Of 2 published numbers: 1 agrees and 1 not comparable. Not comparable, because another machine."
+    )
+    assert "`steelyard compare store/synthetic richardson2017`" in text
+    assert "Published numbers" not in {one.term for one in provenance.provenance(made)}

@@ -11,6 +11,7 @@ from steelyard.analysis.tables import columns
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import message_console, say
 from steelyard.model.errors import StudyError
+from steelyard.reading.published import with_published
 from steelyard.reading.report_input import ReportInput, report_input
 from steelyard.report import export
 from steelyard.report.data.presentation import Figure, view
@@ -54,7 +55,8 @@ def report(
     if output is not None or not (as_json or methods):
         path = output or open_store(store).folder / PAGE
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(build(page_input), encoding="utf-8")
+        page = build(with_published(open_store(store), page_input))
+        path.write_text(page, encoding="utf-8")
         say(console, f"report  {path}")
     if tables is not None:
         written = export.tables(page_input.tables, analysed.every(page_input.results), tables)

@@ -20,9 +20,20 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "crime": (
         "A way in which a benchmark's report misleads, from Gernot Heiser's list of systems benchmarking crimes."
     ),
-    "finding of a crime": "Look: the number beside it may mislead a reader of this page. Clear: it does not.",
     "evidence of a crime": "What was counted or read, in this study.",
     "mend of a crime": "What to do, or how to read the page as it is.",
+    "value of a level": (
+        "Geometric mean of the level's start means. Two of them have the change beside them as their quotient."
+    ),
+    "change from the baseline": (
+        "In per cent of the baseline's value between half and double, else as a multiple of it; in brackets the "
+        "interval over starts."
+    ),
+    "verdict of a level": (
+        "Slower, faster, higher or lower: the interval leaves out no change. Equivalent: within the study's margin. "
+        "Undecided: neither, or within the noise floor. No verdict: too few starts."
+    ),
+    "n of a level": "Trials and starts of a cluster that the value rests on.",
     "began": "Time at which the attempt began.",
     "verdict": "Valid, invalid or unknown; each reason with the number measured and its threshold.",
     "blamed": "A fault of the system under test is a result; a fault of the laboratory voids the attempt.",
@@ -36,3 +47,29 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "check of the generator": "What the laboratory checked of its load generator, what it found, what it allows.",
 }
 """Term to definition."""
+
+WORDS: Final[dict[str, str]] = {
+    "study": "The question as one file: what is varied, how often, in which order.",
+    "factor, level": "What the study varies, and one value of it.",
+    "treatment": "One level of each factor. All its trials together are a cell: one row of a table.",
+    "start": (
+        "One start of a cluster, with the trials that share it. Trials within a start are repeated measures of one "
+        "cluster, so verdicts rest on the means of starts."
+    ),
+    "block": "One round of all starts in random order.",
+    "trial, attempt": "One execution of a treatment; each try at it is an attempt.",
+    "voided": "An attempt that the laboratory spoilt: it is kept, counts for nothing, and is repeated.",
+    "warm-up": "Trials at the beginning of a start that are dropped because the system was still warming up.",
+    "response": "One number per trial, such as execution time or throughput.",
+    "response time, service time": (
+        "Response time counts from when an operation was due, service time from when it was sent."
+    ),
+    "p50, p95, p99": "The time that 50, 95 or 99% of the operations did not exceed.",
+    "95% interval": "A range made by a rule that holds the true value in 95% of studies.",
+    "verdict": (
+        "Higher or lower (slower, faster): the interval leaves out no change. Undecided: it does not. Equivalent: it "
+        "lies within the margin that the study declared."
+    ),
+    "noise floor": "How much two identical systems differ on this machine; a smaller change is undecided.",
+}
+"""The page's own words, explained for a reader who meets them first."""

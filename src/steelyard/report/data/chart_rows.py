@@ -29,7 +29,7 @@ def tip(*parts: str) -> str:
 def n_range(amounts: Iterable[int]) -> str:
     """`6`, or `4 to 6`."""
     distinct = sorted(set(amounts))
-    return f"{distinct[0]}" if len(distinct) == 1 else f"{distinct[0]} to {distinct[-1]}" if distinct else "0"
+    return f"{distinct[0]:,}" if len(distinct) == 1 else f"{distinct[0]:,} to {distinct[-1]:,}" if distinct else "0"
 
 
 def thinned(rows: Sequence[Row], most: int = MOST_POINTS) -> tuple[list[Row], int]:

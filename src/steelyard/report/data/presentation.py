@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.analysis.results import Results
@@ -14,6 +14,7 @@ from steelyard.format import Scale, scale_for
 from steelyard.model.study import Level
 from steelyard.report.basics.theme import MAX_LINES, SERIES
 from steelyard.report.draw.charts import Positions, Styles
+from steelyard.report.draw.plot import NARROW_PX, PANEL_PX, WIDE_PX
 from steelyard.report.draw.svg import Picture
 
 
@@ -38,6 +39,15 @@ class Panel:
     narrow: Picture | None = None
     values: str = ""
     """JSON of the time axis' place in the picture; hover texts take their numbers from the figure's course."""
+
+
+def panels_of(drawn: Sequence[tuple[str, Callable[[float], Picture]]]) -> tuple[Panel, ...]:
+    """Panels from titles and functions that draw at a width in pixels: two side by side, but a single one as wide as
+    the page, with a narrow picture for small screens."""
+    if len(drawn) == 1:
+        ((title, draw),) = drawn
+        return (Panel(title, draw(WIDE_PX), draw(NARROW_PX)),)
+    return tuple(Panel(title, draw(PANEL_PX)) for title, draw in drawn)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ from steelyard.report.draw.svg import Element, Picture, fitted, group, text, tex
 
 LABEL_GAP_PX: Final = 13.0
 LABEL_SINK_PX: Final = 3.5
+ABOVE_AXIS_PX: Final = 8.0
+"""From the foot of a plot to the lowest name beside a line, so that the axis does not cross it out."""
 LABEL_BESIDE_PX: Final = 9.0
 LABEL_SHARE: Final = 0.38
 """Largest share of a picture's width for the names at the ends of lines."""
@@ -259,7 +261,9 @@ def _end_labels(
     if not shown:
         return []
     edge = max(area.x.of(positions.of(one.points[-1].level)) + one.aside for one in series)
-    heights = apart([area.y.of(one.points[-1].y) for one in series], LABEL_GAP_PX, area.top, area.bottom)
+    heights = apart(
+        [area.y.of(one.points[-1].y) for one in series], LABEL_GAP_PX, area.top, area.bottom - ABOVE_AXIS_PX
+    )
     labels = (
         text(edge, height + LABEL_SINK_PX, name, fill=one.style.colour, dx=LABEL_BESIDE_PX)
         for one, name, height in zip(series, shown, heights, strict=True)
@@ -290,7 +294,7 @@ def apart(wanted: Sequence[float], gap: float, first: float, last: float) -> lis
 
 
 def regression_chart(
-    dots: Sequence[Dot], fit: Sequence[FittedPoint], positions: Positions, y: Axis, colour: str
+    dots: Sequence[Dot], fit: Sequence[FittedPoint], positions: Positions, y: Axis, colour: str, width: float = PANEL_PX
 ) -> Picture:
     """Trials over a numeric factor with the fitted line and, where there is one, the band of its mean."""
     spread = positions.step * 0.16
@@ -309,7 +313,7 @@ def regression_chart(
             ]
         )
 
-    return plot(positions.axis(margin=WIDE_MARGIN), y, draw, width=PANEL_PX, height=PANEL_HEIGHT_PX)
+    return plot(positions.axis(margin=WIDE_MARGIN), y, draw, width=width, height=PANEL_HEIGHT_PX)
 
 
 def ends_of(points: Iterable[CellPoint | FittedPoint]) -> list[float | None]:

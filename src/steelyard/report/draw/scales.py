@@ -65,6 +65,8 @@ class Domain:
             form = _clock_form(ticks, self.high - self.low)
             return tuple(f"{datetime.fromtimestamp(tick, UTC):{form}}" for tick in ticks)
         gaps = [right - left for left, right in pairwise(ticks)]
+        if len(ticks) == 1:
+            return (number(ticks[0], spread=self.high - self.low, trim=True),)
         if not gaps or max(gaps) - min(gaps) > 1e-6 * max(gaps):
             return tuple(number(tick, trim=True) for tick in ticks)
         places = max(0, -math.floor(math.log10(gaps[0]) + ROUNDING))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from steelyard.analysis import box_plots
@@ -13,11 +14,11 @@ from steelyard.analysis.treatments import label
 from steelyard.format import number, with_interval
 from steelyard.report.basics.theme import INK, MAX_LINES, PAPER
 from steelyard.report.data.chart_rows import n_range, series_keys, thinned, thinning, tip, trial_dots
-from steelyard.report.data.presentation import Figure, Panel, View
+from steelyard.report.data.presentation import Figure, Panel, View, panels_of
 from steelyard.report.draw import marks
 from steelyard.report.draw.axes import measured
 from steelyard.report.draw.charts import DOT_PX, CellPoint, Dot, Positions, Styles, ends_of, levels_chart
-from steelyard.report.draw.plot import NARROW_PX, PANEL_HEIGHT_PX, PANEL_PX, WIDE_PX, Layers, PlotArea, plot
+from steelyard.report.draw.plot import NARROW_PX, PANEL_HEIGHT_PX, WIDE_PX, Layers, PlotArea, plot
 from steelyard.report.draw.scales import around, from_zero
 from steelyard.report.draw.svg import Element, Picture, element, group, place
 
@@ -54,18 +55,18 @@ def boxes(this: View) -> Figure | None:
             continue
         dots, step = thinned([dot for dot in trials if dot.series == name])
         most = max(most, step)
-        panels.append(Panel(name, _picture(drawn_boxes, dots, this.positions, this.y_title, this.colour(name))))
+        panels.append((name, partial(_picture, drawn_boxes, dots, this.positions, this.y_title, this.colour(name))))
     if not panels:
         return None
     caption = (
         f"{this.results.response_label.capitalize()} of the used trials, n = "
-        f"{n_range(box.n for box in box_plots.boxes(this.results))} a "
+        f"{n_range(box.n for box in box_plots.boxes(this.results))} per "
         "box. Box: quartiles and median; whiskers: to the last trial within 1.5 interquartile ranges. Diamond: mean, "
         "with one "
         f"standard deviation to each side. Dots: the trials, left to right by time.{thinning(most)} Each panel has its "
         "own axis, which does not start at 0, to show the spread."
     )
-    return Figure("boxes", f"Spread of {this.results.response_label}", caption, tuple(panels), zoom="each")
+    return Figure("boxes", f"Spread of {this.results.response_label}", caption, panels_of(panels), zoom="each")
 
 
 def _drawn_box(this: View, box: Box) -> DrawnBox:
@@ -84,7 +85,7 @@ def _drawn_box(this: View, box: Box) -> DrawnBox:
 
 
 def _picture(
-    drawn_boxes: Sequence[DrawnBox], dots: Sequence[Dot], positions: Positions, y_title: str, colour: str
+    drawn_boxes: Sequence[DrawnBox], dots: Sequence[Dot], positions: Positions, y_title: str, colour: str, width: float
 ) -> Picture:
     """Levels are 1 apart even if they are numbers, so that no box covers another."""
     order = Positions(positions.name, tuple(str(level) for level in positions.levels))
@@ -102,7 +103,7 @@ def _picture(
         )  # fmt: skip
         return Layers([*drawn, marks.filled(trials, colour, 0.55)])
 
-    return plot(order.axis(margin=0.5), y, draw, width=PANEL_PX, height=PANEL_HEIGHT_PX)
+    return plot(order.axis(margin=0.5), y, draw, width=width, height=PANEL_HEIGHT_PX)
 
 
 def _box(area: PlotArea, at: float, box: DrawnBox, colour: str) -> list[Element | None]:
@@ -135,7 +136,7 @@ def deviations(this: View) -> Figure | None:
     bare = all(point.low is None for point in points)
     caption = (
         f"Standard deviation of {this.results.response_label} over used trials (n − 1) over {this.positions.name}, "
-        f"n = {n_range(point.n for point in points)} trials a point"
+        f"n = {n_range(point.n for point in points)} trials per point"
         f"{'' if bare else f'; vertical lines are {100 * this.results.confidence:g}% intervals'}. Trials of one start "
         "are repeated measures of it, so this is the spread within and between starts together. The axis starts at 0."
     )

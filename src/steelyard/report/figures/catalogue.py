@@ -17,7 +17,7 @@ from steelyard.report.figures import forest
 from steelyard.report.figures.box_plots import boxes, deviations
 from steelyard.report.figures.forest import ForestRow
 from steelyard.report.figures.interactions import profiles
-from steelyard.report.figures.main_chart import medians
+from steelyard.report.figures.main_chart import main_chart
 from steelyard.report.figures.order import order
 from steelyard.report.figures.percentiles import percentiles
 from steelyard.report.figures.regressions import laws, regressions
@@ -40,8 +40,8 @@ def forests(this: View) -> Figure | None:
         f"Change of {this.results.response_label} between levels, all else equal, with its "
         f"{100 * this.results.confidence:g}% interval, "
         f"n = {n_range(one.starts_level for one in comparisons)} starts and "
-        f"{n_range(one.n_level for one in comparisons)} trials a level. Dashed: no change. Hollow: nothing is decided. "
-        "The axis is of logarithms, so that twice and half are as far from no change."
+        f"{n_range(one.n_level for one in comparisons)} trials per level. Dashed: no change; hollow: undecided. "
+        "Log scale."
     )
     if margin is not None:
         caption += f" Shaded: the study's margin of equivalence, {margin:g}%."
@@ -60,7 +60,7 @@ def _forest_row(comparison: Comparison) -> ForestRow:
 
 
 MAKERS: Final[tuple[Callable[[View], Figure | None], ...]] = (
-    medians, forests, regressions, laws, profiles, boxes, deviations, over_trials, percentiles,
+    main_chart, forests, regressions, laws, profiles, boxes, deviations, over_trials, percentiles,
 )  # fmt: skip
 """Figures that need the results only. One that names its `Figure.section` stands at the end of that section of the
 page; nothing else must know it."""

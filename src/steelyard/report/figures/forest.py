@@ -25,10 +25,12 @@ LABEL_SHARE: Final = 0.5
 BESIDE_PX: Final = 10
 """Gap between the axis and the words at both sides."""
 LINE_PX, SINK_PX, EDGE_PX, POINT_PX = 13.0, 3.5, 4.0, 4.0
-AXIS_TITLE: Final = "change, with its interval (axis of logarithms)"
+AXIS_TITLE: Final = "change, with its interval (log scale)"
 DECIDED_COLOUR: Final = SERIES[0]
 LEAST_RATIO: Final = 1e-4
 """Smaller ratios are drawn at this value."""
+HALF, DOUBLE = 0.5, 2.0
+"""From these ratios on a change is a multiple, not a percentage."""
 ROOM: Final = 1.03
 TICK_GAP: Final = 0.11
 TICK_PX: Final = 48
@@ -65,7 +67,7 @@ def picture(
     bottom = len(rows) * height + 2 * EDGE_PX
     scale = Scale(domain, left, right)
     values = ticks(domain.low, domain.high, max(TICK_GAP, TICK_PX / (right - left)))
-    x = Axis(domain, AXIS_TITLE, tuple((value, as_percent(value)) for value in values), fixed=True)
+    x = Axis(domain, AXIS_TITLE, tuple((value, as_change(value)) for value in values), fixed=True)
     elements: list[Element | None] = []
     if margin is not None:
         low, high = (scale.of(_ratio(end)) for end in margin)
@@ -99,9 +101,13 @@ def _lines(words: str, room_px: float, narrow: bool) -> list[str]:
     return [fitted(line, room_px) for line in (words.split(": ") if narrow else [words])]
 
 
-def as_percent(ratio: float) -> str:
-    """A ratio as a change in per cent."""
-    return "0%" if ratio == 1 else f"{100 * (ratio - 1):+.3g}%".replace("-", MINUS)
+def as_change(ratio: float) -> str:
+    """A ratio as a change: in per cent between half and double, else as a multiple: `+20%`, `10×`, `0.01×`."""
+    if ratio == 1:
+        return "0%"
+    if HALF < ratio < DOUBLE:
+        return f"{MINUS if ratio < 1 else '+'}{number(abs(100 * (ratio - 1)), digits=3, trim=True)}%"
+    return f"{number(ratio, digits=3, trim=True)}×"
 
 
 def _ratio(percent: float) -> float:

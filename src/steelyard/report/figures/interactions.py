@@ -7,7 +7,7 @@ from typing import Final
 
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label, part
-from steelyard.format import with_interval
+from steelyard.format import count, number, with_interval
 from steelyard.model.study import Level
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.chart_rows import level_keys, n_range, tip
@@ -38,12 +38,15 @@ def profiles(this: View) -> Figure | None:
     starts = all(one.of_starts for one in shown)
     panels = tuple(one.panel() for one in shown[:MOST_PANELS])
     bare = all(point.low is None for point in every)
+    cut = sum(point.low is None for point in every)
+    lost = f"None is drawn for {count(cut, 'point')}, where n supports none above 0. "
     caption = (
-        f"Mean {this.results.response_label} over one factor, a line for each level of another: lines that are not "
+        f"Mean {this.results.response_label} over one factor, one line per level of another: lines that are not "
         "parallel show an interaction, which the analysis of variance tests. Means are over "
         f"{'start means' if starts else 'trials, where there is one start over them'}, n = "
-        f"{n_range(point.n for point in every)} trials a point"
+        f"{n_range(point.n for point in every)} trials per point"
         f"{'' if bare else f'; vertical lines are {100 * this.results.confidence:g}% t intervals'}. "
+        f"{'' if bare or not cut else lost}"
         "All axes start at 0."
     )
     if len(shown) > MOST_PANELS:
@@ -82,13 +85,14 @@ class _Profile:
         if mean is None:
             return None
         shown = self.this.scale.estimate(mean)
-        mean_text = f"mean {with_interval(shown)} {self.this.scale.unit}"
+        possible = shown.low is not None and shown.low >= 0
+        mean_text = f"mean {with_interval(shown) if possible else number(shown.value)} {self.this.scale.unit}"
         return CellPoint(
             summary.treatment[self.over],
             str(summary.treatment[self.lines]),
             shown.value,
-            None if shown.low is None else max(shown.low, 0.0),
-            shown.high,
+            shown.low if possible else None,
+            shown.high if possible else None,
             summary.n,
             tip(label(summary.treatment), mean_text, f"n = {summary.n}"),
         )
@@ -105,4 +109,4 @@ class _Profile:
             measured(from_zero(ends_of(self.points)), f"mean {self.this.y_title}"),
             joined=True,
         )
-        return Panel(f"{self.over}, a line for each {self.lines}" + (f": {rest}" if rest else ""), drawn)
+        return Panel(f"over {self.over}, one line per {self.lines}" + (f": {rest}" if rest else ""), drawn)

@@ -1,10 +1,15 @@
-"""Main chart: medians with their intervals, the fitted scalability law with its band, and ideal scaling."""
+"""Main chart: the answer's values with their intervals, the fitted scalability law with its band, and ideal scaling.
+
+The values are those of the answer's table, where there is one: geometric means of start means. Else they are medians of
+trials.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
+from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, label
@@ -25,7 +30,10 @@ from steelyard.report.draw.axes import measured
 from steelyard.report.draw.charts import CellPoint, Dot, FittedPoint, Styles, levels_chart
 from steelyard.report.draw.plot import NARROW_PX, WIDE_PX
 from steelyard.report.draw.scales import Domain, from_zero
+from steelyard.report.figures import forest
+from steelyard.report.figures.forest import ForestRow
 
+UNDECIDED: Final = ("undecided", "no verdict")
 THROUGHPUT: Final = "throughput_per_s"
 LAW: Final = "the universal scalability law"
 WIDE_HEIGHT_PX, NARROW_HEIGHT_PX = 340, 280
@@ -33,8 +41,15 @@ IDEAL_ROOM: Final = 1.25
 """The ideal is drawn up to this multiple of the highest median; farther, it would flatten the measured values."""
 
 
-def medians(this: View) -> Figure | None:
-    """The main chart; None without a median."""
+def main_chart(this: View) -> Figure | None:
+    """The main chart; None without a value."""
+    table = this.results.answer_table
+    if table is not None and table.rows and all(row.value is None for row in table.rows):
+        changes = [row for row in table.rows if row.ratio is not None]
+        return _changes(this, changes) if changes else None
+    rows = [row for row in table.rows if row.value_interval is not None] if table else []
+    if rows and {this.axis} == {row.factor for row in rows}:
+        return _answered(this, rows)
     points = [point for summary in this.results.main(Summary) if (point := _median_point(this, summary)) is not None]
     if not points:
         return None
@@ -42,7 +57,7 @@ def medians(this: View) -> Figure | None:
     bare = sum(point.low is None for point in points)
     caption = (
         f"Median {this.results.response_label} over {this.positions.name}, n = {n_range(point.n for point in points)} "
-        f"trials a point; faint dots are the trials.{thinning(step)} "
+        f"trials per point; faint dots are the trials.{thinning(step)} "
     )
     kind = f"{100 * this.results.confidence:g}% order-statistic intervals of the median over trials"
     if bare == len(points):
@@ -52,18 +67,76 @@ def medians(this: View) -> Figure | None:
         caption += f"; {count(bare, 'point has', 'points have')} fewer than 6 trials and so none." if bare else "."
         caption += " They speak for the starts at hand; the verdicts on sizes rest on the means of starts."
     caption += " The axis starts at 0."
+    return _figure(this, points, trials, f"Median {this.results.response_label}", caption)
+
+
+def _changes(this: View, rows: Sequence[AnswerRow]) -> Figure:
+    """Changes without values, as of a fractional design, where a level has many treatments: a forest plot."""
+    drawn = [_change(row) for row in rows]
+    wide, narrow = (
+        forest.picture(drawn, None, width=width, narrow=width == NARROW_PX) for width in (WIDE_PX, NARROW_PX)
+    )
+    caption = (
+        f"Change of {this.results.response_label} between the levels of each factor, with its "
+        f"{100 * this.results.confidence:g}% interval, n = {n_range(row.starts for row in rows)} starts. Dashed: no "
+        "change; hollow: undecided. Log scale."
+    )
+    return Figure("main", f"Change of {this.results.response_label}", caption, (Panel("", wide, narrow),))
+
+
+def _change(row: AnswerRow) -> ForestRow:
+    assert row.ratio is not None
+    low, high = row.ratio.low, row.ratio.high
+    return ForestRow(
+        f"{row.factor}: {row.baseline} → {row.level}", 100 * (row.ratio.value - 1),
+        None if low is None else 100 * (low - 1), None if high is None else 100 * (high - 1),
+        row.verdict_text, row.verdict not in UNDECIDED,
+    )  # fmt: skip
+
+
+def _answered(this: View, rows: Sequence[AnswerRow]) -> Figure:
+    """The chart of the answer's table."""
+    points = [_answer_point(this, row) for row in rows]
+    trials, step = thinned(trial_dots(this))
+    bare = sum(point.low is None for point in points)
+    caption = (
+        f"{this.results.response_label.capitalize()} over {this.positions.name}: the values of the answer's table, "
+        f"n = {_amount([row.starts for row in rows], 'start')} and {_amount([row.n for row in rows], 'trial')} "
+        "per point; "
+        f"faint dots are the trials.{thinning(step)} "
+    )
+    if bare < len(points):
+        caption += f"Vertical lines are {100 * this.results.confidence:g}% intervals over starts"
+        caption += f"; {count(bare, 'point has', 'points have')} too few starts for one." if bare else "."
+    else:
+        caption += "No point has an interval: there are too few starts."
+    caption += " The axis starts at 0."
+    return _figure(this, points, trials, this.results.response_label.capitalize(), caption)
+
+
+def _amount(amounts: Sequence[int], noun: str) -> str:
+    return f"{n_range(amounts)} {noun if set(amounts) == {1} else f'{noun}s'}"
+
+
+def _answer_point(this: View, row: AnswerRow) -> CellPoint:
+    assert row.value_interval is not None
+    shown = this.scale.estimate(row.value_interval)
+    treatment = {**row.others, row.factor: row.level}
+    hover = tip(label(treatment), f"{with_interval(shown)} {this.scale.unit}", row.n_text)
+    return CellPoint(this.level(treatment), this.of(treatment), shown.value, shown.low, shown.high, row.n, hover)
+
+
+def _figure(this: View, points: Sequence[CellPoint], trials: Sequence[Dot], title: str, caption: str) -> Figure:
     missing = [label(summary.treatment) for summary in this.results.main(Summary) if summary.n == 0]
     if missing:
         caption += f" Without a valid trial, and so without a point: {'; '.join(missing)}."
-    title = f"Median {this.results.response_label}"
-    curves, ideals = _fitted(this), _ideals(this)
+    curves, ideals = _fitted(this), _ideals(this, points)
     if curves:
         caption += f" Bands: {LAW} with its pointwise {100 * this.results.confidence:g}% interval."
     if ideals:
-        caption += " Dotted: ideal, in proportion to size from the median at the smallest; it ends where the axis does."
-    return Figure(
-        "medians", title, caption, _panels(this, points, trials, curves, ideals), series_keys(this), zoom="xy"
-    )
+        caption += " Dotted: ideal, in proportion to size from the value at the smallest; it ends where the axis does."
+    panels = _panels(this, points, trials, curves, ideals, f"{title[:1].lower()}{title[1:]}, {this.scale.unit}")
+    return Figure("main", title, caption, panels, series_keys(this), zoom="xy")
 
 
 def _median_point(this: View, summary: Summary) -> CellPoint | None:
@@ -81,9 +154,9 @@ def _panels(
     trials: Sequence[Dot],
     curves: Sequence[FittedPoint],
     ideals: Sequence[FittedPoint],
+    title: str,
 ) -> tuple[Panel, ...]:
     """One picture, or one per series if there are too many lines."""
-    title = f"median {this.y_title}"
 
     def domain(series: Sequence[str]) -> Domain:
         # A band may reach far beyond the measured values, so it is cut at the end of the axis.
@@ -96,7 +169,7 @@ def _panels(
         wide, narrow = (
             levels_chart(
                 points, this.positions, this.styles(), measured(y, title, ticks), width=width, height=height,
-                dots=trials, curves=curves, ideals=ideals,
+                dots=trials, curves=curves, ideals=ideals, label=len(this.series) > 1,
             )
             for width, height, ticks in ((WIDE_PX, WIDE_HEIGHT_PX, 8), (NARROW_PX, NARROW_HEIGHT_PX, 6))
         )  # fmt: skip
@@ -124,21 +197,20 @@ def _fitted(this: View) -> list[FittedPoint]:
     return points
 
 
-def _ideals(this: View) -> list[FittedPoint]:
-    """Ideal scaling: throughput proportional to the nodes, from each series' median at its smallest size."""
+def _ideals(this: View, points: Sequence[CellPoint]) -> list[FittedPoint]:
+    """Ideal scaling: throughput proportional to the nodes, from each series' value at its smallest size."""
     if this.results.response != THROUGHPUT or this.axis not in NODES or len(this.positions.levels) < 2:
         return []
-    summaries = [one for one in this.results.main(Summary) if one.median is not None]
-    highest = IDEAL_ROOM * max(one.median.high or one.median.value for one in summaries if one.median is not None)
+    highest = IDEAL_ROOM * max(point.high or point.y for point in points)
     ends: list[FittedPoint] = []
     for series in this.series:
-        mine = [one for one in summaries if this.of(one.treatment) == series]
+        mine = [point for point in points if point.series == series]
         if not mine:
             continue
-        first = min(mine, key=lambda one: float(this.level(one.treatment)))
-        size = float(this.level(first.treatment))
-        per_node = (first.median.value if first.median else 0.0) / size
+        first = min(mine, key=lambda point: float(point.level))
+        size = float(first.level)
+        per_node = first.y / size
         last = min(max(this.positions.places), highest / per_node if per_node else 0.0)
         if last > size:
-            ends += [FittedPoint(at, per_node * at * this.scale.factor, series=series) for at in (size, last)]
+            ends += [FittedPoint(at, per_node * at, series=series) for at in (size, last)]
     return ends

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label
 from steelyard.format import with_interval
 from steelyard.report.data.chart_rows import level_keys, n_range, tip
-from steelyard.report.data.presentation import Figure, Panel, View
+from steelyard.report.data.presentation import Figure, View, panels_of
 from steelyard.report.draw.axes import measured
 from steelyard.report.draw.charts import SMALL_POINT_PX, WIDE_MARGIN, CellPoint, Styles, ends_of, levels_chart
 from steelyard.report.draw.scales import logarithmic
+from steelyard.report.draw.svg import Picture
 
 PERCENTILES: Final = ("p50", "p95", "p99")
 ROOM: Final = 1.4
@@ -34,15 +36,13 @@ def percentiles(this: View) -> Figure | None:
     if not shown:
         return None
     y = measured(logarithmic(ends_of(shown), ROOM), "response time, ms")
-    panels = tuple(
-        Panel(
-            name,
-            levels_chart(series, this.positions, Styles(PERCENTILES), y, joined=True, nudge=0.0, margin=WIDE_MARGIN,
-                         radius=SMALL_POINT_PX),
-        )
-        for name, series in points.items()
-        if series
+    drawn = partial(levels_chart, joined=True, nudge=0.0, margin=WIDE_MARGIN, radius=SMALL_POINT_PX)
+    panels = panels_of(
+        [(name, _at_width(partial(drawn, series, this.positions, Styles(PERCENTILES), y)))
+         for name, series in points.items() if series]
     )  # fmt: skip
+    named = {point.series for point in shown}
+    keys = tuple(key for key in level_keys(PERCENTILES) if key.text in named)
     caption = (
         f"Percentiles of response time over {this.positions.name}: each point is the median over n = "
         f"{n_range(point.n for point in shown)} "
@@ -50,9 +50,11 @@ def percentiles(this: View) -> Figure | None:
         "supports one. "
         "Logarithmic axis, the same in all panels."
     )
-    known = {name for name, _ in summaries}
-    drawn = tuple(name for name in PERCENTILES if name in known)
-    return Figure("percentiles", "Response time", caption, panels, level_keys(drawn), zoom="xy")
+    return Figure("percentiles", "Response time", caption, panels, keys, zoom="xy")
+
+
+def _at_width(draw: Callable[..., Picture]) -> Callable[[float], Picture]:
+    return lambda width: draw(width=width)
 
 
 def _points(this: View, summaries: Sequence[tuple[str, Summary]], series: str) -> list[CellPoint]:

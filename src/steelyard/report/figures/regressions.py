@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from steelyard.analysis.inference.straight_line import Fit
 from steelyard.analysis.statistics.law import LawFit
@@ -12,7 +13,7 @@ from steelyard.analysis.treatments import label
 from steelyard.format import with_interval
 from steelyard.model.responses import label_of
 from steelyard.report.data.chart_rows import law_curve, law_scale, n_range, thinned, thinning, tip, trial_dots
-from steelyard.report.data.presentation import Figure, Panel, View
+from steelyard.report.data.presentation import Figure, View, panels_of
 from steelyard.report.draw.axes import measured
 from steelyard.report.draw.charts import Dot, FittedPoint, regression_chart
 from steelyard.report.draw.scales import from_zero
@@ -20,7 +21,7 @@ from steelyard.report.draw.scales import from_zero
 
 def regressions(this: View) -> Figure | None:
     """Trials over the numeric factor with the least-squares line; None without a fit."""
-    panels: list[Panel] = []
+    panels = []
     amounts: list[int] = []
     honest, most = 0, 1
     ends = sorted(this.positions.places)
@@ -38,7 +39,7 @@ def regressions(this: View) -> Figure | None:
         drawn, step = thinned(dots)
         most = max(most, step)
         y = measured(from_zero(value for value in (*(dot.y for dot in drawn), *(end.y for end in line))), this.y_title)
-        panels.append(Panel(name, regression_chart(drawn, line, this.positions, y, this.colour(name))))
+        panels.append((name, partial(regression_chart, drawn, line, this.positions, y, this.colour(name))))
     if not panels:
         return None
     form = "start means; the published form, fitted to trials, stands beside it in the table" if honest else "trials"
@@ -46,10 +47,10 @@ def regressions(this: View) -> Figure | None:
         f"Least-squares line of {this.results.response_label} on {this.positions.name}, fitted to {form}. "
         f"Each trial is a dot, set side by side within its {'size' if this.axis == 'nodes' else 'level'}; n = "
         f"{n_range(amounts)} "
-        f"trials a panel.{thinning(most)} Each panel has its own axis, from 0."
+        f"trials per panel.{thinning(most)} Each panel has its own axis, from 0."
     )
     title = f"{this.results.response_label.capitalize()} on {this.positions.name}"
-    return Figure("regression", title, caption, tuple(panels), zoom="each")
+    return Figure("regression", title, caption, panels_of(panels), zoom="each")
 
 
 def _line(this: View, fit: Fit, reach: Sequence[float]) -> list[FittedPoint]:
@@ -85,13 +86,13 @@ def laws(this: View) -> Figure | None:
         ]
         curve, name = law_curve(law, per, scale), label(law.others)
         y = measured(from_zero([*(dot.y for dot in dots), *(end for one in curve for end in (one.y, one.high))]), title)
-        panels.append(Panel(name, regression_chart(dots, curve, this.positions, y, this.colour(name))))
+        panels.append((name, partial(regression_chart, dots, curve, this.positions, y, this.colour(name))))
     if not panels:
         return None
     caption = (
         f"The universal scalability law fitted to {title.partition(',')[0]} over {this.positions.name}, n = "
-        f"{n_range(law.n for law in this.results.of(LawFit) if law.law == 'usl' and not law.refusal)} start means a "
+        f"{n_range(law.n for law in this.results.of(LawFit) if law.law == 'usl' and not law.refusal)} start means per "
         "panel, with its "
         f"pointwise {100 * this.results.confidence:g}% band; dots are means of start means. The axis starts at 0."
     )
-    return Figure("laws", "Scalability laws", caption, tuple(panels), zoom="each")
+    return Figure("laws", "Scalability laws", caption, panels_of(panels), zoom="each")

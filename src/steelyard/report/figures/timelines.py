@@ -15,11 +15,12 @@ from steelyard.format import NONE, count, listed, number
 from steelyard.model.percentiles import BEYOND
 from steelyard.reading.time_courses import BANDS_A_DECADE, QUANTILES, Curve, Span, Timeline, Window
 from steelyard.report.basics.theme import ALERT, BAND, GRID, INK, SERIES
-from steelyard.report.data.presentation import Course, Figure, Key, Panel, View
+from steelyard.report.data.chart_rows import n_range
+from steelyard.report.data.presentation import Course, Figure, Key, Panel, View, panels_of
 from steelyard.report.draw import marks
 from steelyard.report.draw.axes import Axis, measured, x_axis, y_axis
 from steelyard.report.draw.charts import style
-from steelyard.report.draw.plot import PANEL_PX, Layers, PlotArea, placed, plot
+from steelyard.report.draw.plot import Layers, PlotArea, placed, plot
 from steelyard.report.draw.scales import HEADROOM, Domain, Scale, logarithmic
 from steelyard.report.draw.svg import Element, Picture, place, text, text_px
 from steelyard.report.figures import cpu_strips
@@ -307,25 +308,24 @@ def curves(this: View, percentile_curves: Sequence[Curve]) -> Figure | None:
     for name in names[:MOST_CURVE_PANELS]:
         mine = [curve for curve in percentile_curves if this.of(curve.treatment) == name]
         indices = [levels.index(str(this.level(curve.treatment))) for curve in mine]
-        drawn = _curves(mine, indices, logarithmic(times, 1.1), last)
-        panels.append(Panel(name if len(names) > 1 else "", drawn))
+        title = name if len(names) > 1 else ""
+        panels.append((title, partial(_curves, mine, indices, logarithmic(times, 1.1), last)))
     n, trials = [curve.operations for curve in percentile_curves], [curve.trials for curve in percentile_curves]
     caption = (
         "Response time (full lines, marked by treatment) and service time (thin dotted lines) over the percentile, one "
-        f"line a treatment, from the histograms of all its used trials added up: {min(trials)} to {max(trials)} "
-        f"trials, n = {min(n):,} to {max(n):,} operations a line. A line ends where fewer than {BEYOND} operations lie "
-        "beyond. "
-        "The axis of percentiles is logarithmic in the share that is left, that of time is logarithmic; both are the "
-        "same in all panels. Where response time rises above service time, operations waited before they were sent."
+        f"line per treatment, from the histograms of all its used trials added up: {n_range(trials)} trials, "
+        f"n = {n_range(n)} operations per line. A line ends where fewer than {BEYOND} operations lie beyond. "
+        "Both axes are logarithmic (that of percentiles in the share that is left) and the same in all panels. "
+        "Where response time rises above service time, operations waited before they were sent."
     )
     if len(names) > MOST_CURVE_PANELS:
         caption += f" The first {MOST_CURVE_PANELS} of {len(names)} panels are drawn."
     keys = tuple(Key(level, style(index).colour, dash=style(index).dash) for index, level in enumerate(levels))
     title = "Percentile curves"
-    return Figure("curves", title, caption, tuple(panels), keys, this.positions.name)
+    return Figure("curves", title, caption, panels_of(panels), keys, this.positions.name)
 
 
-def _curves(mine: Sequence[Curve], indices: Sequence[int], times: Domain, last: float) -> Picture:
+def _curves(mine: Sequence[Curve], indices: Sequence[int], times: Domain, last: float, width: float) -> Picture:
     """The axis of percentiles is linear in the number of nines; `indices` are those of the curves' levels."""
 
     def nines(share: float) -> float:
@@ -346,7 +346,7 @@ def _curves(mine: Sequence[Curve], indices: Sequence[int], times: Domain, last: 
             )
         return Layers(lines)  # fmt: skip
 
-    return plot(x, measured(times, "ms", 4), draw, width=PANEL_PX, height=CURVE_HEIGHT_PX)
+    return plot(x, measured(times, "ms", 4), draw, width=width, height=CURVE_HEIGHT_PX)
 
 
 def all_figures(this: View, timelines: Sequence[Timeline], lines: Sequence[Curve]) -> Mapping[str, Figure]:

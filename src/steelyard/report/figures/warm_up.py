@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from steelyard.analysis.statistics.trials import Point
@@ -11,11 +12,11 @@ from steelyard.analysis.statistics.warm_up import WarmUp
 from steelyard.format import count
 from steelyard.report.basics.theme import BAND, MUTED
 from steelyard.report.data.chart_rows import point_tip, thinned, thinning
-from steelyard.report.data.presentation import Figure, Key, Panel, View
+from steelyard.report.data.presentation import Figure, Key, View, panels_of
 from steelyard.report.draw import marks
 from steelyard.report.draw.axes import Axis, measured
 from steelyard.report.draw.charts import Styles, style
-from steelyard.report.draw.plot import PANEL_HEIGHT_PX, PANEL_PX, Layers, PlotArea, plot
+from steelyard.report.draw.plot import PANEL_HEIGHT_PX, Layers, PlotArea, plot
 from steelyard.report.draw.scales import Domain, from_zero
 from steelyard.report.draw.svg import Element, Picture
 
@@ -56,7 +57,7 @@ def over_trials(this: View) -> Figure | None:
         warm = [one for one in this.results.of(WarmUp) if this.of(one.treatment) == name]
         fixed = max((one.fixed_cut for one in warm), default=0)
         detected = sorted({one.detected_cut or 0 for one in warm} - {0})
-        panels.append(Panel(name, _picture(drawn, fixed, detected, Styles(levels), this.y_title)))
+        panels.append((name, partial(_picture, drawn, fixed, detected, Styles(levels), this.y_title)))
     if not panels or longest < 2:
         return None
     caption = (
@@ -66,7 +67,9 @@ def over_trials(this: View) -> Figure | None:
         f"would.{thinning(most)} Each panel has its own axis, from 0."
     )
     keys = tuple(Key(name, style(index).colour, "circle") for index, name in enumerate(levels))
-    return Figure("warm-up", "Trials in their order", caption, tuple(panels), keys, this.positions.name, zoom="each")
+    return Figure(
+        "warm-up", "Trials in their order", caption, panels_of(panels), keys, this.positions.name, zoom="each"
+    )
 
 
 def _valued(this: View, point: Point) -> Numbered:
@@ -80,7 +83,9 @@ def _valued(this: View, point: Point) -> Numbered:
     )
 
 
-def _picture(trials: Sequence[Numbered], fixed: int, detected: Sequence[int], styles: Styles, y_title: str) -> Picture:
+def _picture(
+    trials: Sequence[Numbered], fixed: int, detected: Sequence[int], styles: Styles, y_title: str, width: float
+) -> Picture:
     """Filled if kept, hollow if dropped as warm-up. The shaded band ends after the fixed number of trials; a dashed
     line stands at each detected cut."""
     last = max(trial.number for trial in trials)
@@ -95,7 +100,7 @@ def _picture(trials: Sequence[Numbered], fixed: int, detected: Sequence[int], st
         return Layers([*cuts, *(mark for name in styles.names for mark in _series(area, trials, name, styles))], behind)
 
     y = measured(from_zero(trial.y for trial in trials), y_title)
-    return plot(x, y, draw, width=PANEL_PX, height=PANEL_HEIGHT_PX)
+    return plot(x, y, draw, width=width, height=PANEL_HEIGHT_PX)
 
 
 def _series(area: PlotArea, trials: Sequence[Numbered], name: str, styles: Styles) -> list[Element | None]:

@@ -5,6 +5,7 @@ A new statistic therefore appears on the page by itself, and a column means the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ from steelyard.model.responses import label_of
 from steelyard.report.data.presentation import View, view
 from steelyard.report.tables.generic import Cell, Column, Table
 
+UNKNOWN: Final = "none"
+"""The verdict of a statistic that had too little to judge."""
 LEVELS: Final = ("factor", "baseline", "level")
 MOST_ROWS: Final = 400
 """Most rows of a table on the page; files and downloads have all."""
@@ -26,18 +29,47 @@ MOST_TRIALS: Final = 60
 """Most rows of a table with one row per trial."""
 OF_TRIALS: Final = "trial_id"
 NO_VALUES: Final = (None, "")
+IN_FILES_ONLY: Final = ("effect_line", "differential", "speedup")
+"""Tables in the form of published studies, for a comparison with them: lines through two levels, trials paired by their
+place, ratios of extremes. Files and downloads have them."""
+FORMS: Final = {"over": ("start means", "trials"), "form": ("honest", "published")}
+"""Columns that say which form a row has: that over starts, and the published one over trials, which is in the files."""
+GREATEST: Final = 1e9
+"""Ends of intervals from here on are shown as a power of ten: their digits say nothing."""
+MANY_ROWS: Final = 60
+"""Beyond so many rows the page shows those of the main response only; the files have all."""
+MOST_LETTERS: Final = 6
 LONG: Final = 40
 """A text with more letters wraps."""
 
 
 def grids(this: View) -> dict[Section, list[Table]]:
-    """Tables by section, in order, without empty tables and those that the page lays out itself."""
+    """Tables by section, in order: without those with a form of their own and those that say nothing on a page."""
     captions = titles(this.results)
     by_section: dict[Section, list[Table]] = {}
     for name, source in sources(this.results).items():
-        if source.rows and not source.statistic.own_form:
-            by_section.setdefault(source.statistic.section, []).append(_table(this, source, captions[name]))
+        if not source.rows or source.statistic.own_form or name in IN_FILES_ONLY:
+            continue
+        shown = telling(source, this.results.response)
+        if shown.rows:
+            by_section.setdefault(source.statistic.section, []).append(_table(this, shown, captions[name]))
     return by_section
+
+
+def telling(source: Source, response: str) -> Source:
+    """The table without rows that have no result, without the form over trials where there is one over starts, and, if
+    it is long, with the main response only."""
+    results = [column for column in source.columns if column.kind in (Kind.ESTIMATE, Kind.NUMBER)]
+    if all(getattr(row, "verdict", "") == UNKNOWN for row in source.rows):
+        return source._replace(rows=())
+    rows = [row for row in source.rows if not results or any(column.read(row) is not None for column in results)]
+    for name, (own, published) in FORMS.items():
+        values = {getattr(row, name, None) for row in rows}
+        if {own, published} <= values:
+            rows = [row for row in rows if getattr(row, name, None) != published]
+    if len(rows) > MANY_ROWS and any(getattr(row, "response", None) == response for row in rows):
+        rows = [row for row in rows if getattr(row, "response", response) == response]
+    return source._replace(rows=tuple(rows))
 
 
 def every(results: Results) -> dict[str, Table]:
@@ -58,6 +90,11 @@ def _table(this: View, source: Source, title: str, *, most: int | None = None) -
     values = {column.name: [column.read(row) for row in shown] for column in source.columns}
     contrast = all(level in values for level in LEVELS)
     kept, notes = _kept(source.columns, values, contrast)
+    letters = {column.name: _lettered(column, values[column.name]) for column in kept}
+    marks: list[str] = []
+    for column in kept:
+        marks += [f"{column.called.capitalize()} {letter}: {text}" for text, letter in letters[column.name].items()]
+        values[column.name] = [letters[column.name].get(value, value) for value in values[column.name]]
     factors = [factor for factor in this.results.factors if any(factor in of for of in levels)]
     heads = [Column(factor, term="factor", numeric=_numeric(this, factor)) for factor in factors]
     heads += [Column("compared", term="comparison", numeric=False)] if contrast else []
@@ -69,7 +106,9 @@ def _table(this: View, source: Source, title: str, *, most: int | None = None) -
         )
         for index, row in enumerate(shown)
     )
-    caption = f"{title}{_confidence(this, kept)}. {'; '.join(note.capitalize() for note in notes)}".strip().rstrip(";")
+    same = f" In every row: {', '.join(notes)}." if notes else ""
+    legend = "".join(f" {words}." for words in marks)
+    caption = f"{title}{_confidence(this, kept)}.{same}{legend}"
     if len(source.rows) > most:
         cut = f"The first {most} of {len(source.rows):,} rows; the files and downloads have all."
         caption = f"{caption.rstrip('.')}. {cut}"
@@ -89,11 +128,24 @@ def _kept(
         same = len(shown) > 1 and all(value == shown[0] for value in shown)
         if same and column.name in ("response", "unit"):
             continue
-        if same and isinstance(shown[0], str):
-            notes.append(f"{column.called}: {shown[0]}")
+        if same and isinstance(shown[0], str | int):
+            notes.append(f"{column.called} {_word(shown[0])}")
             continue
         kept.append(column)
     return kept, notes
+
+
+def _word(value: Any) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else f"{value:,}" if isinstance(value, int) else value
+
+
+def _lettered(column: TableColumn, values: Sequence[Any]) -> dict[str, str]:
+    """Long texts that several rows repeat, with a letter for each; empty where rows differ."""
+    texts = [value for value in values if isinstance(value, str) and len(value) > LONG]
+    distinct = list(dict.fromkeys(texts))
+    if column.kind is not Kind.TEXT or len(distinct) == len(texts) or len(distinct) > MOST_LETTERS:
+        return {}
+    return {text: chr(ord("a") + index) for index, text in enumerate(distinct)}
 
 
 def _cells_of_levels(factors: Sequence[str], levels: Treatment, compared: Sequence[Any] | None) -> list[Cell]:
@@ -142,7 +194,7 @@ def _cell(this: View, column: TableColumn, value: Any, row: Row) -> Cell:
     if _in_unit(column) and getattr(row, "response", this.results.response) == this.results.response:
         factor = this.scale.factor
     if isinstance(value, Estimate):
-        return Cell(with_interval(_times(value, factor)), repr(value.value * factor))
+        return Cell(_with_interval(_times(value, factor)), repr(value.value * factor))
     if value is None:
         return Cell(NONE)
     if isinstance(value, bool):
@@ -153,6 +205,15 @@ def _cell(this: View, column: TableColumn, value: Any, row: Row) -> Cell:
         return Cell(f"{value:,}", str(value))
     text = label_of(str(value)) if column.name == "response" else str(value)
     return Cell(text, tone="long" if len(text) > LONG else "")
+
+
+def _with_interval(estimate: Estimate) -> str:
+    """`value [low, high]`; an end that is beyond all measure as a power of ten: `0.9 [0, > 10^12]`."""
+    high = estimate.high
+    if high is None or high < GREATEST:
+        return with_interval(estimate)
+    low = number(estimate.low, digits=2, trim=True)
+    return f"{number(estimate.value, digits=2, trim=True)} [{low}, > 10^{math.floor(math.log10(high))}]"
 
 
 def _times(estimate: Estimate, factor: float) -> Estimate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from steelyard.analysis.comparisons.level_ratios import centre
@@ -20,7 +20,7 @@ from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.statistics.warm_up import WarmUp
 from steelyard.analysis.treatments import label
 from steelyard.analysis.wording import change_value, interval_text
-from steelyard.format import NONE, moment, number, p_value, with_interval
+from steelyard.format import NONE, count, listed, moment, number, p_value, with_interval
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
@@ -71,6 +71,16 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     title: str = ""
     """Title of the fold over the table; empty: the first sentence of its caption."""
+
+    def without_empty_columns(self) -> Table:
+        """The table without columns that have no value in any row."""
+        filled = [
+            place
+            for place in range(len(self.columns))
+            if not self.rows or any(row[place].text not in ("", NONE) for row in self.rows)
+        ]
+        columns = tuple(self.columns[place] for place in filled)
+        return replace(self, columns=columns, rows=tuple(tuple(row[place] for place in filled) for row in self.rows))
 
     @property
     def called(self) -> str:
@@ -292,7 +302,7 @@ def _short(unit: str) -> str:
 def warm_ups(this: View) -> Table | None:
     """The fixed cut beside the detected one, for each treatment and start."""
     starts = this.results.of(WarmUp)
-    if not starts:
+    if not any(one.detected_cut for one in starts):
         return None
     unit = this.scale.unit
     columns = (
@@ -327,6 +337,21 @@ def warm_ups(this: View) -> Table | None:
     return Table(
         "warm-up-table", "Warm-up of each treatment in each start: fixed count and detection.", columns, tuple(rows)
     )
+
+
+def warm_up_words(this: View) -> str:
+    """Why there is no table of warm-ups; empty where there is one, or nothing to detect in."""
+    starts = this.results.of(WarmUp)
+    if not starts or any(one.detected_cut for one in starts):
+        return ""
+    fixed = sorted({one.fixed_cut for one in starts})
+    first = "trial" if fixed == [1] else f"{listed([str(one) for one in fixed], 'or')} trials"
+    cut = f"the study drops the first {first} of each treatment in a start"
+    short = sum(one.detected_cut is None for one in starts)
+    if short == len(starts):
+        return f"Over trials: {cut}; every series is too short for detection (MSER-5) to say where it would cut."
+    tested = f"detection (MSER-5) would cut none of {count(len(starts), 'series', 'series')}"
+    return f"Over trials: {cut}; {tested}" + (f", {short} of which are too short to say." if short else ".")
 
 
 def laws(this: View) -> Table | None:

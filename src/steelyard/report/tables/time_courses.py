@@ -11,7 +11,7 @@ from steelyard.analysis.statistics.steady import Steady
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import label
-from steelyard.format import NONE, number, with_interval
+from steelyard.format import NONE, count, number, with_interval
 from steelyard.model import responses
 from steelyard.model.responses import label_of
 from steelyard.reading.node_traces import Trace
@@ -20,7 +20,8 @@ from steelyard.report.data.presentation import View
 from steelyard.report.data.traces import RESOURCES, usage
 from steelyard.report.tables.generic import Cell, Column, Table
 
-STATES = ("steady", "warm-up", "drifting", "none")
+UNKNOWN = "none"
+STATES = ("steady", "warm-up", "drifting", UNKNOWN)
 
 
 def parts(this: View) -> Table | None:
@@ -63,7 +64,7 @@ def steady(this: View) -> Table | None:
     groups: dict[str, list[Steady]] = {}
     for trial in this.results.of(Steady):
         groups.setdefault(label(trial.treatment), []).append(trial)
-    if all(trial.verdict == "none" for trial in this.results.of(Steady)):
+    if not groups or all(trial.verdict == "none" for trial in this.results.of(Steady)):
         return None
     columns = (
         Column("treatment", numeric=False, term="factor"),
@@ -92,6 +93,16 @@ def steady(this: View) -> Table | None:
     if reasons:
         caption += f" None: {reasons[0]}{'' if len(reasons) == 1 else ', and the like'}."
     return Table("steady", caption, columns, tuple(rows), "Steady state within the trials")
+
+
+def steady_words(this: View) -> str:
+    """Why there is no table of steady states; empty where there is one, or no trial."""
+    trials = this.results.of(Steady)
+    if not trials or any(trial.verdict != UNKNOWN for trial in trials):
+        return ""
+    detail = next((trial.detail for trial in trials if trial.detail), "")
+    why = f": {detail}" if detail else ""
+    return f"Within trials: none of {count(len(trials), 'used trial')} could be tested for a steady state{why}."
 
 
 def curves(percentile_curves: Sequence[Curve]) -> Table | None:

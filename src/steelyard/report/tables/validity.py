@@ -61,13 +61,24 @@ def plain(text: object, tone: str = "") -> Cell:
     return Cell(str(text), tone=tone)
 
 
-def crimes(checks: Sequence[Crime]) -> Table:
-    """Each check for a benchmarking crime, with its evidence."""
-    guilty = sum(crime.guilty for crime in checks)
+def crimes(checks: Sequence[Crime]) -> Table | None:
+    """The checks for a benchmarking crime that deserve a look, with their evidence; None if there is none."""
+    guilty = [crime for crime in checks if crime.guilty]
+    caption = f"Benchmarking crimes, after Heiser's list: {len(guilty)} of {len(checks)} checks deserve a look."
+    return _crimes("crimes", guilty, caption) if guilty else None
+
+
+def clear_crimes(checks: Sequence[Crime]) -> Table | None:
+    """The checks that found nothing, with their evidence; None if there is none."""
+    clear = [crime for crime in checks if not crime.guilty]
+    title = f"{len(clear)} of {len(checks)} checks for benchmarking crimes are clear"
+    return _crimes("clear-crimes", clear, f"{title}.", title) if clear else None
+
+
+def _crimes(name: str, checks: Sequence[Crime], caption: str, title: str = "") -> Table:
     rows = tuple(
         (
             Cell(crime.name, tone="long"),
-            Cell("look", tone="alert") if crime.guilty else Cell("clear"),
             Cell(crime.evidence, tone="long"),
             Cell(crime.mend if crime.guilty else NONE, tone="long"),
         )
@@ -75,12 +86,10 @@ def crimes(checks: Sequence[Crime]) -> Table:
     )
     columns = (
         Column("crime", term="crime", numeric=False),
-        Column("finding", term="finding of a crime", numeric=False),
         Column("evidence", term="evidence of a crime", numeric=False),
-        Column("mend", term="mend of a crime", numeric=False),
+        Column("fix", term="mend of a crime", numeric=False),
     )
-    caption = f"Benchmarking crimes, after Heiser's list: {guilty} of {len(checks)} checks deserve a look."
-    return Table("crimes", caption, columns, rows)
+    return Table(name, caption, columns, rows, title)
 
 
 def exclusions(records: Sequence[TrialRecord]) -> Table | None:

@@ -217,7 +217,29 @@
     }
   }
 
-  // Printed, everything is open but the trials that were not chosen.
-  addEventListener("beforeprint", () => document.querySelectorAll("details:not([open]):not(.choice)").forEach((fold) => { fold.open = true; fold.dataset.folded = ""; }));
+  // Printed in short, with the folds that are open; with ?print=all, or by the button, everything but the trials that
+  // were not chosen.
+  const printAll = "print-all";
+  if (new URLSearchParams(location.search).get("print") === "all") root.classList.add(printAll);
+  const whole = document.getElementById("print-all");
+  whole.hidden = false;
+  whole.addEventListener("click", () => {
+    const already = root.classList.contains(printAll);
+    root.classList.add(printAll);
+    print();
+    if (!already) root.classList.remove(printAll);
+  });
+  addEventListener("beforeprint", () => {
+    if (!root.classList.contains(printAll)) return;
+    document.querySelectorAll("details:not([open]):not(.choice)").forEach((fold) => { fold.open = true; fold.dataset.folded = ""; });
+  });
   addEventListener("afterprint", () => document.querySelectorAll("details[data-folded]").forEach((fold) => { fold.open = false; delete fold.dataset.folded; }));
+
+  // A link to a fold opens it.
+  for (const link of document.querySelectorAll("main a[href^='#']")) {
+    link.addEventListener("click", () => {
+      const target = document.getElementById(link.hash.slice(1));
+      if (target instanceof HTMLDetailsElement) target.open = true;
+    });
+  }
 })();

@@ -71,7 +71,8 @@ const zoom = (() => {
     const gaps = ticks.slice(1).map((tick, index) => tick - ticks[index]), widest = Math.max(...gaps);
     const even = gaps.length > 0 && widest - Math.min(...gaps) <= 1e-6 * widest;
     const places = even ? Math.max(0, -Math.floor(Math.log10(gaps[0]) + ROUNDING)) : 0;
-    const form = even ? { minimumFractionDigits: places, maximumFractionDigits: places } : { maximumSignificantDigits: 4 };
+    const alone = ticks.length === 1 ? Math.min(8, Math.max(0, 1 - Math.floor(Math.log10(span)))) : null;
+    const form = alone !== null ? { maximumFractionDigits: alone } : even ? { minimumFractionDigits: places, maximumFractionDigits: places } : { maximumSignificantDigits: 4 };
     return ticks.map((tick) => (tick === 0 ? "0" : tick.toLocaleString("en", form)).replace("-", "\u2212"));
   };
   // One axis: which of x or y, its kind, values and pixels of both ends, and how far its lines reach across.

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
-from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.report import draw
@@ -79,7 +78,7 @@ def _texts(picture: Picture) -> list[str]:
 
 def test_the_figures_of_a_plain_study(found: dict[str, Figure]) -> None:
     assert list(found) == [
-        "medians",
+        "main",
         "forest",
         "regression",
         "profiles",
@@ -113,16 +112,17 @@ def test_marks_stand_where_the_axis_says_their_number_is() -> None:
         attributes = dict(mark.attributes)
         moved = re.search(r",([^)]*)\)", attributes.get("transform", ""))
         drawn[tip] = value(float(attributes["cy"] if "cy" in attributes else moved[1] if moved else "nan"))
-    medians = {tip: at for tip, at in drawn.items() if "median" in tip}
+    values = {tip: at for tip, at in drawn.items() if "trials from" in tip}
     trials = {tip: at for tip, at in drawn.items() if "start " in tip}
-    expected = [one.median.value / 1000 for one in results.main(Summary) if one.median]
-    assert sorted(medians.values()) == pytest.approx(sorted(expected), abs=px)
+    assert results.answer_table is not None
+    expected = [row.value / 1000 for row in results.answer_table.rows if row.value is not None]
+    assert sorted(values.values()) == pytest.approx(sorted(expected), abs=px)
     assert sorted(trials.values()) == pytest.approx(sorted(p.value / 1000 for p in results.of(Point) if p.used), abs=px)
-    assert len(medians) == 8
+    assert len(values) == 8
 
 
 def test_time_axes_start_at_0_or_the_caption_says_so(found: dict[str, Figure]) -> None:
-    for name in ("medians", "regression", "warm-up"):
+    for name in ("main", "regression", "warm-up"):
         for panel in found[name].panels:
             assert [domain.low for domain in panel.picture.y_domains] == [0], name
             (side,) = [axis for axis in _axes(panel.picture) if axis[0] == "y"]
@@ -144,21 +144,21 @@ def test_every_caption_has_its_n(found: dict[str, Figure]) -> None:
 
 def test_too_many_lines_become_small_multiples() -> None:
     study = synthetic.study(workloads=("A", "B", "C", "D", "E", "F", "I"))
-    assert len(_medians(study).panels) == 1
+    assert len(_main_of(study).panels) == 1
     wide = synthetic.study(workloads=("A", "B", "C", "D", "E", "F", "I", "a", "b"))
     for name in ("a", "b"):
         synthetic.MILLISECONDS_BY_WORKLOAD.setdefault(name, 1500.0)
         synthetic.EXPONENT_BY_WORKLOAD.setdefault(name, 0.1)
-    assert len(_medians(wide).panels) == 9
+    assert len(_main_of(wide).panels) == 9
 
 
 def _main(results: Results) -> Figure:
-    figure = main_chart.medians(view(results))
+    figure = main_chart.main_chart(view(results))
     assert figure is not None
     return figure
 
 
-def _medians(study: Any) -> Figure:
+def _main_of(study: Any) -> Figure:
     records = synthetic.records(study)
     return _main(analyse(records, study, seed=1))
 
@@ -192,21 +192,24 @@ def test_thinning_keeps_at_most_what_was_asked() -> None:
 
 def test_a_drawing_is_themed_and_says_what_its_marks_mean(found: dict[str, Figure]) -> None:
     texts = HoverTexts()
-    drawn = found["medians"].panels[0].picture.in_page(texts, title="A <title> & more", identity="one")
+    drawn = found["main"].panels[0].picture.in_page(texts, title="A <title> & more", identity="one")
     assert 'fill="var(--s1)"' in drawn
     assert 'stroke="var(--s1)"' in drawn
     assert "<circle" in drawn
     assert not any(colour in drawn for colour in theme.SERIES)
     assert "A &lt;title&gt; &amp; more" in drawn
     said = json.loads(texts.as_json())
-    assert any(text.startswith("workload A, 1 node · median") for text in said)
+    assert any(
+        re.match(r"workload A, 1 node · [\d.]+ s · 2 trials from 1 start|workload A, 1 node .* from 2 starts", text)
+        for text in said
+    )
     numbers = {int(number) for number in re.findall(r'data-tip="(\d+)"', drawn)}
     assert numbers == set(range(len(said)))
     assert "http" not in drawn
 
 
 def test_a_file_has_its_colours_and_nothing_for_the_page(found: dict[str, Figure]) -> None:
-    drawn = found["medians"].panels[0].picture.in_file()
+    drawn = found["main"].panels[0].picture.in_file()
     assert drawn.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
     assert theme.SERIES[0] in drawn
     assert "var(" not in drawn
@@ -231,7 +234,7 @@ def test_the_middle_trial_is_chosen() -> None:
 
 
 def test_axes_say_what_they_measure_so_that_the_zoom_can_draw_them_anew(found: dict[str, Figure]) -> None:
-    main = found["medians"].panels[0].picture
+    main = found["main"].panels[0].picture
     (side,) = [axis for axis in _axes(main) if axis[:2] == ["y", "linear"]]
     low, high, first, last, left, right = (float(part) for part in side[2:])
     assert (low, high) == (0, 70)
@@ -282,8 +285,8 @@ def test_the_main_chart_has_law_band_and_ideal_where_they_were_fitted() -> None:
 
 def test_interactions_are_drawn_both_ways_and_only_where_two_factors_vary(found: dict[str, Figure]) -> None:
     assert [panel.title for panel in found["profiles"].panels] == [
-        "nodes, a line for each workload",
-        "workload, a line for each nodes",
+        "over nodes, one line per workload",
+        "over workload, one line per nodes",
     ]
     study = synthetic.study(workloads=("A",))
     assert "profiles" not in catalogue.of_results(analyse(synthetic.records(study), study, seed=1), ())

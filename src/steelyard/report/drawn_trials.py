@@ -1,0 +1,85 @@
+"""Trials drawn over time: which of them the page has room for, and which it only names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from steelyard.analysis.treatments import label
+from steelyard.format import count
+from steelyard.reading.report_input import ReportInput
+from steelyard.reading.time_courses import Timeline
+from steelyard.report.data.presentation import View
+from steelyard.report.figures import timelines
+from steelyard.report.numbering import Numbered, Numbers
+
+TOO_SHORT: Final = "too short to plot over time"
+NO_ROOM: Final = "left out for the page's size"
+CONTROL: Final = "control"
+TIMELINE_BYTES: Final = 500_000
+"""Size limit of the pictures of single trials; the rest of a page with 1,000 trials takes five times as much."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The drawn trials of one treatment, each with its name in the list."""
+
+    treatment: str
+    trials: tuple[tuple[str, Numbered], ...]
+
+
+@dataclass(frozen=True)
+class NotDrawn:
+    """Attempts of one treatment that have no time course on the page, and the reason."""
+
+    treatment: str
+    why: str
+    trials: tuple[str, ...]
+
+
+def chosen(page_input: ReportInput, this: View, numbers: Numbers) -> dict[str, Any]:
+    """Time courses that fit into the page, by treatment, and the names of the trials that do not."""
+    room = TIMELINE_BYTES
+    fitting: list[Timeline] = []
+    for timeline in page_input.timelines:
+        room -= timelines.bytes_of(timeline)
+        if room > 0 or not fitting:
+            fitting.append(timeline)
+    chosen = [
+        Chosen(
+            choice.treatment,
+            tuple(
+                (name, numbered)
+                for name, figure in zip(choice.names, choice.figures, strict=True)
+                if (numbered := numbers.figure(figure)) is not None
+            ),
+        )
+        for choice in timelines.choices(this, fitting)
+    ]
+    lost = page_input.results.trials - len(fitting)
+    note = (
+        "The middle trial of each treatment by the main response comes first, then its fastest and its slowest; "
+        "attempts that no number rests on come last."
+    )
+    if lost > 0:
+        note += (
+            f" {len(fitting):,} of {count(page_input.results.trials, 'attempt')} are drawn; the others are named "
+            "below; the store has them all."
+        )
+    return {"chosen": chosen, "chosen_note": note, "not_drawn": _not_drawn(page_input, fitting) if chosen else ()}
+
+
+def _not_drawn(page_input: ReportInput, fitting: Sequence[Timeline]) -> tuple[NotDrawn, ...]:
+    """Attempts without a time course, by treatment and reason, in order of time."""
+    drawn = {(one.record.id, one.record.attempt) for one in fitting}
+    short = set(page_input.too_short)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for record in page_input.records:
+        key = (record.id, record.attempt)
+        if key in drawn:
+            continue
+        why = TOO_SHORT if key in short else CONTROL if record.control else NO_ROOM
+        name = record.id + (f" (attempt {record.attempt})" if record.attempt > 1 else "")
+        groups.setdefault((label(record.treatment), why), []).append(name)
+    return tuple(NotDrawn(treatment, why, tuple(names)) for (treatment, why), names in groups.items())

@@ -1,0 +1,130 @@
+"""Provenance of a page: hardware in one line, commands that reproduce it, raw data, citation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import steelyard
+from steelyard.format import count, data_size, listed, moment
+from steelyard.model.facts import of_machines, role_of
+from steelyard.model.trial import TrialRecord
+from steelyard.reading.report_input import ReportInput
+
+MIB: Final = 1024 * 1024
+ROOT: Final = "store"
+"""Folder of studies that the commands use where none is named."""
+TITLE: Final = "Steelyard: a laboratory that weighs distributed databases"
+AUTHORS: Final = "The Steelyard developers"
+LICENCE: Final = "Apache-2.0"
+"""Title, authors and licence as in CITATION.cff."""
+SYSTEMS: Final = {"cassandra": "Cassandra", "simulated": "simulated cluster"}
+ONE_MACHINE: Final = "cpu"
+"""What nodes share if they stand on one machine."""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """A term and its text; code stands between backticks."""
+
+    term: str
+    text: str
+
+
+def hardware(page_input: ReportInput) -> str:
+    """Hardware and system in one line: `2 × AMD EPYC, 23.5 GiB, all nodes on one machine; Cassandra 5.0.5, heap
+    256 MB`. Empty where no fact is known."""
+    machines = _machines(page_input)
+    return "; ".join(part for part in (machines, _system(page_input.records)) if part)
+
+
+def _machines(page_input: ReportInput) -> str:
+    facts = page_input.facts
+    nodes = {name: one for name, one in of_machines(facts).items() if role_of(name, facts) != "load"}
+    described = [_machine(one) for one in nodes.values() if _machine(one)]
+    shares = {share for record in page_input.records for share in record.shares}
+    if ONE_MACHINE in shares:
+        return f"{described[0]}, all nodes on one machine" if described else "all nodes on one machine"
+    groups = {text: described.count(text) for text in described}
+    return " and ".join(f"{count(amount, 'node')}, each {text}" for text, amount in groups.items())
+
+
+def _machine(node_facts: Mapping[str, str]) -> str:
+    model = node_facts.get("board") or node_facts.get("cpu_model") or ""
+    cores, memory = node_facts.get("cores", ""), node_facts.get("memory_mb", "")
+    size = data_size(float(memory) * MIB) if memory.isdecimal() else ""
+    return ", ".join(part for part in (f"{cores} × {model}" if cores and model else model, size) if part)
+
+
+def _system(records: Sequence[TrialRecord]) -> str:
+    """System under test with its version, and its heap where all trials have the same."""
+    if not records:
+        return ""
+    name = records[-1].settings.system.name
+    written = (version for one in records for key, version in one.versions.items() if key in (name, "system"))
+    versions = sorted({version.removeprefix(f"{name} ") for version in written})
+    called = SYSTEMS.get(name, name)
+    heaps = {str(one.settings.system.settings.get("heap_mb") or "") for one in records}
+    heap = next(iter(heaps)) if len(heaps) == 1 else ""
+    plain = [version for version in versions if version[:1].isdigit()]
+    shown = f"{called} {listed(plain)}" if plain and name in SYSTEMS and name != "simulated" else called
+    return f"{shown}, heap {heap} MB" if heap else shown
+
+
+def provenance(page_input: ReportInput) -> tuple[Provenance, ...]:
+    """Terms with their texts: reproduce, raw data, cite, and what was published."""
+    return tuple(_rows(page_input))
+
+
+def _rows(page_input: ReportInput) -> Iterator[Provenance]:
+    about = page_input.study.study
+    folder = f"{ROOT}/{about.name}"
+    yield Provenance(
+        "Reproduce",
+        f"`steelyard run {folder}/study.toml --store again` measures everything anew; "
+        f"`steelyard report {folder}` makes this page from the stored data, and `steelyard verify {folder}` computes "
+        "its numbers again.",
+    )
+    attempts = count(len(page_input.records), "attempt")
+    yield Provenance(
+        "Raw data",
+        f"The folder `{folder}` (`{ROOT}` unless `--store` named another): `study.toml`, the journal `events.jsonl`, "
+        f"and {attempts} in `trials/`, each with its record `trial.json`, histograms per second "
+        "(`intervals/*.parquet`), readings of the nodes (`samples/*.parquet`), facts and logs. "
+        "Tables of this page as CSV or JSON: at its end.",
+    )
+    begun = min((record.begun_s for record in page_input.records), default=None)
+    yield Provenance(
+        "Cite",
+        f"{AUTHORS}. {TITLE}. Version {steelyard.__version__}, {LICENCE} (`CITATION.cff`). For the data: study "
+        f"“{about.name}”, seed {page_input.study.design.seed}, measured {moment(begun)}.",
+    )
+    if about.source:
+        yield Provenance("Source", " ".join(about.source.split()))
+    published = _published(page_input, folder)
+    if published:
+        yield Provenance("Published numbers", published)
+
+
+def _published(page_input: ReportInput, folder: str) -> str:
+    """How many published numbers agree, differ or are not comparable."""
+    rows = page_input.published
+    if not rows:
+        return ""
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row.verdict] = counts.get(row.verdict, 0) + 1
+    verdicts = listed([f"{amount} {verdict}" for verdict, amount in counts.items()])
+    reasons = tuple(dict.fromkeys(reason for row in rows for reason in row.reasons))
+    why = f" Not comparable, because {'; '.join(reasons[:3])}." if counts.get("not comparable") and reasons else ""
+    total = count(len(rows), "published number")
+    return f"Of {total}: {verdicts}.{why} All of them: `steelyard compare {folder} {page_input.published_name}`."
+
+
+def coded_parts(text: str) -> list[tuple[bool, str]]:
+    """A text cut at its backticks: each part, and whether it is code. A text with an odd backtick is one part."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return [(False, text)]
+    return [(index % 2 == 1, part) for index, part in enumerate(parts) if part]
