@@ -10,6 +10,7 @@ import typer
 from steelyard.analysis.tables import columns
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import message_console, say
+from steelyard.judging.attempts import without_valid_attempt
 from steelyard.model.errors import StudyError
 from steelyard.reading.report_input import ReportInput, report_input
 from steelyard.report import export
@@ -34,7 +35,7 @@ def report(
     """Write the page (to `output`, else `report.html` in the study's folder) and whatever else is asked for.
 
     With `as_json` all tables go to stdout, with `methods` the methods text of a paper; the page is then written only
-    if `output` names it. Returns 0, or 1 if some attempts are not valid. Raises StoreError if the store has no sealed
+    if `output` names it. Returns 0, or 1 if a trial that was tried has no valid attempt. Raises StoreError if the store has no sealed
     trial, StudyError if both are asked for.
     """
     if as_json and methods:
@@ -62,8 +63,7 @@ def report(
     if figures is not None:
         written = export.figures(_figures(page_input), figures)
         say(console, f"figures {figures} ({len(written)} files)")
-    invalid = any(record.verdict.outcome != "valid" for record in page_input.records)
-    return EXIT_SOME_INVALID if invalid else EXIT_DONE
+    return EXIT_SOME_INVALID if without_valid_attempt(page_input.records) else EXIT_DONE
 
 
 def _figures(page_input: ReportInput) -> dict[str, Figure]:
