@@ -35,8 +35,8 @@ def report(
     """Write the page (to `output`, else `report.html` in the study's folder) and whatever else is asked for.
 
     With `as_json` all tables go to stdout, with `methods` the methods text of a paper; the page is then written only
-    if `output` names it. Returns 0, or 1 if a trial that was tried has no valid attempt. Raises StoreError if the store has no sealed
-    trial, StudyError if both are asked for.
+    if `output` names it. Returns 0, or 1 if a trial that was tried has no valid attempt. Raises StoreError if the
+    store has no sealed trial, StudyError if both are asked for.
     """
     if as_json and methods:
         raise StudyError(
