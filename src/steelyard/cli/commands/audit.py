@@ -26,13 +26,28 @@ EXIT_NOTHING, EXIT_CONTRADICTION = 0, 1
 
 
 def audit(
-    name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A CSV file, a shipped table, a study, or all.")],
+    name: Annotated[
+        str, typer.Argument(metavar="FILE|NAME", help="A CSV file, a published table or study by name, or all.")
+    ],
     digits: Annotated[
-        int | None, typer.Option("--digits", min=1, max=15, help="Significant digits, trailing zeros dropped.")
+        int | None,
+        typer.Option(
+            "--digits",
+            min=1,
+            max=15,
+            metavar="N",
+            help="Numbers are printed to N significant digits, trailing zeros dropped.",
+        ),
     ] = None,
-    count: Annotated[int | None, typer.Option("--count", min=1, help="Values a cell should have by design.")] = None,
-    quartiles: Annotated[str, typer.Option("--quartiles", help="any definition, or linear (pandas, R).")] = "any",
-    whole_numbers: Annotated[bool, typer.Option("--whole-numbers", help="The values summarised are whole.")] = False,
+    count: Annotated[
+        int | None, typer.Option("--count", min=1, metavar="N", help="By design a cell has N values.")
+    ] = None,
+    quartiles: Annotated[
+        str, typer.Option("--quartiles", metavar="KIND", help="Definition of quartiles: any, or linear (pandas, R).")
+    ] = "any",
+    whole_numbers: Annotated[
+        bool, typer.Option("--whole-numbers", help="The summarised values are whole numbers.")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Audit a file if there is one of this name, else a shipped table or study. Data go to standard output.

@@ -34,7 +34,9 @@ SLIP_TARGET_MS = 0.2
 
 
 def calibrate(
-    seconds: Annotated[float, typer.Option("--seconds", min=5.0, max=3600.0, help="How long in all.")] = 20.0,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=5.0, max=3600.0, metavar="SECONDS", help="How long to measure in all.")
+    ] = 20.0,
     as_json: Json = False,
 ) -> int:
     """Measure, keep, print. Returns 0; raises EngineError if it cannot be measured."""

@@ -69,34 +69,87 @@ class Options:
 
 def load(
     workload: Annotated[
-        str | None, typer.Argument(metavar="WORKLOAD", help="A workload's TOML file, or one by name such as ycsb-a.")
+        str | None,
+        typer.Argument(
+            metavar="WORKLOAD", help="A workload file (TOML) or a name such as ycsb-a; needed unless --order is given."
+        ),
     ] = None,
     contact: Annotated[
         list[str] | None,
-        typer.Option("--contact", "-c", metavar="ADDRESS[:PORT]", help="A node; all of them, if token-aware."),
+        typer.Option(
+            "--contact",
+            "-c",
+            metavar="ADDRESS[:PORT]",
+            help="A node of the cluster; several with commas. Token-aware routing needs all of them.",
+        ),
     ] = None,
     create: Annotated[
         bool, typer.Option("--create", help="Create keyspace and tables where they are missing.")
     ] = False,
-    populate: Annotated[bool, typer.Option("--populate", help="Fill the tables first.")] = False,
+    populate: Annotated[
+        bool,
+        typer.Option(
+            "--populate", help="Fill the tables first; that is all, unless --duration or --operations is given."
+        ),
+    ] = False,
     show_count: Annotated[
-        int | None, typer.Option("--show", min=1, help="Print so many operations, send nothing.")
+        int | None, typer.Option("--show", min=1, metavar="N", help="Print the first N operations; send nothing.")
     ] = None,
-    order: Annotated[Path | None, typer.Option("--order", help="Carry out an order (JSON) instead.")] = None,
-    threads: Annotated[int | None, typer.Option("--threads", "-t", min=1, help="Most operations in flight.")] = None,
-    rate: Annotated[float | None, typer.Option("--rate", help="Operations per second, whatever the answers.")] = None,
-    schedule: Annotated[str | None, typer.Option("--schedule", help="closed, constant, poisson, ...")] = None,
-    duration: Annotated[float | None, typer.Option("--duration", "-d", help="Seconds; 10 if nothing is said.")] = None,
-    operations: Annotated[int | None, typer.Option("--operations", "-n", min=1, help="How many operations.")] = None,
-    warm_up: Annotated[float | None, typer.Option("--warm-up", help="Seconds before that, told apart.")] = None,
-    consistency: Annotated[str | None, typer.Option("--consistency", help="Of reads and writes.")] = None,
-    replication_factor: Annotated[int, typer.Option("--replication-factor", min=1, help="Of --create.")] = 1,
+    order: Annotated[
+        Path | None, typer.Option("--order", metavar="FILE", help="Carry out an order (JSON) instead of a workload.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", "-t", min=1, metavar="N", help="At most N operations in flight.")
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            "--rate", metavar="RATE", help="Offer this many operations per second, however long the answers take."
+        ),
+    ] = None,
+    schedule: Annotated[
+        str | None,
+        typer.Option(
+            "--schedule", metavar="NAME", help="When operations are due: closed, constant, poisson, ramp, steps, sine."
+        ),
+    ] = None,
+    duration: Annotated[
+        float | None,
+        typer.Option(
+            "--duration",
+            "-d",
+            metavar="SECONDS",
+            help="Drive for so long; otherwise 10 s, unless --operations is given.",
+        ),
+    ] = None,
+    operations: Annotated[
+        int | None, typer.Option("--operations", "-n", min=1, metavar="N", help="Stop after N operations.")
+    ] = None,
+    warm_up: Annotated[
+        float | None, typer.Option("--warm-up", metavar="SECONDS", help="Drive for so long before; counted apart.")
+    ] = None,
+    consistency: Annotated[
+        str | None,
+        typer.Option("--consistency", metavar="LEVEL", help="Consistency of reads and writes, such as ONE or QUORUM."),
+    ] = None,
+    replication_factor: Annotated[
+        int,
+        typer.Option(
+            "--replication-factor", min=1, metavar="N", help="Copies of each row in the keyspace that --create makes."
+        ),
+    ] = 1,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the workload, or load.NAME as studies have it."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Change a setting of the workload (records=1000), or load.NAME as in a study's [load].",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the operations.")] = 1,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Threads of the generator.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of the random operations.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, metavar="N", help="Threads of the load generator.")
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Carry out the command. Returns the exit code: 0 done, 1 done with errors, 130 interrupted."""

@@ -26,10 +26,19 @@ EXIT_DONE, EXIT_SOME_INVALID = 0, 1
 
 def report(
     store: StoreFolder,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The HTML file.")] = None,
-    tables: Annotated[Path | None, typer.Option("--tables", help="Folder for every table.")] = None,
-    figures: Annotated[Path | None, typer.Option("--figures", help="Folder for every figure.")] = None,
-    methods: Annotated[bool, typer.Option("--methods", help="Print the methods text of a paper.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The HTML file to write; otherwise report.html in the store."
+        ),
+    ] = None,
+    tables: Annotated[
+        Path | None, typer.Option("--tables", metavar="FOLDER", help="Write every table here (CSV, Markdown, LaTeX).")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="FOLDER", help="Write every figure here (SVG, PNG, PDF).")
+    ] = None,
+    methods: Annotated[bool, typer.Option("--methods", help="Print a methods section for a paper.")] = False,
     as_json: Json = False,
 ) -> int:
     """Write the page (to `output`, else `report.html` in the study's folder) and whatever else is asked for.

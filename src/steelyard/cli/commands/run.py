@@ -53,7 +53,7 @@ def run(
     study_path: StudyFile,
     store: StoreRoot = Path("store"),
     scale: Scale = 1.0,
-    plain: Annotated[bool, typer.Option("--plain", help="Log lines instead of a live screen.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Print log lines instead of a live screen.")] = False,
     as_json: Json = False,
 ) -> int:
     """Carry out a study. Returns the exit code: 0 done, 1 done but some trials invalid, 130 interrupted."""

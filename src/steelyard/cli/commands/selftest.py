@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.cli.signature import Json
+from steelyard.cli.terminal.help_text import Command, Group
 from steelyard.cli.terminal.output import data_console, message_console, say
 from steelyard.format import number
 from steelyard.node.signals import interruptible
@@ -20,16 +21,23 @@ from steelyard.selftest.stall import IN_FLIGHT, QUANTILE, Asked, Line, Proof, pr
 EXIT_DONE, EXIT_FAILED = 0, 1
 LINES_A_HEADER = 20
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, cls=Group)
 
 
 @app.command(
-    help="Stop a server in the middle of a load: is everything sent, and is the stall in the figures? Exit 1 if not."
+    cls=Command,
+    help="Stop a server in the middle of a load. Is everything sent, and is the stall in the figures? Exit code 1: no.",
 )
 def stall(
-    seconds: Annotated[float, typer.Option("--seconds", min=4.0, max=3600.0, help="How long the load goes on.")] = 20.0,
-    rate: Annotated[float, typer.Option("--rate", min=1.0, max=1e5, help="Operations due a second.")] = 1000.0,
-    stall_s: Annotated[float, typer.Option("--stall", min=0.1, max=600.0, help="Seconds of standstill.")] = 2.0,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=4.0, max=3600.0, metavar="SECONDS", help="Length of the load.")
+    ] = 20.0,
+    rate: Annotated[
+        float, typer.Option("--rate", min=1.0, max=1e5, metavar="RATE", help="Operations per second that are due.")
+    ] = 1000.0,
+    stall_s: Annotated[
+        float, typer.Option("--stall", min=0.1, max=600.0, metavar="SECONDS", help="How long the server is stopped.")
+    ] = 2.0,
     as_json: Json = False,
 ) -> int:
     """Prove it. Returns 0, or 1 if the proof fails. Raises StudyError for sizes that prove nothing."""

@@ -40,10 +40,16 @@ COMMAND = f"{ENDS_WITH_US}from steelyard.cli.main import main; main()"
 
 
 def serve(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="A study's folder, or several's.")] = Path("store"),
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")] = 8765,
-    address: Annotated[str, typer.Option("--address", help="127.0.0.1 or ::1; nothing else.")] = "127.0.0.1",
-    open_browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    store: Annotated[
+        Path, typer.Argument(metavar="STORE", help="The folder of one study, or a folder of several.")
+    ] = Path("store"),
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, metavar="PORT", help="The port; 0 takes any free one.")
+    ] = 8765,
+    address: Annotated[
+        str, typer.Option("--address", metavar="ADDRESS", help="127.0.0.1 or ::1; no other is allowed.")
+    ] = "127.0.0.1",
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> int:
     """Serve until interrupted: there is no other end, so the code is always 130. Raises StoreError if there is no such
     folder, StudyError for an address that is not loopback, SteelyardError if the port is taken."""

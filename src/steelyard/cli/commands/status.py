@@ -6,23 +6,32 @@ import json
 import statistics
 from collections import Counter
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
+from steelyard.analysis.wording import quantity
 from steelyard.cli.progress_views import narrowing_words
 from steelyard.cli.signature import Json, StoreFolder
-from steelyard.cli.terminal.output import data_console, say
-from steelyard.format import number, treatment_label
+from steelyard.cli.terminal.output import data_console, print_table, print_wrapped, say
+from steelyard.format import count, treatment_label
 from steelyard.judging.stopping import decide, not_needed
 from steelyard.judging.stopping_rule import Decision, rule_of
+from steelyard.judging.trial_responses import response_of
 from steelyard.lab.resume import attempts_by_id, settled
+from steelyard.model.responses import label_of, unit_of
 from steelyard.model.trial import TrialRecord
+from steelyard.progress.reason_words import ReasonGroup, groups
 from steelyard.store.read import open_store
 
 
-def status(path: StoreFolder, as_json: Json = False) -> int:
+def status(
+    path: StoreFolder,
+    everything: Annotated[bool, typer.Option("--all", help="Print every reason in full, cell by cell.")] = False,
+    as_json: Json = False,
+) -> int:
     """Print where the study is. Returns 0 when complete and valid, 1 when some trials are invalid or missing. What a
     stopping rule made unnecessary is neither."""
     store = open_store(path)
@@ -46,47 +55,53 @@ def status(path: StoreFolder, as_json: Json = False) -> int:
         "valid": sum(record.verdict.outcome == "valid" for record in records),
         "attempts": len(records),
         "reasons": dict(reasons),
+        "reason_groups": [
+            group.model_dump(mode="json")
+            for group in groups(reason for record in records for reason in record.verdict.reasons)
+        ],
+        "response": store.study.analysis.response,
         "last_event": journal[-1].fields() if journal else None,
-        "cells": _cells(records),
+        "cells": _cells(records, store.study.analysis.response),
     }
     if as_json:
         print(json.dumps(summary, indent=1))
     else:
-        _draw(summary, decision, data_console())
+        _draw(summary, decision, data_console(), everything=everything)
     return 0 if planned and summary["valid"] == len(planned) - spared else 1
 
 
-def _cells(records: tuple[TrialRecord, ...]) -> list[dict[str, Any]]:
+def _cells(records: tuple[TrialRecord, ...], response: str) -> list[dict[str, Any]]:
     cells: dict[str, list[TrialRecord]] = {}
     for record in records:
         cells.setdefault(treatment_label(record.treatment), []).append(record)
     rows = []
     for label, members in sorted(cells.items()):
-        values = [
-            record.responses.execution_time_ms
-            for record in members
-            if record.verdict.outcome == "valid" and record.responses.execution_time_ms is not None
-        ]
+        valid = [record for record in members if record.verdict.outcome == "valid"]
+        times = [record.responses.execution_time_ms for record in valid]
+        values = [value for record in valid if (value := response_of(record, response)) is not None]
         why = Counter(f"{reason.kind} {reason.detail}".strip() for r in members for reason in r.verdict.reasons)
         rows.append(
             {
                 "cell": label,
-                "valid": len(values),
+                "valid": len(valid),
                 "starts": len({record.start for record in members}),
-                "median_ms": statistics.median(values) if values else None,
+                "median": statistics.median(values) if values else None,
+                "median_ms": statistics.median(known) if (known := [time for time in times if time]) else None,
+                "attempts_not_valid": len(members) - len(valid),
                 "not_valid": dict(why),
             }
         )
     return rows
 
 
-def _draw(summary: dict[str, Any], decision: Decision | None, console: Console) -> None:
+def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, *, everything: bool) -> None:
     spared = f", {summary['not_needed']} not needed" if summary["not_needed"] else ""
     of = "of at most" if decision is not None and decision.go_on else "of"
-    console.print(
-        f"[bold]{summary['study']}[/bold]   {summary['done']} {of} {summary['planned']} trials done{spared}, "
-        f"{summary['valid']} valid in {summary['attempts']} attempts",
-        highlight=False,
+    console.print(f"[bold]{summary['study']}[/bold]", highlight=False)
+    say(
+        console,
+        f"{summary['done']} {of} {summary['planned']} trials done{spared}; {summary['valid']} valid in "
+        f"{count(summary['attempts'], 'attempt')}",
     )
     if decision is not None:
         say(console, f"until {decision.target}: {decision.sentence}")
@@ -94,18 +109,35 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console) 
     if event:
         when = f" at {datetime.fromtimestamp(event['t_s']):%Y-%m-%d %H:%M:%S}" if event["t_s"] is not None else ""
         say(console, f"last event: {event['event']}{when}")
+    say(console)
+    print_table(_table(summary, decision), console)
+    say(console, "median: of all valid trials; the report leaves warm-up trials out", style="dim")
+    if summary["reason_groups"]:
+        say(console, "\nNot valid because of:")
+        for item in summary["reason_groups"]:
+            print_wrapped(ReasonGroup.model_validate(item).sentence, console, indent=2)
+    if everything:
+        for cell in summary["cells"]:
+            for reason, times in cell["not_valid"].items():
+                say(console, f"{cell['cell']}: {times} x {reason}")
+    elif summary["reason_groups"]:
+        say(console, "Every reason in full: --all", style="dim")
+
+
+def _table(summary: dict[str, Any], decision: Decision | None) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column, justify in (("cell", "left"), ("valid", "right"), ("starts", "right"), ("median", "right")):
-        table.add_column(column, justify="right" if justify == "right" else "left")
+    unit = unit_of(summary["response"])
+    heads = ("cell", "valid", "not valid", "starts", f"median {label_of(summary['response'])}")
+    for head in heads:
+        table.add_column(head, justify="left" if head == "cell" else "right")
     known = {treatment_label(cell.treatment): cell for cell in decision.cells} if decision else {}
     if known:
         table.add_column("interval of the mean")
-    table.add_column("not valid because")
     for cell in summary["cells"]:
-        median = "-" if cell["median_ms"] is None else f"{number(cell['median_ms'] / 1000, trim=False)} s"
-        why = "; ".join(f"{count} x {reason}" for reason, count in cell["not_valid"].items())
+        median = "-" if cell["median"] is None else quantity(cell["median"], unit)
         narrowing = known.get(cell["cell"])
         fewer = f" (of {narrowing.n} starts)" if narrowing and narrowing.n != cell["starts"] else ""
         interval = [f"{narrowing_words(narrowing)}{fewer}" if narrowing else "-"] if known else []
-        table.add_row(cell["cell"], str(cell["valid"]), str(cell["starts"]), median, *interval, why)
-    console.print(table)
+        lost = str(cell["attempts_not_valid"] or "-")
+        table.add_row(cell["cell"], str(cell["valid"]), lost, str(cell["starts"]), median, *interval)
+    return table

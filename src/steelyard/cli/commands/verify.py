@@ -26,7 +26,12 @@ MOST_FINDINGS = 50
 def verify(
     store: StoreFolder,
     reports: Annotated[
-        list[Path] | None, typer.Option("--report", help="A page or `report --json` output; else the store's page.")
+        list[Path] | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="A page, or output of `report --json`, to check; otherwise the store's page.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> int:
