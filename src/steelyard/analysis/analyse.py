@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from steelyard.analysis import statistics
 from steelyard.analysis.comparisons.identical_systems import floors_of
 from steelyard.analysis.frame import frame_of, size_factor
-from steelyard.analysis.narrative.answer import answer
+from steelyard.analysis.narrative.answer import answer, main_factor
+from steelyard.analysis.narrative.answer_table import answer_table, of_main_effects
 from steelyard.analysis.narrative.caveats import caveats
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistic import Context, Within
+from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping import decide
 from steelyard.judging.stopping_rule import rule_of
@@ -58,5 +61,14 @@ def analyse(
         stopping=context.decision,
         rows={statistic.name: context.of(statistic.row) for statistic in every},
     )
+    factor = main_factor(results)
+    if results.of(MainEffect):
+        results = results.model_copy(update={"answer_table": of_main_effects(results.of(MainEffect), study)})
+    elif factor is not None:
+        compared, floors = results.of(Comparison), context.floors
+        known = {"answer_table": answer_table(frame, study, factor, compared, floors)}
+        if len(frame.factors.get(factor, ())) > 2:
+            known["answer_pairs"] = answer_table(frame, study, factor, floors=floors, every_pair=True)
+        results = results.model_copy(update=known)
     sentences = {"answer": tuple(answer(study.study.question, results)), "caveats": tuple(caveats(study, results))}
     return results.model_copy(update=sentences)

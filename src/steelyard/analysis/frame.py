@@ -47,8 +47,8 @@ class TrialFrame:
 
     Columns: trial_id, attempt, block, start, start_replicate, replicate, order_in_start, position, control, outcome,
     reasons (list), system_fault, begun_s, ended_s (seconds since the epoch); one column per factor, named as the
-    factor; every response of `model.responses`; order_of_treatment (which valid trial of this treatment within
-    its start, from 1; null if not valid); warm_up; used (valid and not warm_up).
+    factor; every response of `model.responses`; order_of_treatment (which attempt of this treatment its start
+    served, voided ones included, from 1; null if not valid); warm_up; used (valid and not warm_up).
     """
 
     data: pl.DataFrame
@@ -68,10 +68,8 @@ class TrialFrame:
         hard: Sequence[str],
         warm_up_trials: int,
     ) -> TrialFrame:
-        """Build the frame. `warm_up` marks the first `warm_up_trials` valid trials of a treatment in a start.
-
-        Only valid trials are counted as warm-up trials, so that a voided attempt never moves the cut. Raises
-        ValueError if a factor has the name of another column.
+        """Build the frame. `warm_up` marks the valid ones among the first `warm_up_trials` attempts of a treatment that
+        a start served (`judging.warm_up_cut`). Raises ValueError if a factor has the name of another column.
         """
         taken = {*_PLAIN, *responses.every(), "warm_up", "used", "order_of_treatment"}
         clash = sorted(set(factors) & taken)

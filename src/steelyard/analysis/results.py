@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import Field, SerializeAsAny, field_validator
 
 from steelyard.analysis import statistics
+from steelyard.analysis.narrative.answer_table import AnswerTable
 from steelyard.analysis.row import MeasuredTreatment, Row
 from steelyard.judging.stopping_rule import Decision
 from steelyard.model.study import Level
@@ -43,6 +44,10 @@ class Results(Value):
     shares: tuple[str, ...]
     answer: tuple[str, ...] = ()
     """The answer in words: two to five sentences."""
+    answer_table: AnswerTable | None = None
+    """Every level of the main factor against its baseline; None if nothing was compared."""
+    answer_pairs: AnswerTable | None = None
+    """Every pair of levels; None below three levels."""
     caveats: tuple[str, ...] = ()
     """What the answer does not say, and why."""
     stopping: Decision | None = None

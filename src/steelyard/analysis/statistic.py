@@ -73,6 +73,8 @@ class Within:
     seconds: Sequence[Seconds] = ()
     percentiles: Sequence[Row] = ()
     """Rows of the statistic `percentile`, computed while the histograms are read."""
+    pooled: Sequence[Row] = ()
+    """Rows of the statistic `pooled_percentile`, computed while the histograms are read."""
     uses: Mapping[Attempt, Use] = field(default_factory=dict)
     """Resources of every attempt; empty where neither cost nor energy is requested."""
 

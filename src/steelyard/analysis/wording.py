@@ -1,13 +1,28 @@
-"""Formatting of numbers, durations and counts in sentences."""
+"""Formatting of quantities, changes and counts in sentences and in the answer's table.
+
+The one formatter of a change: page, terminal, `compare`, `status` and `--json` use `change_text`.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Final
 
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.format import count, forecast, number
+from steelyard.model import responses
+from steelyard.model.estimate import Estimate
 
 MOST_NAMED = 3
+LEAST_PERCENT: Final = 0.5
+MOST_PERCENT: Final = 2.0
+"""Ratios from half to double are shown as a change in per cent, others as a ratio."""
+TENFOLD: Final = 10.0
+WIDEST: Final = 100.0
+"""An interval whose upper end is more times its lower end than this says nothing that deserves digits."""
+CLOSE: Final = 0.05
+"""Half-width of an interval over its value below which a ratio deserves a third digit."""
 
 
 def blocks(starts: int, seconds: float | None) -> str:
@@ -18,11 +33,107 @@ def blocks(starts: int, seconds: float | None) -> str:
 
 def quantity(value: float, unit: str) -> str:
     """A value with three significant digits and a unit that suits its size: `4.1 s`, `830 ms`, `2,310 operations/s`."""
-    if unit == "ms" and abs(value) >= 120_000:
-        return f"{number(value / 60_000, digits=3, trim=False)} min"
-    if unit == "ms" and abs(value) >= 1000:
-        return f"{number(value / 1000, digits=3, trim=False)} s"
-    return f"{number(value, digits=3, trim=False)} {unit}".strip()
+    return quantities([value], unit)[0]
+
+
+def quantities(values: Sequence[float], unit: str) -> list[str]:
+    """Values with three significant digits, all in one unit that suits them: `0.32 s`, `12.4 s`."""
+    factor, shown = scale(values, unit)
+    return [f"{number(value * factor, digits=3, trim=False)} {shown}".strip() for value in values]
+
+
+def scale(values: Sequence[float], unit: str) -> tuple[float, str]:
+    """Factor and unit in which to show all of these values: seconds or minutes where milliseconds are too many."""
+    sizes = [abs(value) for value in values if value]
+    if unit != "ms" or not sizes:
+        return 1.0, unit
+    if min(sizes) >= 120_000:
+        return 1 / 60_000, "min"
+    if min(sizes) >= 1000 or (max(sizes) >= 10_000 and min(sizes) >= 10):
+        return 0.001, "s"
+    return 1.0, unit
+
+
+def change_text(ratio: Estimate, response: str) -> str:
+    """A ratio as people read it, with its interval where it has one: `+18% [3, 35]`, `3.1 times as long [2.2, 4.4]`.
+
+    A change in per cent of the baseline from half to double, a ratio beyond. An interval wider than a hundredfold has
+    no ends, and an end beyond tenfold is said in words.
+    """
+    value = change_value(ratio, response)
+    ends = interval_text(ratio)
+    return f"{value} {ends}" if ends else value
+
+
+def change_value(ratio: Estimate, response: str) -> str:
+    """`+18%` or `3.1 times as long`: a ratio without its interval."""
+    if in_percent(ratio):
+        percent = 100 * (ratio.value - 1)
+        return f"{signed_percent(percent, _percent_places(ratio))}%"
+    return f"{_ratio_number(ratio.value, ratio)} times as {times_as(response)}"
+
+
+def change_of(ratio: float, response: str) -> str:
+    """`+18%` or `3.10 times as long`, of a ratio that has no interval."""
+    return change_value(Estimate(value=ratio, n=1, unit="", method="as measured"), response)
+
+
+def times_as(response: str) -> str:
+    """`long` of an execution time, else `high`."""
+    known = responses.every()
+    return known[response].times_as if response in known else "high"
+
+
+def in_percent(ratio: Estimate) -> bool:
+    """Whether a ratio is shown as a change in per cent: from half to double."""
+    return LEAST_PERCENT <= ratio.value <= MOST_PERCENT
+
+
+def interval_text(ratio: Estimate) -> str:
+    """`[3, 35]` in the form of the ratio's own text (per cent, or times); empty where it has no interval."""
+    if ratio.low is None or ratio.high is None:
+        return ""
+    if ratio.low <= 0 or ratio.high > WIDEST * ratio.low:
+        return "[wider than a hundredfold]"
+    if in_percent(ratio):
+        places = _percent_places(ratio)
+        low, high = (_percent_end(end, places) for end in (ratio.low, ratio.high))
+    else:
+        low, high = (_ratio_number(end, ratio) for end in (ratio.low, ratio.high))
+    return f"[{low}, {high}]"
+
+
+def _percent_end(end: float, places: int) -> str:
+    if end > TENFOLD:
+        return "more than tenfold"
+    if end < 1 / TENFOLD:
+        return "less than a tenth"
+    return _fixed(100 * (end - 1), places)
+
+
+def signed_percent(percent: float, places: int) -> str:
+    """A change in per cent with its sign; nothing but zeros has none: `+18`, `−4.1`, `0.0`."""
+    text = _fixed(percent, places)
+    return f"+{text}" if percent > 0 and text.strip("0.") else text
+
+
+def _percent_places(ratio: Estimate) -> int:
+    """Places of a change in per cent: two digits of the half-width, or of the change itself; at most two places."""
+    low, high = ratio.low, ratio.high
+    size = 100 * (abs(ratio.value - 1) if low is None or high is None else (high - low) / 2)
+    return 0 if size == 0 else max(0, min(2, 1 - math.floor(math.log10(size))))
+
+
+def _fixed(value: float, places: int) -> str:
+    text = f"{value:,.{places}f}"
+    return text.removeprefix("-") if not text.strip("-0.") else text.replace("-", "\N{MINUS SIGN}")
+
+
+def _ratio_number(value: float, of: Estimate) -> str:
+    """A ratio with two digits, three where its interval is narrow or it has none."""
+    known = of.low is not None and of.high is not None
+    close = not known or (of.high - of.low) / 2 < CLOSE * of.value  # type: ignore[operator]
+    return number(value, digits=3 if close else 2, trim=False)
 
 
 def named(treatments: Sequence[Treatment]) -> str:

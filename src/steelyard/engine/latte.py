@@ -20,6 +20,7 @@ from steelyard.engine import _latte_script as latte_script
 from steelyard.engine import _latte_tool as latte_tool
 from steelyard.engine._histograms import decoded
 from steelyard.engine.base import Engine
+from steelyard.model import percentiles
 from steelyard.model.errors import EngineError
 from steelyard.model.load import MEASURE, POPULATE
 from steelyard.model.outcome import Outcome

@@ -1,6 +1,7 @@
-"""Fixed cut of warm-up trials: the rank of each trial of its treatment within its start.
+"""Fixed cut of warm-up trials: which attempt of its treatment a start served.
 
-Stopping and analysis must drop the same trials, so both call this.
+The cluster warms up by what it serves, whether the attempt counts or was voided. So each attempt that was answered
+anything moves the cut, whatever its verdict. Stopping and analysis must drop the same trials, so both call this.
 """
 
 from __future__ import annotations
@@ -10,17 +11,24 @@ from collections.abc import Iterable, Sequence
 from steelyard.model.trial import TrialRecord
 
 
+def served(record: TrialRecord) -> bool:
+    """Whether the cluster answered operations of this attempt; a valid trial did."""
+    return record.verdict.outcome == "valid" or bool(record.responses.operations)
+
+
 def orders_of_treatment(records: Sequence[TrialRecord], factors: Iterable[str]) -> list[int | None]:
-    """Rank of each record among the valid trials of its treatment within its start, from 1; None for trials that are
-    not valid. Control trials count: they are of the same treatment."""
+    """Rank of each valid trial among the attempts of its treatment that its start served, from 1; None for trials that
+    are not valid. Voided attempts and control trials count: the cluster served them too."""
     names = tuple(factors)
     groups: dict[tuple[object, ...], list[int]] = {}
     for index, record in enumerate(records):
-        if record.verdict.outcome == "valid":
+        if served(record):
             key = (record.start, *(record.treatment.get(name) for name in names))
             groups.setdefault(key, []).append(index)
     orders: list[int | None] = [None] * len(records)
     for indices in groups.values():
-        for order, index in enumerate(sorted(indices, key=lambda i: (records[i].order_in_start, i)), start=1):
-            orders[index] = order
+        in_order = sorted(indices, key=lambda i: (records[i].order_in_start, records[i].begun_s, i))
+        for order, index in enumerate(in_order, start=1):
+            if records[index].verdict.outcome == "valid":
+                orders[index] = order
     return orders

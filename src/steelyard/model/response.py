@@ -32,7 +32,7 @@ class Direction(Enum):
     LESS_IS_FASTER = "less is faster"
     MORE_IS_FASTER = "more is faster"
     NEITHER = "neither"
-    """A difference is called higher or lower."""
+    """A difference is called higher or lower: counts, and percentiles, of which a few operations decide."""
 
 
 class Kept(Enum):
@@ -90,6 +90,8 @@ class Response:
     compute: Callable[[Measured], float | int | None]
     """None where the trial has no such number."""
     direction: Direction = Direction.NEITHER
+    times_as: str = "high"
+    """`3.1 times as ...`: the word for a ratio of two values."""
     whole: bool = False
     """It counts something: always a whole number, 0 where nothing was counted."""
     from_due: bool = False

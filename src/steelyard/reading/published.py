@@ -169,9 +169,11 @@ def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, st
         means = [statistics.fmean(start) for start in by_start.values()]
         unit = unit_of(response) if response in responses.every() else SAMPLED_UNITS[response]
         if len(means) > 1:
-            numbers[response, "mean"] = estimates.mean(means, unit, confidence, "start means")
+            numbers[response, "mean"] = estimates.mean_over_starts(means, unit, confidence)
         else:
-            numbers[response, "mean"] = estimates.mean(every, unit, confidence, "trials of one start")
+            numbers[response, "mean"] = estimates.quantity(
+                estimates.mean(every, unit, confidence, "trials of one start"), every
+            )
         numbers[response, "50%"] = estimates.median(every, unit, confidence)
         if len(every) > 1:
             numbers[response, "sd"] = Estimate(

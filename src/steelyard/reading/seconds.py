@@ -9,6 +9,7 @@ import polars as pl
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.statistic import Attempt, Seconds, Within
 from steelyard.analysis.statistics.percentile import TrialPercentile
+from steelyard.analysis.statistics.pooled_percentile import PooledPercentile
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reading import trial_percentiles, usage
@@ -31,10 +32,13 @@ def within_trials(store: Store, every: Sequence[TrialRecord]) -> Within:
             groups.setdefault(tuple(sorted(record.treatment.items())), []).append(record)
     per_treatment: list[Seconds] = []
     quantiles: list[TrialPercentile] = []
+    pooled: list[PooledPercentile] = []
     for treatment, records in groups.items():
-        quantiles += trial_percentiles.of_trials(store, records, dict(treatment), study.analysis.confidence)
+        own, of_cell = trial_percentiles.of_treatment(store, records, dict(treatment), study.analysis.confidence)
+        quantiles += own
+        pooled += of_cell
         per_treatment.append(Seconds(dict(treatment), series(store, records)))
-    return Within(seconds=per_treatment, percentiles=quantiles, uses=usage.uses(store, study, every))
+    return Within(seconds=per_treatment, percentiles=quantiles, pooled=pooled, uses=usage.uses(store, study, every))
 
 
 def series(store: Store, records: Sequence[TrialRecord]) -> list[tuple[Attempt, pl.DataFrame]]:

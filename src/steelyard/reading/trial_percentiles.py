@@ -8,9 +8,10 @@ import polars as pl
 
 from steelyard.analysis.inference import percentile_intervals
 from steelyard.analysis.statistics.percentile import SHOWN, TrialPercentile
-from steelyard.model import responses
+from steelyard.analysis.statistics.pooled_percentile import PooledPercentile
+from steelyard.model import histogram, responses
 from steelyard.model.histogram import Bucket
-from steelyard.model.percentiles import BEYOND, needed, quantile_buckets
+from steelyard.model.percentiles import BEYOND, needed, quantile_buckets, quantile_ns, supported
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.time_courses import measured
@@ -22,9 +23,16 @@ def of_trials(
     store: Store, records: Sequence[TrialRecord], treatment: Mapping[str, Level], confidence: float
 ) -> tuple[TrialPercentile, ...]:
     """Percentiles of `records`, trials of one treatment, in order; a trial without an answered operation has none."""
+    return of_treatment(store, records, treatment, confidence)[0]
+
+
+def of_treatment(
+    store: Store, records: Sequence[TrialRecord], treatment: Mapping[str, Level], confidence: float
+) -> tuple[tuple[TrialPercentile, ...], tuple[PooledPercentile, ...]]:
+    """Percentiles of each of `records`, trials of one treatment, and of all their operations together."""
     buckets = _buckets(store, records)
     if buckets is None:
-        return ()
+        return (), ()
     whole = {
         str(name): [(int(low), int(high), int(count)) for low, high, count in rows.iter_rows()]
         for (name,), rows in buckets.group_by("trial", "low", "high")
@@ -45,7 +53,34 @@ def of_trials(
             for name in SHOWN:
                 below = [(int(row["all"]), int(row[name])) for row in parts[key].iter_rows(named=True)]
                 estimated.append(_percentile(record, treatment, name, whole[key], below, confidence))
-    return tuple(estimated)
+    answered = [record for record in records if layout.trial_folder(record.id, record.attempt) in whole]
+    return tuple(estimated), _pooled(answered, treatment, tuple(whole.values()))
+
+
+def _pooled(
+    records: Sequence[TrialRecord], treatment: Mapping[str, Level], histograms: Sequence[Sequence[Bucket]]
+) -> tuple[PooledPercentile, ...]:
+    """Percentiles of the histograms of these trials added up."""
+    together = histogram.merge(histograms)
+    operations, totals = histogram.total(together), [histogram.total(one) for one in histograms]
+    rows = []
+    for name in SHOWN:
+        q = _share(name)
+        value = quantile_ns(together, q) if supported(q, operations) else None
+        rows.append(
+            PooledPercentile(
+                treatment=dict(treatment),
+                response=name,
+                unit="ms",
+                trials=len(records),
+                own=sum(supported(q, total) for total in totals),
+                starts=len({record.start for record in records}),
+                operations=operations,
+                needed=needed(q),
+                pooled=None if value is None else value / percentile_intervals.NS_PER_MS,
+            )
+        )
+    return tuple(rows)
 
 
 def _buckets(store: Store, records: Sequence[TrialRecord]) -> pl.DataFrame | None:

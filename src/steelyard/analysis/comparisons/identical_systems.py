@@ -28,9 +28,9 @@ from typing import Literal
 import polars as pl
 from scipy import stats
 
-from steelyard.analysis.comparisons.level_ratios import percent
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import estimates, multiplicity, variance_components
+from steelyard.analysis.wording import change_text
 from steelyard.format import signed
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, circumstances, unlike
 from steelyard.model import responses
@@ -234,13 +234,12 @@ def within_noise(ratio: Estimate, floor: Estimate) -> bool:
     return 1 / bound <= ratio.low and ratio.high <= bound
 
 
-def noise_words(change: Estimate, floor: Floor) -> str:
-    """`undecided: within the noise of this machine: ...`, of a change in per cent with its interval."""
-    ends = f"[{signed(change.low or 0)}, {signed(change.high or 0)}]%"
+def noise_words(ratio: Estimate, response: str, floor: Floor) -> str:
+    """`undecided: within the noise of this machine: ...`, of a ratio with its interval."""
     share = f"{floor.percent.confidence:.0%}"
     return (
-        f"undecided: within the noise of this machine: {ends} leaves out 0 but lies within {_within(floor)}, in which "
-        f"{share} of comparisons of identical systems lie ({floor.words})"
+        f"undecided: within the noise of this machine: {change_text(ratio, response)} leaves out no change but "
+        f"lies within {_within(floor)}, in which {share} of comparisons of identical systems lie ({floor.words})"
     )
 
 
@@ -250,14 +249,16 @@ def _within(floor: Floor) -> str:
     return f"{signed(100 * (1 / bound - 1))}% to {signed(floor.percent.value)}%"
 
 
-def held(ratio: Estimate | None, verdict: str, sentence: str, floor: Floor | None) -> dict[str, str]:
+def held(
+    ratio: Estimate | None, verdict: str, sentence: str, floor: Floor | None, response: str
+) -> dict[str, str]:  # fmt: skip
     """Changes in the verdict on a mean over treatments if its interval lies within the floor of all their starts and
     trials: identical systems would differ as much in a balanced design."""
     if ratio is None or verdict not in multiplicity.DIFFERENT or floor is None:
         return {}
     if not within_noise(ratio, floor.percent):
         return {}
-    why = noise_words(percent(ratio), floor).removeprefix("undecided: ")
+    why = noise_words(ratio, response, floor).removeprefix("undecided: ")
     undecided = sentence.replace(f": {verdict}: ", ": undecided: ", 1)
     return {"verdict": "undecided", "sentence": f"{undecided}; {why}"}
 

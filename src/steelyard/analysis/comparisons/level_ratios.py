@@ -21,8 +21,12 @@ from steelyard.model.response import Direction
 
 ROUNDING = 1e-12
 """Logarithms that differ by less are of equal values."""
-ComparisonVerdict = Literal["slower", "faster", "higher", "lower", "undecided", "descriptive"]
-FEWEST_STARTS = 2
+ComparisonVerdict = Literal["slower", "faster", "higher", "lower", "equivalent", "undecided", "descriptive"]
+FEWEST_STARTS = estimates.FEWEST_STARTS
+"""Starts a side below which there is no interval over starts."""
+FEWEST_PAIRED = 2
+"""From so many starts that served both sides on, a comparison rests on these alone."""
+TOO_FEW = "fewer than three starts per level"
 NOTHING_VARIES = "nothing varies between starts"
 
 
@@ -48,7 +52,7 @@ def paired(logs: Sequence[float], confidence: float) -> tuple[float, float, floa
 def paired_starts(a: Mapping[str, float], b: Mapping[str, float], same_starts: bool) -> tuple[str, ...]:
     """The starts that served both sides, if the sides are paired by start and there are enough; else empty."""
     both = tuple(start for start in a if start in b) if same_starts else ()
-    return both if len(both) >= FEWEST_STARTS else ()
+    return both if len(both) >= FEWEST_PAIRED else ()
 
 
 def units(
@@ -60,38 +64,48 @@ def units(
     return tuple(a.values()), tuple(b.values())
 
 
+def centre(means: Sequence[float], unit: str, confidence: float) -> Estimate:
+    """The value of a level: the geometric mean of its start means, t interval on logarithms from three starts on.
+
+    Two such values over the starts that a comparison rests on (`units`) have its ratio as their quotient.
+    """
+    return estimates.geometric_mean(means, unit, confidence, "start means", FEWEST_STARTS)
+
+
 def ratio_between(
     a: Mapping[str, float], b: Mapping[str, float], same_starts: bool, confidence: float
 ) -> Estimate | None:
-    """Ratio b / a from the mean of each start, with its interval; None where the mean of a is 0.
+    """Ratio b / a of the geometric means of start means, with its interval; None where the mean of a is 0.
 
     `same_starts`: equal names of starts are the same cluster, and the sides were tried within it. Paired t on
-    logarithms where two starts or more served both, else Welch's t; no interval below two starts a side, or where a
-    mean is not positive.
+    logarithms where two starts or more served both, else Welch's t; no interval below three starts a side. Where a mean
+    is not positive: the ratio of arithmetic means, without an interval.
     """
-    positive = min(*a.values(), *b.values()) > 0
     both = paired_starts(a, b, same_starts)
-    if positive and both:
-        gaps = [math.log(b[start] / a[start]) for start in both]
-        return _ratio(
-            paired(gaps, confidence) if varies(gaps) else (math.fsum(gaps) / len(gaps), 0.0, len(gaps) - 1.0),
-            len(both), confidence, "ratio of geometric means, t on logarithms of start means paired by start",
-        )  # fmt: skip
-    if positive and min(len(a), len(b)) >= FEWEST_STARTS and not both:
-        logs_a, logs_b = ([math.log(mean) for mean in by.values()] for by in (a, b))
-        gap = math.fsum(logs_b) / len(logs_b) - math.fsum(logs_a) / len(logs_a)
-        return _ratio(
-            welch(logs_a, logs_b, confidence) if varies(logs_a, logs_b) else (gap, 0.0, 0.0),
-            len(a) + len(b), confidence,
-            "ratio of geometric means, Welch's t on logarithms of start means",
-        )  # fmt: skip
-    base = math.fsum(a.values()) / len(a)
-    if base == 0:
-        return None
-    value = math.fsum(b.values()) / len(b) / base
-    method = "ratio of means of start means; fewer than two starts a level: no interval"
+    means_a, means_b = units(a, b, both)
     n = len(both) or len(a) + len(b)
-    return Estimate(value=value, confidence=confidence, n=n, unit="", method=method)
+    if min(*means_a, *means_b) <= 0:
+        base = math.fsum(means_a) / len(means_a)
+        if base == 0:
+            return None
+        value = math.fsum(means_b) / len(means_b) / base
+        method = "ratio of means of start means; a mean is not above 0: no interval"
+        return Estimate(value=value, confidence=confidence, n=n, unit="", method=method)
+    logs_a, logs_b = ([math.log(mean) for mean in means] for means in (means_a, means_b))
+    gap = math.fsum(logs_b) / len(logs_b) - math.fsum(logs_a) / len(logs_a)
+    if min(len(means_a), len(means_b)) < FEWEST_STARTS:
+        method = f"ratio of geometric means of start means; {TOO_FEW}: no interval"
+        return Estimate(value=math.exp(gap), confidence=confidence, n=n, unit="", method=method)
+    if both:
+        gaps = [y - x for x, y in zip(logs_a, logs_b, strict=True)]
+        return _ratio(
+            paired(gaps, confidence) if varies(gaps) else (gap, 0.0, len(gaps) - 1.0),
+            n, confidence, "ratio of geometric means, t on logarithms of start means paired by start",
+        )  # fmt: skip
+    return _ratio(
+        welch(logs_a, logs_b, confidence) if varies(logs_a, logs_b) else (gap, 0.0, 0.0),
+        n, confidence, "ratio of geometric means, Welch's t on logarithms of start means",
+    )  # fmt: skip
 
 
 def _ratio(log_ratio: tuple[float, float, float], n: int, confidence: float, method: str) -> Estimate:
@@ -142,9 +156,9 @@ def p_of_change(a: Sequence[float], b: Sequence[float], paired: bool) -> float |
     """Two-sided p that the ratio of geometric means is 1: t of pairs, else Welch's, on logarithms.
 
     The test whose interval `ratio_between` gives: p is below 1 - confidence where that leaves 1 out. None below
-    two units a side, where a value is not above 0, or where nothing varies.
+    three units a side, where a value is not above 0, or where nothing varies.
     """
-    if min(len(a), len(b)) < 2 or min(*a, *b) <= 0:
+    if min(len(a), len(b)) < FEWEST_STARTS or min(*a, *b) <= 0:
         return None
     logs = np.log(a), np.log(b)
     if not varies(*([logs[1] - logs[0]] if paired else logs)):

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from steelyard.analysis.comparisons.level_ratios import FEWEST_STARTS, NOTHING_VARIES, judge, percent, varies
+from steelyard.analysis.comparisons.level_ratios import FEWEST_PAIRED, FEWEST_STARTS, NOTHING_VARIES, judge, varies
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.treatments import Treatment
-from steelyard.format import signed
+from steelyard.analysis.wording import change_text
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of
 from steelyard.model.study import Level
@@ -62,8 +62,10 @@ def logs(frame: TrialFrame, response: str) -> Logs | None:
 
 
 def contrast(logarithms: Logs, weights: Mapping[Key, float], confidence: float) -> Estimate | None:
-    """exp of the weighted sum of logarithms; without an interval where a combination of hard levels has fewer than two
-    whole starts. None where a treatment has no start."""
+    """exp of the weighted sum of logarithms. None where a treatment has no start.
+
+    Without an interval where a side of the contrast has fewer than three starts, or a combination of hard levels fewer
+    than two whole ones."""
     groups: dict[Key, list[dict[Key, float]]] = {}
     for start, cells in logarithms.of.items():
         mine = {key: value for key, value in cells.items() if key in weights}
@@ -78,9 +80,9 @@ def contrast(logarithms: Logs, weights: Mapping[Key, float], confidence: float) 
             [math.fsum(weights[key] * mine[key] for key in wanted) for mine in served if len(mine) == len(wanted)]
         )
     starts = sum(map(len, parts))
-    if min(map(len, parts)) < FEWEST_STARTS:
+    if min(map(len, parts)) < FEWEST_PAIRED or min(_starts(groups, weights)) < FEWEST_STARTS:
         total = math.fsum(weight * (logarithms.mean(key) or 0.0) for key, weight in weights.items())
-        method = "ratio of geometric means; fewer than two whole starts of a combination: no interval"
+        method = "ratio of geometric means; too few whole starts: no interval"
         return Estimate(value=math.exp(total), confidence=confidence, n=len(logarithms.of), unit="", method=method)
     centre = math.fsum(math.fsum(one) / len(one) for one in parts)
     errors = [estimates.deviation(one) ** 2 / len(one) for one in parts]
@@ -95,6 +97,13 @@ def contrast(logarithms: Logs, weights: Mapping[Key, float], confidence: float) 
         confidence=confidence, n=starts, unit="",
         method=f"ratio of geometric means, t on contrasts of {starts} starts, {degrees:.1f} degrees of freedom",
     )  # fmt: skip
+
+
+def _starts(groups: Mapping[Key, Sequence[Mapping[Key, float]]], weights: Mapping[Key, float]) -> tuple[int, int]:
+    """Starts that serve the treatments of positive and of negative weight."""
+    served = [mine for group in groups.values() for mine in group]
+    above, below = (sum(any(sign * weights[key] > 0 for key in mine) for mine in served) for sign in (1, -1))
+    return above, below
 
 
 def _degrees(errors: Sequence[float], sizes: Sequence[int]) -> float:
@@ -113,11 +122,10 @@ def key_of(frame: TrialFrame, treatment: Treatment) -> Key:
 
 def sentence_of(head: str, response: str, ratio: Estimate) -> str:
     """A ratio as a sentence, in the form of comparisons."""
-    change, verdict = percent(ratio), judge(response, ratio)
-    if change.low is None or change.high is None:
+    change, verdict = change_text(ratio, response), judge(response, ratio)
+    if ratio.low is None or ratio.high is None:
         why = f"{NOTHING_VARIES}, so" if NOTHING_VARIES in ratio.method else "from too few starts for an interval:"
-        return f"{head}: {label_of(response)} {signed(change.value)}%, {why} there is no verdict"
-    ends = f"[{signed(change.low)}, {signed(change.high)}]%"
+        return f"{head}: {label_of(response)} {change}, {why} there is no verdict"
     if verdict == "undecided":
-        return f"{head}: undecided: {label_of(response)} {signed(change.value)}%, {ends} includes 0"
-    return f"{head}: {verdict}: {label_of(response)} {signed(change.value)}%, {ends}"
+        return f"{head}: undecided: {label_of(response)} {change} includes no change"
+    return f"{head}: {verdict}: {label_of(response)} {change}"

@@ -15,6 +15,8 @@ from steelyard.analysis.comparisons import forecast, identical_systems, level_ra
 from steelyard.analysis.comparisons.level_pairs import LevelPair, equivalence
 from steelyard.analysis.comparisons.level_ratios import (
     NOTHING_VARIES,
+    TOO_FEW,
+    centre,
     judge,
     paired_starts,
     percent,
@@ -22,11 +24,12 @@ from steelyard.analysis.comparisons.level_ratios import (
     units,
 )
 from steelyard.analysis.frame import TrialFrame, start_means
-from steelyard.analysis.inference import estimates, multiplicity, power
+from steelyard.analysis.inference import multiplicity, power
 from steelyard.analysis.inference.effect_sizes import cliffs_delta, hedges_g
 from steelyard.analysis.statistics.exclusions import exclusions
 from steelyard.analysis.treatments import Treatment, label
-from steelyard.format import number, signed
+from steelyard.analysis.wording import change_text
+from steelyard.format import number
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of, unit_of
@@ -58,8 +61,9 @@ class Contrast(Value):
     response: str
     unit: str
     mean_a: Estimate
-    """Mean over start means if there are two or more, else over trials; its method says which."""
+    """Geometric mean of the start means of side a, over the starts that the comparison rests on."""
     mean_b: Estimate
+    """The same of side b; `mean_b` / `mean_a` is the ratio."""
     ratio: Estimate
     """Ratio b / a."""
     change_percent: Estimate
@@ -81,7 +85,7 @@ class Contrast(Value):
     more_s: float | None = None
     """Duration of these at the pace of the stores, seconds: one more block of each for one more start per side."""
     p: float | None = None
-    """Two-sided p that the ratio is 1, by the test whose interval `ratio` has; None below two starts a side."""
+    """Two-sided p that the ratio is 1, by the test whose interval `ratio` has; None below three starts a side."""
     p_holm: float | None = None
     """The same with Holm's correction over the `family`: all comparisons of this command that have a p."""
     tost_p: float | None = None
@@ -193,7 +197,7 @@ def _beside_floor(
         return contrast
     known: dict[str, object] = {"floor_percent": floor.percent, "floor_source": floor.words}
     if contrast.verdict in multiplicity.DIFFERENT and identical_systems.within_noise(contrast.ratio, floor.percent):
-        why = identical_systems.noise_words(contrast.change_percent, floor)
+        why = identical_systems.noise_words(contrast.ratio, contrast.response, floor)
         sentence = f"{_head(a, b, contrast.cell)}: {why}"
         known |= {"verdict": "undecided", "within_noise": True, "sentence": sentence, "why": why}
     return contrast.model_copy(update=known)
@@ -234,33 +238,28 @@ def _contrast(
     both = paired_starts(means_a, means_b, same_starts)
     values = units(means_a, means_b, both)
     change = percent(ratio)
-    within = None if margin is None else percent(_inner(means_a, means_b, same_starts, confidence))
+    inner = None if margin is None else _inner(means_a, means_b, same_starts, confidence)
+    within = None if inner is None else percent(inner)
     verdict = _verdict(response, ratio, within, margin)
     effect, delta = effect_of(*values, bool(both), confidence)
     more = power.more_starts(*values, bool(both), margin, confidence) if verdict == "undecided" else None
-    why = _why(verdict, change, (len(means_a), len(means_b)), margin, forecast.Forecast(more, pace_s))
+    why = _why(verdict, ratio, margin, forecast.Forecast(more, pace_s), response)
+    n = [sum(count for start, _, count in start_means(one, response) if not both or start in both) for one in rows]
     left_out = (exclusions(a.frame, response, treatment_a), exclusions(b.frame, response, treatment_b))
     unit = unit_of(response)
     return Contrast(
         cell=common, a=treatment_a, b=treatment_b, response=response, unit=unit,
-        mean_a=_mean(rows[0][response].to_list(), means_a, unit, confidence),
-        mean_b=_mean(rows[1][response].to_list(), means_b, unit, confidence),
+        mean_a=centre(values[0], unit, confidence), mean_b=centre(values[1], unit, confidence),
         ratio=ratio, change_percent=change, effect=effect, delta=delta, effect_words=effect_words(effect),
         verdict=verdict,
-        sentence=_sentence(_head(a, b, common), response, change, within, verdict, margin, why), why=why,
+        sentence=_sentence(_head(a, b, common), response, ratio, inner, verdict, margin, why), why=why,
         margin_percent=margin, equivalence_percent=within, more=more,
         more_s=None if more is None or pace_s is None else more.starts * pace_s,
         p=level_ratios.p_of_change(*values, bool(both)),
         tost_p=equivalence(LevelPair("start means", bool(both), *values), margin, confidence)[1],
-        paired=bool(both), n_a=rows[0].height, n_b=rows[1].height, starts_a=len(means_a), starts_b=len(means_b),
+        paired=bool(both), n_a=n[0], n_b=n[1], starts_a=len(values[0]), starts_b=len(values[1]),
         excluded=sum(one.trials for found in left_out for one in found),
     )  # fmt: skip
-
-
-def _mean(values: Sequence[float], means: Mapping[str, float], unit: str, confidence: float) -> Estimate:
-    if len(means) > 1:
-        return estimates.mean(tuple(means.values()), unit, confidence, "start means")
-    return estimates.mean([float(value) for value in values], unit, confidence, "trials of one start")
 
 
 def _inner(a: Mapping[str, float], b: Mapping[str, float], same_starts: bool, confidence: float) -> Estimate:
@@ -286,9 +285,8 @@ def limits_percent(margin: float) -> tuple[float, float]:
 def effect_of(
     a: Sequence[float], b: Sequence[float], paired: bool, confidence: float
 ) -> tuple[Estimate | None, Estimate | None]:
-    """Hedges' g and Cliff's delta over start means. No g for two pairs: Hedges' correction is 0."""
-    g = None if paired and len(a) == 2 else hedges_g(a, b, confidence, "start means", paired)
-    return g, cliffs_delta(a, b, confidence, "start means")
+    """Hedges' g and Cliff's delta over start means. No g of two pairs: Hedges' correction is 0."""
+    return hedges_g(a, b, confidence, "start means", paired), cliffs_delta(a, b, confidence, "start means")
 
 
 def effect_words(effect: Estimate | None) -> str:
@@ -297,20 +295,18 @@ def effect_words(effect: Estimate | None) -> str:
 
 
 def _why(
-    verdict: SideVerdict, change: Estimate, starts: tuple[int, int], margin: float | None, would: forecast.Forecast
-) -> str:
+    verdict: SideVerdict, ratio: Estimate, margin: float | None, would: forecast.Forecast, response: str
+) -> str:  # fmt: skip
     if verdict == "descriptive":
-        if min(starts) < 2:
-            return "fewer than two starts a side, so there is neither interval nor verdict"
-        if NOTHING_VARIES in change.method:
-            return f"{NOTHING_VARIES}, so there is neither interval nor verdict"
+        known = next((why for why in (TOO_FEW, NOTHING_VARIES) if why in ratio.method), "")
+        if known:
+            return f"{known}, so there is neither interval nor verdict"
         return "values that are not above 0 have no ratio with an interval"
     if verdict != "undecided":
         return ""
     room = "" if margin is None else f" and reaches beyond the margin of {number(margin, digits=2)}%"
-    ends = f"[{signed(change.low or 0)}, {signed(change.high or 0)}]%"
     without = " without a --margin" if would.more is None and margin is None else ""
-    return f"{ends} includes 0{room}; {would.words()}{without}"
+    return f"{change_text(ratio, response)} includes no change{room}; {would.words()}{without}"
 
 
 def _head(a: Side, b: Side, common: Treatment) -> str:
@@ -318,15 +314,15 @@ def _head(a: Side, b: Side, common: Treatment) -> str:
 
 
 def _sentence(
-    head: str, response: str, change: Estimate, within: Estimate | None, verdict: SideVerdict, margin: float | None,
+    head: str, response: str, ratio: Estimate, within: Estimate | None, verdict: SideVerdict, margin: float | None,
     why: str,
 ) -> str:  # fmt: skip
-    if verdict == "descriptive" or change.low is None or change.high is None:
-        return f"{head}: {label_of(response)} {signed(change.value)}% in these trials; {why}"
+    change = change_text(ratio, response)
+    if verdict == "descriptive":
+        return f"{head}: {label_of(response)} {change} in these trials; {why}"
     if verdict == "undecided":
         return f"{head}: undecided: {why}"
-    if verdict == "equivalent" and within is not None and within.low is not None and within.high is not None:
-        inner = f"[{signed(within.low)}, {signed(within.high)}]% at {within.confidence:.0%}"
+    if verdict == "equivalent" and within is not None:
+        inner = f"{change_text(within, response)} at {within.confidence:.0%}"
         return f"{head}: equivalent within {number(margin or 0, digits=2)}%: {inner} lies in the margin"
-    ends = sorted((abs(change.low), abs(change.high)))
-    return f"{head}: {verdict} by [{number(ends[0], digits=2)}, {number(ends[1], digits=2)}]%"
+    return f"{head}: {verdict}: {label_of(response)} {change}"

@@ -69,12 +69,14 @@ def cohens_d(
 def hedges_g(
     baseline: Sequence[float], level: Sequence[float], confidence: float, over: str, paired: bool = False
 ) -> Estimate | None:
-    """Difference of means over the pooled sd, times J(df) = G(df/2) / (sqrt(df/2) G((df - 1)/2)); None as Cohen's d.
+    """Difference of means over the pooled sd, times J(df) = G(df/2) / (sqrt(df/2) G((df - 1)/2)).
+
+    None as Cohen's d, and of two pairs: J(1) is 0.
 
     Pooled: s^2 = ((n_b - 1) s_b^2 + (n_l - 1) s_l^2) / (n_b + n_l - 2); pairs: the average, df = n - 1. The interval is
     that of the standardised difference in the population, which g estimates without bias.
     """
-    if not _enough(baseline, level):
+    if not _enough(baseline, level) or (paired and len(baseline) < 3):
         return None
     n_b, n_l = len(baseline), len(level)
     v_b, v_l = estimates.deviation(baseline) ** 2, estimates.deviation(level) ** 2

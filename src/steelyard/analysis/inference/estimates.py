@@ -14,6 +14,10 @@ from steelyard.judging.t_interval import half_width
 from steelyard.judging.t_interval import t_quantile as t_quantile  # noqa: PLC0414 - part of this module
 from steelyard.model.estimate import Estimate
 
+ROUNDING = 1e-12
+"""Logarithms that differ by less are of equal values."""
+FEWEST_STARTS = 3
+"""Start means below which there is no interval over starts: with one degree of freedom t spans a hundredfold."""
 FEWEST_FOR_MEDIAN = 6
 """Below six values no pair of order statistics covers the median at 95%: for five the error is 2 x 0.5^5 = 6.25%."""
 
@@ -39,6 +43,53 @@ def mean(values: Sequence[float], unit: str, confidence: float, over: str) -> Es
         unit=unit,
         method=f"mean over {over}, t interval with {n - 1} degrees of freedom",
     )
+
+
+def mean_over_starts(means: Sequence[float], unit: str, confidence: float) -> Estimate:
+    """Arithmetic mean of start means of a quantity that cannot be below 0; no interval below three starts."""
+    estimate = quantity(mean(means, unit, confidence, "start means"), means)
+    if len(means) >= FEWEST_STARTS or estimate.low is None:
+        return estimate
+    return _bare(estimate, "mean over start means; fewer than three starts")
+
+
+def quantity(estimate: Estimate, values: Sequence[float]) -> Estimate:
+    """The estimate of a quantity that cannot be below 0 (a time, a rate), from these values: without its interval where
+    that would reach below 0 although no value does."""
+    if estimate.low is None or estimate.low >= 0 or min(values) < 0:
+        return estimate
+    return _bare(estimate, f"{estimate.method}, which would reach below 0")
+
+
+def _bare(estimate: Estimate, why: str) -> Estimate:
+    return estimate.model_copy(update={"low": None, "high": None, "method": f"{why}: no interval"})
+
+
+def geometric_mean(values: Sequence[float], unit: str, confidence: float, over: str, fewest: int = 2) -> Estimate:
+    """Geometric mean with Student's t interval of the mean logarithm, so that no end is below 0.
+
+    `over` names the unit of replication. The arithmetic mean, without an interval, where a value is not above 0. The
+    ends are None below `fewest` values, or where nothing varies. Raises ValueError for none.
+    """
+    n = len(values)
+    if not n:
+        raise ValueError("the mean of no values")
+    if min(values) <= 0:
+        method = f"mean over {over}; a value is not above 0: no interval"
+        return Estimate(value=math.fsum(values) / n, confidence=confidence, n=n, unit=unit, method=method)
+    logs = [math.log(value) for value in values]
+    centre = math.fsum(logs) / n
+    spread = deviation(logs) if n > 1 else 0.0
+    if n < max(fewest, 2) or spread <= ROUNDING:
+        why = "nothing varies" if n >= max(fewest, 2) else f"fewer than {max(fewest, 2)}"
+        method = f"geometric mean over {over}; {why}: no interval"
+        return Estimate(value=math.exp(centre), confidence=confidence, n=n, unit=unit, method=method)
+    half = half_width(spread, n, confidence)
+    return Estimate(
+        value=math.exp(centre), low=math.exp(max(centre - half, -600.0)), high=math.exp(min(centre + half, 600.0)),
+        confidence=confidence, n=n, unit=unit,
+        method=f"geometric mean over {over}, t interval on logarithms with {n - 1} degrees of freedom",
+    )  # fmt: skip
 
 
 def mean_z(values: Sequence[float], unit: str, confidence: float, over: str) -> Estimate:

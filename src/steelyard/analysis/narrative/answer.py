@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from steelyard.analysis.comparisons.level_ratios import centre
+from steelyard.analysis.inference import multiplicity
+from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable, at
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.law_choice import LawChoice
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.summary import Summary
-from steelyard.analysis.treatments import NODES, Treatment, label, part
-from steelyard.analysis.wording import blocks, quantity
-from steelyard.format import count, listed, number, signed
+from steelyard.analysis.treatments import NODES, label
+from steelyard.analysis.wording import quantity
+from steelyard.format import count, listed
 from steelyard.model.responses import label_of
-from steelyard.model.study import Level
 
 MOST_LINES = 4
 """With more lines (workloads) than this, the answer groups them."""
@@ -41,11 +43,12 @@ def answer(question: str, results: Results) -> list[str]:
     if factor is None:
         described = [_described(summary) for summary in results.main(Summary) if summary.n][: MOST_SENTENCES - 1]
         return [*described, _closing(results)]
-    lines = _lines(results, factor)
-    if len(lines) <= MOST_LINES:
-        sentences = [_line(results, factor, others) for others in lines]
+    table = results.answer_table
+    lines = [] if table is None else [rows for _, rows in table.by_line()]
+    if table is not None and len(lines) <= MOST_LINES:
+        sentences = [_line(results, table, rows) for rows in lines]
     else:
-        sentences = _grouped(results, factor)
+        sentences = [] if table is None else _grouped(results, table)
     sentences = [sentence for sentence in sentences if sentence]
     if not sentences:
         sentences = [f"No two levels of {factor} have valid trials, so the question is not answered yet."]
@@ -84,129 +87,114 @@ def _capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _lines(results: Results, factor: str) -> list[Treatment]:
-    lines: list[Treatment] = []
-    for summary in results.main(Summary):
-        others = {name: level for name, level in summary.treatment.items() if name != factor}
-        if others not in lines:
-            lines.append(others)
-    return lines
-
-
-def _at(results: Results, treatment: Mapping[str, Level]) -> Summary | None:
-    return next((one for one in results.main(Summary) if one.treatment == treatment), None)
-
-
 def _verb(results: Results) -> str:
-    return {"execution_time_ms": "took", "throughput_per_s": "served"}.get(
-        results.response, f"had a {label_of(results.response)} of"
-    )
+    return {"execution_time_ms": "took", "throughput_per_s": "served"}.get(results.response, "")
 
 
-def _levels(results: Results, factor: str) -> list[Level]:
-    levels = list(results.factors.get(factor, ()))
-    if factor == results.size_factor:
-        levels.sort(key=float)
-    return [levels[0], *levels[-(MOST_LEVELS - 1) :]] if len(levels) > MOST_LEVELS else levels
-
-
-def _line(results: Results, factor: str, others: Treatment) -> str:
-    """One line (workload): its median at each level, then the last level against the first."""
-    cells = [(level, _at(results, {**others, factor: level})) for level in _levels(results, factor)]
-    shown = [(level, cell) for level, cell in cells if cell is not None and cell.median is not None]
-    gone = [level for level, cell in cells if cell is None or cell.median is None]
-    who = label(others) if others else "the whole load"
-    missing = "; ".join(f"{part(factor, level)} has no valid trial" for level in gone)
+def _line(results: Results, table: AnswerTable, rows: Sequence[AnswerRow]) -> str:
+    """One line (workload): its value at each level and the change from the baseline, both sides named."""
+    shown = [row for row in rows if row.value is not None]
+    gone = "".join(f"; {row.level_text} has no valid trial" for row in rows if row.value is None)
+    verb, line = _verb(results), rows[0].line
     if not shown:
-        return f"{who} has no valid trial at any level of {factor}."
-    medians = [
-        f"{quantity(cell.median.value, cell.unit)} {_preposition(factor)} {part(factor, level)}"
-        for level, cell in shown
-        if cell.median is not None
-    ]
-    text = f"{who} {_verb(results)} {listed(medians)} ({_counts([cell for _, cell in shown])})"
-    compared = _comparison(results, factor, others, shown[-1][0]) if len(shown) > 1 else None
-    if compared is not None:
-        text += f": {_verdict(compared, part(factor, compared.level), len(shown) > 2)}"
-    return f"{text}{'; ' + missing if missing else ''}."
-
-
-def _preposition(factor: str) -> str:
-    return "on" if factor in NODES else "with"
-
-
-def _counts(cells: Sequence[Summary]) -> str:
-    """`medians of 6 trials from 2 starts each`, or each cell's own numbers."""
-    numbers = {(cell.n, cell.starts) for cell in cells}
-    noun = "median" if len(cells) == 1 else "medians"
-    if len(numbers) == 1:
-        each = " each" if len(cells) > 1 else ""
-        return f"{noun} of {count(cells[0].n, 'trial')} from {count(cells[0].starts, 'start')}{each}"
-    trials = listed([str(cell.n) for cell in cells])
-    starts = listed([str(cell.starts) for cell in cells])
-    same = {cell.starts for cell in cells}
-    from_starts = f"{count(cells[0].starts, 'start')} each" if len(same) == 1 else f"{starts} starts"
-    return f"{noun} of {trials} trials from {from_starts}"
-
-
-def _comparison(results: Results, factor: str, others: Treatment, level: Level) -> Comparison | None:
-    return next(
-        (one for one in results.of(Comparison) if (one.factor, one.others, one.level) == (factor, others, level)), None
-    )
-
-
-def _verdict(row: Comparison, level: str, name_level: bool) -> str:
-    change, low, high = row.change_percent.value, row.change_percent.low, row.change_percent.high
-    who = f"{level} {'are' if level.endswith('s') else 'is'} " if name_level else ""
-    confidence = f"{row.change_percent.confidence:.0%}"
-    if low is None or high is None:
-        return f"{signed(change)}% in the mean, from too few starts to give an interval or a verdict"
-    if row.within_noise and row.floor_percent is not None:
-        ends = f"{signed(low)}% to {signed(high)}%"
+        return f"{line or 'the whole load'} has no valid trial at any level of {table.factor}."
+    who = f"{line or 'the whole load'} {verb}" if verb else _of_response(results, line)
+    base, rest = shown[0], shown[1:]
+    if not rest:
+        return f"{who} {_valued(base)} ({_counts([_own(base)])}){gone}."
+    if base.verdict != "baseline":
+        values, counts = listed([_valued(row) for row in shown]), _counts([_own(row) for row in shown])
         return (
-            f"undecided, within the noise of this machine: the {confidence} interval of the change, {ends}, lies "
-            f"within the {number(row.floor_percent.value, digits=2)}% that identical systems stay below "
-            f"({row.floor_source})"
+            f"{who} {values} ({counts}): no verdict, because {rows[0].level_text} has no valid trial to compare with."
         )
-    if row.verdict == "undecided":
-        would = f"; about {blocks(row.more_starts, row.more_s)} would decide" if row.more_starts else ""
-        ends = f"{signed(low)}% to {signed(high)}%"
-        return f"undecided, the {confidence} interval of the change, {ends}, includes 0{would}"
-    sizes = sorted((abs(low), abs(high)))
-    interval = f"{confidence} interval {number(sizes[0], digits=2)}% to {number(sizes[1], digits=2)}%"
-    return f"in the mean {who}{number(abs(change), digits=2)}% {row.verdict} ({interval})"
+    if len(rest) == 1:
+        row = rest[0]
+        basis = _basis([(row.n, row.starts), (row.baseline_n, row.baseline_starts)], rest)
+        against = f"{row.baseline_value_text} {at(row.factor)} {row.baseline_text}"
+        return f"{who} {_valued(row)} and {against}: {_compared(row)} ({basis}){_whys(rest)}{gone}."
+    left = ""
+    if len(shown) > MOST_LEVELS:
+        left, rest = f"; the table has the other {len(shown) - 2} levels", rest[-1:]
+    each = "; ".join(f"{_valued(row)}, {_compared(row)}" for row in rest)
+    basis = _basis([_own(row) for row in (base, *rest)], rest)
+    return f"{who} {_valued(base)}; against that, {each} ({basis}){_whys(rest)}{left}{gone}."
 
 
-def _grouped(results: Results, factor: str) -> list[str]:
+def _of_response(results: Results, line: str) -> str:
+    """`workload A had a 99th percentile of response time of`: the values follow."""
+    name = label_of(results.response)
+    return f"{line} had a {name} of" if line else f"the {name} was"
+
+
+def _valued(row: AnswerRow) -> str:
+    """A level with its value: `902 ms on 3 nodes`."""
+    return f"{row.value_text} {at(row.factor)} {row.level_text}"
+
+
+def _compared(row: AnswerRow) -> str:
+    """The change with its verdict: `2.8 times as long [2.6, 3.1], slower`."""
+    return f"{row.change_text}, {row.verdict_text}" if row.change_text else row.verdict_text
+
+
+def _basis(sizes: Sequence[tuple[int, int]], rows: Sequence[AnswerRow]) -> str:
+    """What the values and the brackets are: `95% interval; geometric means of 6 trials from 3 starts each`."""
+    known = [row.ratio.confidence for row in rows if row.ratio is not None and row.ratio.low is not None]
+    intervals = f"{known[0]:.0%} {'interval' if len(known) == 1 else 'intervals'}; " if known else ""
+    return intervals + _counts(sizes)
+
+
+def _whys(rows: Sequence[AnswerRow]) -> str:
+    """What explains the verdicts, each reason once; of several levels without the forecasts of further blocks."""
+    whys = [row for row in rows if row.why and (len(rows) == 1 or row.verdict != "undecided")]
+    return "".join(f"; {why}" for why in dict.fromkeys(row.why for row in whys))
+
+
+def _own(row: AnswerRow) -> tuple[int, int]:
+    return row.n, row.starts
+
+
+def _counts(sizes: Sequence[tuple[int, int]]) -> str:
+    """`geometric means of 6 trials from 3 starts each`, or each level's own numbers of trials and starts."""
+    noun = "geometric mean" if len(sizes) == 1 else "geometric means"
+    trials, starts = ([size[place] for size in sizes] for place in (0, 1))
+    each = " each" if len(sizes) > 1 else ""
+    of = count(trials[0], "trial") if len(set(trials)) == 1 else f"{listed([str(n) for n in trials])} trials"
+    by = count(starts[0], "start") if len(set(starts)) == 1 else f"{listed([str(n) for n in starts])} starts"
+    return f"{noun} of {of} from {by}{each if len(set(starts)) == 1 else ''}"
+
+
+def _grouped(results: Results, table: AnswerTable) -> list[str]:
     """Answer for many lines: how many are slower, faster, undecided between the ends; then the greatest change."""
-    last = _levels(results, factor)[-1]
-    ends = [one for one in results.of(Comparison) if one.factor == factor and one.level == last]
+    lines = [rows for _, rows in table.by_line()]
+    ends = [rows[-1] for rows in lines if rows[-1].ratio is not None]
     if not ends:
         return []
-    groups: dict[str, list[Comparison]] = {}
-    for comparison in ends:
-        groups.setdefault(comparison.verdict, []).append(comparison)
-    step = f"{part(factor, last)} against {part(factor, ends[0].baseline)}"
-    verb = {"descriptive": "without a verdict (fewer than two starts a level)"}
+    groups: dict[str, list[AnswerRow]] = {}
+    for row in ends:
+        groups.setdefault(row.verdict, []).append(row)
+    step = f"{ends[0].level_text} against {ends[0].baseline_text}"
+    verb = {"no verdict": "without a verdict (too few starts)"}
     verdicts = [
-        f"{verb.get(verdict, verdict)} in {len(found)} ({'; '.join(label(one.others) for one in found[:MOST_LINES])}"
-        f"{' and more' if len(found) > MOST_LINES else ''})"
-        for verdict, found in groups.items()
+        f"{verb.get(verdict, verdict)} in {len(rows)} ({'; '.join(row.line for row in rows[:MOST_LINES])}"
+        f"{' and more' if len(rows) > MOST_LINES else ''})"
+        for verdict, rows in groups.items()
     ]
     sentences = [f"of {len(ends)} comparisons of {step}, {label_of(results.response)} is {listed(verdicts)}."]
-    decided = [one for one in ends if one.verdict not in {"undecided", "descriptive"}]
+    decided = [row for row in ends if row.verdict in multiplicity.DIFFERENT and row.ratio is not None]
     if decided:
-        greatest = max(decided, key=lambda one: abs(one.change_percent.value))
-        sentences.append("the greatest change: " + _line(results, factor, greatest.others))
+        greatest = max(decided, key=lambda row: abs(math.log(row.ratio.value)) if row.ratio else 0.0)
+        rows = next(rows for rows in lines if greatest in rows)
+        sentences.append("the greatest change: " + _line(results, table, rows))
     return sentences
 
 
 def _described(summary: Summary) -> str:
-    if summary.median is None:
+    if not summary.start_means:
         return ""
-    value = quantity(summary.median.value, summary.unit)
-    counts = f"median of {count(summary.n, 'trial')} from {count(summary.starts, 'start')}"
-    return _capital(f"{label(summary.treatment)}: {label_of(summary.response)} {value} ({counts}).")
+    value = centre(summary.start_means, summary.unit, 0.95)
+    counts = f"geometric mean of {count(summary.n, 'trial')} from {count(summary.starts, 'start')}"
+    text = quantity(value.value, summary.unit)
+    return _capital(f"{label(summary.treatment)}: {label_of(summary.response)} {text} ({counts}).")
 
 
 def _closing(results: Results) -> str:

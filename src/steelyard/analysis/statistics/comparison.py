@@ -7,10 +7,12 @@ from typing import Annotated
 
 from steelyard.analysis.comparisons import forecast, level_ratios
 from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels, noise_words, within_noise
-from steelyard.analysis.comparisons.level_pairs import baseline_of
+from steelyard.analysis.comparisons.level_pairs import LevelPair, baseline_of, equivalence
 from steelyard.analysis.comparisons.level_ratios import (
     NOTHING_VARIES,
+    TOO_FEW,
     ComparisonVerdict,
+    centre,
     judge,
     paired_starts,
     percent,
@@ -19,11 +21,12 @@ from steelyard.analysis.comparisons.level_ratios import (
 )
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import multiplicity, power
-from steelyard.analysis.row import NO_UNIT, Column, MeasuredLevels, P, PercentOrNone, Ratio
+from steelyard.analysis.row import NO_UNIT, Column, InUnit, MeasuredLevels, P, PercentOrNone, Ratio
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.exclusions import exclusions
 from steelyard.analysis.treatments import WORKLOADS, Treatment, label, part
-from steelyard.format import number, signed
+from steelyard.analysis.wording import change_text
+from steelyard.format import number
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level
@@ -32,23 +35,28 @@ from steelyard.model.study import Level
 class Comparison(MeasuredLevels):
     """Two levels of a factor: level against baseline, all else equal."""
 
+    mean_baseline: InUnit
+    """Geometric mean of the start means of the baseline, over the starts that the comparison rests on."""
+    mean_level: InUnit
+    """The same of the level; `mean_level` / `mean_baseline` is the ratio."""
     ratio: Ratio
     """Level over baseline, each the geometric mean of its start means."""
     change_percent: Annotated[Estimate, Column(unit="% of the baseline")]
     """100 (ratio - 1)."""
     verdict: ComparisonVerdict
-    """Slower, faster (higher, lower where neither is better): the interval leaves out no change. Undecided: it does
-    not, or lies within the noise floor. Descriptive: too few starts for an interval."""
+    """Slower, faster (higher, lower where neither is better): the interval leaves out no change. Equivalent: two
+    one-sided tests put the ratio within the margin. Undecided: neither, or within the noise floor. Descriptive: too few
+    starts for an interval."""
     sentence: str
     """The comparison in words."""
     n_baseline: int
-    """Used trials of the baseline."""
+    """Used trials of the baseline, in the starts that the comparison rests on."""
     n_level: int
-    """Used trials of the level."""
+    """Used trials of the level, in the starts that the comparison rests on."""
     starts_baseline: int
-    """Starts of the baseline."""
+    """Starts of the baseline that the comparison rests on: if paired, those that served both."""
     starts_level: int
-    """Starts of the level."""
+    """Starts of the level that the comparison rests on."""
     excluded: int
     """Trials (attempts) of both that were left out."""
     more_starts: int | None = None
@@ -57,13 +65,15 @@ class Comparison(MeasuredLevels):
     more_s: Annotated[float | None, Column(unit="seconds")] = None
     """How long these would take by the study's own pace."""
     p: P = None
-    """Two-sided p that the ratio is 1, by the test whose interval the ratio has; none below two starts a level."""
+    """Two-sided p that the ratio is 1, by the test whose interval the ratio has; none below three starts per level."""
     p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
     """The same with Holm's correction over the family."""
     family: int = 0
     """Comparisons of the family of Holm's correction: all of the response that have a p."""
     survives_holm: bool | None = None
     """Whether a verdict of a difference would still be given at the corrected p; none where the verdict is none."""
+    margin_percent: Annotated[float | None, Column(unit="%", head="margin, %")] = None
+    """Change that the study calls too small to matter."""
     within_noise: bool = False
     """The interval leaves 1 out but lies within the noise floor: undecided."""
     floor_percent: PercentOrNone = None
@@ -80,7 +90,7 @@ def compare(
     """Level against baseline, other factors fixed; None where either has no used trial or the baseline's mean is 0.
 
     Hard-to-change factors: Welch's t on logarithms of start means. Other factors, whose levels are tried within the
-    same starts: t on differences of logarithms paired by start. Fewer than two starts a level: no interval, no verdict.
+    same starts: t on differences of logarithms paired by start. Below three starts a level: no interval, no verdict.
     """
     rows_a = frame.values(response, {**others, factor: baseline})
     rows_b = frame.values(response, {**others, factor: level})
@@ -92,23 +102,29 @@ def compare(
     ratio = ratio_between(by_start_a, by_start_b, factor not in frame.hard, confidence)
     if ratio is None:
         return None
+    unit = unit_of(response)
     change = percent(ratio)
     verdict = judge(response, ratio)
     both = paired_starts(by_start_a, by_start_b, factor not in frame.hard)
     means_a, means_b = units(by_start_a, by_start_b, both)
+    n_a, n_b = (sum(n for start, _, n in starts if not both or start in both) for starts in (starts_a, starts_b))
     more, would = None, ""
     if verdict == "undecided":
         more = power.more_starts(means_a, means_b, bool(both), margin_percent, confidence)
         would = forecast.Forecast(more, block_s).words()
+    pair = LevelPair("start means", bool(both), means_a, means_b)
+    if margin_percent is not None and equivalence(pair, margin_percent, confidence)[0] == "equivalent":
+        verdict, more, would = "equivalent", None, ""
     both_excluded = [exclusions(frame, response, {**others, factor: one}) for one in (baseline, level)]
     return Comparison(
-        factor=factor, baseline=baseline, level=level, others=others, response=response, unit=unit_of(response),
-        ratio=ratio, change_percent=change, verdict=verdict,
-        sentence=sentence(response, factor, baseline, level, others, change, verdict, would),
+        factor=factor, baseline=baseline, level=level, others=others, response=response, unit=unit,
+        mean_baseline=centre(means_a, unit, confidence), mean_level=centre(means_b, unit, confidence), ratio=ratio,
+        change_percent=change, verdict=verdict,
+        sentence=sentence(response, factor, baseline, level, others, ratio, verdict, would, margin_percent),
         p=level_ratios.p_of_change(means_a, means_b, bool(both)),
-        more_starts=None if more is None else more.starts,
+        margin_percent=margin_percent, more_starts=None if more is None else more.starts,
         more_s=None if more is None or block_s is None else more.starts * block_s,
-        n_baseline=rows_a.height, n_level=rows_b.height, starts_baseline=len(starts_a), starts_level=len(starts_b),
+        n_baseline=n_a, n_level=n_b, starts_baseline=len(means_a), starts_level=len(means_b),
         excluded=sum(exclusion.trials for found in both_excluded for exclusion in found),
     )  # fmt: skip
 
@@ -120,22 +136,20 @@ def head(factor: str, baseline: Level, level: Level, others: Treatment) -> str:
 
 
 def sentence(
-    response: str, factor: str, baseline: Level, level: Level, others: Treatment, change: Estimate,
-    verdict: ComparisonVerdict, would: str = "",
+    response: str, factor: str, baseline: Level, level: Level, others: Treatment, ratio: Estimate,
+    verdict: ComparisonVerdict, would: str = "", margin_percent: float | None = None,
 ) -> str:  # fmt: skip
-    """The comparison in words; per cent are of the baseline's value. `would`: what would decide, if undecided."""
-    about = head(factor, baseline, level, others)
-    low, high = change.low, change.high
-    if low is None or high is None:
+    """The comparison in words. `would`: what would decide, if undecided; `margin_percent`: that of an equivalence."""
+    about, change = head(factor, baseline, level, others), change_text(ratio, response)
+    if ratio.low is None or ratio.high is None:
+        why = NOTHING_VARIES if NOTHING_VARIES in ratio.method else TOO_FEW
         return (
-            f"{about}: {label_of(response)} {signed(change.value)}% in these trials; "
-            f"{NOTHING_VARIES if NOTHING_VARIES in change.method else 'fewer than two starts a level'}, so there is "
-            "neither interval nor verdict"
+            f"{about}: {label_of(response)} {change} in these trials; {why}, so there is neither interval nor verdict"
         )
     if verdict == "undecided":
-        return f"{about}: undecided: [{signed(low)}, {signed(high)}]% includes 0" + (f"; {would}" if would else "")
-    ends = sorted((abs(low), abs(high)))
-    return f"{about}: {verdict} by [{number(ends[0], digits=2)}, {number(ends[1], digits=2)}]%"
+        return f"{about}: undecided: {change} includes no change" + (f"; {would}" if would else "")
+    within = f" within {number(margin_percent or 0, digits=2)}%" if verdict == "equivalent" else ""
+    return f"{about}: {verdict}{within}: {label_of(response)} {change}"
 
 
 def comparisons(
@@ -181,9 +195,9 @@ def _judged(row: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
     if floor is None:
         return row
     known = {"floor_percent": floor.percent, "floor_source": floor.words}
-    if not within_noise(row.ratio, floor.percent):
+    if row.verdict not in multiplicity.DIFFERENT or not within_noise(row.ratio, floor.percent):
         return row.model_copy(update=known)
-    text = f"{head(row.factor, row.baseline, row.level, row.others)}: {noise_words(row.change_percent, floor)}"
+    text = f"{head(row.factor, row.baseline, row.level, row.others)}: {noise_words(row.ratio, row.response, floor)}"
     within = {"within_noise": True, "verdict": "undecided", "survives_holm": None, "sentence": text}
     return row.model_copy(update={**known, **within})
 

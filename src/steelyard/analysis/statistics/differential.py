@@ -42,12 +42,15 @@ class Differential(MeasuredLevels):
 
 
 def differentials(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Differential, ...]:
-    """Level minus baseline, paired by start number and by place among the trials of the treatment."""
+    """Level minus baseline, paired by start number and by place among the used trials of the treatment."""
     rows = []
     for factor, base, level, others in pairs_of_levels(frame):
-        keys = ["start_replicate", "order_of_treatment"]
+        keys = ["start_replicate", "place"]
+        place = pl.col("order_of_treatment").rank("ordinal").over("start").alias("place")
         rows_b, rows_l = (
-            frame.values(response, {**others, factor: one}).select(*keys, pl.col(response).cast(pl.Float64))
+            frame.values(response, {**others, factor: one})
+            .with_columns(place)
+            .select(*keys, pl.col(response).cast(pl.Float64))
             for one in (base, level)
         )
         joined = rows_b.join(rows_l, on=keys, how="inner", suffix="_level").sort(keys)

@@ -8,6 +8,11 @@ A law is refused if there are too few sizes. Both loads reduce to one regression
 n / X(n) = (1 / lambda)(1 + sigma (n - 1) + kappa n (n - 1)). A single closed-loop client saturates nothing, so X
 is 1 / s(n), and the law is that of the service demand:
 s(n) = s1 (1 + sigma (n - 1) + kappa n (n - 1)), fitted to the time per operation.
+
+A law of throughput is one of the cluster only if the load saturates it. In a closed loop N threads keep n nodes, each
+one queue, busy for at most N / (N + n - 1) of the time if operations go to them at random (balanced job bounds:
+J. Zahorjan, K. C. Sevcik, D. L. Eager, B. Galler, Communications of the ACM 25(2), 1982); nodes that serve several
+operations at once are busy for less.
 """
 
 from __future__ import annotations
@@ -74,6 +79,11 @@ class LawFit(Row):
     """Akaike's weight among the laws fitted to the same points: how far the data speak for this one."""
     lack_of_fit_p: P = None
     """p of the F test that the sizes' means lie on the law; none where no size has two starts that differ."""
+    threads: int | None = None
+    """Threads of the closed loop; none in an open loop."""
+    busy_at_most: Annotated[float | None, Column(unit="as a fraction")] = None
+    """Share of the time for which so many threads can keep the nodes of the largest size busy, N / (N + n - 1), if
+    operations go to them at random; none if a single thread drives the load."""
     refusal: str = ""
     """Why nothing was fitted; empty if something was."""
     curve: Annotated[tuple[CurvePoint, ...], HIDDEN] = ()
@@ -88,6 +98,8 @@ class LawFit(Row):
 THREADS = ("load.threads", "threads")
 Load = Literal["saturated", "single"]
 
+SATURATED = 0.95
+"""Share of the time for which nodes must be busy, for their throughput to count as what they can carry."""
 LAWS: tuple[Law, ...] = ("usl", "amdahl", "linear")
 FEWEST_SIZES = 5
 CURVE_POINTS = 60
@@ -292,7 +304,36 @@ def laws_of_load(frame: TrialFrame, study: Study, size: str | None, rng: np.rand
         loads["saturated"] = _only(frame, pl.col(threads) > 1)
     for load, part in loads.items():
         fits += laws(part, size, load, rng, study.analysis.confidence)
-    return tuple(fits)
+    return tuple(_with_threads(fit, part_threads(fit, threads, study), loads[fit.load]) for fit in fits)
+
+
+def part_threads(fit: LawFit, factor: str | None, study: Study) -> int:
+    """Threads that drove the load of a fit: the level of the factor of threads, else those of the study."""
+    level = fit.others.get(factor) if factor is not None else None
+    return int(level) if isinstance(level, int | float) else study.load.threads
+
+
+def _with_threads(fit: LawFit, threads: int, frame: TrialFrame) -> LawFit:
+    sizes = [size for size, _ in law_points(frame, fit.load, fit.factor, fit.others)]
+    busy = threads / (threads + max(sizes) - 1) if fit.load == "saturated" and sizes else None
+    return fit.model_copy(update={"threads": threads, "busy_at_most": busy})
+
+
+def unsaturated(fits: Sequence[LawFit], response: str) -> list[str]:
+    """Sentence on laws of throughput whose load did not saturate the largest cluster."""
+    del response
+    fitted = [fit for fit in fits if not fit.refusal and fit.busy_at_most is not None and fit.threads]
+    low = [fit for fit in fitted if (fit.busy_at_most or 1.0) < SATURATED]
+    if not low:
+        return []
+    worst = min(low, key=lambda fit: fit.busy_at_most or 1.0)
+    largest = max(point.level for point in worst.curve)
+    needed = math.ceil(SATURATED / (1 - SATURATED) * (largest - 1))
+    return [
+        f"The load did not saturate the larger clusters: {worst.threads} threads keep {largest:g} nodes busy for at "
+        f"most {worst.busy_at_most:.0%} of the time. So the fitted law understates what they can carry, and its "
+        f"contention is too large; {needed:,} threads or more would do."
+    ]
 
 
 def _only(frame: TrialFrame, where: pl.Expr) -> TrialFrame:
@@ -331,7 +372,9 @@ STATISTIC = Statistic(
     title="Scalability laws over sizes",
     section=Section.SIZE,
     compute=lambda context: weighed(laws_of_load(context.frame, context.study, context.size, context.generator())),
+    sentences=unsaturated,
     order=30,
+    sentence_order=15,
     own_form=True,
     without_size=True,
 )

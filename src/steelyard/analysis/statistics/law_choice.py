@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from steelyard.analysis.inference.law_fit import NO_SPREAD
-from steelyard.analysis.row import Levels, Row
+from steelyard.analysis.row import NO_UNIT, Column, Levels, RatioOrNone, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.law import LawFit, same_points
 from steelyard.analysis.treatments import label
-from steelyard.format import number
+from steelyard.format import number, with_interval
 from steelyard.model.estimate import Estimate
+from steelyard.model.study import Study
 
 
 class LawChoice(Row):
@@ -31,10 +32,16 @@ class LawChoice(Row):
     """Different sizes."""
     law: str | None = None
     """The preferred law: usl, amdahl or linear; none where none was fitted, or the data do not decide."""
+    contention: RatioOrNone = None
+    """Contention, sigma of the preferred law; of the universal law where none is preferred or linear scaling is."""
+    planted_contention: Annotated[float | None, Column(unit=NO_UNIT)] = None
+    """Contention that was planted in a simulated cluster."""
     sentence: str
     """The preference in words, or why there is none."""
 
 
+SIMULATED = "simulated"
+"""Name of the system that has a planted law."""
 SURE = 0.9
 """A law with this weight or more is preferred; below it the data do not decide."""
 WORTH_SAYING = 0.05
@@ -44,23 +51,49 @@ LACKS = 0.01
 NAMES = {"usl": "the universal scalability law", "amdahl": "Amdahl's law", "linear": "linear scaling"}
 
 
-def choices(fits: Sequence[LawFit]) -> tuple[LawChoice, ...]:
-    """One sentence for each line and load with fitted laws; `fits` as from `weighed`."""
+def choices(fits: Sequence[LawFit], planted: float | None = None) -> tuple[LawChoice, ...]:
+    """One sentence for each line and load with fitted laws; `fits` as from `weighed`. `planted`: contention of a
+    simulated cluster."""
     groups: dict[tuple[object, ...], list[LawFit]] = {}
     for fit in fits:
         groups.setdefault(same_points(fit), []).append(fit)
-    return tuple(_choice(group) for group in groups.values())
+    return tuple(_choice(group, planted) for group in groups.values())
 
 
-def _choice(group: Sequence[LawFit]) -> LawChoice:
+def planted_contention(study: Study) -> float | None:
+    """Contention that the study plants in a simulated cluster; None of other systems, or where it is a factor."""
+    if study.system.name != SIMULATED or "system.contention" in study.factors:
+        return None
+    planted = study.system.settings.get("contention")
+    return float(planted) if isinstance(planted, int | float) else None
+
+
+def contention_of(group: Sequence[LawFit], law: str | None) -> Estimate | None:
+    """Contention with its interval, by the preferred law, else by the universal law, which holds both others."""
+    by_law = {fit.law: fit.sigma for fit in group if fit.sigma is not None}
+    return by_law.get("amdahl" if law == "amdahl" else "usl") or by_law.get("amdahl")
+
+
+def _contention_words(contention: Estimate | None, planted: float | None) -> str:
+    """`; contention 0.10 [0.08, 0.12], planted 0.1`."""
+    if contention is None:
+        return ""
+    return f"; contention {with_interval(contention)}" + (f", planted {planted:g}" if planted is not None else "")
+
+
+def _choice(group: Sequence[LawFit], planted: float | None) -> LawChoice:
     first = group[0]
     who = label(first.others) if first.others else "the whole load"
     if first.load == "single":
         who = f"{who}, by the time of one operation"
     law, preference = _preference(group)
+    contention = contention_of(group, law)
+    words = _contention_words(contention, planted)
+    preference = f"{preference.removesuffix('.')}{words}." if words else preference
     return LawChoice(
         factor=first.factor, others=first.others, load=first.load, response=first.response, n=first.n,
-        sizes=first.sizes, law=law, sentence=f"{_capital(who)}: {preference}",
+        sizes=first.sizes, law=law, contention=contention, planted_contention=planted,
+        sentence=f"{_capital(who)}: {preference}",
     )  # fmt: skip
 
 
@@ -151,7 +184,7 @@ STATISTIC = Statistic(
     row=LawChoice,
     title="Which scalability law the data prefer",
     section=Section.SIZE,
-    compute=lambda context: choices(context.of(LawFit)),
+    compute=lambda context: choices(context.of(LawFit), planted_contention(context.study)),
     order=70,
     without_size=True,
 )

@@ -111,7 +111,7 @@ def judged(effects: Sequence[MainEffect], frame: TrialFrame, floors: Floors) -> 
         one.model_copy(
             update=held(one.ratio, one.verdict, one.sentence, floor_of_levels(
                 frame, floors, one.response, one.factor, (one.baseline, one.level)
-            ))
+            ), one.response)
         )
         for one in effects
     )  # fmt: skip

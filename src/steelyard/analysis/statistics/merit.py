@@ -143,8 +143,9 @@ def by_start(values: Sequence[tuple[str, float]], unit: str, confidence: float) 
         starts.setdefault(start, []).append(value)
     if len(starts) > 1:
         means = [math.fsum(one) / len(one) for one in starts.values()]
-        return estimates.mean(means, unit, confidence, "start means")
-    return estimates.mean([value for _, value in values], unit, confidence, "trials of one start")
+        return estimates.mean_over_starts(means, unit, confidence)
+    trials = [value for _, value in values]
+    return estimates.quantity(estimates.mean(trials, unit, confidence, "trials of one start"), trials)
 
 
 def _of_context(context: Context) -> tuple[Merit, ...]:

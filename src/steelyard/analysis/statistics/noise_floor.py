@@ -189,9 +189,10 @@ def _sentence(
     text = f"{where}: {floors.confidence:.0%} of comparisons of identical systems with {sizes}, stay below "
     text += f"{number(floor.value if floor else 0.0, digits=2)}%"
     if main.within_cv is not None:
-        text += f"; trials of one start differ by a coefficient of variation of {100 * main.within_cv.value:.2g}%"
+        cv = number(100 * main.within_cv.value, digits=2)
+        text += f"; trials of one start differ by a coefficient of variation of {cv}%"
     if main.between_cv is not None:
-        text += f", starts by {100 * main.between_cv.value:.2g}%"
+        text += f", starts by {number(100 * main.between_cv.value, digits=2)}%"
     return f"{text}." + (" Levels on starts of their own were judged against none." if alone else "")
 
 

@@ -14,7 +14,7 @@ from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.row import NO_UNIT, Column, Ratio, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import WORKLOADS, label, part
-from steelyard.format import signed
+from steelyard.analysis.wording import change_of
 from steelyard.model.study import Level
 
 
@@ -93,7 +93,7 @@ def _overall(
     if ratio is None:
         return None
     least, greatest = min(gaps, key=lambda one: gaps[one]), max(gaps, key=lambda one: gaps[one])
-    low, high_ = (f"{signed(100 * math.expm1(gaps[one]))}% ({one})" for one in (least, greatest))
+    low, high_ = (f"{change_of(math.exp(gaps[one]), response)} ({one})" for one in (least, greatest))
     head = f"{part(factor, level)} against {part(factor, baseline)}, over {len(gaps)} combinations of the other factors"
     return Overall(
         factor=factor, baseline=baseline, level=level, response=response, cells=len(gaps),
@@ -114,7 +114,7 @@ def judged(rows: Sequence[Overall], frame: TrialFrame, floors: Floors) -> tuple[
         one.model_copy(
             update=held(one.ratio, one.verdict, one.sentence, floor_of_levels(
                 frame, floors, one.response, one.factor, (one.baseline, one.level)
-            ))
+            ), one.response)
         )
         for one in rows
     )  # fmt: skip

@@ -65,8 +65,8 @@ def mean_values(
             rows.append(
                 PartMean(
                     treatment=dict(treatment or {}), response=response, unit=unit, parts=count, part=part,
-                    n=len(values), mean=estimates.mean(values, unit, confidence, "trials"),
-                    mean_z=estimates.mean_z(values, unit, confidence, "trials"),
+                    n=len(values), mean=estimates.quantity(estimates.mean(values, unit, confidence, "trials"), values),
+                    mean_z=estimates.quantity(estimates.mean_z(values, unit, confidence, "trials"), values),
                 )
             )  # fmt: skip
     return tuple(rows)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from steelyard.analysis.row import Column, Levels, Row
 from steelyard.analysis.statistic import Section, Statistic
+from steelyard.format import number
 from steelyard.model.estimate import Estimate
 
 
@@ -47,8 +48,8 @@ def sentences(rows: Sequence[TrialPercentile], response: str) -> tuple[str, ...]
     if lacking:
         most = max(one.operations for one in lacking)
         lines.append(
-            f"{len(lacking)} of {len(mine)} trials have no {which}: it needs {lacking[0].needed:,} operations, they "
-            f"have at most {most:,}."
+            f"{'No trial has' if len(lacking) == len(mine) else f'{len(lacking)} of {len(mine)} trials do not have'} "
+            f"a {which} of its own: it needs {lacking[0].needed:,} operations, and they have at most {most:,}."
         )
     widths = sorted(
         (one.percentile.high - one.percentile.low) / 2 / one.percentile.value
@@ -60,11 +61,18 @@ def sentences(rows: Sequence[TrialPercentile], response: str) -> tuple[str, ...]
         operations = sorted(one.operations for one in mine if one.percentile)
         confidence = next(one.percentile.confidence for one in mine if one.percentile)
         lines.append(
-            f"Within a trial the {which} rests on about {operations[len(operations) // 2]:,} operations and is known "
-            f"to ±{100 * widths[len(widths) // 2]:.2g}% ({confidence:.0%} interval of the median trial; operations "
-            "that follow each other are alike, so it is at least so wide)."
+            f"Within a trial the {which} rests on about {operations[len(operations) // 2]:,} operations and is "
+            f"{_known_to(widths[len(widths) // 2])} ({confidence:.0%} interval of the median trial; operations that "
+            "follow each other are alike, so it is at least so wide)."
         )
     return tuple(lines)
+
+
+def _known_to(half_width: float) -> str:
+    """How well a value is known whose interval has this half-width, as a fraction of the value."""
+    if half_width >= 1:
+        return "hardly known: its interval is more than twice as wide as its value"
+    return f"known to ±{number(100 * half_width, digits=2)}%"
 
 
 STATISTIC = Statistic(

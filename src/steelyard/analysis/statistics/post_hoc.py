@@ -49,8 +49,8 @@ class PostHoc(MeasuredLevels):
 def post_hoc(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[PostHoc, ...]:
     """All pairs of levels of every factor with three levels or more, other factors fixed, with Holm's correction.
 
-    Over start means where every level that has trials has two starts, else over trials. t is Welch's or of pairs; ranks
-    are Mann-Whitney's or Wilcoxon's.
+    Over start means where every level that has trials has three starts, else over trials. t is Welch's or of pairs;
+    ranks are Mann-Whitney's or Wilcoxon's.
     """
     rows: list[PostHoc] = []
     for factor in [name for name in frame.names if name not in WORKLOADS] or list(frame.names):

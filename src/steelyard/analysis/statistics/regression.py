@@ -46,7 +46,7 @@ class Regression(Row):
     """Why a form is missing."""
 
 
-FEWEST_STARTS = 2
+FEWEST_STARTS = 3
 
 
 def regress(frame: TrialFrame, response: str, factor: str, others: Treatment, confidence: float = 0.95) -> Regression:
@@ -61,7 +61,7 @@ def regress(frame: TrialFrame, response: str, factor: str, others: Treatment, co
     honest = None
     if factor not in frame.hard:
         honest = _within_starts(starts, response, factor, unit, confidence)
-        note = "" if honest else f"Fewer than two starts have two levels of {factor} each: no error term for its slope."
+        note = "" if honest else f"Fewer than three starts have two levels of {factor}: no error term for its slope."
     else:
         note = ""
     if repeated and factor in frame.hard:
@@ -88,7 +88,7 @@ def regress(frame: TrialFrame, response: str, factor: str, others: Treatment, co
 
 
 def _within_starts(cells: pl.DataFrame, response: str, factor: str, unit: str, confidence: float) -> Fit | None:
-    """Mean of the starts' own slopes and intercepts, t over starts; None below two starts with a line.
+    """Mean of the starts' own slopes and intercepts, t over starts; None below three starts with a line.
 
     A start is one unit and the spread of slopes over starts is the error, so the factor's effect may differ between
     starts (summary measures: J. N. S. Matthews et al., British Medical Journal 300, 1990).

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from steelyard.analysis.comparisons.level_ratios import NOTHING_VARIES, ratio_between
+from steelyard.analysis.comparisons.level_ratios import NOTHING_VARIES, TOO_FEW, ratio_between
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.row import NO_UNIT, Column, FractionOrNone, Levels, RatioOrNone, Row
 from steelyard.analysis.statistic import Section, Statistic
@@ -121,7 +121,7 @@ def _sentence(
         f"of {100 * efficiency.value:.0f}%{_ends(efficiency, 100, '.0f')}"
     )
     if speedup.low is None:
-        why = NOTHING_VARIES if NOTHING_VARIES in speedup.method else "fewer than two starts a size"
+        why = NOTHING_VARIES if NOTHING_VARIES in speedup.method else TOO_FEW
         text += f"; {why}: no interval"
     return text + ("; the nodes share one processor: nothing is said of separate machines" if shared else "")
 

@@ -36,8 +36,8 @@ class Summary(MeasuredTreatment):
     mean_z: InUnitOrNone = None
     """The same mean with a normal interval, as chekkilla2016 printed it."""
     mean_of_starts: InUnitOrNone = None
-    """Mean of start means, t interval with starts - 1 degrees of freedom: speaks for new starts too. None with one
-    start."""
+    """Mean of start means, t interval with starts - 1 degrees of freedom, from three starts on: speaks for new starts
+    too. None with one start."""
     sd: InUnitOrNone = None
     """Standard deviation over used trials (n - 1), chi-squared interval; none below two trials."""
     min: Annotated[Estimate | None, Column(unit=IN_UNIT, bare=True)] = None
@@ -84,9 +84,9 @@ def summarise(frame: TrialFrame, response: str, treatment: Treatment, confidence
         return Summary(**common, notes=("no valid trial is left",))
     return Summary(
         **common,
-        mean=estimates.mean(values, unit, confidence, "trials"),
-        mean_z=estimates.mean_z(values, unit, confidence, "trials"),
-        mean_of_starts=estimates.mean(means, unit, confidence, "start means") if len(means) > 1 else None,
+        mean=estimates.quantity(estimates.mean(values, unit, confidence, "trials"), values),
+        mean_z=estimates.quantity(estimates.mean_z(values, unit, confidence, "trials"), values),
+        mean_of_starts=estimates.mean_over_starts(means, unit, confidence) if len(means) > 1 else None,
         sd=dispersion.standard_deviation(values, unit, confidence),
         min=dispersion.extreme(min(values), len(values), unit, confidence, "least"),
         q1=dispersion.quartile(values, 0.25, unit, confidence),

@@ -31,7 +31,7 @@ class Point(TreatmentRow):
     order_in_start: int
     """How many trials this start had served, counting this one."""
     order_of_treatment: int | None
-    """Which valid trial of its treatment within the start, from 1; none if not valid."""
+    """Which attempt of its treatment the start served, voided ones included, from 1; none if not valid."""
     position: int
     """Place in the plan, from 0."""
     used: bool

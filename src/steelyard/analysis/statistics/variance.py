@@ -12,6 +12,7 @@ from steelyard.analysis.inference.variance_components import Components, advice,
 from steelyard.analysis.row import FractionOrNone, RatioOrNone, TreatmentRow
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
+from steelyard.format import number
 from steelyard.model import responses
 from steelyard.model.responses import label_of
 
@@ -106,7 +107,7 @@ def sources_of_spread(components: Sequence[VarianceComponents], response: str) -
     row = next((one for one in mine if one.together), mine[0] if len(mine) == 1 else None)
     if row is None or row.between_starts is None or row.within_starts is None:
         return []
-    between, within = (f"{100 * part.value:.2g}%" for part in (row.between_starts, row.within_starts))
+    between, within = (f"{number(100 * part.value, digits=2)}%" for part in (row.between_starts, row.within_starts))
     return [
         f"Standard deviation of {label_of(response)}: {between} between starts, {within} between the trials of a "
         f"start; {row.advice}."

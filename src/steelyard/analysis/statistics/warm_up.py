@@ -99,7 +99,8 @@ def warm_up(
     rows = frame.where(treatment).filter(
         (pl.col("start") == start) & (pl.col("outcome") == "valid") & pl.col(response).is_not_null()
     )
-    series = [float(value) for value in rows.sort("order_of_treatment")[response]]
+    rows = rows.sort("order_of_treatment")
+    series = [float(value) for value in rows[response]]
     if not series:
         return None
     unit = unit_of(response)
@@ -108,7 +109,7 @@ def warm_up(
     if found_changes:
         detail = f"{detail}; change points after trial {', '.join(str(one.after) for one in found_changes)}"
     mean_all = estimates.mean(series, unit, confidence, "all trials")
-    fixed, detected = series[frame.warm_up_trials :], series[cut or 0 :]
+    fixed, detected = [float(value) for value in rows.filter(~pl.col("warm_up"))[response]], series[cut or 0 :]
     mean_fixed = estimates.mean(fixed, unit, confidence, "trials after the fixed count") if fixed else None
     mean_detected = (
         estimates.mean(detected, unit, confidence, "trials after the detected cut") if cut is not None else None
@@ -119,7 +120,7 @@ def warm_up(
         response=response,
         unit=unit,
         n=len(series),
-        fixed_cut=min(frame.warm_up_trials, len(series)),
+        fixed_cut=len(series) - len(fixed),
         detected_cut=cut,
         verdict=verdict,
         detail=detail,

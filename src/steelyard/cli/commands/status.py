@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 from collections import Counter
 from datetime import datetime
 from typing import Annotated, Any
@@ -11,17 +10,18 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from steelyard.analysis.wording import quantity
+from steelyard.analysis.cells import VALUE_HEAD, cell_values
 from steelyard.cli.progress_views import narrowing_words
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import data_console, print_table, print_wrapped, say
 from steelyard.format import count, treatment_label
 from steelyard.judging.stopping import decide, not_needed
 from steelyard.judging.stopping_rule import Decision, rule_of
-from steelyard.judging.trial_responses import response_of
 from steelyard.lab.resume import attempts_by_id, settled
-from steelyard.model.responses import label_of, unit_of
+from steelyard.model.responses import label_of
+from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.progress.reason_words import ReasonGroup, groups
 from steelyard.store.read import open_store
@@ -59,9 +59,8 @@ def status(
             group.model_dump(mode="json")
             for group in groups(reason for record in records for reason in record.verdict.reasons)
         ],
-        "response": store.study.analysis.response,
         "last_event": journal[-1].fields() if journal else None,
-        "cells": _cells(records, store.study.analysis.response),
+        "cells": _cells(records, store.study),
     }
     if as_json:
         print(json.dumps(summary, indent=1))
@@ -70,24 +69,25 @@ def status(
     return 0 if planned and summary["valid"] == len(planned) - spared else 1
 
 
-def _cells(records: tuple[TrialRecord, ...], response: str) -> list[dict[str, Any]]:
-    cells: dict[str, list[TrialRecord]] = {}
+def _cells(records: tuple[TrialRecord, ...], study: Study) -> list[dict[str, Any]]:
+    """Each cell as the report counts it: used trials, their starts, and the number that its answer quotes."""
+    attempts: dict[str, list[TrialRecord]] = {}
     for record in records:
-        cells.setdefault(treatment_label(record.treatment), []).append(record)
+        attempts.setdefault(treatment_label(record.treatment), []).append(record)
     rows = []
-    for label, members in sorted(cells.items()):
-        valid = [record for record in members if record.verdict.outcome == "valid"]
-        times = [record.responses.execution_time_ms for record in valid]
-        values = [value for record in valid if (value := response_of(record, response)) is not None]
+    for known in cell_values(records, study):
+        members = attempts.get(known.cell, [])
         why = Counter(f"{reason.kind} {reason.detail}".strip() for r in members for reason in r.verdict.reasons)
         rows.append(
             {
-                "cell": label,
-                "valid": len(valid),
-                "starts": len({record.start for record in members}),
-                "median": statistics.median(values) if values else None,
-                "median_ms": statistics.median(known) if (known := [time for time in times if time]) else None,
-                "attempts_not_valid": len(members) - len(valid),
+                "cell": known.cell,
+                "attempts_not_valid": sum(record.verdict.outcome != "valid" for record in members),
+                "valid": sum(record.verdict.outcome == "valid" for record in members),
+                "n": known.n,
+                "starts": known.starts,
+                "response": known.response,
+                "value": None if known.value is None else known.value.model_dump(mode="json"),
+                "value_text": known.value_text,
                 "not_valid": dict(why),
             }
         )
@@ -111,7 +111,9 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
         say(console, f"last event: {event['event']}{when}")
     say(console)
     print_table(_table(summary, decision), console)
-    say(console, "median: of all valid trials; the report leaves warm-up trials out", style="dim")
+    say(
+        console, f"used: valid, without warm-up trials; {VALUE_HEAD}: of the used trials, as in the report", style="dim"
+    )
     if summary["reason_groups"]:
         say(console, "\nNot valid because of:")
         for item in summary["reason_groups"]:
@@ -126,18 +128,17 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
 
 def _table(summary: dict[str, Any], decision: Decision | None) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    unit = unit_of(summary["response"])
-    heads = ("cell", "valid", "not valid", "starts", f"median {label_of(summary['response'])}")
+    heads = ("cell", "valid", "not valid", "used", "starts", VALUE_HEAD)
     for head in heads:
         table.add_column(head, justify="left" if head == "cell" else "right")
     known = {treatment_label(cell.treatment): cell for cell in decision.cells} if decision else {}
     if known:
         table.add_column("interval of the mean")
     for cell in summary["cells"]:
-        median = "-" if cell["median"] is None else quantity(cell["median"], unit)
         narrowing = known.get(cell["cell"])
         fewer = f" (of {narrowing.n} starts)" if narrowing and narrowing.n != cell["starts"] else ""
         interval = [f"{narrowing_words(narrowing)}{fewer}" if narrowing else "-"] if known else []
         lost = str(cell["attempts_not_valid"] or "-")
-        table.add_row(cell["cell"], str(cell["valid"]), lost, str(cell["starts"]), median, *interval)
+        numbers = (str(cell["valid"]), lost, str(cell["n"]), str(cell["starts"]))
+        table.add_row(cell["cell"], *numbers, cell["value_text"] or "-", *interval)
     return table

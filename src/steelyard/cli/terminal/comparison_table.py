@@ -12,8 +12,7 @@ from rich.text import Text
 
 from steelyard.analysis.comparisons import forecast, identical_systems
 from steelyard.analysis.comparisons.two_sided import Contrast, Side
-from steelyard.analysis.treatments import label
-from steelyard.analysis.wording import quantity
+from steelyard.analysis.wording import change_of, change_text, scale
 from steelyard.cli.terminal.output import say
 from steelyard.cli.terminal.wide_table import MOST_COLUMNS, forest_line, forest_span, uncut
 from steelyard.format import number, p_value, signed
@@ -22,8 +21,6 @@ from steelyard.model.responses import label_of
 STYLES: Final = {"faster": "green", "slower": "red", "equivalent": "cyan", "undecided": "yellow"}
 LONGEST_HEAD: Final = 24
 """With longer names of the sides the column is headed `a -> b`."""
-MOST_P: Final = 12
-"""P-values on the screen; `--json` has all."""
 
 Cell = Callable[[Contrast], Text | str]
 
@@ -37,26 +34,34 @@ def draw(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
     for contrast in done:
         say(console, Text(contrast.sentence))
     say(console, Text(_told(done), style="dim"))
-    corrected = _p_values(done)
-    if corrected:
-        say(console, Text(corrected, style="dim"))
 
 
 def _grid(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
     """The richest of the tables that fit."""
     ends = forest_span([one.change_percent for one in done])
-    axis = f"{signed(ends[0])}% to {signed(ends[1])}%"
+    axis = " to ".join(change_of(1 + end / 100, done[0].response) for end in ends)
+    factor, unit = scale([mean.value for one in done for mean in (one.mean_a, one.mean_b)], done[0].unit)
     head = f"{a.name} -> {b.name}"
-    head = head if len(head) <= LONGEST_HEAD else "a -> b"
+    short = unit.replace("operations/s", "op/s").replace("operations", "op")
+    head = f"{head if len(head) <= LONGEST_HEAD else 'a -> b'}, {short}"
+    known = [one for one in done if one.p is not None]
+
+    def values(contrast: Contrast) -> str:
+        means = (contrast.mean_a.value, contrast.mean_b.value)
+        return " -> ".join(number(mean * factor, digits=3, trim=False) for mean in means)
 
     def drawn(contrast: Contrast) -> Text:
         return forest_line(contrast.change_percent, *ends)
 
-    base: list[tuple[str, bool, Cell]] = [(head, True, _values), ("change", True, changed)]
-    counts: list[tuple[str, bool, Cell]] = [] if _all_alike(done) else [("n (starts)", True, _counts)]
+    base: list[tuple[str, bool, Cell]] = [(head, True, values), ("change", True, changed)]
+    counts: list[tuple[str, bool, Cell]] = [] if _all_alike(done) else [("trials (starts)", True, _counts)]
+    p: list[tuple[str, bool, Cell]] = []
+    if known:
+        p.append(("p (Holm)" if known[0].family > 1 else "p", True, lambda one: p_value(one.p_holm)))
     full: tuple[str, bool, Cell] = ("effect", False, lambda one: effect(one, interval=True))
     short: tuple[str, bool, Cell] = ("effect", False, lambda one: effect(one, interval=False))
-    columns = ([*base, (axis, False, drawn), full, *counts], [*base, full, *counts], [*base, short, *counts])
+    narrow = [*base, short, *counts]
+    columns = ([*base, (axis, False, drawn), full, *counts, *p], [*base, full, *counts, *p], [*narrow, *p], narrow)
     for wanted in columns:
         grid = _table(done, [*wanted, ("verdict", False, _verdict)])
         if _width(grid, console) <= console.width:
@@ -96,22 +101,9 @@ def _width(grid: Table, console: Console) -> int:
     return Measurement.get(console, console.options.update(max_width=MOST_COLUMNS), grid).maximum
 
 
-def _values(contrast: Contrast) -> str:
-    """`2,310 -> 1,604 op/s`: the unit once, where both have the same."""
-    a, b = (
-        quantity(mean.value, contrast.unit).replace("operations/s", "op/s").replace("operations", "op")
-        for mean in (contrast.mean_a, contrast.mean_b)
-    )
-    number, _, unit = a.partition(" ")
-    return f"{number if unit and b.endswith(f' {unit}') else a} -> {b}"
-
-
 def changed(contrast: Contrast) -> str:
-    """The change with its interval: `-30.6% [-34, -27]`."""
-    change = contrast.change_percent
-    if change.low is None or change.high is None:
-        return f"{signed(change.value)}%"
-    return f"{signed(change.value)}% [{signed(change.low)}, {signed(change.high)}]"
+    """The change with its interval: `+18% [3, 35]`, `3.1 times as long [2.2, 4.4]`."""
+    return change_text(contrast.ratio, contrast.response)
 
 
 def effect(contrast: Contrast, *, interval: bool) -> str:
@@ -149,8 +141,14 @@ def _all_alike(done: Sequence[Contrast]) -> bool:
 def _told(done: Sequence[Contrast]) -> str:
     methods = "; ".join(dict.fromkeys(one.ratio.method.rsplit(", ", 1)[0] for one in done))
     first = done[0]
-    counts = f" n (starts): {_counts(first)}." if _all_alike(done) else ""
-    return f"{first.ratio.confidence:.0%} intervals; {methods}. Effect: Hedges' g.{counts}"
+    counts = f" Trials (starts) per side: {_counts(first)}." if _all_alike(done) else ""
+    family = (
+        f" p: test of no change, after Holm's correction over {first.family} comparisons." if first.family > 1 else ""
+    )
+    return (
+        f"Values are geometric means of start means. Brackets: {first.ratio.confidence:.0%} intervals; {methods}. "
+        f"Effect: Hedges' g.{counts}{family}"
+    )
 
 
 def footer(done: Sequence[Contrast], floors: Sequence[identical_systems.Floors], designs: Sequence[str]) -> str:
@@ -158,21 +156,9 @@ def footer(done: Sequence[Contrast], floors: Sequence[identical_systems.Floors],
     known = [one.floor_percent.value for one in done if one.floor_percent is not None]
     if not known:
         why = "; ".join(dict.fromkeys(one.stored.why for one in floors if one.stored.why))
-        floor_text = f"no noise floor to judge by{f': {why}' if why else ''}"
+        floor_text = why or "no noise floor to judge by"
     else:
         ends = [number(end, digits=2) for end in (min(known), max(known))]
         sources = "; ".join(dict.fromkeys(one.floor_source for one in done if one.floor_source))
         floor_text = f"noise floor of this machine ({sources}) {' to '.join(dict.fromkeys(ends))}%"
     return " \N{MIDDLE DOT} ".join([floor_text, "unit: start", *designs])
-
-
-def _p_values(done: Sequence[Contrast]) -> str:
-    """The p-values, last, with Holm's correction over all comparisons of the command."""
-    known = [one for one in done if one.p is not None and one.p_holm is not None]
-    if not known:
-        return ""
-    if len(known) == 1:
-        return f"p of the test of no change: {p_value(known[0].p)}"
-    shown = "; ".join(f"{label(one.cell)}: {p_value(one.p_holm)}" for one in known[:MOST_P])
-    more = f"; {len(known) - MOST_P} more in --json" if len(known) > MOST_P else ""
-    return f"p of the tests of no change, Holm-corrected over these {known[0].family} comparisons: {shown}{more}"

@@ -12,6 +12,7 @@ RESPONSES = (
         definition="Time from the first operation sent by any load node to the last answered.",
         compute=lambda measured: measured.execution_ns / NS_PER_MS,
         direction=Direction.LESS_IS_FASTER,
+        times_as="long",
         kept=Kept.NOT,
         main=True,
         order=10,

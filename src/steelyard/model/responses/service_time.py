@@ -25,7 +25,6 @@ RESPONSES = (
             unit="ms",
             definition=f"Service time that {100 * q:g}% of the answered operations did not exceed.",
             compute=quantile_ms(q, "service"),
-            direction=Direction.LESS_IS_FASTER,
             percentile=q,
             head=f"service {name}",
             on_page=name == "p99",

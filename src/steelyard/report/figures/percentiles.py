@@ -50,7 +50,9 @@ def percentiles(this: View) -> Figure | None:
         "supports one. "
         "Logarithmic axis, the same in all panels."
     )
-    return Figure("percentiles", "Response time", caption, panels, level_keys(PERCENTILES), zoom="xy")
+    known = {name for name, _ in summaries}
+    drawn = tuple(name for name in PERCENTILES if name in known)
+    return Figure("percentiles", "Response time", caption, panels, level_keys(drawn), zoom="xy")
 
 
 def _points(this: View, summaries: Sequence[tuple[str, Summary]], series: str) -> list[CellPoint]:

@@ -17,7 +17,9 @@ from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.statistics.warm_up import WarmUp
 from steelyard.analysis.treatments import label
-from steelyard.format import NONE, interval, moment, number, p_value, with_interval
+from steelyard.analysis.wording import change_value, interval_text
+from steelyard.format import NONE, moment, number, p_value, with_interval
+from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
@@ -117,8 +119,8 @@ def comparisons(this: View) -> Table | None:
     columns = (
         Column("", numeric=False),
         Column("compared", numeric=False, term="comparison"),
-        Column("change", "%", about=meaning(Comparison, "change_percent")),
-        Column("interval", "%", term="interval"),
+        Column("change", about=meaning(Comparison, "change_percent")),
+        Column("interval", term="interval"),
         Column("n", "trials", about=meaning(Summary, "n")),
         Column("starts", about=meaning(Summary, "starts")),
         *((Column("noise floor", "%", about=meaning(Comparison, "floor_percent")),) if floors else ()),
@@ -128,19 +130,12 @@ def comparisons(this: View) -> Table | None:
     )
     rows = []
     for comparison in compared:
-        spread = None
-        if comparison.change_percent.low is not None and comparison.change_percent.high is not None:
-            spread = (comparison.change_percent.high - comparison.change_percent.low) / 2
-        sign = "+" if comparison.change_percent.value > 0 else ""
         rows.append(
             (
                 _plain(label(comparison.others)),
                 _plain(f"{comparison.factor} {comparison.baseline} → {comparison.level}"),
-                Cell(
-                    sign + number(comparison.change_percent.value, spread=spread, digits=3),
-                    repr(comparison.change_percent.value),
-                ),
-                _plain(interval(comparison.change_percent) or NONE),
+                Cell(change_value(comparison.ratio, comparison.response), repr(comparison.change_percent.value)),
+                _plain(interval_text(comparison.ratio) or NONE),
                 _plain(f"{comparison.n_baseline} → {comparison.n_level}"),
                 _plain(f"{comparison.starts_baseline} → {comparison.starts_level}"),
                 *((_floor(comparison),) if floors else ()),
@@ -412,8 +407,8 @@ def trials(this: View, records: Sequence[TrialRecord]) -> Table:
                     for value in (
                         this.scale.of(main),
                         values.throughput_per_s,
-                        values.response_ms_p50,
-                        values.response_ms_p99,
+                        response_of(record, "response_ms_p50"),
+                        response_of(record, "response_ms_p99"),
                     )
                 ),
                 _plain(values.errors),

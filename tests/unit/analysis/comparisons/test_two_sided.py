@@ -28,15 +28,15 @@ def within(records, fixed_a, fixed_b, margin=None):
 
 
 def test_two_treatments_of_a_hard_factor_are_what_the_report_says():
-    records = cell([[100.0, 102], [104.0, 106]]) + cell([[200.0, 204], [208.0, 212]], nodes=3)
+    records = cell([[100.0, 102], [104.0, 106], [102, 104]]) + cell([[200.0, 204], [208.0, 212], [204, 208]], nodes=3)
     (one,) = within(records, {"nodes": 1}, {"nodes": 3})
     report = compare(frame(records), TIME, "nodes", 1, 3, {"workload": "A"})
     assert report is not None
     assert (one.ratio, one.change_percent) == (report.ratio, report.change_percent)
-    assert (one.paired, one.starts_a, one.starts_b, one.n_a, one.verdict) == (False, 2, 2, 4, "slower")
+    assert (one.paired, one.starts_a, one.starts_b, one.n_a, one.verdict) == (False, 3, 3, 6, "slower")
     assert one.effect is not None
     assert one.effect.low < one.effect.value
-    assert one.sentence.startswith("workload A, b against a: slower by [")
+    assert one.sentence.startswith("workload A, b against a: slower: execution time +100.0% [")
 
 
 def test_an_easy_factor_is_paired_by_start():
@@ -62,7 +62,7 @@ def test_starts_of_two_stores_are_never_paired_though_their_names_are_equal():
 def test_one_start_a_side_has_no_verdict():
     (one,) = against(cell([[100.0, 101, 99]]), cell([[200.0, 201, 199]]))
     assert (one.verdict, one.ratio.low, one.effect) == ("descriptive", None, None)
-    assert "fewer than two starts" in one.sentence
+    assert "fewer than three starts" in one.sentence
 
 
 def test_equivalent_within_a_declared_margin_only():
@@ -157,10 +157,10 @@ def test_several_treatments_on_a_side_are_refused_with_the_option():
 
 
 def test_a_few_equal_values_are_no_proof_that_nothing_varies():
-    (one,) = against(cell([[100.0], [100.0]]), cell([[101.6], [101.6]]), margin=5.0)
+    (one,) = against(cell([[100.0]] * 3), cell([[101.6]] * 3), margin=5.0)
     assert (one.ratio.low, one.p, one.verdict) == (None, None, "descriptive")
     assert one.why == "nothing varies between starts, so there is neither interval nor verdict"
-    (reported,) = comparisons(frame([*cell([[100.0], [100.0]]), *cell([[101.6], [101.6]], nodes=3)]), TIME)
+    (reported,) = comparisons(frame([*cell([[100.0]] * 3), *cell([[101.6]] * 3, nodes=3)]), TIME)
     assert (reported.ratio.low, reported.p, reported.verdict) == (None, None, "descriptive")
     assert "nothing varies between starts" in reported.sentence
 

@@ -158,10 +158,14 @@ def test_the_comparisons_of_a_report_are_one_family() -> None:
     assert (found[0].verdict, found[0].survives_holm) == ("slower", False)
     assert found[0].sentence.endswith(f"comparisons (p {found[0].p:.2g}, corrected {found[0].p_holm:.2g})")
     same = found[1]
-    assert (same.verdict, same.survives_holm, same.more_starts) == ("undecided", None, 1)
-    assert same.more_s == pytest.approx(block_s(frame(rows)))
-    assert "about 1 more block (about " in same.sentence
-    assert "would show that it lies within 3%" in same.sentence
+    assert (same.verdict, same.survives_holm, same.more_starts) == ("equivalent", None, None)
+    assert "equivalent within 3%" in same.sentence
+    (wide, *_) = comparisons(frame(rows[:4] + rows[32:36]), "execution_time_ms", margin_percent=1.0)
+    assert wide.verdict == "slower"
+    undecided = comparisons(frame(rows), "execution_time_ms", margin_percent=1.0)[1]
+    assert undecided.more_starts is not None
+    assert undecided.more_s == pytest.approx(undecided.more_starts * block_s(frame(rows)))
+    assert "would show that it lies within 1%" in undecided.sentence
 
 
 def test_the_words_of_a_forecast() -> None:

@@ -30,7 +30,7 @@ def ratio(low: float | None, value: float, high: float | None) -> Estimate:
         (TIME, None, None, "descriptive"),
         ("throughput_per_s", 1.2, 1.7, "faster"),
         ("throughput_per_s", 0.6, 0.9, "slower"),
-        ("response_ms_p99", 1.2, 1.7, "slower"),
+        ("response_ms_p99", 1.2, 1.7, "higher"),
         ("generator_cpu_us_per_operation", 1.2, 1.7, "higher"),
     ],
 )
@@ -41,14 +41,15 @@ def test_verdicts_have_three_values_and_know_the_direction(response, low, high, 
 @pytest.mark.parametrize(
     ("low", "value", "high", "words"),
     [
-        (20, 41, 66, "workload A, 3 nodes against 1 node: slower by [20, 66]%"),
-        (-40, -28, -15, "workload A, 3 nodes against 1 node: faster by [15, 40]%"),
-        (-5, 3, 12, "workload A, 3 nodes against 1 node: undecided: [\N{MINUS SIGN}5.0, +12]% includes 0"),
+        (20, 41, 66, "workload A, 3 nodes against 1 node: slower: execution time +41% [20, 66]"),
+        (-40, -28, -15, "workload A, 3 nodes against 1 node: faster: execution time −28% [−40, −15]"),
+        (-5, 3, 12, "workload A, 3 nodes against 1 node: undecided: +3.0% [−5.0, 12.0] includes no change"),
+        (120, 210, 340, "workload A, 3 nodes against 1 node: slower: execution time 3.1 times as long [2.2, 4.4]"),
     ],
 )
 def test_sentences(low, value, high, words):
-    verdict = judge(TIME, ratio(1 + low / 100, 1 + value / 100, 1 + high / 100))
-    assert sentence(TIME, "nodes", 1, 3, A, ratio(low, value, high), verdict) == words
+    change = ratio(1 + low / 100, 1 + value / 100, 1 + high / 100)
+    assert sentence(TIME, "nodes", 1, 3, A, change, judge(TIME, change)) == words
 
 
 def test_welch_is_scipys():
@@ -67,12 +68,15 @@ def test_paired_is_scipys():
 
 
 def test_hard_factors_rest_on_starts():
-    records = cell([[100.0, 102, 98], [104.0, 106, 102]]) + cell([[200.0, 204, 196], [208.0, 212, 204]], nodes=3)
+    records = cell([[100.0, 102, 98], [104.0, 106, 102], [96, 98, 94]]) + cell(
+        [[200.0, 204, 196], [208.0, 212, 204], [192, 196, 188]], nodes=3
+    )
     found = compare(frame(records), TIME, "nodes", 1, 3, A)
     assert found is not None
     assert found.ratio.value == pytest.approx(2.0)
-    assert (found.starts_baseline, found.starts_level, found.n_baseline, found.verdict) == (2, 2, 6, "slower")
-    assert found.ratio.low == pytest.approx(2 / math.exp(4.302653 * math.log(1.04) / math.sqrt(2)), rel=1e-5)
+    assert (found.starts_baseline, found.starts_level, found.n_baseline, found.verdict) == (3, 3, 9, "slower")
+    spread = np.std(np.log([100, 104, 96]), ddof=1)
+    assert found.ratio.low == pytest.approx(2 / math.exp(stats.t.ppf(0.975, 4) * spread * math.sqrt(2 / 3)), rel=1e-9)
     assert "Welch" in found.ratio.method
 
 
@@ -132,7 +136,7 @@ def test_the_whole_comparison_keeps_the_promise_and_trials_as_starts_would_not()
     rng = np.random.default_rng(8)
     wrong = naive = 0
     for _ in range(120):
-        records = drawn(rng, {1: 100.0, 3: 100.0}, starts=2, trials=6, start_cv=0.05, trial_cv=0.01)
+        records = drawn(rng, {1: 100.0, 3: 100.0}, starts=3, trials=6, start_cv=0.05, trial_cv=0.01)
         rows = frame(records)
         found = compare(rows, TIME, "nodes", 1, 3, A)
         assert found is not None

@@ -27,10 +27,12 @@ def rng() -> np.random.Generator:
 
 
 def test_effects_stand_over_start_means_and_over_trials():
-    records = cell([[10.0, 11, 12], [13, 14, 15]]) + cell([[20.0, 21, 22], [25, 26, 27]], nodes=3)
+    records = cell([[10.0, 11, 12], [13, 14, 15], [11.5, 12.5, 13.5]]) + cell(
+        [[20.0, 21, 22], [25, 26, 27], [22.5, 23.5, 24.5]], nodes=3
+    )
     over_starts, over_trials = effects_of(frame(records), TIME, rng())
-    assert (over_starts.over, over_starts.n_baseline, over_starts.n_level) == ("start means", 2, 2)
-    assert (over_trials.over, over_trials.n_baseline, over_trials.n_level) == ("trials", 6, 6)
+    assert (over_starts.over, over_starts.n_baseline, over_starts.n_level) == ("start means", 3, 3)
+    assert (over_trials.over, over_trials.n_baseline, over_trials.n_level) == ("trials", 9, 9)
     assert over_starts.difference.value == over_trials.difference.value == pytest.approx(11)
     assert over_trials.difference.high < over_starts.difference.high
     assert "counted as independent" in over_trials.cohens_d.method
@@ -62,7 +64,7 @@ def test_equivalence_needs_a_margin_that_was_declared():
     assert verdict == "equivalent"
     assert equivalence(same, 0.1)[0] == "not shown"
     assert equivalence(LevelPair("trials", False, (1.0,), (1.0,)), 5.0) == ("too few starts", None)
-    assert equivalence(LevelPair("start means", True, (1.0, 2), (1.0, 2)), 5.0) == ("equivalent", 0.0)
+    assert equivalence(LevelPair("start means", True, (1.0, 2, 3), (1.0, 2, 3)), 5.0) == ("equivalent", 0.0)
 
 
 def test_how_many_more_starts_would_decide():
@@ -72,8 +74,8 @@ def test_how_many_more_starts_would_decide():
     assert more_starts(LevelPair("start means", False, a, b), None) == more.starts
     assert more_starts(LevelPair("start means", False, (10.0, 10.1, 9.9), (20.0, 20.1, 19.9)), None) == 0
     assert more_starts(LevelPair("start means", False, (10.0, 10.1, 9.9), (10.0, 10.1, 9.9)), 20.0) == 0
-    assert more_starts(LevelPair("start means", False, (10.0, 11.0), (10.0, 11.0)), None) is None
-    assert more_starts(LevelPair("start means", False, (10.0, 11.0), (10.0, 11.0)), 10.0) is not None
+    assert more_starts(LevelPair("start means", False, (10.0, 11.0, 12.0), (10.0, 11.0, 12.0)), None) is None
+    assert more_starts(LevelPair("start means", False, (10.0, 11.0, 12.0), (10.0, 11.0, 12.0)), 10.0) is not None
     assert more_starts(LevelPair("start means", False, (10.0,), (10.0, 11.0)), 10.0) is None
 
 

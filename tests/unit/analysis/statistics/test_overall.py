@@ -75,12 +75,13 @@ def test_where_starts_do_not_vary_there_is_no_verdict() -> None:
 
 def test_a_small_side_that_is_calm_by_chance_gives_no_more_degrees_than_equal_spreads_would() -> None:
     records = [
-        *cell([[100.0], [100.1]], nodes=1, workload="A"), *cell([[10.0], [10.01]], nodes=1, workload="C"),
-        *cell([[90.0], [115.0], [100.0], [108.0], [97.0]], nodes=2, workload="A"),
-        *cell([[9.0], [11.0], [10.0], [10.8], [9.9]], nodes=2, workload="C"),
+        *cell([[100.0], [100.1], [100.05]], nodes=1, workload="A"),
+        *cell([[10.0], [10.01], [10.005]], nodes=1, workload="C"),
+        *cell([[90.0], [115.0], [100.0], [108.0], [97.0]] * 2, nodes=2, workload="A"),
+        *cell([[9.0], [11.0], [10.0], [10.8], [9.9]] * 2, nodes=2, workload="C"),
     ]  # fmt: skip
     (found,) = overall(frame(records), RESPONSE)
-    degrees = (1 / 2 + 1 / 5) ** 2 / (1 / (4 * 1) + 1 / (25 * 4))
+    degrees = (1 / 3 + 1 / 10) ** 2 / (1 / (9 * 2) + 1 / (100 * 9))
     assert f"{degrees:.1f} degrees of freedom" in found.ratio.method
 
 
@@ -153,9 +154,9 @@ def test_a_fraction_that_lacks_a_treatment_is_compared_no_more() -> None:
 
 def test_speedup_and_efficiency_have_a_base() -> None:
     records = [
-        *cell([[400.0], [404.0]], nodes=2),
-        *cell([[200.0], [202.0]], nodes=4),
-        *cell([[160.0], [161.0]], nodes=8),
+        *cell([[400.0], [404.0], [402.0]], nodes=2),
+        *cell([[200.0], [202.0], [201.0]], nodes=4),
+        *cell([[160.0], [161.0], [160.5]], nodes=8),
     ]
     four, eight = scaling(frame(records), RESPONSE, "nodes")
     assert (four.base, four.level, four.ideal, eight.ideal) == (2, 4, 2.0, 4.0)

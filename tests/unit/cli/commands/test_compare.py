@@ -37,7 +37,7 @@ def told(*sides: object, width: int = 200, **options: Any) -> tuple[int, str]:
 def test_two_stores(stores: tuple[Path, Path]) -> None:
     code, text = told(*stores)
     assert code == EXIT_DECIDED
-    assert text.count(": faster by [") == 2
+    assert text.count(": faster: execution time ") == 2
     assert "3 (3) / 3 (3)" in text
     assert "●" in text
     assert "system.service_us: 1000.0 -> 500.0" in text
@@ -49,7 +49,7 @@ def test_two_stores(stores: tuple[Path, Path]) -> None:
 def test_two_treatments(stores: tuple[Path, Path]) -> None:
     code, text = told(stores[0], fixed_a=["nodes=1"], fixed_b=["nodes=2"], response_name="throughput")
     assert code == EXIT_DECIDED
-    assert "2 nodes against 1 node: faster by [" in text
+    assert "2 nodes against 1 node: faster: throughput +" in text
     assert "site.nodes: 1 -> 2" in text
     assert "differ in more" not in text
 
@@ -58,7 +58,8 @@ def test_a_store_with_itself_is_equivalent_or_undecided(stores: tuple[Path, Path
     copy = made.store(tmp_path)
     code, text = told(stores[0], copy, margin_percent=5.0)
     assert (code, text.count("equivalent within 5%")) == (EXIT_DECIDED, 4), "in the table and in the sentences alike"
-    assert "p of the tests of no change, Holm-corrected over these 2 comparisons" in text
+    assert "p (Holm)" in text
+    assert "after Holm's correction over 2 comparisons" in text
     assert "trials are in both stores and counted as independent: they cannot differ" in text
     assert told(stores[0], copy)[0] == EXIT_UNDECIDED
 

@@ -1,0 +1,307 @@
+"""Table of the answer: every level against the baseline, with value, n, change and verdict.
+
+One estimator: a level's value is the geometric mean of its start means, and the change is the quotient of two such
+values. Page, terminal and `--json` show the texts of this table as they are; the sentences of the answer quote them.
+
+How to render it: `caption` above; for each line (`by_line`) its name (`line`, empty if there is only one), then a row
+per level: `level_text`, `value_text`, `change_text` (empty for the baseline), `verdict_text`, `n_text`; `why` below or
+as a tooltip. A renderer with little room leaves out `n_text` where `same_n` says it for all. The texts have their
+units; `value` and `ratio` are the numbers behind them, for charts.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Literal, cast
+
+from pydantic import Field
+
+from steelyard.analysis.comparisons.identical_systems import Floors
+from steelyard.analysis.comparisons.level_pairs import baseline_of
+from steelyard.analysis.comparisons.level_ratios import NOTHING_VARIES, TOO_FEW, centre
+from steelyard.analysis.frame import TrialFrame, start_means
+from steelyard.analysis.inference import multiplicity
+from steelyard.analysis.statistics.comparison import Comparison, compare, judged
+from steelyard.analysis.statistics.main_effect import MainEffect
+from steelyard.analysis.treatments import NODES, Treatment, label, part
+from steelyard.analysis.wording import blocks, change_text, quantities, quantity
+from steelyard.format import count, number
+from steelyard.model.estimate import Estimate
+from steelyard.model.responses import label_of, unit_of
+from steelyard.model.study import Level, Study
+from steelyard.model.value import Value
+
+AnswerVerdict = Literal[
+    "baseline", "slower", "faster", "higher", "lower", "equivalent", "undecided", "no verdict", "no valid trial"
+]
+"""`slower` and `faster` of times and rates, `higher` and `lower` of percentiles and counts; `equivalent`: within the
+study's margin; `undecided`: the interval includes no change, or lies within the noise floor; `no verdict`: too few
+starts for an interval, or no baseline; `no valid trial`: nothing was measured at this level."""
+
+
+class AnswerRow(Value):
+    """One level of the answer's factor, against the baseline."""
+
+    line: str
+    """The other factors: `workload A`; empty if there are none."""
+    others: dict[str, Level] = Field(default_factory=dict)
+    """The other factors' levels."""
+    factor: str
+    level: Level
+    level_text: str
+    """`3 nodes`."""
+    baseline: Level
+    baseline_text: str
+    """`1 node`: the side that the row is compared with."""
+    value: float | None = None
+    """Geometric mean of the level's start means; None without a valid trial."""
+    value_interval: Estimate | None = None
+    """The same with its interval over starts."""
+    value_text: str = ""
+    """The value with its unit: `902 ms`."""
+    baseline_value: float | None = None
+    """The baseline's value in this comparison: `value` / `baseline_value` is the ratio. It differs from the baseline's
+    own row only where some of its starts did not serve this level; then `why` says so."""
+    baseline_value_text: str = ""
+    baseline_n: int = 0
+    """Trials of the baseline in this comparison."""
+    baseline_starts: int = 0
+    """Starts of the baseline in this comparison."""
+    n: int = 0
+    """Trials that the value rests on."""
+    starts: int = 0
+    """Starts that the value rests on."""
+    n_text: str = ""
+    """`6 trials from 3 starts`."""
+    ratio: Estimate | None = None
+    """Value over the baseline's value, with its interval; None for the baseline."""
+    change_text: str = ""
+    """`+18% [3, 35]`, `3.1 times as long [2.2, 4.4]`; empty for the baseline."""
+    verdict: AnswerVerdict
+    verdict_text: str
+    """The verdict as a renderer shows it: `slower`, `undecided (within noise)`."""
+    why: str = ""
+    """What explains or limits the verdict, in a clause: too few starts, the noise floor, Holm's correction."""
+    survives_holm: bool | None = None
+    """Whether a verdict of a difference would still hold after Holm's correction; None where there is none."""
+    sentence: str = ""
+    """The row in words, both sides named: `workload C: 902 ms on 3 nodes, 318 ms on 1 node: 2.8 times as long`."""
+
+
+class AnswerTable(Value):
+    """Every level of the main factor against its baseline, or every pair of levels, for each line."""
+
+    response: str
+    response_label: str
+    unit: str
+    """Unit of every `value`; the texts may show another (seconds for milliseconds)."""
+    factor: str
+    confidence: float
+    caption: str
+    """`Execution time by nodes: geometric means of start means, with 95% intervals over starts`."""
+    same_n: str = ""
+    """`6 trials from 3 starts each`, if that is so in every row with a valid trial; else empty."""
+    every_pair: bool = False
+    """Whether the rows compare every pair; then no row is a baseline."""
+    rows: tuple[AnswerRow, ...] = ()
+
+    def by_line(self) -> Iterator[tuple[str, tuple[AnswerRow, ...]]]:
+        """Each line with its rows, in order."""
+        for line, rows in itertools.groupby(self.rows, key=lambda row: row.line):
+            yield line, tuple(rows)
+
+
+def answer_table(
+    frame: TrialFrame, study: Study, factor: str, comparisons: Sequence[Comparison] = (), floors: Floors | None = None,
+    *, every_pair: bool = False,
+) -> AnswerTable:  # fmt: skip
+    """The table of the answer for one factor.
+
+    `comparisons`: those of the statistic `comparison`, which are judged against the noise floor and corrected after
+    Holm. `every_pair`: each pair of levels instead, each judged alone.
+    """
+    response, confidence = study.analysis.response, study.analysis.confidence
+    rows: list[AnswerRow] = []
+    for others in frame.others(factor):
+        if every_pair:
+            rows += _pairs(frame, study, factor, others, floors or Floors())
+        else:
+            rows += _against_baseline(frame, study, factor, others, comparisons)
+    return AnswerTable(
+        response=response, response_label=label_of(response), unit=unit_of(response), factor=factor,
+        confidence=confidence, every_pair=every_pair, rows=_in_one_unit(rows, unit_of(response)), same_n=_same_n(rows),
+        caption=f"{_capital(label_of(response))} by {factor}: geometric means of start means; changes with "
+        f"{confidence:.0%} intervals over starts",
+    )  # fmt: skip
+
+
+def levels_of(frame: TrialFrame, factor: str) -> list[Level]:
+    """The levels of a factor, the baseline first."""
+    levels = list(frame.factors.get(factor, ()))
+    if not levels:
+        return []
+    base = baseline_of(levels)
+    if all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels):
+        return sorted(levels, key=float)
+    return [base, *(level for level in levels if level != base)]
+
+
+def _against_baseline(
+    frame: TrialFrame, study: Study, factor: str, others: Treatment, comparisons: Sequence[Comparison]
+) -> Iterator[AnswerRow]:
+    levels = levels_of(frame, factor)
+    base = levels[0] if levels else ""
+    own: float | None = None
+    for level in levels:
+        row = _level(frame, study, factor, others, base, level)
+        if level == base:
+            own = row.value
+            yield row
+            continue
+        compared = next((one for one in comparisons if (one.factor, one.others, one.level, one.baseline)
+                         == (factor, others, level, base)), None)  # fmt: skip
+        yield row if compared is None else _compared(row, compared, own)
+
+
+def _pairs(frame: TrialFrame, study: Study, factor: str, others: Treatment, floors: Floors) -> Iterator[AnswerRow]:
+    response, margin = study.analysis.response, study.analysis.equivalence_margin_percent
+    for base, level in itertools.combinations(levels_of(frame, factor), 2):
+        compared = compare(frame, response, factor, base, level, others, study.analysis.confidence, margin)
+        row = _level(frame, study, factor, others, base, level)
+        if compared is None:
+            yield row
+            continue
+        yield _compared(row, judged([compared], frame, floors)[0], compared.mean_baseline.value)
+
+
+def _level(frame: TrialFrame, study: Study, factor: str, others: Treatment, base: Level, level: Level) -> AnswerRow:
+    """A level by itself: its value over all of its starts."""
+    response = study.analysis.response
+    starts = start_means(frame.values(response, {**others, factor: level}), response)
+    is_base = level == base
+    value = centre([mean for _, mean, _ in starts], unit_of(response), study.analysis.confidence) if starts else None
+    n = sum(trials for _, _, trials in starts)
+    verdict: AnswerVerdict = "no valid trial" if value is None else "baseline" if is_base else "no verdict"
+    line = label(others) if others else ""
+    side = part(factor, level)
+    return AnswerRow(
+        line=line, others=others, factor=factor, level=level, level_text=side, baseline=base,
+        baseline_text=part(factor, base), value=None if value is None else value.value, value_interval=value, n=n,
+        starts=len(starts), n_text=_counts(n, len(starts)), verdict=verdict, verdict_text=verdict,
+        why=f"{part(factor, base)} has no valid trial to compare with" if verdict == "no verdict" else "",
+        sentence=f"{f'{line}, ' if line else ''}{side}: no valid trial" if value is None else "",
+    )  # fmt: skip
+
+
+def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) -> AnswerRow:
+    """The row with the numbers of its comparison: those over the starts that the comparison rests on."""
+    response, unit = compared.response, compared.unit
+    base = compared.mean_baseline.value
+    why = reason(compared)
+    if own_baseline is not None and abs(base - own_baseline) > 1e-9 * abs(own_baseline):
+        shared = f"over the {count(compared.starts_level, 'start')} that served both: {quantity(base, unit)} "
+        why = "; ".join(filter(None, [why, f"{shared}{at(row.factor)} {row.baseline_text}"]))
+    change = change_text(compared.ratio, response)
+    verdict: AnswerVerdict = "no verdict" if compared.verdict == "descriptive" else compared.verdict
+    shown = "undecided (within noise)" if compared.within_noise else verdict
+    side = at(row.factor)
+    values = quantities([compared.mean_level.value, base], unit)
+    return row.model_copy(
+        update={
+            "value": compared.mean_level.value, "value_interval": compared.mean_level, "baseline_value": base,
+            "baseline_n": compared.n_baseline, "baseline_starts": compared.starts_baseline,
+            "n": compared.n_level, "starts": compared.starts_level,
+            "n_text": _counts(compared.n_level, compared.starts_level),
+            "ratio": compared.ratio, "change_text": change, "verdict": verdict, "verdict_text": shown, "why": why,
+            "survives_holm": compared.survives_holm,
+            "sentence": f"{f'{row.line}: ' if row.line else ''}{values[0]} {side} {row.level_text}, "
+            f"{values[1]} {side} {row.baseline_text}: {change}, {shown}",
+        }
+    )  # fmt: skip
+
+
+def at(factor: str) -> str:
+    """The preposition before a level: on 3 nodes, with 8 threads."""
+    return "on" if factor in NODES else "with"
+
+
+def of_main_effects(effects: Sequence[MainEffect], study: Study) -> AnswerTable:
+    """The table of a fractional design: one row per factor, without values, because a level has many treatments."""
+    response, confidence = study.analysis.response, study.analysis.confidence
+    rows = []
+    for effect in effects:
+        change = "" if effect.ratio is None else change_text(effect.ratio, response)
+        verdict: AnswerVerdict = (
+            "no verdict" if effect.verdict == "descriptive" else cast(AnswerVerdict, effect.verdict)
+        )
+        rows.append(
+            AnswerRow(
+                line=effect.factor,
+                factor=effect.factor,
+                level=effect.level,
+                level_text=part(effect.factor, effect.level),
+                baseline=effect.baseline,
+                baseline_text=part(effect.factor, effect.baseline),
+                n=effect.n,
+                starts=effect.starts,
+                n_text=f"{count(effect.n, 'treatment')} from {count(effect.starts, 'start')}",
+                ratio=effect.ratio,
+                change_text=change,
+                verdict=verdict,
+                verdict_text=verdict,
+                why=f"or it is {effect.aliases}" if effect.aliases else "",
+                sentence=effect.sentence,
+            )
+        )
+    return AnswerTable(
+        response=response, response_label=label_of(response), unit=unit_of(response), factor="factor",
+        confidence=confidence, rows=tuple(rows), same_n=_same_n(rows),
+        caption=f"{_capital(label_of(response))}: effect of each factor, over all treatments of the fraction, with "
+        f"{confidence:.0%} intervals over starts",
+    )  # fmt: skip
+
+
+def reason(compared: Comparison) -> str:
+    """What explains or limits a verdict, in a clause; empty where the interval says all."""
+    text = ""
+    if compared.verdict == "descriptive":
+        known = (why for why in (NOTHING_VARIES, TOO_FEW) if why in compared.ratio.method)
+        text = f"no interval: {next(known, 'a value is not above 0')}"
+    elif compared.verdict == "equivalent" and compared.margin_percent is not None:
+        text = f"within the study's margin of {number(compared.margin_percent, digits=2)}%"
+    elif compared.within_noise and compared.floor_percent is not None:
+        share = f"{compared.floor_percent.confidence:.0%}"
+        bound = number(compared.floor_percent.value, digits=2)
+        text = f"within the {bound}% that {share} of comparisons of identical systems stay below"
+    elif compared.verdict == "undecided" and compared.more_starts:
+        text = f"about {blocks(compared.more_starts, compared.more_s)} would decide, with a chance of 80%"
+    elif compared.survives_holm is False:
+        text = multiplicity.lost(compared.family, compared.p, compared.p_holm)
+    return text
+
+
+def _in_one_unit(rows: Sequence[AnswerRow], unit: str) -> tuple[AnswerRow, ...]:
+    """Rows with the texts of their values, all in one unit."""
+    values = [value for row in rows for value in (row.value, row.baseline_value) if value is not None]
+    texts = iter(quantities(values, unit))
+    done = []
+    for row in rows:
+        value = next(texts) if row.value is not None else ""
+        base = next(texts) if row.baseline_value is not None else ""
+        done.append(row.model_copy(update={"value_text": value, "baseline_value_text": base}))
+    return tuple(done)
+
+
+def _counts(trials: int, starts: int) -> str:
+    return f"{count(trials, 'trial')} from {count(starts, 'start')}"
+
+
+def _same_n(rows: Sequence[AnswerRow]) -> str:
+    counts = {(row.n, row.starts) for row in rows if row.n}
+    text = next((row.n_text for row in rows if row.n), "")
+    return f"{text} each" if len(counts) == 1 else ""
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
