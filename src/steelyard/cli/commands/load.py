@@ -48,8 +48,8 @@ MISSING = ("does not exist", "unconfigured table")
 """What Cassandra says of a keyspace or a table that is not there."""
 Order = Mapping[str, Any]
 """What the agent is told to do, as docs/reference/wire.md has it."""
-Driven = tuple[agent_run.LoadResult, load_output.Courses]
-"""What an order came to, and the course of each of its phases."""
+Driven = tuple[agent_run.LoadResult, load_output.Courses, Mapping[str, Any]]
+"""What an order came to, the course of each of its phases, and its schedule (empty if its phases have their own)."""
 NOBODY = ("127.0.0.1:9042",)
 """Contacts of an order that is only looked at."""
 
@@ -218,7 +218,7 @@ async def _driven(order: Order, options: Options) -> Driven:
         outcome = await agent_run.drive(
             order, workers=workers, on_connected=lines.connected, on_interval=lines.interval
         )
-        return outcome, lines.courses
+        return outcome, lines.courses, {} if order.get("phases") else schedule
     except EngineError as error:
         missing = any(words in error.message for words in MISSING)
         error.hint = "--create makes keyspace and tables" if missing and not options.creates else error.hint
@@ -227,14 +227,14 @@ async def _driven(order: Order, options: Options) -> Driven:
 
 def _end(outcomes: Sequence[Driven], options: Options) -> int:
     if options.as_json:
-        json.dump([load_output.as_data(*outcome) for outcome in outcomes], sys.stdout, indent=1)
+        json.dump([load_output.as_data(outcome, courses) for outcome, courses, _ in outcomes], sys.stdout, indent=1)
         sys.stdout.write("\n")
     else:
-        for outcome, courses in outcomes:
-            load_output.print_outcome(outcome, load_output.paper(), courses)
-    if any(outcome.interrupted for outcome, _ in outcomes):
+        for outcome, courses, schedule in outcomes:
+            load_output.print_outcome(outcome, load_output.paper(), courses, schedule)
+    if any(outcome.interrupted for outcome, *_ in outcomes):
         return EXIT_INTERRUPTED
-    failed = any(phase.totals.errors for outcome, _ in outcomes for phase in outcome.phases.values())
+    failed = any(phase.totals.errors for outcome, *_ in outcomes for phase in outcome.phases.values())
     return EXIT_ERRORS if failed else EXIT_DONE
 
 

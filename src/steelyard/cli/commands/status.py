@@ -111,9 +111,9 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
         say(console, f"last event: {event['event']}{when}")
     say(console)
     print_table(_table(summary, decision), console)
-    say(
-        console, f"used: valid, without warm-up trials; {VALUE_HEAD}: of the used trials, as in the report", style="dim"
-    )
+    response = label_of(summary["cells"][0]["response"]) if summary["cells"] else "response"
+    note = f"used: valid and after the warm-up trials; {VALUE_HEAD}: {response} of these, as in the report"
+    print_wrapped(Text(note, style="dim"), console)
     if summary["reason_groups"]:
         say(console, "\nNot valid because of:")
         for item in summary["reason_groups"]:
