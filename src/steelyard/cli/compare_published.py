@@ -157,7 +157,8 @@ def _ours(row: Beside) -> str:
 
 
 def _change(row: Beside) -> str:
-    if row.change_percent is None:
+    if row.change_percent is None or row.verdict == "not comparable":
+        # A change that must not be read is not printed; `--json` has it.
         return "-"
     ends = (
         "" if row.low is None or row.high is None else f" [{signed(row.low, digits=3)}, {signed(row.high, digits=3)}]"

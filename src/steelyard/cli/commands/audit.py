@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.cli.signature import Json
-from steelyard.cli.terminal.output import data_console, say
+from steelyard.cli.terminal.output import data_console, print_table, print_wrapped, say
 from steelyard.format import count
 from steelyard.model.errors import StudyError
 from steelyard.reference.audit import csv_input, shipped_tables
@@ -88,7 +88,7 @@ def _shipped(name: str, asked: bool) -> Audit:
 def draw(outcome: Audit, console: Console) -> None:
     """Every finding as a paragraph; then the checks by kind."""
     for finding in outcome.findings:
-        say(console, _head(finding))
+        print_wrapped(_head(finding), console)
         console.print(Padding(Text(_numbers(finding)), (0, 0, 0, 2)))
         console.print(Padding(Text(finding.because, style="dim"), (0, 0, 1, 2)))
     wrong = sum(one.weight == "contradiction" for one in outcome.findings)
@@ -111,7 +111,7 @@ def draw(outcome: Audit, console: Console) -> None:
         hits = sum(one.kind == kind for one in outcome.findings)
         grid.add_row(kind, f"{checks:,}", str(hits or "-"), KINDS[kind])
     if outcome.made:
-        console.print(grid)
+        print_table(grid, console)
     if outcome.columns:
         taken = ", ".join(name if name == column else f"{column} as {name}" for column, name in outcome.columns.items())
         say(console, Text(f"read: {taken}", style="dim"))

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.cli.signature import Json
-from steelyard.cli.terminal.output import data_console, message_console, say
+from steelyard.cli.terminal.output import data_console, message_console, print_table, say
 from steelyard.format import data_size
 from steelyard.model.calibration import Calibration, Ceiling, Slip
 from steelyard.model.study import Limits
@@ -93,7 +93,7 @@ def draw(calibration: Calibration, console: Console) -> None:
         table.add_column(column, justify="left" if column.startswith("one") else "right", no_wrap=True)
     for ceiling in calibration.ceilings:
         table.add_row(*_row(ceiling, limit))
-    console.print(table)
+    print_table(table, console)
     console.print(Text(_meaning(calibration, limit)))
     for line in (*doubts(calibration), *_remarks(calibration)):
         say(console, Text(f"! {line}", style="yellow"))

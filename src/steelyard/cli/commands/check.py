@@ -18,7 +18,7 @@ from rich.table import Table
 from steelyard.cli.noise_floor import foreseen
 from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
-from steelyard.cli.terminal.output import complain, data_console, message_console
+from steelyard.cli.terminal.output import complain, data_console, message_console, print_table
 from steelyard.format import clock, count, data_size, forecast
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping_rule import rule_of
@@ -162,7 +162,7 @@ def _print(checked: Check, console: Console, *, everything: bool) -> None:
     )
     for table in tables:
         if table.row_count:
-            console.print(table)
+            print_table(table, console)
             console.print()
     console.print(f"[bold]noise floor[/] {escape(checked.floor_words)}", highlight=False)
     for line in checked.warnings:

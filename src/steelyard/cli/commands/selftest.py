@@ -13,7 +13,7 @@ from rich.text import Text
 
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.help_text import Command, Group
-from steelyard.cli.terminal.output import data_console, message_console, say
+from steelyard.cli.terminal.output import data_console, message_console, print_table, say
 from steelyard.format import number
 from steelyard.node.signals import interruptible
 from steelyard.selftest.stall import IN_FLIGHT, QUANTILE, Asked, Line, Proof, prove
@@ -105,7 +105,7 @@ def draw(proof: Proof, console: Console) -> None:
     table.add_row("service time: a tool that forgets due times", sent, _ms(proof.service_ms_p99), truth)
     closed = f"{proof.closed_sent:,} of {proof.due:,}"
     table.add_row("a closed loop, one at a time", closed, _ms(proof.closed_ms_p99), truth)
-    console.print(table)
+    print_table(table, console)
     console.print(
         Text(
             f"truth: {proof.stall_ms / 1000:.3f} s of standstill - {1 - QUANTILE:.0%} of {proof.seconds:g} s; measured "

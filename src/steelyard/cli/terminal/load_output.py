@@ -13,7 +13,7 @@ from rich.table import Table
 
 from steelyard.analysis.inference import percentile_intervals
 from steelyard.cli.terminal.kept_up import kept_up
-from steelyard.cli.terminal.output import say
+from steelyard.cli.terminal.output import print_table, say
 from steelyard.dropin.agent_run import LoadResult, PhaseOutcome
 from steelyard.format import count, data_size, number
 from steelyard.model.estimate import Estimate
@@ -109,7 +109,7 @@ def print_outcome(
     """Everything at the end, phase by phase. `schedule`: that of the order, where all phases have the same."""
     for name, phase in outcome.phases.items():
         console.print()
-        console.print(_table(name, phase))
+        print_table(_table(name, phase), console)
         for sentence in (*sentences(phase), *percentile_sentences(phase, (courses or {}).get(name))):
             say(console, sentence)
         if sentence := kept_up(phase, schedule or {}):

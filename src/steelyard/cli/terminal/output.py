@@ -11,6 +11,8 @@ from rich.text import Text
 from steelyard.model.errors import SteelyardError
 
 LEAST_WIDTH: Final = 20
+HANGING: Final = 2
+"""Blanks before all lines of a sentence but the first."""
 
 
 def data_console() -> Console:
@@ -32,11 +34,11 @@ def say(console: Console, line: str | Text = "", *, style: str | None = None) ->
 
 
 def print_wrapped(line: str | Text, console: Console, *, indent: int = 0) -> None:
-    """Print a sentence for people in lines that fit the terminal; all but the first are indented twice."""
+    """Print a sentence for people in lines that fit the terminal; all but the first hang."""
     text = line if isinstance(line, Text) else Text(line)
-    for place, row in enumerate(text.wrap(console, max(LEAST_WIDTH, console.width - 2 * indent))):
+    for place, row in enumerate(text.wrap(console, max(LEAST_WIDTH, console.width - indent - HANGING))):
         row.rstrip()
-        say(console, Text(" " * (indent if place == 0 else 2 * indent)).append_text(row))
+        say(console, Text(" " * (indent if place == 0 else indent + HANGING)).append_text(row))
 
 
 def print_table(table: Table, console: Console) -> None:
