@@ -53,8 +53,8 @@ def groups(reasons: Iterable[Reason]) -> tuple[ReasonGroup, ...]:
     by_kind: dict[tuple[str, str], list[Reason]] = {}
     for reason in reasons:
         by_kind.setdefault((_name(reason), option_of(reason)), []).append(reason)
-    found = [_group(kind, option, members) for (kind, option), members in by_kind.items()]
-    return tuple(sorted(found, key=lambda group: -group.count))
+    of_kinds = [_group(kind, option, members) for (kind, option), members in by_kind.items()]
+    return tuple(sorted(of_kinds, key=lambda group: -group.count))
 
 
 def _group(kind: str, option: str, members: Sequence[Reason]) -> ReasonGroup:

@@ -14,13 +14,31 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from pydantic import BaseModel, ValidationError
 from rich.console import Console
 
 from steelyard import engine_order, plugin
+from steelyard.cli.load_options import (
+    Consistency,
+    Contact,
+    Create,
+    Duration,
+    Operations,
+    OrderFile,
+    Populate,
+    Rate,
+    ReplicationFactor,
+    Schedule,
+    Seed,
+    Settings,
+    ShowCount,
+    Threads,
+    WarmUp,
+    Workers,
+    WorkloadName,
+)
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal import load_output
 from steelyard.cli.terminal.output import message_console, say
@@ -68,88 +86,23 @@ class Options:
 
 
 def load(
-    workload: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="WORKLOAD", help="A workload file (TOML) or a name such as ycsb-a; needed unless --order is given."
-        ),
-    ] = None,
-    contact: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--contact",
-            "-c",
-            metavar="ADDRESS[:PORT]",
-            help="A node of the cluster; several with commas. Token-aware routing needs all of them.",
-        ),
-    ] = None,
-    create: Annotated[
-        bool, typer.Option("--create", help="Create keyspace and tables where they are missing.")
-    ] = False,
-    populate: Annotated[
-        bool,
-        typer.Option(
-            "--populate", help="Fill the tables first; that is all, unless --duration or --operations is given."
-        ),
-    ] = False,
-    show_count: Annotated[
-        int | None, typer.Option("--show", min=1, metavar="N", help="Print the first N operations; send nothing.")
-    ] = None,
-    order: Annotated[
-        Path | None, typer.Option("--order", metavar="FILE", help="Carry out an order (JSON) instead of a workload.")
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option("--threads", "-t", min=1, metavar="N", help="At most N operations in flight.")
-    ] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            "--rate", metavar="RATE", help="Offer this many operations per second, however long the answers take."
-        ),
-    ] = None,
-    schedule: Annotated[
-        str | None,
-        typer.Option(
-            "--schedule", metavar="NAME", help="When operations are due: closed, constant, poisson, ramp, steps, sine."
-        ),
-    ] = None,
-    duration: Annotated[
-        float | None,
-        typer.Option(
-            "--duration",
-            "-d",
-            metavar="SECONDS",
-            help="Drive for so long; otherwise 10 s, unless --operations is given.",
-        ),
-    ] = None,
-    operations: Annotated[
-        int | None, typer.Option("--operations", "-n", min=1, metavar="N", help="Stop after N operations.")
-    ] = None,
-    warm_up: Annotated[
-        float | None, typer.Option("--warm-up", metavar="SECONDS", help="Drive for so long before; counted apart.")
-    ] = None,
-    consistency: Annotated[
-        str | None,
-        typer.Option("--consistency", metavar="LEVEL", help="Consistency of reads and writes, such as ONE or QUORUM."),
-    ] = None,
-    replication_factor: Annotated[
-        int,
-        typer.Option(
-            "--replication-factor", min=1, metavar="N", help="Copies of each row in the keyspace that --create makes."
-        ),
-    ] = 1,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Change a setting of the workload (records=1000), or load.NAME as in a study's [load].",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of the random operations.")] = 1,
-    workers: Annotated[
-        int | None, typer.Option("--workers", min=1, metavar="N", help="Threads of the load generator.")
-    ] = None,
+    workload: WorkloadName = None,
+    contact: Contact = None,
+    create: Create = False,
+    populate: Populate = False,
+    show_count: ShowCount = None,
+    order: OrderFile = None,
+    threads: Threads = None,
+    rate: Rate = None,
+    schedule: Schedule = None,
+    duration: Duration = None,
+    operations: Operations = None,
+    warm_up: WarmUp = None,
+    consistency: Consistency = None,
+    replication_factor: ReplicationFactor = 1,
+    settings: Settings = None,
+    seed: Seed = 1,
+    workers: Workers = None,
     as_json: Json = False,
 ) -> int:
     """Carry out the command. Returns the exit code: 0 done, 1 done with errors, 130 interrupted."""

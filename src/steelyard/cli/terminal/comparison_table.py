@@ -42,8 +42,8 @@ def _grid(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
     axis = " to ".join(change_of(1 + end / 100, done[0].response) for end in ends)
     factor, unit = scale([mean.value for one in done for mean in (one.mean_a, one.mean_b)], done[0].unit)
     head = f"{a.name} -> {b.name}"
-    short = unit.replace("operations/s", "op/s").replace("operations", "op")
-    head = f"{head if len(head) <= LONGEST_HEAD else 'a -> b'}, {short}"
+    short_unit = unit.replace("operations/s", "op/s").replace("operations", "op")
+    head = f"{head if len(head) <= LONGEST_HEAD else 'a -> b'}, {short_unit}"
     known = [one for one in done if one.p is not None]
 
     def values(contrast: Contrast) -> str:

@@ -63,5 +63,5 @@ def _rate(per_s: float) -> str:
 
 
 def _rounded(per_s: float) -> int:
-    step = 10 ** max(0, math.floor(math.log10(per_s)) - 2)
-    return round(per_s / step) * step
+    step = int(10 ** max(0, math.floor(math.log10(per_s)) - 2))
+    return int(round(per_s / step) * step)

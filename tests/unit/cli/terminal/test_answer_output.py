@@ -39,12 +39,12 @@ def table(*rows: AnswerRow) -> AnswerTable:
 
 
 def test_every_text_of_the_table_is_shown_as_it_is(tmp_path: Path) -> None:
-    found = read(made.store(tmp_path)).results.answer_table
-    assert found is not None
-    text = "\n".join(shown(found))
-    for each in found.rows:
+    results_table = read(made.store(tmp_path)).results.answer_table
+    assert results_table is not None
+    text = "\n".join(shown(results_table))
+    for each in results_table.rows:
         assert all(part in text for part in (each.level_text, each.value_text, each.change_text, each.verdict_text))
-    assert found.same_n in " ".join(text.split())
+    assert results_table.same_n in " ".join(text.split())
 
 
 def test_lines_fit_eighty_columns_without_blanks_at_their_ends() -> None:
