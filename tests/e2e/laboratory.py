@@ -10,6 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+BUSY_MACHINE = """
+[limits]
+background_cpu_fraction = 1
+steal_fraction = 1
+"""
+"""End of a study file: other tests run at the same time."""
 ROOT = Path(__file__).resolve().parents[2]
 STEELYARD = Path(sys.executable).parent / "steelyard"
 

@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.agent, pytest.mark.cassandra]
 
 USER, PASSWORD = "STEELYARD_CQL_USER", "STEELYARD_CQL_PASSWORD"
 OPERATIONS = 3000
+PORTS = {"native_port": 28_042, "storage_port": 28_700, "jmx_port": 28_199}
+"""Other tests may run at the same time on the same loopback address."""
 
 
 def all_succeeded(ended: Ended) -> None:
@@ -70,7 +72,7 @@ def check_without_password(folder: Path, contact: str) -> None:
 
 def test_against_a_real_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def whole() -> None:
-        settings = {"client_tls": True, "yaml": {"authenticator": "PasswordAuthenticator"}}
+        settings = {**PORTS, "client_tls": True, "yaml": {"authenticator": "PasswordAuthenticator"}}
         async with cluster.running(tmp_path / "state", system_settings=settings) as running:
             (contact,) = running.contacts
             await asyncio.to_thread(check, tmp_path, contact, _tls.certificate(running.nodes))
@@ -86,7 +88,7 @@ def test_against_a_real_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_node_without_encryption_says_so(tmp_path: Path) -> None:
     async def whole() -> None:
-        async with cluster.running(tmp_path / "state") as running:
+        async with cluster.running(tmp_path / "state", system_settings=PORTS) as running:
             ended = await asyncio.to_thread(drive, tmp_path, order(running.contacts, tls={"verify": "none"}))
             refused(ended, 3, "TLS", "client encryption switched on")
 

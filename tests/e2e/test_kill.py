@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from steelyard.store import Store
-from tests.e2e.laboratory import Laboratory
+from tests.e2e.laboratory import BUSY_MACHINE, Laboratory
 
 pytestmark = pytest.mark.agent
 
-STUDY = """
+STUDY = f"""
 [study]
 name = "kill"
 question = "what does kill -9 cost?"
@@ -33,7 +33,7 @@ starts = 1
 trials = 2
 [factors]
 nodes = [1, 2]
-"""
+{BUSY_MACHINE}"""
 
 DEADLINE_S = 60.0
 

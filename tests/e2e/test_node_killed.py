@@ -23,6 +23,8 @@ pytestmark = pytest.mark.agent
 RATE_PER_S = 500
 KINDS = {"connection", "timeout", "server", "overloaded", "unavailable", "read-timeout", "write-timeout"}
 DEADLINE_S = 30.0
+PORTS = {"native_port": 27_042, "storage_port": 27_700, "jmx_port": 27_199}
+"""Other tests may run at the same time on the same loopback address."""
 
 
 class Simulated:
@@ -99,8 +101,8 @@ def test_a_real_node(tmp_path: Path) -> None:
 
 
 async def _real_node(folder: Path) -> None:
-    operations = 25 * RATE_PER_S
-    async with cluster.running(folder / "state") as running:
+    operations = 14 * RATE_PER_S
+    async with cluster.running(folder / "state", system_settings=PORTS) as running:
         (node,) = running.nodes
         said = order(
             running.contacts,
@@ -111,7 +113,7 @@ async def _real_node(folder: Path) -> None:
         await asyncio.to_thread(fill, folder, said)
         load = await asyncio.to_thread(start, folder, said)
         try:
-            await asyncio.sleep(8.0)
+            await asyncio.sleep(3.0)
             (pid,) = running.system.process_ids(node)
             os.kill(pid, signal.SIGKILL)
             await running.system.kill(node)

@@ -56,7 +56,7 @@ records = 100
 [load]
 operations = 40
 [design]
-starts = 2
+starts = 3
 trials = 2
 seed = 5
 [limits]

@@ -10,7 +10,7 @@ import pytest
 from steelyard.store import Store
 from tests.e2e.laboratory import Laboratory
 
-pytestmark = pytest.mark.agent
+pytestmark = [pytest.mark.agent, pytest.mark.quiet]
 
 SERVICE_US = 4000
 PLANTED_PER_S = 1e6 / SERVICE_US

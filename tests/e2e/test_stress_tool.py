@@ -161,6 +161,9 @@ threads = 8
 operations = 300
 [limits]
 attempts = 1
+background_cpu_fraction = 1
+steal_fraction = 1
+lag_p99_ms = 1000
 [design]
 starts = 1
 trials = 1

@@ -24,6 +24,8 @@ from tests.e2e.laboratory import ROOT, STEELYARD
 FIXTURES = ROOT / "tests" / "fixtures" / "ycsb"
 RECORDS = 1000
 TIMEOUT_S = 120.0
+SETTINGS = {"heap_mb": 256, "native_port": 29_042, "storage_port": 29_700, "jmx_port": 29_199}
+"""Ports that no other test uses at the same time on the same loopback address."""
 MAIN = "site.ycsb.Client"
 
 
@@ -132,7 +134,7 @@ async def real_ycsb(classes: Path) -> list[str]:
 
 @asynccontextmanager
 async def real_cluster(state: Path) -> AsyncIterator[str]:
-    async with cluster.running(state, system_settings={"heap_mb": 256}) as running:
+    async with cluster.running(state, system_settings=SETTINGS) as running:
         yield running.contacts[0]
 
 

@@ -81,7 +81,7 @@ RESPONSE = '''
 
 from __future__ import annotations
 
-from steelyard.model.response import Direction, Response, quantile_ms
+from steelyard.model.response import Direction, Response, by_quantile_ms
 
 RESPONSES = (
     Response(
@@ -89,7 +89,7 @@ RESPONSES = (
         label="longest service time",
         unit="ms",
         definition="Longest time from the sending of an operation to its answer.",
-        compute=quantile_ms(1.0, "service"),
+        compute=by_quantile_ms(1.0, "service"),
         direction=Direction.LESS_IS_FASTER,
         main=True,
         head="service max",

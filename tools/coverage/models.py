@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.inference.law_fit import Law
 from steelyard.analysis.statistics.anova import anova
 from steelyard.analysis.statistics.comparison import comparisons
 from steelyard.analysis.statistics.differential import differentials
 from steelyard.analysis.statistics.effect_line import effect_lines
-from steelyard.analysis.statistics.law import fit_law
+from steelyard.analysis.statistics.law import fit_law, weighed
+from steelyard.analysis.statistics.law_choice import choices
 from steelyard.analysis.statistics.one_way import one_ways
 from steelyard.analysis.statistics.post_hoc import post_hoc
 from steelyard.analysis.statistics.regression import regressions
@@ -30,6 +32,9 @@ PLOT = Plot()
 SIGMA, KAPPA = 0.08, 0.004
 BASE = 1000.0
 PARAMETERS = (("sigma", SIGMA), ("kappa", KAPPA), ("base", BASE))
+SIMULATED_SIZES, PLANTED, SIMULATED_CV = (1, 2, 3, 4, 6, 8), 0.1, 0.014
+"""Sizes, contention and spread of start means of studies/simulated.toml."""
+ALL_LAWS: tuple[Law, ...] = ("usl", "amdahl", "linear")
 PEAK = ((1 - SIGMA) / KAPPA) ** 0.5
 
 
@@ -199,6 +204,24 @@ def _laws() -> Iterator[Case]:
             n, about = f"{len(sizes)} sizes x {starts}", f"sigma {SIGMA:g}, kappa {KAPPA:g}; lognormal, starts 3%"
             names = (("kappa of the universal law", "ours"), ("base of the universal law", "ours"), ("peak", "ours"))
             yield Case(LAWS, "sigma of the universal law", about, n, _law(sizes, starts), share=0.04, beside=names)  # type: ignore[arg-type]
+
+    about = "contention 0.1 and no coherency, as studies/simulated.toml plants it; lognormal, starts 1.4%"
+    yield Case(LAWS, "contention that the answer states", about, "6 sizes x 3", _stated(), share=0.1)
+
+
+def _stated() -> Draw:
+    """The planted law of studies/simulated.toml, through the function that prints contention with its interval."""
+    n = np.asarray(SIMULATED_SIZES, dtype=float)
+    exact = BASE * n / (1 + PLANTED * (n - 1))
+
+    def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
+        for study in exact * np.exp(SIMULATED_CV * rng.standard_normal((studies, 3, len(n)))):
+            points = [(float(size), float(value)) for row in study for size, value in zip(n, row, strict=True)]
+            fits = weighed([fit_law(points, law, "saturated", confidence=CONFIDENCE, rng=rng) for law in ALL_LAWS])
+            (choice,) = choices(fits, PLANTED)
+            yield None if choice.contention is None else held(choice.contention, PLANTED)
+
+    return draw
 
 
 def _law(sizes: tuple[int, ...], starts: int) -> Draw:

@@ -1,6 +1,6 @@
 //! `steelyard-agent`: the one program that Steelyard runs on nodes.
 
-mod cql;
+mod cql_command;
 mod cql_json;
 mod enter;
 mod exit;
@@ -26,7 +26,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Send statements to a cluster and print their rows.
-    Cql(cql::Arguments),
+    Cql(cql_command::Arguments),
     /// Carry out an order: drive operations and print records.
     Load(load::Arguments),
     /// Print the operations of an order without sending them.
@@ -41,7 +41,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
-        Command::Cql(arguments) => cql::run(&arguments),
+        Command::Cql(arguments) => cql_command::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
         Command::Ops(arguments) => ops::run(&arguments),
         Command::Probe(arguments) => probe::run(&arguments),

@@ -10,7 +10,7 @@ use steelyard_wire::{Connected, Order, Routing};
 use steelyard_workload::OrderError;
 
 use crate::blocking_connection::{Access, BlockingConnection, CONNECT_TIMEOUT};
-use crate::cql::CqlClient;
+use crate::cql_client::CqlClient;
 use crate::error::{ConnectError, ConnectionError};
 use crate::routing::{MAX_CONNECTIONS, RoutingTable};
 use crate::statements::Statements;

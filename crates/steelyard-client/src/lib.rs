@@ -1,4 +1,4 @@
-//! Clients of the driving loop, one protocol a file. `cql` drives load over Cassandra's native protocol; `blocking_connection`
+//! The load's CQL client: `cql_client` drives load over Cassandra's native protocol; `blocking_connection`
 //! executes single statements, for people, for the conductor, and at the start of a load.
 
 #![forbid(unsafe_code)]
@@ -8,7 +8,7 @@ mod backoff;
 pub mod blocking_connection;
 pub mod connect;
 mod connection;
-pub mod cql;
+pub mod cql_client;
 pub mod error;
 mod reconnect;
 mod ring;

@@ -21,6 +21,7 @@ MOST_PERCENT: Final = 2.0
 TENFOLD: Final = 10.0
 WIDEST: Final = 100.0
 """An interval whose upper end is more times its lower end than this says nothing that deserves digits."""
+ROUNDING: Final = 1e-9
 CLOSE: Final = 0.05
 """Half-width of an interval over its value below which a ratio deserves a third digit."""
 
@@ -121,7 +122,7 @@ def _percent_places(ratio: Estimate) -> int:
     """Places of a change in per cent: two digits of the half-width, or of the change itself; at most two places."""
     low, high = ratio.low, ratio.high
     size = 100 * (abs(ratio.value - 1) if low is None or high is None else (high - low) / 2)
-    return 0 if size == 0 else max(0, min(2, 1 - math.floor(math.log10(size))))
+    return 0 if size == 0 else max(0, min(2, 1 - math.floor(math.log10(size) + ROUNDING)))
 
 
 def _fixed(value: float, places: int) -> str:

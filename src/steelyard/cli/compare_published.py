@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.analysis.wording import change_text
 from steelyard.cli.terminal.output import data_console, say
 from steelyard.cli.terminal.wide_table import uncut
-from steelyard.format import signed
 from steelyard.model.errors import StudyError
+from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of
 from steelyard.reading.comparison import Opened
 from steelyard.reading.published import PublishedComparison, compare_with_published, tables_named
@@ -157,13 +158,13 @@ def _ours(row: Beside) -> str:
 
 
 def _change(row: Beside) -> str:
+    """The change of ours against the published number; none where the two are not comparable."""
     if row.change_percent is None or row.verdict == "not comparable":
-        # A change that must not be read is not printed; `--json` has it.
         return "-"
-    ends = (
-        "" if row.low is None or row.high is None else f" [{signed(row.low, digits=3)}, {signed(row.high, digits=3)}]"
-    )
-    return f"{signed(row.change_percent, digits=3)}%{ends}"
+    low, high = (None if end is None else max(1 + end / 100, 0.0) for end in (row.low, row.high))
+    value = max(1 + row.change_percent / 100, 0.0)
+    ratio = Estimate(value=value, low=low, high=high, n=1, unit="", method="ours over published")
+    return change_text(ratio, row.statistic)
 
 
 def _figure(every: Sequence[Beside], what: str, path: Path) -> None:

@@ -30,6 +30,8 @@ LEAST_YIELD = 0.5
 """A treatment of which a smaller share of the starts gave a value is not waited for once the least number of starts is
 reached: that it fails is the result."""
 SECONDS_PER_HOUR = 3600
+FEWEST_STARTS = 3
+"""Start means below which there is no interval over starts."""
 
 
 @dataclass
@@ -123,7 +125,7 @@ def _narrowing(cell: _Cell, rule: Rule, block: int) -> Narrowing:
     n = len(means)
     centre = math.fsum(means) / n if n else None
     percent: float | None = None
-    if n > 1 and centre:
+    if n >= FEWEST_STARTS and centre:
         percent = 100 * float(half_width(deviation(means), n, rule.confidence)) / abs(centre)
     return Narrowing(
         treatment=cell.treatment,

@@ -1,8 +1,8 @@
 """Percentiles of histograms, and the least number of operations that supports one.
 
-Every percentile of Steelyard is computed here, of buckets as tuples, or in `percentile_frames`, of buckets as rows of a
-frame; a test holds the two together. Their intervals: `analysis/inference/percentile_intervals.py`. The agent's live
-figures: `crates/steelyard-load/src/histogram.rs`.
+Every percentile of operations is computed here, of buckets as tuples, or in `percentile_frames`, of buckets as rows of
+a frame; a test holds the two together. Each is the middle of its bucket; drop-ins print the upper bound. Intervals:
+`analysis/inference/percentile_intervals.py`. The agent's live figures: `crates/steelyard-load/src/histogram.rs`.
 """
 
 from __future__ import annotations

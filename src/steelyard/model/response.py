@@ -39,7 +39,8 @@ class Kept(Enum):
     """How far the intervals in the store allow to compute a response again."""
 
     WHOLE = "whole"
-    """The histograms in the intervals give it, to the last digit."""
+    """The histograms in the intervals give it, to the last digit: it is computed from `Measured.histograms`,
+    `operations`, `errors` and `not_found` only."""
     OWN_ENGINE = "own engine"
     """They give it where our own engine drove the load; a foreign one counts for itself."""
     NOT = "not"
@@ -115,7 +116,7 @@ class Response:
         return self.head or self.label
 
 
-def quantile_ms(q: float, measure: str, outcomes: Sequence[str] = ANSWERED) -> Callable[[Measured], float | None]:
+def by_quantile_ms(q: float, measure: str, outcomes: Sequence[str] = ANSWERED) -> Callable[[Measured], float | None]:
     """How a quantile of a measure is computed, in milliseconds."""
 
     def compute(measured: Measured) -> float | None:

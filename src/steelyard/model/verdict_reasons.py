@@ -28,7 +28,7 @@ class Speaks(Enum):
 
 
 @dataclass(frozen=True)
-class About:
+class KindFacts:
     """What is known of a kind of reason, for whoever judges, checks or shows it."""
 
     measured: str
@@ -51,9 +51,9 @@ class About:
 class ReasonKind(StrEnum):
     """Why a trial is not valid: the words of the store, and what is known of each kind."""
 
-    about: About
+    about: KindFacts
 
-    def __new__(cls, text: str, about: About) -> ReasonKind:
+    def __new__(cls, text: str, about: KindFacts) -> ReasonKind:
         """The member is its text; `about` stands beside it."""
         kind = str.__new__(cls, text)
         kind._value_ = text
@@ -68,7 +68,7 @@ class ReasonKind(StrEnum):
 
     LAG = (
         "lag p99 above the limit",
-        About(
+        KindFacts(
             "open loop: p99 of `pacing`, the generator's own delay, above `lag_p99_ms`",
             invalid_if="in an open loop the generator sends operations more than {lag_p99_ms} late at p99",
             limit="lag_p99_ms", void=True, of_generator=True, in_intervals=True,
@@ -76,7 +76,7 @@ class ReasonKind(StrEnum):
     )  # fmt: skip
     RATE = (
         "offered rate not reached",
-        About(
+        KindFacts(
             "open loop: operations sent / operations due below `offered_rate_fraction`",
             invalid_if="in an open loop less than {offered_rate_fraction} of the operations due are sent",
             limit="offered_rate_fraction", speaks=Speaks.BELOW,
@@ -84,7 +84,7 @@ class ReasonKind(StrEnum):
     )  # fmt: skip
     GENERATOR_BUSY = (
         "generator too busy",
-        About(
+        KindFacts(
             "CPU time of its busiest thread / time above `generator_cpu_fraction`",
             invalid_if="the generator’s busiest thread takes more than {generator_cpu_fraction} of its core",
             limit="generator_cpu_fraction", void=True, of_generator=True,
@@ -92,7 +92,7 @@ class ReasonKind(StrEnum):
     )  # fmt: skip
     GENERATOR_BOUND = (
         "generator-bound",
-        About(
+        KindFacts(
             "share u of its calibrated ceiling at `generator_ceiling_fraction` or above; u = Σ rate of a kind of "
             "operation / ceiling of that kind, of each second of each load node, and of those the value that one in "
             "ten exceeds. Reads and scans count as reads, updates and inserts as writes, a read-modify-write as both, "
@@ -104,7 +104,7 @@ class ReasonKind(StrEnum):
     )  # fmt: skip
     PROBE_GAP = (
         "a probe gap",
-        About(
+        KindFacts(
             "longest time without a sample of one probe on one node, within the measured phase, above `probe_gap_s`",
             invalid_if="no sample of a probe on a node arrives for {probe_gap_s}",
             limit="probe_gap_s", void=True,
@@ -112,26 +112,26 @@ class ReasonKind(StrEnum):
     )  # fmt: skip
     DROPPED = (
         "records dropped",
-        About("lines of the engine that could not be written: more than 0", void=True),
+        KindFacts("lines of the engine that could not be written: more than 0", void=True),
     )  # fmt: skip
     SETTINGS = (
         "settings in force differ from those asked",
-        About("name, asked, in force; secrets are not compared"),
+        KindFacts("name, asked, in force; secrets are not compared"),
     )  # fmt: skip
     STILL_BUSY = (
         "still busy at the start",
-        About("compactions, flushes, hints, streams after `settle_timeout_s`: more than 0", void=True),
+        KindFacts("compactions, flushes, hints, streams after `settle_timeout_s`: more than 0", void=True),
     )  # fmt: skip
     DEBUG_ENGINE = (
         "engine built without optimisation",
-        About("the agent says so", void=True),
+        KindFacts("the agent says so", void=True),
     )  # fmt: skip
     STEAL = (
         "background load or steal",
-        About(
-            "steal: mean of `machine_cpu_steal_fraction` on the worst node above `steal_fraction`. Foreign: (user + "
-            "system − interrupts) × cores − nodes − generators − probes − conductor, over all cores of a machine, "
-            "above `background_cpu_fraction`; kernel threads count as background",
+        KindFacts(
+            "steal: mean of `machine_cpu_steal_fraction` on the worst node above `steal_fraction`. Background load: "
+            "(user + system − interrupts) × cores − nodes − generators − probes − conductor, over all cores of a "
+            "machine, above `background_cpu_fraction`; kernel threads count as background",
             invalid_if="other guests of the hardware take more than {steal_fraction} of the processor, or other "
             "programs more than {background_cpu_fraction}",
             void=True,
@@ -139,7 +139,7 @@ class ReasonKind(StrEnum):
     )  # fmt: skip
     ERRORS = (
         "errors above the limit",
-        About(
+        KindFacts(
             "failed / all operations above `error_fraction`",
             invalid_if="more than {error_fraction} of its operations fail",
             limit="error_fraction", in_intervals=True,
@@ -147,7 +147,7 @@ class ReasonKind(StrEnum):
     )  # fmt: skip
     NOT_FOUND = (
         "answers wrong or missing",
-        About(
+        KindFacts(
             "reads of keys that must exist without a row / answered operations above `not_found_fraction`; answers "
             "that held other values than were written / all operations",
             invalid_if="more than {not_found_fraction} of the answers are wrong or missing",
@@ -156,12 +156,12 @@ class ReasonKind(StrEnum):
     )  # fmt: skip
     INCOMPLETE = (
         "fewer operations done than asked",
-        About(
+        KindFacts(
             "below the number asked, where no duration ends the trial", speaks=Speaks.BELOW, in_intervals=True,
         ),
     )  # fmt: skip
-    SYSTEM_FAULT = ("the system under test failed", About("what was said"))
-    LAB_FAULT = ("the laboratory failed", About("what was said", void=True))
+    SYSTEM_FAULT = ("the system under test failed", KindFacts("what was said"))
+    LAB_FAULT = ("the laboratory failed", KindFacts("what was said", void=True))
 
 
 class Reason(Value):

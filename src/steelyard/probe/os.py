@@ -1,4 +1,4 @@
-"""OS probe of every study: cores, memory, disks and network of machine and node, read by the agent.
+"""OS probe, which every study has by default: cores, memory, disks and network of machine and node, read by the agent.
 
 The agent reads /proc and the node's cgroups (`docs/reference/metrics.md`); this module has the table of its metrics,
 its command, and the parser of its lines.

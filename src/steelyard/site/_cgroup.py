@@ -65,7 +65,7 @@ class Hierarchies:
 
 
 @dataclass(frozen=True)
-class Limits:
+class NodeLimits:
     """Resource limits of a node; None means no limit."""
 
     cpus: float | None = None
@@ -159,7 +159,7 @@ def folders(hierarchies: Hierarchies, identity: str, node: str) -> tuple[Path, .
     return tuple(base / identity / node for base in hierarchies.bases)
 
 
-def make(hierarchies: Hierarchies, identity: str, node: str, limits: Limits) -> None:
+def make(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimits) -> None:
     """Create a node's groups and set its limits. Raises SiteError."""
     try:
         for base in hierarchies.bases:
@@ -177,7 +177,7 @@ def make(hierarchies: Hierarchies, identity: str, node: str, limits: Limits) -> 
         ) from error
 
 
-def _settings(hierarchies: Hierarchies, identity: str, node: str, limits: Limits) -> list[tuple[Path, str]]:
+def _settings(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimits) -> list[tuple[Path, str]]:
     quota_us = None if limits.cpus is None else max(1000, round(limits.cpus * CPU_PERIOD_US))
     memory = None if limits.memory_mb is None else str(limits.memory_mb * MEBIBYTE)
     files: list[tuple[Path, str]] = []

@@ -282,9 +282,13 @@ class LocalSite:
             return f"{self._settings.subnet}.{0 if role == 'database' else 1}.{number}"
         return f"{LOOPBACK_DATABASES if role == 'database' else LOOPBACK_LOADERS}.{number}"
 
-    def _limits(self, role: Role) -> _cgroup.Limits:
+    def _limits(self, role: Role) -> _cgroup.NodeLimits:
         """The limits of a node; load nodes have none, because they would limit the measurement."""
-        return _cgroup.Limits(self._settings.cpus, self._settings.memory_mb) if role == "database" else _cgroup.Limits()
+        return (
+            _cgroup.NodeLimits(self._settings.cpus, self._settings.memory_mb)
+            if role == "database"
+            else _cgroup.NodeLimits()
+        )
 
     def _entry(self) -> tuple[str, str] | None:
         """The program that executes commands within a node; without it, loopback nodes have no control groups."""

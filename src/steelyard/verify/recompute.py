@@ -32,7 +32,9 @@ CLOCK_S = 0.01
 BLAMED = (ReasonKind.LAB_FAULT, ReasonKind.SYSTEM_FAULT)
 
 ENGINE_ONLY = "generator_cpu_us_per_operation: the engine's CPU time is not in the intervals"
-NOT_REJUDGED = "reasons by CPU time, probes' silence, dropped records, offered rate: their evidence is not kept raw"
+NOT_REJUDGED = "reasons whose evidence is not kept raw: " + "; ".join(
+    kind.value for kind in ReasonKind if not kind.about.in_intervals and kind not in BLAMED
+)
 NO_END = "responses of a load that never came to its end"
 
 
@@ -60,16 +62,15 @@ def _ended(record: TrialRecord, recorded: Responses) -> bool:
 
 
 def _interval(intervals: pl.DataFrame, operations: int = 0) -> Interval:
-    """All rows as one interval without names of operations: counts by outcome and measure. `operations`: the number
-    sent."""
-    keys = ["outcome", "measure", "bucket_low_ns", "bucket_high_ns"]
+    """All rows as one interval: counts by operation, outcome and measure. `operations`: the number sent."""
+    keys = ["operation", "outcome", "measure", "bucket_low_ns", "bucket_high_ns"]
     summed = intervals.group_by(keys).agg(pl.col("count").sum()).sort(keys)
-    tables: dict[tuple[str, str], list[Bucket]] = {}
-    for outcome, measure, low, high, count in summed.iter_rows():
-        tables.setdefault((outcome, measure), []).append((low, high, count))
+    tables: dict[tuple[str, str, str], list[Bucket]] = {}
+    for operation, outcome, measure, low, high, count in summed.iter_rows():
+        tables.setdefault((operation, outcome, measure), []).append((low, high, count))
     counts = tuple(
-        Counts(operation="", outcome=outcome, measure=measure, buckets=tuple(buckets))
-        for (outcome, measure), buckets in tables.items()
+        Counts(operation=operation, outcome=outcome, measure=measure, buckets=tuple(buckets))
+        for (operation, outcome, measure), buckets in tables.items()
     )
     return Interval(
         phase="", t_s=0.0, seconds=0.0, sent=operations, done=operations, errors=0, backlog=0, cpu_fraction=0.0,

@@ -40,7 +40,7 @@ class Distribution:
     parameters: tuple[Parameter, ...] = ()
     """In the order of the short form."""
     real: bool = False
-    """Its bounds need not be whole."""
+    """Its bounds need not be whole, and it draws fractions: `crates/steelyard-workload/src/program/numbers.rs`."""
     mean_at: float = 0.5
     """Place of its mean between the bounds, roughly, for estimates of size; a parameter `mean` is better."""
 

@@ -23,10 +23,17 @@ def test_warm_up_counts_trials_of_a_treatment_within_a_start():
     assert rows.exclusions(TIME) == {"warm-up (fixed count)": 4}
 
 
-def test_a_voided_attempt_does_not_move_the_warm_up_cut():
-    good = cell([[9, 5, 5]])
+def test_the_warm_up_cut_goes_by_what_the_cluster_had_served():
+    """A voided attempt warms a cluster up as a valid one does, unless nothing of it was answered."""
+    good = [record(value, order=order, replicate=order) for order, value in enumerate((9.0, 5.0, 5.0), start=2)]
     voided = record(99.0, order=1, begun_s=0.0, verdict=VOIDED)
-    assert frame([voided, *good], 1).values(TIME)[TIME].to_list() == [5, 5]
+    assert frame([voided, *good], 1).values(TIME)[TIME].to_list() == [9, 5, 5]
+    assert frame([voided, *good], 2).values(TIME)[TIME].to_list() == [5, 5]
+    assert frame([voided, *good], 2).data["order_of_treatment"].to_list() == [None, 2, 3, 4]
+    nothing = voided.model_copy(update={"responses": voided.responses.model_copy(update={"operations": 0})})
+    assert frame([nothing, *good], 1).values(TIME)[TIME].to_list() == [5, 5]
+    other_start = record(99.0, order=1, start=2, begun_s=0.0, verdict=VOIDED)
+    assert frame([other_start, *good], 1).values(TIME)[TIME].to_list() == [5, 5]
 
 
 def test_control_trials_and_trials_without_a_value_are_left_out_with_a_reason():

@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.model.errors import SiteError
 from steelyard.site import _cgroup
-from steelyard.site._cgroup import Hierarchies, Limits, Mount
+from steelyard.site._cgroup import Hierarchies, Mount, NodeLimits
 
 VERSION_1 = """\
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
@@ -121,7 +121,7 @@ def test_version_1_limits(tmp_path: Path) -> None:
     cpu, memory = _cgroup.folders(chosen, "0a1b2c3d", "n1")
     memory.mkdir(parents=True)
     (memory / "memory.memsw.limit_in_bytes").write_text("")
-    _cgroup.make(chosen, "0a1b2c3d", "n1", Limits(cpus=1.5, memory_mb=512))
+    _cgroup.make(chosen, "0a1b2c3d", "n1", NodeLimits(cpus=1.5, memory_mb=512))
     assert (cpu / "cpu.cfs_period_us").read_text() == "100000"
     assert (cpu / "cpu.cfs_quota_us").read_text() == "150000"
     assert (memory / "memory.limit_in_bytes").read_text() == str(512 * 2**20)
@@ -132,7 +132,7 @@ def test_version_1_limits(tmp_path: Path) -> None:
 def test_version_2_limits_and_controllers_on_the_way_down(tmp_path: Path) -> None:
     group(tmp_path, "cpu memory", handed_down="cpu", top=True)
     chosen = Hierarchies({}, tmp_path, frozenset({"cpu", "memory"}), ())
-    _cgroup.make(chosen, "0a1b2c3d", "n1", Limits(cpus=0.5, memory_mb=512))
+    _cgroup.make(chosen, "0a1b2c3d", "n1", NodeLimits(cpus=0.5, memory_mb=512))
     (node,) = _cgroup.folders(chosen, "0a1b2c3d", "n1")
     assert (node / "cpu.max").read_text() == "50000 100000"
     assert (node / "memory.max").read_text() == str(512 * 2**20)
@@ -152,14 +152,14 @@ def test_no_limit_is_said_in_words(tmp_path: Path) -> None:
 
 def test_accounting_without_limits_writes_nothing(tmp_path: Path) -> None:
     chosen = _cgroup.choose(version_1(tmp_path), ENABLED, "/")
-    _cgroup.make(chosen, "0a1b2c3d", "l1", Limits())
+    _cgroup.make(chosen, "0a1b2c3d", "l1", NodeLimits())
     assert all(list(folder.iterdir()) == [] for folder in _cgroup.folders(chosen, "0a1b2c3d", "l1"))
 
 
 def test_present_and_remove_go_bottom_up(tmp_path: Path) -> None:
     chosen = _cgroup.choose(version_1(tmp_path), ENABLED, "/")
     for identity in ("0a1b2c3d", "ffffffff"):
-        _cgroup.make(chosen, identity, "n1", Limits())
+        _cgroup.make(chosen, identity, "n1", NodeLimits())
     (chosen.bases[0] / "0a1b2c3d" / "n1" / "made-by-the-system").mkdir()
     assert set(_cgroup.present(chosen)) == {"0a1b2c3d", "ffffffff"}
     asyncio.run(_cgroup.remove(chosen, "0a1b2c3d"))
@@ -172,7 +172,7 @@ def test_present_and_remove_go_bottom_up(tmp_path: Path) -> None:
 def test_a_group_that_stays_busy_is_an_error_with_its_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_cgroup, "REMOVE_TIMEOUT_S", 0.05)
     chosen = _cgroup.choose(version_1(tmp_path), ENABLED, "/")
-    _cgroup.make(chosen, "0a1b2c3d", "n1", Limits())
+    _cgroup.make(chosen, "0a1b2c3d", "n1", NodeLimits())
     (chosen.bases[0] / "0a1b2c3d" / "n1" / "cgroup.procs").write_text("4711\n")
     with pytest.raises(SiteError, match="4711"):
         asyncio.run(_cgroup.remove(chosen, "0a1b2c3d"))

@@ -14,6 +14,7 @@ from typing import Literal
 from steelyard.analysis.comparisons import forecast, identical_systems, level_ratios
 from steelyard.analysis.comparisons.level_pairs import LevelPair, equivalence
 from steelyard.analysis.comparisons.level_ratios import (
+    FEWEST_STARTS,
     NOTHING_VARIES,
     TOO_FEW,
     centre,
@@ -285,7 +286,9 @@ def limits_percent(margin: float) -> tuple[float, float]:
 def effect_of(
     a: Sequence[float], b: Sequence[float], paired: bool, confidence: float
 ) -> tuple[Estimate | None, Estimate | None]:
-    """Hedges' g and Cliff's delta over start means. No g of two pairs: Hedges' correction is 0."""
+    """Hedges' g and Cliff's delta over start means. None below three starts a side."""
+    if min(len(a), len(b)) < FEWEST_STARTS:
+        return None, None
     return hedges_g(a, b, confidence, "start means", paired), cliffs_delta(a, b, confidence, "start means")
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Literal, cast
+from typing import Annotated, Final, Literal, cast
 
 from pydantic import Field
 
@@ -22,6 +22,7 @@ from steelyard.analysis.comparisons.level_pairs import baseline_of
 from steelyard.analysis.comparisons.level_ratios import NOTHING_VARIES, TOO_FEW, centre
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import multiplicity
+from steelyard.analysis.row import Column, Levels, RatioOrNone, Row
 from steelyard.analysis.statistics.comparison import Comparison, compare, judged
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.treatments import NODES, Treatment, label, part
@@ -32,6 +33,7 @@ from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level, Study
 from steelyard.model.value import Value
 
+IN_RESPONSE: Final = "in the unit of the main response"
 AnswerVerdict = Literal[
     "baseline", "slower", "faster", "higher", "lower", "equivalent", "undecided", "no verdict", "no valid trial"
 ]
@@ -40,30 +42,33 @@ study's margin; `undecided`: the interval includes no change, or lies within the
 starts for an interval, or no baseline; `no valid trial`: nothing was measured at this level."""
 
 
-class AnswerRow(Value):
+class AnswerRow(Row):
     """One level of the answer's factor, against the baseline."""
 
     line: str
     """The other factors: `workload A`; empty if there are none."""
-    others: dict[str, Level] = Field(default_factory=dict)
-    """The other factors' levels."""
+    others: Levels = Field(default_factory=dict)
     factor: str
+    """Factor whose levels are compared."""
     level: Level
+    """Level of the row."""
     level_text: str
-    """`3 nodes`."""
+    """The level as people read it: `3 nodes`."""
     baseline: Level
+    """Level compared with."""
     baseline_text: str
-    """`1 node`: the side that the row is compared with."""
-    value: float | None = None
-    """Geometric mean of the level's start means; None without a valid trial."""
-    value_interval: Estimate | None = None
+    """The same as people read it: `1 node`."""
+    value: Annotated[float | None, Column(unit=IN_RESPONSE)] = None
+    """Geometric mean of the level's start means; none without a valid trial."""
+    value_interval: Annotated[Estimate | None, Column(unit=IN_RESPONSE)] = None
     """The same with its interval over starts."""
     value_text: str = ""
     """The value with its unit: `902 ms`."""
-    baseline_value: float | None = None
+    baseline_value: Annotated[float | None, Column(unit=IN_RESPONSE)] = None
     """The baseline's value in this comparison: `value` / `baseline_value` is the ratio. It differs from the baseline's
     own row only where some of its starts did not serve this level; then `why` says so."""
     baseline_value_text: str = ""
+    """The same with its unit."""
     baseline_n: int = 0
     """Trials of the baseline in this comparison."""
     baseline_starts: int = 0
@@ -73,18 +78,19 @@ class AnswerRow(Value):
     starts: int = 0
     """Starts that the value rests on."""
     n_text: str = ""
-    """`6 trials from 3 starts`."""
-    ratio: Estimate | None = None
-    """Value over the baseline's value, with its interval; None for the baseline."""
+    """Both in words: `6 trials from 3 starts`."""
+    ratio: RatioOrNone = None
+    """Value over the baseline's value, with its interval; none for the baseline."""
     change_text: str = ""
     """`+18% [3, 35]`, `3.1 times as long [2.2, 4.4]`; empty for the baseline."""
     verdict: AnswerVerdict
+    """Baseline, slower, faster, higher, lower, equivalent, undecided, no verdict or no valid trial."""
     verdict_text: str
-    """The verdict as a renderer shows it: `slower`, `undecided (within noise)`."""
+    """The verdict as it is shown: `slower`, `undecided (within noise)`."""
     why: str = ""
     """What explains or limits the verdict, in a clause: too few starts, the noise floor, Holm's correction."""
     survives_holm: bool | None = None
-    """Whether a verdict of a difference would still hold after Holm's correction; None where there is none."""
+    """Whether a verdict of a difference would still hold after Holm's correction; none where there is none."""
     sentence: str = ""
     """The row in words, both sides named: `workload C: 902 ms on 3 nodes, 318 ms on 1 node: 2.8 times as long`."""
 

@@ -29,7 +29,7 @@ class Width(TreatmentRow):
     starts: int
     """Start means that the interval rests on."""
     half_width_percent: Annotated[float | None, Column(unit="per cent of their mean")] = None
-    """Half of the t interval over start means; none below two starts."""
+    """Half of the t interval over start means; none below three starts."""
     width_percent: Annotated[float, Column(unit="per cent")]
     """Narrow enough: at most this half width."""
     state: State

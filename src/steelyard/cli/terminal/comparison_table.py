@@ -42,8 +42,8 @@ def _grid(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
     axis = " to ".join(change_of(1 + end / 100, done[0].response) for end in ends)
     factor, unit = scale([mean.value for one in done for mean in (one.mean_a, one.mean_b)], done[0].unit)
     head = f"{a.name} -> {b.name}"
-    short_unit = unit.replace("operations/s", "op/s").replace("operations", "op")
-    head = f"{head if len(head) <= LONGEST_HEAD else 'a -> b'}, {short_unit}"
+    unit = unit.replace("operations/s", "op/s").replace("operations", "op")
+    head = f"{head if len(head) <= LONGEST_HEAD else 'a -> b'}, {unit}"
     known = [one for one in done if one.p is not None]
 
     def values(contrast: Contrast) -> str:
@@ -60,7 +60,7 @@ def _grid(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
         p.append(("p (Holm)" if known[0].family > 1 else "p", True, lambda one: p_value(one.p_holm)))
     full: tuple[str, bool, Cell] = ("effect", False, lambda one: effect(one, interval=True))
     short: tuple[str, bool, Cell] = ("effect", False, lambda one: effect(one, interval=False))
-    narrow = [*base, short, *counts]
+    narrow: list[tuple[str, bool, Cell]] = [*base, short, *counts]
     columns = ([*base, (axis, False, drawn), full, *counts, *p], [*base, full, *counts, *p], [*narrow, *p], narrow)
     for wanted in columns:
         grid = _table(done, [*wanted, ("verdict", False, _verdict)])

@@ -1,7 +1,7 @@
 """The responses of a trial. A module of this package defines one, or a family of them, as `RESPONSES`.
 
-Nothing else is needed for a new response: the laboratory computes it, `verify` checks it, and tables, report and
-reference have it by its definition.
+Nothing else is needed for a new response of what `Measured` has: the laboratory computes it, `verify` checks it, and
+tables, report and reference have it by its definition. `kept` says whether `verify` can compute it from the store.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.model.outcome import ANSWERED, Outcome
-from steelyard.model.response import Response, quantile_ms
+from steelyard.model.response import Response, by_quantile_ms
 
 P99 = 0.99
 
@@ -13,7 +13,7 @@ RESPONSES = (
         label="99th percentile of lag",
         unit="ms",
         definition="Lag (sent later than due) that 99% of the operations did not exceed.",
-        compute=quantile_ms(P99, "lag", (*ANSWERED, Outcome.TIMEOUT.value)),
+        compute=by_quantile_ms(P99, "lag", (*ANSWERED, Outcome.TIMEOUT.value)),
         percentile=P99,
         on_page=False,
         order=60,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.model.response import Direction, Response, mean_ms, quantile_ms
+from steelyard.model.response import Direction, Response, by_quantile_ms, mean_ms
 
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 LABELS = {"p50": "median response time"}
@@ -29,7 +29,7 @@ RESPONSES = (
             label=LABELS.get(name, f"{100 * q:g}th percentile of response time"),
             unit="ms",
             definition=f"Response time that {100 * q:g}% of the answered operations did not exceed.",
-            compute=quantile_ms(q, "response"),
+            compute=by_quantile_ms(q, "response"),
             from_due=True,
             percentile=q,
             main=name == "p99",
@@ -43,7 +43,7 @@ RESPONSES = (
         label="longest response time",
         unit="ms",
         definition="Longest response time of the trial.",
-        compute=quantile_ms(1.0, "response"),
+        compute=by_quantile_ms(1.0, "response"),
         from_due=True,
         head="max",
         order=44,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.model.response import Direction, Response, mean_ms, quantile_ms
+from steelyard.model.response import Direction, Response, by_quantile_ms, mean_ms
 
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 LABELS = {"p50": "median service time"}
@@ -24,7 +24,7 @@ RESPONSES = (
             label=LABELS.get(name, f"{100 * q:g}th percentile of service time"),
             unit="ms",
             definition=f"Service time that {100 * q:g}% of the answered operations did not exceed.",
-            compute=quantile_ms(q, "service"),
+            compute=by_quantile_ms(q, "service"),
             percentile=q,
             head=f"service {name}",
             on_page=name == "p99",

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.inference.straight_line import Fit
+from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.results import Results
 from steelyard.analysis.row import meaning
 from steelyard.analysis.statistics.comparison import Comparison
@@ -208,7 +210,7 @@ def cells(this: View) -> Table:
         Column("n", "trials", about=meaning(Summary, "n")),
         Column("starts", about=meaning(Summary, "starts")),
         Column("left out", term="left out"),
-        Column("mean", unit, about=meaning(Summary, "mean")),
+        Column("geometric mean", unit, about=meaning(AnswerRow, "value")),
         Column("sd", unit, about=meaning(Summary, "sd")),
         Column("min", unit, about=meaning(Summary, "min")),
         Column("25%", unit, about=meaning(Summary, "q1")),
@@ -217,11 +219,11 @@ def cells(this: View) -> Table:
         Column("max", unit, about=meaning(Summary, "max")),
     )
     letters = _letters(this.results.of(Exclusion))
-    several = any(summary.mean_of_starts is not None for summary in this.results.main(Summary))
     rows = []
     for summary in this.results.main(Summary):
         sd = this.scale.of(summary.sd.value if summary.sd else None)
-        mean = summary.mean if not several else summary.mean_of_starts or _without_interval(summary.mean)
+        starts = summary.start_means
+        mean = centre(starts, summary.unit, this.results.confidence) if starts else None
         values, upper = (
             [_estimate(this.scale.estimate(value) if value else None, spread=sd) for value in pair]
             for pair in ((summary.min, summary.q1), (summary.q3, summary.max))
@@ -239,22 +241,13 @@ def cells(this: View) -> Table:
                 *upper,
             )
         )
-    level = "trials, its interval for these starts only"
-    if several:
-        level = "start means, its interval for new starts (none with one start)"
     caption = (
-        f"{this.results.response_label.capitalize()} of every treatment. The mean is over {level}; all else is over "
-        "used "
-        "trials."
+        f"{this.results.response_label.capitalize()} of every treatment. The geometric mean is over start means, as "
+        "the answer quotes it; it has an interval from three starts on. All else is over used trials."
     )
     if letters:
         caption += f" Left out: {'; '.join(f'{letter} – {reason}' for reason, letter in letters.items())}."
     return Table("cells", caption, columns, tuple(rows))
-
-
-def _without_interval(estimate: Estimate | None) -> Estimate | None:
-    """The estimate without its interval, which is over trials of one start, unlike those over starts."""
-    return None if estimate is None else estimate.model_copy(update={"low": None, "high": None})
 
 
 def response_medians(this: View) -> Table | None:

@@ -1,8 +1,10 @@
 """Settings of the system `cassandra`, and validation of further `cassandra.yaml` keys before anything starts.
 
 A new setting is one field of `Settings`. Its annotation says where it is written: `YamlKey`, `JvmOption` or
-`TableOption`. Configuration, check of what is in force, snapshots, schema and reference page follow from the field.
-Annotate it `ADDED_LATER`, too, so that trials of earlier studies keep their ids.
+`TableOption`. Configuration, schema and reference page follow from the field; so does the check of what is in force,
+except for options of the JVM, and so do the keys of snapshots, with `changes_files`. Annotate it `ADDED_LATER`, too, so
+that trials of earlier studies keep their ids. A key of `cassandra.yaml` that gets a setting is no longer free in
+`system.yaml`.
 """
 
 from __future__ import annotations

@@ -191,7 +191,11 @@ def test_few_points_do_not_decide_against_what_their_interval_shows():
         (scattered(SIZES, 1, SIGMA, KAPPA, 0), "saturated", "lie on the universal scalability law exactly"),
         (scattered((1, 2, 3, 4, 6), 1, SIGMA, KAPPA, 0.02), "saturated", "cannot be weighed with 5 points"),
         ([(n, 2.5) for n in (1, 2, 3)], "single", "needs at least 5 sizes; there are 3"),
-        (scattered((1, 2, 3, 4, 6, 8, 12), 3, 0.02, 0.06, 0.02), "saturated", "would peak at 4.06 nodes [3.98, 4.14]."),
+        (
+            scattered((1, 2, 3, 4, 6, 8, 12), 3, 0.02, 0.06, 0.02),
+            "saturated",
+            "would peak at 4.06 nodes [3.98, 4.14]; contention 0.0",
+        ),
         (scattered((1, 2, 3, 4, 6), 3, 0.08, 0.002, 0.03), "saturated", "no upper end"),
         (
             [(n, v * f) for f in (1, 1.001) for n, v in zip(SIZES, (100, 190, 100, 350, 120, 700), strict=True)],

@@ -31,13 +31,13 @@ def test_numbers_of_one_treatment():
 
 def test_two_levels_of_interval_are_kept_apart():
     """Trials agree within a start and starts do not: the interval over trials is far too narrow."""
-    found = summarise(frame(cell([[10.0, 10.1, 9.9], [12.0, 12.1, 11.9]])), TIME, A1)
+    found = summarise(frame(cell([[10.0, 10.1, 9.9], [12.0, 12.1, 11.9], [11.0, 11.1, 10.9]])), TIME, A1)
     assert found.mean is not None
     assert found.mean_of_starts is not None
-    assert found.mean.n == 6
-    assert found.mean_of_starts.n == 2
+    assert found.mean.n == 9
+    assert found.mean_of_starts.n == 3
     assert found.mean_of_starts.value == pytest.approx(11)
-    assert found.mean_of_starts.high == pytest.approx(11 + 12.7062 * 1, rel=1e-4)  # t(1) sd / sqrt(2), sd = sqrt(2)
+    assert found.mean_of_starts.high == pytest.approx(11 + 4.30265 / 3**0.5, rel=1e-4)  # t(2) sd / sqrt(3), sd = 1
     assert found.mean.high < found.mean_of_starts.high
     assert "over trials" in found.mean.method
     assert "over start means" in found.mean_of_starts.method
@@ -84,10 +84,15 @@ VALUES = st.lists(st.lists(st.floats(0.1, 1e6), min_size=1, max_size=5), min_siz
 
 
 @settings(max_examples=25, deadline=None)
-@given(VALUES, st.integers(0, 2), st.integers(1, 6), st.floats(0.1, 1e9))
-def test_an_invalid_trial_never_changes_a_summary(values, warm_up, order, value):
+@given(VALUES, st.integers(0, 2), st.integers(1, 6), st.floats(0.1, 1e9), st.booleans())
+def test_an_invalid_trial_never_changes_a_summary_but_by_what_it_served(values, warm_up, order, value, served):
+    """With warm-up trials only an attempt that nothing was answered of leaves the cut where it was."""
     records = cell(values)
     spoilt = record(value, order=order, replicate=9, verdict=VOIDED, begun_s=1000.0 + order)
+    if served:
+        warm_up = 0
+    else:
+        spoilt = spoilt.model_copy(update={"responses": spoilt.responses.model_copy(update={"operations": 0})})
     before = summaries(frame(records, warm_up), TIME)
     after = summaries(frame([*records, spoilt], warm_up), TIME)
     dropped = {"excluded", "excluded_because", "exclusions"}

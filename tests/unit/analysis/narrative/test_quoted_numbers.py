@@ -1,0 +1,156 @@
+"""Property: the numbers that people read agree in sentence, table, `compare`, `status` and `--json`."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from steelyard.analysis import analyse
+from steelyard.analysis.cells import cell_values
+from steelyard.analysis.comparisons.two_sided import Side, contrasts, pair
+from steelyard.analysis.frame import frame_of
+from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
+from steelyard.analysis.results import Results
+from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.wording import change_text
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from tests.unit.analysis.made import FAULT, VOIDED, record, study
+
+TIME, RATE = "execution_time_ms", "throughput_per_s"
+NUMBER = re.compile(r"[−+]?\d[\d,]*(?:\.\d+)?")
+PER_UNIT = {"ms": 1.0, "s": 1000.0, "min": 60_000.0, "operations/s": 1.0}
+MORE = {TIME: ("slower", "faster"), RATE: ("faster", "slower")}
+
+
+@st.composite
+def studies(draw: st.DrawFn) -> tuple[list[TrialRecord], Study]:
+    """Two to four sizes, one or two workloads, one to five starts; some attempts voided, some failed."""
+    sizes = draw(st.sampled_from([(1, 3), (1, 2, 3), (1, 2, 4, 6)]))
+    names = draw(st.sampled_from([("A",), ("A", "C")]))
+    response = draw(st.sampled_from([TIME, RATE]))
+    cut = draw(st.integers(0, 1))
+    records = []
+    for workload in names:
+        for nodes in sizes:
+            base = draw(st.floats(0.5, 500_000))
+            for start in range(1, draw(st.integers(1, 5)) + 1):
+                mean = base * draw(st.floats(0.7, 1.4))
+                for order in range(1, draw(st.integers(1 + cut, 4)) + 1):
+                    verdict = draw(st.sampled_from([None] * 8 + [VOIDED, FAULT]))
+                    value = mean * draw(st.floats(0.9, 1.1))
+                    made = {"nodes": nodes, "workload": workload, "start": start, "replicate": order, "order": order}
+                    records.append(record(value, **made, **({} if verdict is None else {"verdict": verdict})))
+    asked = study(
+        factors={"nodes": sizes, "workload": names}, analysis={"response": response, "warm_up_trials": cut}
+    )  # fmt: skip
+    return records, asked
+
+
+def quoted(text: str) -> tuple[float, float]:
+    """A quantity as printed, in the unit of the store, and half of its last digit."""
+    number, _, unit = text.partition(" ")
+    return tuple(one * PER_UNIT[unit] for one in printed(number))  # type: ignore[return-value]
+
+
+def printed(number: str) -> tuple[float, float]:
+    """A number as printed, and half of its last digit."""
+    plain = number.replace(",", "").replace("−", "-")
+    places = len(plain.partition(".")[2])
+    return float(plain), 0.5 * 10**-places
+
+
+def ratio_of(change: str) -> tuple[float, float]:
+    """The least and greatest ratio that a printed change can mean."""
+    value, half = printed(NUMBER.search(change)[0])  # type: ignore[index]
+    if change.partition("[")[0].rstrip().endswith("%"):
+        return 1 + (value - half) / 100, 1 + (value + half) / 100
+    assert "times as" in change
+    return value - half, value + half
+
+
+def holds(row: AnswerRow, value: str, base: str, change: str) -> None:
+    """Quoted value over quoted baseline is the quoted change, within what rounding leaves open."""
+    (b, half_b), (a, half_a) = quoted(value), quoted(base)
+    low, high = ratio_of(change)
+    least, most = (b - half_b) / (a + half_a), (b + half_b) / max(a - half_a, 1e-12)
+    assert least <= high * (1 + 1e-9), (row, low, high)
+    assert low <= most * (1 + 1e-9), (row, low, high)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(studies())
+def test_that_quoted_numbers_agree_everywhere(made: tuple[list[TrialRecord], Study]) -> None:
+    records, asked = made
+    results = analyse(records, asked, seed=1)
+    table = results.answer_table
+    if table is None or not results.used:
+        return
+    for row in table.rows:
+        if row.change_text:
+            _row_agrees(row, results)
+            _compare_agrees(row, records, asked)
+    _status_agrees(table, records, asked)
+    _sentences_agree(table, results)
+    told = json.loads(results.model_dump_json())
+    assert Results.model_validate(told).answer_table == table
+    for row, plain in zip(table.rows, told["answer_table"]["rows"], strict=True):
+        assert (plain["change_text"], plain["value"], plain["n"]) == (row.change_text, row.value, row.n)
+
+
+def _row_agrees(row: AnswerRow, results: Results) -> None:
+    """The row's texts, its verdict and the statistic's row are of one ratio."""
+    holds(row, row.value_text, row.baseline_value_text, row.change_text)
+    assert row.ratio is not None
+    if row.verdict in ("slower", "faster"):
+        slower_is_more = MORE[results.response][0] == "slower"
+        assert (row.ratio.value > 1) == ((row.verdict == "slower") == slower_is_more)
+    (compared,) = [
+        one for one in results.of(Comparison)
+        if (one.factor, one.others, one.level) == (row.factor, row.others, row.level)
+    ]  # fmt: skip
+    assert compared.mean_level.value / compared.mean_baseline.value / compared.ratio.value - 1 < 1e-9
+    assert (compared.n_level, compared.starts_level) == (row.n, row.starts)
+    assert change_text(compared.ratio, results.response) == row.change_text
+    assert (row.ratio.low is None) or min(row.starts, row.baseline_starts) >= 3
+
+
+def _compare_agrees(row: AnswerRow, records: list[TrialRecord], asked: Study) -> None:
+    """`steelyard compare --a nodes=1 --b nodes=N` has the same values, n and change."""
+    frame = frame_of(records, asked)
+    a, b = (Side(str(level), frame, {"nodes": level, **row.others}) for level in (row.baseline, row.level))
+    (contrast,) = contrasts(a, b, pair(a, b), str(asked.analysis.response), asked.analysis.confidence)
+    assert (contrast.n_b, contrast.starts_b, contrast.n_a) == (row.n, row.starts, row.baseline_n)
+    assert (contrast.mean_b.value, contrast.mean_a.value) == (row.value, row.baseline_value)
+    assert change_text(contrast.ratio, contrast.response) == row.change_text
+    assert contrast.verdict == ("descriptive" if row.verdict == "no verdict" else row.verdict)
+
+
+def _status_agrees(table: AnswerTable, records: list[TrialRecord], asked: Study) -> None:
+    """`status` counts as the report does."""
+    cells = {tuple(sorted(one.treatment.items())): one for one in cell_values(records, asked)}
+    for row in table.rows:
+        known = cells.get(tuple(sorted({**row.others, row.factor: row.level}.items())))
+        if known is None:
+            assert row.value is None
+            continue
+        assert (known.n, known.starts) == (row.n, row.starts)
+        assert (None if known.value is None else known.value.value) == row.value
+
+
+def _sentences_agree(table: AnswerTable, results: Results) -> None:
+    """A sentence of the answer quotes the texts of the table's rows, and no others."""
+    text = " ".join(results.answer).casefold()
+    for _, rows in table.by_line():
+        base, last = rows[0], rows[-1]
+        if len(rows) <= 4 and base.value is not None:
+            for row in rows:
+                assert row.value_text.casefold() in text
+                assert row.change_text.casefold() in text
+        elif base.value is not None and last.change_text:
+            assert last.change_text.casefold() in text
+    assert "in the mean" not in text
+    assert "median" not in text

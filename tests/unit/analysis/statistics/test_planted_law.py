@@ -1,0 +1,61 @@
+"""A planted contention: stated beside the one that was found, and held by its interval as often as promised."""
+
+from __future__ import annotations
+
+import numpy as np
+from tools.coverage.models import _stated
+
+from steelyard.analysis import analyse
+from steelyard.analysis.results import Results
+from steelyard.analysis.statistics.law import LawFit
+from steelyard.analysis.statistics.law_choice import LawChoice
+from tests.unit.analysis.made import cell, study
+
+SIZES = (1, 2, 3, 4, 6, 8)
+
+
+def measured(contention: float, threads: int, system: str = "simulated") -> Results:
+    """Six sizes of three starts that follow Amdahl's law but for 1%."""
+    noise = np.random.default_rng(4).normal(0, 0.01, (len(SIZES), 3))
+    records = [
+        one
+        for size, errors in zip(SIZES, noise, strict=True)
+        for one in cell([[1000 * (1 + contention * (size - 1)) / size * float(np.exp(e))] for e in errors], nodes=size)
+    ]
+    asked = study(
+        system={"name": system, "contention": 0.1}, load={"operations": 1000, "threads": threads},
+        factors={"nodes": SIZES, "workload": ("A",)}, analysis={"response": "throughput_per_s"},
+    )  # fmt: skip
+    return analyse(records, asked, seed=1)
+
+
+def test_the_answer_states_the_planted_contention_beside_the_found_one() -> None:
+    results = measured(0.1, 256)
+    (choice,) = results.of(LawChoice)
+    assert choice.contention is not None
+    assert choice.contention.low is not None
+    assert choice.contention.high is not None
+    assert choice.contention.low <= 0.1 <= choice.contention.high
+    assert choice.planted_contention == 0.1
+    assert any("; contention 0." in one and one.endswith("], planted 0.1.") for one in results.answer)
+    assert not any("did not saturate" in one for one in results.caveats)
+
+
+def test_other_systems_have_no_planted_contention() -> None:
+    (choice,) = measured(0.1, 256, "cassandra").of(LawChoice)
+    assert choice.planted_contention is None
+    assert "planted" not in choice.sentence
+
+
+def test_a_load_that_does_not_saturate_the_cluster_is_said_to() -> None:
+    results = measured(0.144, 32)
+    assert {round(fit.busy_at_most or 0, 3) for fit in results.of(LawFit)} == {round(32 / 39, 3)}
+    (note,) = [one for one in results.caveats if "did not saturate" in one]
+    assert "32 threads keep 8 nodes busy for at most 82% of the time" in note
+    assert "133 threads or more would do" in note
+
+
+def test_the_stated_interval_holds_the_planted_contention() -> None:
+    """Forty sets of data; `python -m tools.coverage --family laws` draws 400: 94% held it."""
+    given = list(_stated()(np.random.default_rng(5), 40))
+    assert sum(one is True for one in given) >= 34
