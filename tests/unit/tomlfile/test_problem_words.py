@@ -26,7 +26,7 @@ def test_a_name_that_is_none_has_one_that_is() -> None:
 
 
 def test_many_right_names_are_listed_only_where_none_is_near() -> None:
-    many = tuple(f"operations_{place}" for place in range(MOST_ALLOWED)) + ("operations",)
+    many = (*tuple(f"operations_{place}" for place in range(MOST_ALLOWED)), "operations")
     near = problem("load.opperations", 3, "no such key", many).message
     assert near.endswith("no such key; did you mean 'operations'?")
     assert "allowed: operations_0" in problem("load.xyz", 3, "no such key", many).message
