@@ -23,6 +23,14 @@ from pydantic import BaseModel
 from steelyard.model.errors import StudyError
 
 SEAMS = ("site", "system", "workload", "engine", "probe")
+HOWTO = {
+    "site": "docs/howto/add-a-site.md",
+    "system": "docs/howto/add-a-system.md",
+    "workload": "docs/howto/add-a-workload.md",
+    "engine": "docs/howto/add-an-engine.md",
+    "probe": "docs/howto/add-a-probe.md",
+}
+"""The page on how to write a plug-in of a seam."""
 WITH_SETTINGS = ("site", "system", "workload")
 WORKLOAD_FILE = ".toml"
 
@@ -88,6 +96,11 @@ def find(seam: str, name: str) -> ModuleType:
     return Plugins().find(seam, name)
 
 
+def how_to_add(seam: str) -> str:
+    """Where it is described how a plug-in of a seam is written."""
+    return f"to add one: {HOWTO[seam]}"
+
+
 def _named(seam: str, name: str) -> ModuleType:
     if is_path(name):
         return _checked(seam, name, _from_path(seam, Path(name)))
@@ -100,7 +113,7 @@ def _named(seam: str, name: str) -> ModuleType:
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise StudyError(
         f"there is no {seam} {name!r}",
-        f"{hint}allowed: {', '.join(known)}",
+        f"{hint}allowed: {', '.join(known)}; {how_to_add(seam)}",
         key=f"{seam}.name",
         read=name,
         allowed=known,

@@ -71,7 +71,7 @@ class Laboratory:
     def tables(self, study: str) -> Any:
         """`steelyard report --json`."""
         done = self.call("report", self.store / study, "--output", self.folder / "report.html", "--json")
-        # 1: some attempt is not valid; a busy machine voids one now and then, and it is repeated.
+        # 1: a trial has no valid attempt, where a busy machine voided all of them. One that was repeated is 0.
         assert done.returncode in (0, 1), done.stderr
         return json.loads(done.stdout)
 

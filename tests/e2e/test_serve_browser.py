@@ -13,6 +13,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -97,6 +98,35 @@ def served(laboratory: Laboratory, *words: str) -> Iterator[tuple[str, subproces
         assert process.wait(ENDS_S) == 130
 
 
+def at(url: str, path: str) -> str:
+    """A page by the address that the command printed, with its token."""
+    address, mark, token = url.partition("?")
+    return f"{address}{path}{mark}{token}"
+
+
+def test_a_browser_without_the_token_is_told_what_to_do(laboratory: Laboratory, tmp_path: Path) -> None:
+    assert CHROMIUM is not None
+    write(laboratory.store / "watched", [a_record(0)])
+    with (
+        served(laboratory, "--port", "0") as (url, _),
+        tab(CHROMIUM, url.partition("?")[0], tmp_path / "profile") as page,
+    ):
+        assert "Open the address that it printed" in page.value("document.body.textContent")
+        page.complaints.clear()  # the browser says 403, too
+        page.call("Page.navigate", url=url)
+        page.until(f"document.querySelector('h1') !== null && {HEADING} === 'Stores'")
+        assert page.value("location.search") == ""
+        page.call("Page.navigate", url=url.partition("?")[0])
+        page.until(f"document.querySelector('h1') !== null && {HEADING} === 'Stores'")
+        door = tmp_path / "open.html"
+        door.write_text(f'<meta http-equiv="refresh" content="0;url={url}">', encoding="utf-8")
+        page.call("Network.enable")
+        page.call("Network.clearBrowserCookies")
+        page.call("Page.navigate", url=door.as_uri())
+        page.until(f"location.protocol === 'http:' && document.querySelector('h1') !== null && {HEADING} === 'Stores'")
+        assert page.value("location.search") == ""
+
+
 @pytest.mark.agent
 @pytest.mark.root
 def test_a_study_is_followed_to_its_report(laboratory: Laboratory, tmp_path: Path) -> None:
@@ -112,7 +142,7 @@ def test_a_study_is_followed_to_its_report(laboratory: Laboratory, tmp_path: Pat
             # The list finds the new store by itself.
             page.until("document.querySelector('.stores .in-progress') !== null")
             assert page.value("window.never") == "loaded again"
-            follow(page, f"{url}s/watched")
+            follow(page, at(url, "s/watched"))
         finally:
             running.send_signal(signal.SIGINT)
             code = running.wait(ENDS_S)
@@ -174,12 +204,12 @@ def test_the_page_outlives_server_and_store(laboratory: Laboratory, tmp_path: Pa
     write(laboratory.store / "watched", [a_record(place) for place in range(8)])
     with contextlib.ExitStack() as stack:
         with served(laboratory, "--port", "0") as (url, _):
-            page = stack.enter_context(tab(CHROMIUM, f"{url}s/watched", tmp_path / "profile"))
+            page = stack.enter_context(tab(CHROMIUM, at(url, "s/watched"), tmp_path / "profile"))
             page.until(f"{LINK} === 'up to date'")
         page.value(ASK)
         page.until(f"{LINK}.startsWith('no answer since')")
         assert page.value(STATE) == "finished"
-        port = url.rstrip("/").rpartition(":")[2]
+        port = str(urlsplit(url).port)
         with served(laboratory, "--port", port):
             page.value(ASK)
             page.until(f"{LINK} === 'up to date'")

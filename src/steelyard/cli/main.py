@@ -11,53 +11,58 @@ import sys
 import tempfile
 import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from steelyard import __version__
-from steelyard.cli.terminal.output import message_console, say
+from steelyard.cli.terminal.help_text import Command, Group
+from steelyard.cli.terminal.output import complain, message_console, say
 from steelyard.model.errors import SteelyardError, StudyError
 
 EXIT_STUDY, EXIT_LABORATORY, EXIT_INTERRUPTED = 2, 3, 130
 
-HELP = "A laboratory that weighs distributed databases: how do they scale, on this hardware, and how sure are we?"
+HELP = "Benchmarks distributed databases: how do they scale, on this hardware, and how sure are we?"
 CONTENTS = {
     "Measure": {
-        "setup": "Get what a system or a foreign engine needs (Java, jars, latte) into the cache, or say which command "
-        "installs it.",
-        "check": "Validate a study; print treatments, order, hours, what it needs and what it can resolve. Starts "
-        "nothing.",
-        "run": "Do what is missing of a study. The same command goes on where it stopped.",
-        "load": "The load engine by itself, against a cluster that runs: create, fill, drive, and say what came of it.",
+        "setup": "Fetch what a system or another load generator needs (Java, jars, latte) into the cache, or name the "
+        "command that installs it.",
+        "check": "Validate a study. Print its treatments, order, time, memory and disk, and which differences it can "
+        "find. Starts nothing.",
+        "run": "Run a study's remaining trials, then print the answer. Run it again to resume.",
+        "load": "Run a workload against an existing cluster: create the tables, fill them, drive the load, and print "
+        "the results.",
         "stress": "Command lines of cassandra-stress, unchanged: read, write, mixed, counter_write, counter_read, "
         "user, help.",
-        "ycsb": "YCSB's command lines for cassandra-cql, unchanged, on our load engine. `ycsb --help` lists its "
-        "options.",
+        "ycsb": "Command lines of YCSB for cassandra-cql, unchanged, with Steelyard's load engine. `ycsb --help` "
+        "lists the options.",
     },
     "Read": {
-        "status": "Where a study is, what failed and why.",
-        "report": "One HTML file that answers the study's question; works offline, prints, shows every trial.",
-        "serve": "Stores, a study in progress and its report in the browser; this machine only, read-only. Ctrl-C ends "
-        "it.",
-        "compare": "Side b against side a: two stores, two treatments of one (--a nodes=1 --b nodes=3), or a store and "
-        "a reference. Exit 1 if a comparison is undecided.",
-        "verify": "Check a store: checksums, forms, plan, journal, and every number again from the raw files. Exit 1 "
-        "if something differs.",
-        "audit": "What a summary table's own numbers contradict, rounding taken into account. Exit 1 if something is.",
-        "reference": "Published results that are shipped, with their sources.",
+        "status": "Show the progress of a study, what failed and why. Exit code 1 if a trial is missing or not valid.",
+        "report": "Write one HTML file that answers the study's question. It works offline and can be printed.",
+        "serve": "Show stores, a study in progress and its report in the browser of this machine. Read-only; ctrl-C "
+        "ends it.",
+        "compare": "Compare two stores, two treatments of one store, or a store with published results. Exit code 1 "
+        "if a comparison is undecided.",
+        "verify": "Check a store: checksums, formats, plan, journal, and every number again from the raw files. Exit "
+        "code 1 if something differs.",
+        "audit": "Find numbers of a summary table that contradict each other, allowing for rounding. Exit code 1 if "
+        "there are any.",
+        "reference": "Show the published results that come with Steelyard, with their sources.",
     },
     "This machine": {
-        "doctor": "What this machine can do, and the mend for what it cannot.",
-        "calibrate": "What this machine's load engine can do at most; kept, so that trials near it are marked "
+        "doctor": "Check what this machine can do, and say how to fix what it cannot.",
+        "calibrate": "Measure the most that the load engine can do on this machine. Later trials near it are marked "
         "generator-bound.",
         "clean": "Find and remove what killed studies left behind.",
-        "agent": "The agent by itself: load, probe, sim, ops, cql. Arguments go through unchanged.",
-        "selftest": "Proofs that the figures are honest, on this machine, now.",
+        "agent": "Run the agent by itself: load, probe, sim, ops, cql. Arguments are passed on unchanged.",
+        "selftest": "Prove on this machine that the measured times are honest.",
     },
 }
 """Panel, command, its help. A command is the function of its name in its module; where it has commands of its own, they
 are the module's `app`. Functions return the exit code."""
+USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
+"""What the library raises for words that it does not understand."""
 UNCHANGED = ("stress", "ycsb", "agent")
 """Commands whose arguments, `--help` too, are read by themselves."""
 
@@ -68,8 +73,8 @@ def command_line(wanted: str) -> typer.Typer:
         help=HELP,
         no_args_is_help=True,
         add_completion=False,
-        rich_markup_mode="rich",
         pretty_exceptions_enable=False,
+        cls=Group,
         result_callback=_exit,
     )
     app.callback()(_root)
@@ -83,7 +88,12 @@ def command_line(wanted: str) -> typer.Typer:
                 free = name in UNCHANGED
                 settings = {"allow_extra_args": free, "ignore_unknown_options": free}
                 register = app.command(
-                    name, help=line, rich_help_panel=panel, context_settings=settings, add_help_option=not free
+                    name,
+                    cls=Command,
+                    help=line,
+                    rich_help_panel=panel,
+                    context_settings=settings,
+                    add_help_option=not free,
                 )
                 register(getattr(module, name, _not_wanted))
     return app
@@ -104,21 +114,27 @@ def _version(wanted: bool) -> None:
 
 
 def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Options before the command."""
 
 
 def main() -> None:
     """Run the command line; errors for people, exit codes as documented."""
+    wanted = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
     try:
-        command_line(next((word for word in sys.argv[1:] if not word.startswith("-")), ""))()
+        sys.exit(command_line(wanted)(prog_name="steelyard", standalone_mode=False))
     except StudyError as error:
-        _complain(error)
+        complain(message_console(), error)
         sys.exit(EXIT_STUDY)
     except SteelyardError as error:
-        _complain(error)
+        complain(message_console(), error)
         sys.exit(EXIT_LABORATORY)
+    except USAGE_ERROR as error:
+        _misused(error)
+        sys.exit(EXIT_STUDY)
     except KeyboardInterrupt:
         say(message_console(), "interrupted", style="yellow")
         sys.exit(EXIT_INTERRUPTED)
@@ -126,13 +142,15 @@ def main() -> None:
         kept = Path(tempfile.mkstemp(prefix="steelyard-", suffix=".txt")[1])
         kept.write_text(traceback.format_exc(), encoding="utf-8")
         message = f"{type(error).__name__}: {error}"
-        _complain(SteelyardError(message, f"this was not foreseen; details: {kept}"))
+        complain(message_console(), SteelyardError(message, f"this was not foreseen; details: {kept}"))
         sys.exit(EXIT_LABORATORY)
 
 
-def _complain(error: SteelyardError) -> None:
-    console = message_console()
-    say(console, f"steelyard: {error.message}", style="red")
-    for line in (error.hint, *getattr(error, "__notes__", ())):
-        if line:
-            say(console, f"  {line}")
+def _misused(error: Any) -> None:
+    """Words that no command understands, in the style of all other errors."""
+    message = error.format_message()
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(message)
+        return
+    path = error.ctx.command_path if error.ctx is not None else "steelyard"
+    complain(message_console(), StudyError(message[:1].lower() + message[1:].removesuffix("."), f"see: {path} --help"))

@@ -9,19 +9,23 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from rich.columns import Columns
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live as Screen
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.analysis.wording import quantity
 from steelyard.format import count, data_rate, data_size, duration, number, percent, treatment_label
 from steelyard.judging.stopping_rule import Decision, Narrowing, plus_minus
+from steelyard.model.responses import label_of, unit_of
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.progress import events
+from steelyard.progress.reason_words import groups
 from steelyard.progress.state import (
     Live,
     NodeReadings,
@@ -40,26 +44,38 @@ SPARK = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 24
 """Seconds of load that are drawn."""
 TROUBLES_SHOWN = 3
+TROUBLE_LINES = 2
 MS_PER_S = 1000.0
+SECONDS_PER_MINUTE = 60
+SECONDS_PER_HOUR = 3600
 
 
 def _end(live: Live, now_s: float) -> str:
     end = end_by_the_clock(live.left, now_s)
-    return f"done {end}" if end else ""
+    return f"expected finish {end}" if end else ""
 
 
 def _head(live: Live, now_s: float) -> Text:
+    """The study and how far it is; below, the time it took and will take."""
     text = Text()
     text.append(live.study, style="bold")
     parts = [f"block {live.block}{_of(live)}{live.blocks}"] if live.block else []
     if live.number:
         parts.append(f"trial {live.number}{_of(live)}{live.total}")
-    if live.begun_s is not None:
-        parts.append(f"{_whole(now_s - live.begun_s)} gone")
-    if end := _end(live, now_s):
-        parts.append(end)
     text.append("   " + " · ".join(parts))
+    times = [f"elapsed {_stopwatch(now_s - live.begun_s)}"] if live.begun_s is not None else []
+    if end := end_by_the_clock(live.left, now_s):
+        times.append(f"ETA {end}")
+    text.append("\n time   ", style="dim")
+    text.append(", ".join(times))
     return text
+
+
+def _stopwatch(seconds: float) -> str:
+    """A length of time that goes on: `0:07`, `1:30`, `1:02:03`."""
+    whole = math.floor(max(0.0, seconds))
+    hours, minutes = whole // SECONDS_PER_HOUR, whole // SECONDS_PER_MINUTE % SECONDS_PER_MINUTE
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
 
 
 def _of(live: Live) -> str:
@@ -77,8 +93,8 @@ def _phase_text(live: Live, now_s: float) -> str:
     seconds = now_s - live.phase.entered_s
     waits = f": {live.waiting}" if live.waiting else ""
     limit_s = live.phase.timeout_s
-    limit = f" of at most {duration(limit_s)}" if limit_s is not None and seconds > QUIET_LIMIT_S else ""
-    return f"{live.phase.name}{waits}   {_whole(seconds)}{limit}"
+    limit = f" (timeout {duration(limit_s)})" if limit_s is not None and seconds > QUIET_LIMIT_S else ""
+    return f"{live.phase.name} {_whole(seconds)}{limit}{waits}"
 
 
 def _now(live: Live, now_s: float) -> Text:
@@ -103,11 +119,12 @@ def _load(live: Live) -> Text:
         for name in ("response_ms_p99", "service_ms_p99")
     )
     busy = max((second.cpu_fraction or 0.0 for second in newest.values()), default=0.0)
-    text.append(f"{number(rates[-1], digits=3)} op/s {spark(rates)}   ")
-    text.append(f"p99 {_ms(response)} response, {_ms(service)} service ")
-    text.append(f"{spark(times)}   generator {percent(busy)} of a core")
+    text.append(f"{number(rates[-1], digits=3) + ' op/s':<14}{spark(rates):<{SPARK_WIDTH}}  ")
+    text.append(f"generator at {percent(busy)} of a core")
     if errors := sum(second.errors for second in newest.values()):
-        text.append(f"   {count(errors, 'error')}", style="bold red")
+        text.append(f"  {count(errors, 'error')}", style="bold red")
+    text.append("\n p99    ", style="dim")
+    text.append(f"{_ms(response):<14}{spark(times):<{SPARK_WIDTH}}  service {_ms(service)}")
     return text
 
 
@@ -136,10 +153,11 @@ def _readings(name: str, node: NodeReadings) -> str:
 
 
 def _cells(live: Live) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 1), header_style="dim")
+    table = Table(box=None, padding=(0, 1, 0, 1), header_style="dim")
+    unit = unit_of(live.response)
     table.add_column("cell")
     table.add_column("n", justify="right")
-    table.add_column("execution time, median", justify="right")
+    table.add_column(f"median {label_of(live.response)}", justify="right")
     table.add_column("min to max", justify="right")
     decision = live.decision
     if decision is not None:
@@ -147,9 +165,9 @@ def _cells(live: Live) -> Table:
         table.add_column(f"until ±{decision.rule.width_percent:g}%")
     table.add_column("state")
     for cell in live.cells:
-        values = [value / MS_PER_S for value in cell.values_ms]
-        middle = f"{_seconds(statistics.median(values))} s" if values else "-"
-        spread = f"{_seconds(min(values))} to {_seconds(max(values))} s" if len(values) > 1 else "-"
+        values = cell.values
+        middle = quantity(statistics.median(values), unit) if values else "-"
+        spread = f"{quantity(min(values), unit)} to {quantity(max(values), unit)}" if len(values) > 1 else "-"
         notes = [f"{cell.invalid} voided"] if cell.invalid else []
         if cell.infeasible:
             notes.append(f"infeasible: {cell.infeasible}")
@@ -197,6 +215,20 @@ def decision_line(decision: Decision) -> str:
     return f"block {decision.blocks} is whole: {'; '.join(texts)}{more}. The study {decision.sentence}"
 
 
+@dataclass(frozen=True)
+class _Trouble:
+    """A message that takes two lines at most, so that it does not push the cells off the screen."""
+
+    message: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = Text(self.message, style="yellow").wrap(console, options.max_width - 3)
+        for place, line in enumerate(lines[:TROUBLE_LINES]):
+            line.rstrip()
+            cut = "..." if place == TROUBLE_LINES - 1 and len(lines) > TROUBLE_LINES else ""
+            yield Text("   " if place else "", style="yellow").append_text(line).append(cut)
+
+
 class LiveView:
     """One screen that is redrawn in place."""
 
@@ -213,15 +245,20 @@ class LiveView:
     def __exit__(self, *_: object) -> None:
         self._screen.stop()
 
-    def __rich__(self) -> RenderableType:
+    def lines(self) -> tuple[Text, ...]:
+        """What goes on: study and time, cell and phase, load."""
         now_s, live = self._clock(), self._live
-        parts: list[RenderableType] = [_head(live, now_s), _now(live, now_s), _load(live)]
+        return _head(live, now_s), _now(live, now_s), _load(live)
+
+    def __rich__(self) -> RenderableType:
+        live = self._live
+        parts: list[RenderableType] = [*self.lines()]
         if live.nodes:
             parts.append(_nodes(live))
         if self.note:
             parts.append(Text(f" {self.note}", style="bold reverse"))
         for trouble in live.troubles[-TROUBLES_SHOWN:]:
-            parts.append(Text(f" ! {trouble.message}: {trouble.remedy}", style="yellow"))
+            parts.append(_Trouble(f" ! {trouble.message}: {trouble.remedy}"))
         if live.cells:
             parts.append(_cells(live))
         return Group(*parts)
@@ -297,7 +334,7 @@ def _line(live: Live, event: events.Event) -> str | None:  # noqa: PLR0911 - one
 
 def _sealed(record: TrialRecord) -> str:
     responses, outcome = record.responses, record.verdict.outcome
-    reasons = "".join(f"; {reason.kind}" for reason in record.verdict.reasons)
+    reasons = "".join(f"; {group.sentence}" for group in groups(record.verdict.reasons))
     if responses.execution_time_ms is None:
         return f"  {outcome}{reasons}"
     rate = number(responses.throughput_per_s, digits=3)

@@ -7,10 +7,18 @@ from typing import Annotated
 
 import typer
 
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study file, TOML.")]
-StoreFolder = Annotated[Path, typer.Argument(metavar="STORE", help="A study's folder in a store.")]
-StoreRoot = Annotated[Path, typer.Option("--store", help="Folder that holds the stores of studies.")]
-Json = Annotated[bool, typer.Option("--json", help="Data as JSON on stdout.")]
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study file (TOML).")]
+StoreFolder = Annotated[
+    Path, typer.Argument(metavar="STORE", help="The folder of a study's results, such as store/quickstart.")
+]
+StoreRoot = Annotated[
+    Path,
+    typer.Option("--store", metavar="FOLDER", help="Folder that holds the results of studies, one folder per study."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print data as JSON on standard output.")]
 Scale = Annotated[
-    float, typer.Option("--scale", min=1e-6, help="Multiply records and operations, to try a long study small.")
+    float,
+    typer.Option(
+        "--scale", min=1e-6, metavar="FACTOR", help="Multiply records and operations by this, to try out a long study."
+    ),
 ]

@@ -23,3 +23,12 @@ def attempts_by_id(records: Iterable[TrialRecord]) -> dict[str, list[TrialRecord
     for record in records:
         by_id[record.id].append(record)
     return dict(by_id)
+
+
+def without_valid_attempt(records: Iterable[TrialRecord]) -> tuple[str, ...]:
+    """Ids of the trials that were tried and have no valid attempt. A voided attempt that was repeated is none."""
+    return tuple(
+        trial
+        for trial, attempts in attempts_by_id(records).items()
+        if not any(record.verdict.outcome == "valid" for record in attempts)
+    )

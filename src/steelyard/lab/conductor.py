@@ -35,6 +35,7 @@ from steelyard.progress.events import (
     Trouble,
     Watcher,
 )
+from steelyard.progress.reason_words import short
 from steelyard.store import Store, StoreWriter, journal
 from steelyard.store.write import record_sha256
 from steelyard.system.base import warms_up
@@ -96,6 +97,7 @@ class Conductor:
                 blocks=max((trial.block for trial in self.plan.trials), default=0),
                 folder=str(self.writer.folder),
                 at_most=self._rule is not None,
+                response=self.study.analysis.response,
             )
         )
         self.writer.event(provenance.session_began(len(todo), len(self.plan.trials)))
@@ -207,7 +209,7 @@ class Conductor:
             if record.verdict.system_fault or cluster.readings.failure is not None:
                 return
             if not settled([*attempts, record], limit):
-                reasons = "; ".join(f"{reason.kind} {reason.detail}".strip() for reason in record.verdict.reasons)
+                reasons = "; ".join(short(reason) for reason in record.verdict.reasons)
                 self.watcher.tell(Trouble(f"trial {planned.id} voided: {reasons}", "queued again"))
                 queue.append(planned)
 

@@ -94,7 +94,11 @@ class Offered(Value):
             if name not in given:
                 raise ValueError(f"schedule {self.schedule} needs {name}")
         if "rate_per_s" in takes and len(given & {"rate_per_s", "capacity_fraction"}) != 1:
-            what = "either rate_per_s or capacity_fraction, not both" if given else "rate_per_s, or capacity_fraction"
+            what = (
+                "either rate_per_s or capacity_fraction, not both"
+                if given
+                else "rate_per_s, or capacity_fraction (also where a factor sets it)"
+            )
             raise ValueError(f"schedule {self.schedule} needs {what}")
         if self.rates_per_s is not None and (min(self.rates_per_s, default=0) < 0 or not any(self.rates_per_s)):
             raise ValueError("rates_per_s: none may be below 0, and one must be above 0")

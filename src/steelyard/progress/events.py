@@ -25,6 +25,8 @@ class StudyBegan:
     folder: str
     at_most: bool = False
     """A stopping rule may end it before the last of these trials and blocks."""
+    response: str = "execution_time_ms"
+    """The study's main response."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field
 
 from steelyard.format import clock
 from steelyard.judging.stopping_rule import Decision
+from steelyard.judging.trial_responses import response_of
 from steelyard.model.histogram import merge
 from steelyard.model.percentiles import quantile_ns
 from steelyard.model.sample import Sample
@@ -108,8 +109,8 @@ class CellSoFar(_Part):
     """The trials of one treatment that this session or an earlier one has sealed."""
 
     treatment: dict[str, Level]
-    values_ms: tuple[float, ...] = ()
-    """Execution times of valid trials."""
+    values: tuple[float, ...] = ()
+    """The study's main response in its valid trials, in the unit of that response."""
     invalid: int = 0
     infeasible: str = ""
     """Why the system cannot do it, if a trial said so."""
@@ -131,6 +132,8 @@ class Live(_Part):
     blocks: int = 0
     at_most: bool = False
     """A stopping rule may end the study before the last of these trials and blocks."""
+    response: str = "execution_time_ms"
+    """The study's main response."""
     block: int = 0
     number: int = 0
     """Place of the newest trial among those of the plan."""
@@ -179,7 +182,7 @@ def _changes(live: Live, event: events.Event, now_s: float) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     match event:
         case events.StudyBegan():
-            for name in ("study", "folder", "total", "todo", "blocks", "at_most"):
+            for name in ("study", "folder", "total", "todo", "blocks", "at_most", "response"):
                 changes[name] = getattr(event, name)
         case events.Judged():
             changes = {"decision": event.decision, "cells": _judged(live.cells, event.decision)}
@@ -201,7 +204,11 @@ def _changes(live: Live, event: events.Event, now_s: float) -> dict[str, Any]:
         case events.Sampled():
             changes = {"nodes": _sampled(live.nodes, event.samples)}
         case events.TrialSealed():
-            changes = {"trial": None, "seconds_under_way": 0, "cells": with_trial(live.cells, event.record)}
+            changes = {
+                "trial": None,
+                "seconds_under_way": 0,
+                "cells": with_trial(live.cells, event.record, live.response),
+            }
         case events.Trouble():
             trouble = TroubleNoted(t_s=now_s, message=event.message, remedy=event.remedy)
             changes = {"troubles": (*live.troubles, trouble)[-LAST_TROUBLES:]}
@@ -268,13 +275,13 @@ def _sampled(nodes: Mapping[str, NodeReadings], samples: Sequence[Sample]) -> di
     return after
 
 
-def with_trial(cells: Sequence[CellSoFar], record: TrialRecord) -> tuple[CellSoFar, ...]:
-    """The cells with one more sealed trial."""
+def with_trial(cells: Sequence[CellSoFar], record: TrialRecord, response: str) -> tuple[CellSoFar, ...]:
+    """The cells with one more sealed trial and its value of the response."""
     cell = next((cell for cell in cells if cell.treatment == record.treatment), None)
     before = cell or CellSoFar(treatment=record.treatment)
-    time_ms = record.responses.execution_time_ms
-    if record.verdict.outcome == "valid" and time_ms is not None:
-        after = before.model_copy(update={"values_ms": (*before.values_ms, time_ms)})
+    value = response_of(record, response)
+    if record.verdict.outcome == "valid" and value is not None:
+        after = before.model_copy(update={"values": (*before.values, float(value))})
     elif record.verdict.system_fault:
         after = before.model_copy(update={"infeasible": record.verdict.reasons[0].detail})
     else:

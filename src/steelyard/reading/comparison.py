@@ -147,7 +147,11 @@ def response_named(name: str | None, study: Study) -> str:
         return full
     near = difflib.get_close_matches(name, [*known, *SHORT], n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise StudyError(f"--response {name}: no such response", f"{hint}there are: {', '.join(known)}", key="--response")
+    raise StudyError(
+        f"--response {name}: there is no such response",
+        f"{hint}there are: {', '.join([*SHORT, *known])}",
+        key="--response",
+    )
 
 
 def _texts(chosen: Mapping[str, Level] | Sequence[str]) -> Sequence[str]:

@@ -2,12 +2,16 @@
 
 Whatever page the reader's browser has open besides can send requests to a server on this machine. So everything that
 is not a plain request of our own pages is refused before it is looked at: other methods, bodies, other names in `Host`
-(a name that an attacker points at 127.0.0.1 stays in that header), requests that the browser marks as of another site.
+(a name that an attacker points at 127.0.0.1 stays in that header), requests that the browser marks as of another site,
+and whatever comes without the token (`access`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import html
+import json
 import socket
 import sys
 import threading
@@ -18,7 +22,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 from steelyard.model.errors import SteelyardError, StudyError
-from steelyard.serve.routes import BARE_POLICY, Answer
+from steelyard.serve.access import Access
+from steelyard.serve.routes import BARE_POLICY, HTML, JSON, OWN_POLICY, Answer
 
 LOOPBACK: Final = ("127.0.0.1", "::1")
 """The only addresses that are served."""
@@ -39,6 +44,13 @@ Respond = Callable[[str], Answer]
 """From a request target to its answer."""
 
 
+NO_TOKEN: Final = (
+    "This page is for whoever started `steelyard serve`.\n\n"
+    "Open the address that it printed, with its ?token=..., once in this browser.\n"
+    "After that, addresses without the token work too."
+)
+
+
 class Refused(Exception):
     """A request that is not looked at."""
 
@@ -49,14 +61,14 @@ class Refused(Exception):
 
 
 class Server(ThreadingHTTPServer):
-    """Answers on one loopback address until it is closed. Raises StudyError for any other address, SteelyardError if
-    the port cannot be had."""
+    """Answers on one loopback address, to whoever has the token, until it is closed. Raises StudyError for any other
+    address, SteelyardError if the port is in use or not allowed."""
 
     daemon_threads = True
     block_on_close = False
     request_queue_size = BACKLOG
 
-    def __init__(self, address: str, port: int, respond: Respond, complain: Callable[[str], None]) -> None:
+    def __init__(self, address: str, port: int, token: str, respond: Respond, complain: Callable[[str], None]) -> None:
         if address not in LOOPBACK:
             raise StudyError(
                 f"--address {address}: pages are served on this machine only",
@@ -75,11 +87,14 @@ class Server(ThreadingHTTPServer):
             super().__init__((address, port), Handler)
         except (OSError, OverflowError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
+            in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+            what = "is in use" if in_use else f"cannot be opened: {reason}"
             raise SteelyardError(
-                f"port {port} of {address} cannot be had: {reason}",
+                f"port {port} of {address} {what}",
                 "name another with --port; --port 0 takes any that is free",
             ) from error
         self.names = allowed_names(self.port)
+        self.access = Access(token, self.port)
 
     @property
     def port(self) -> int:
@@ -88,7 +103,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Where it is, without the token."""
         address = str(self.server_address[0])
         return f"http://[{address}]:{self.port}" if ":" in address else f"http://{address}:{self.port}"
 
@@ -188,10 +203,10 @@ class Handler(BaseHTTPRequestHandler):
         self.server.limit(self.connection, ANSWER_S)
         try:
             self._check()
-            answer = self.server.respond(self.path)
+            answer = self._welcome() or self._known()
         except Refused as refused:
             self.close_connection = True
-            answer = _refusal(refused)
+            answer = _refusal(refused, data=self.path.startswith("/api/"))
         except Exception as error:  # the last place that can answer; what it was is said where the server was started
             self.server.complain(f"{self.path[:200]!r}: {type(error).__name__}: {error}")
             answer = _refusal(Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "This was not foreseen; see the terminal."))
@@ -203,15 +218,40 @@ class Handler(BaseHTTPRequestHandler):
         if len(names) != 1 or names[0].strip().lower() not in self.server.names:
             text = f"Ask for {self.server.url}: other names of this machine are refused."
             raise Refused(HTTPStatus.MISDIRECTED_REQUEST, text)
-        # A page of another port of this machine is of the same site, and as foreign.
-        site = self.headers.get("Sec-Fetch-Site", "none").strip().lower()
-        origin = self.headers.get("Origin", names[0]).strip().lower().removeprefix("http://")
-        if site not in ("none", "same-origin") or origin not in self.server.names:
-            raise Refused(HTTPStatus.FORBIDDEN, "Another site sent this. Type the address instead.")
         if self.headers.get("Transfer-Encoding") or self.headers.get("Content-Length", "0").strip() != "0":
             raise Refused(HTTPStatus.BAD_REQUEST, "A request for a page has no body.")
         if not self.path.startswith("/"):
             raise Refused(HTTPStatus.BAD_REQUEST, "That is no path.")
+
+    def _welcome(self) -> Answer | None:
+        """A request that has the token in its address: the cookie, and the same address without the token."""
+        target = self.server.access.asked_with_token(self.path)
+        if target is None:
+            return None
+        cookie = {"Set-Cookie": self.server.access.cookie()}
+        if self._is_own():
+            return Answer(HTTPStatus.SEE_OTHER, HTML, b"", headers={**cookie, "Location": target})
+        # The browser was sent here by a file or a link. It sends the cookie with what one of our own pages asks for,
+        # and not with what it is told to ask for instead.
+        page = (
+            f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(target)}"><title>Steelyard</title>'
+        )
+        return Answer(HTTPStatus.OK, HTML, page.encode("utf-8", errors="replace"), OWN_POLICY, cookie)
+
+    def _is_own(self) -> bool:
+        """Whether the request is typed, from a program, or from one of our own pages. A page of another port of this
+        machine is of the same site, and as foreign."""
+        site = self.headers.get("Sec-Fetch-Site", "none").strip().lower()
+        origin = self.headers.get("Origin", self.headers["Host"]).strip().lower().removeprefix("http://")
+        return site in ("none", "same-origin") and origin in self.server.names
+
+    def _known(self) -> Answer:
+        """The answer to whoever has the cookie. Raises Refused for all others."""
+        if not self._is_own():
+            raise Refused(HTTPStatus.FORBIDDEN, "Another site sent this. Type the address instead.")
+        if not self.server.access.has_cookie(self.headers.get("Cookie", "")):
+            raise Refused(HTTPStatus.FORBIDDEN, NO_TOKEN)
+        return self.server.respond(self.path)
 
     def _send(self, answer: Answer, *, body: bool) -> None:
         self.send_response(answer.status)
@@ -247,7 +287,10 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing: the terminal is for what matters."""
 
 
-def _refusal(refused: Refused) -> Answer:
+def _refusal(refused: Refused, *, data: bool = False) -> Answer:
+    """A refusal as plain text, or as `data` for a page that asks for news."""
     allowed = {"Allow": "GET, HEAD"} if refused.status == HTTPStatus.METHOD_NOT_ALLOWED else {}
+    if data:
+        return Answer(refused.status, JSON, json.dumps({"message": refused.text}).encode(), BARE_POLICY, allowed)
     body = f"{refused.text}\n".encode()
     return Answer(refused.status, "text/plain; charset=utf-8", body, BARE_POLICY, allowed)

@@ -16,7 +16,7 @@ from steelyard import plugin
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Level, Study
-from steelyard.plugin import Plugins
+from steelyard.plugin import Plugins, how_to_add
 from steelyard.study.fields import SEAMS, SECTIONS, allowed_factors, dotted, exists, names_in_use, short
 from steelyard.study.settings import complete, tables_of
 from steelyard.study.treatments import control_of, design_problems, treatments_of
@@ -221,7 +221,7 @@ def _unknown_factors(study: Study, plugins: Plugins) -> list[StudyError]:
                 plugins.settings_model(seam, name)
             except StudyError as error:
                 key = keys.get(short(f"{seam}.name"), f"{seam}.name")
-                errors.append(problem(key, name, error.message, error.allowed))
+                errors.append(problem(key, name, error.message, error.allowed, hint=how_to_add(seam)))
     if errors:
         return errors
     for factor, key in keys.items():

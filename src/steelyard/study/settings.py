@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from steelyard.model.errors import StudyError
 from steelyard.model.secret import literals
 from steelyard.model.study import SAME_FACTOR, Level, Study
-from steelyard.plugin import Plugins
+from steelyard.plugin import Plugins, how_to_add
 from steelyard.study.fields import SEAMS, SECTIONS, dotted, hard, names_in_use, put
 from steelyard.tomlfile.problems import Missing, from_validation, problem
 
@@ -73,7 +73,7 @@ def _plugin_settings(
         model = plugins.settings_model(seam, name)
     except StudyError as error:
         errors.append(
-            problem(f"{seam}.name", name, error.message, error.allowed)
+            problem(f"{seam}.name", name, error.message, error.allowed, hint=how_to_add(seam))
             if error.allowed
             else StudyError(f"{error.message}; {error.hint}", key=f"{seam}.name", read=name)
         )

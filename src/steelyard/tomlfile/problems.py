@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, get_args
 
@@ -16,6 +17,10 @@ from steelyard.model.secret import redacted
 from steelyard.tomlfile.fields import lookup
 
 LONGEST_READ = 60
+MOST_ALLOWED = 12
+"""Where there is a near name, more right names than these are not listed."""
+NAMES = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
+"""The pattern of names that become names of folders."""
 BOUNDS = {
     "greater_than_equal": ("ge", "must be at least {}"),
     "greater_than": ("gt", "must be more than {}"),
@@ -44,7 +49,9 @@ class Missing:
     """Marks a key that is missing."""
 
 
-def problem(key: str, read: object, what: str, allowed: Sequence[str] = (), *, near: bool = True) -> StudyError:
+def problem(
+    key: str, read: object, what: str, allowed: Sequence[str] = (), *, near: bool = True, hint: str = ""
+) -> StudyError:
     """One error, not yet located in its file. `allowed`: valid names to replace what was read, or the end of the
     key."""
     read = redacted(read, key) if isinstance(read, (str, int, float, list, tuple)) else read
@@ -53,9 +60,10 @@ def problem(key: str, read: object, what: str, allowed: Sequence[str] = (), *, n
     close = difflib.get_close_matches(wrong, [*allowed, *ends], n=1, cutoff=0.5) if near else []
     close = [ends.get(name, name) for name in close]
     tail = f"; did you mean {close[0]!r}?" if close else ""
-    tail += f"{'' if close else ';'} allowed: {', '.join(allowed)}" if allowed else ""
+    if allowed and not (close and len(allowed) > MOST_ALLOWED):
+        tail += f"{'' if close else ';'} allowed: {', '.join(allowed)}"
     shown = "" if isinstance(read, (Missing, Mapping)) else f" = {_shorten(read)}"
-    return StudyError(f"{key}{shown}: {what}{tail}", key=key, read=read, allowed=allowed)
+    return StudyError(f"{key}{shown}: {what}{tail}", hint, key=key, read=read, allowed=allowed)
 
 
 def _shorten(read: object) -> str:
@@ -86,10 +94,27 @@ def _translate(details: ErrorDetails, prefix: str, model: type[BaseModel], also:
         return problem(key, read, "not allowed", choices or (str(facts["expected"]),))
     if kind in BOUNDS:
         name, text = BOUNDS[kind]
-        return problem(key, read, text.format(facts[name]))
+        return problem(key, read, _as_name(str(read)) if facts[name] == NAMES else text.format(facts[name]))
     if kind == "value_error":
         return problem(key, Missing() if isinstance(read, Mapping) else read, str(facts["error"]))
-    return problem(key, read, KINDS.get(kind, details["msg"].replace("Input should be", "must be")))
+    text = KINDS.get(kind, details["msg"].replace("Input should be", "must be"))
+    return problem(key, read, f"{text}{_range(lookup(model, _fields(location)) if location else None)}")
+
+
+def _range(field: FieldInfo | None) -> str:
+    """`, at least 1 and at most 9`: the bounds of a number; empty where it has none."""
+    bounds = []
+    for item in field.metadata if field else ():
+        for name, text in BOUNDS.values():
+            if name != "pattern" and getattr(item, name, None) is not None:
+                bounds.append(text.removeprefix("must be ").format(getattr(item, name)))
+    return f", {' and '.join(bounds)}" if bounds else ""
+
+
+def _as_name(read: str) -> str:
+    """What a name may be, and the nearest one that is right."""
+    near = re.sub(r"[^a-z0-9_.]+", "-", read.lower()).strip("-_.")[:64]
+    return f"must be lower-case letters, digits, '_', '.' and '-', 64 at most{f'; try {near!r}' if near else ''}"
 
 
 def _choices(field: FieldInfo) -> tuple[str, ...]:

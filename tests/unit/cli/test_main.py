@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from steelyard.cli import commands, main
+from steelyard.cli import commands, examples, main
+from steelyard.cli.terminal import help_text
 from steelyard.model.errors import StudyError
 from tests.unit.cli.screen import printed
 
@@ -37,8 +39,75 @@ def test_every_option_stands_on_the_page(name: str) -> None:
     done = CliRunner(env={"COLUMNS": "300", "NO_COLOR": "1"}).invoke(main.command_line(name), [name, "--help"])
     assert done.exit_code == 0
     page = PAGE.read_text(encoding="utf-8")
+    assert all(len(line) <= 80 for line in done.output.splitlines() if not line.startswith("  steelyard"))
     options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", done.output)) - {"--help"}
     assert {option for option in options if option not in page} == set()
+
+
+HELPED = [name for name in examples.EXAMPLES if name not in main.UNCHANGED]
+
+
+def help_of(command: str) -> str:
+    words = command.split()
+    done = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"}).invoke(
+        main.command_line((words or [""])[0]), [*words, "--help"], prog_name="steelyard"
+    )
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_every_command_that_has_a_help_of_ours_has_examples() -> None:
+    commands_of_groups = {"reference list", "reference show", "selftest stall"}
+    assert set(examples.EXAMPLES) == {"", *(set(NAMES) - set(main.UNCHANGED)), *commands_of_groups}
+
+
+@pytest.mark.parametrize("command", HELPED)
+def test_a_help_reads_like_sentences_and_fits(command: str) -> None:
+    shown = help_of(command)
+    assert "\nExamples:\n" in shown
+    assert f" {help_text.ANYTHING} " not in shown
+    assert not re.search(r"<\w+>|range|\[x|[╭│╰]", shown)
+    assert all(len(line) <= 80 and line == line.rstrip() for line in shown.splitlines())
+    texts = re.findall(r"^  (?:-|[A-Z]).*?  +(.*(?:\n {5,}.*)*)", shown, flags=re.MULTILINE)
+    assert all(text.rstrip().endswith(".") for text in texts), texts
+
+
+@pytest.mark.parametrize("line", [line for lines in examples.EXAMPLES.values() for line, _ in lines])
+def test_an_example_is_understood(line: str) -> None:
+    program, *words = shlex.split(line)
+    assert program == "steelyard"
+    group = typer.main.get_command(main.command_line(words[0]))
+    with group.make_context("steelyard", words) as context:
+        name, command, rest = group.resolve_command(context, [*context._protected_args, *context.args])  # type: ignore[attr-defined]
+        while isinstance(command, typer.core.TyperGroup):
+            with command.make_context(name, rest, parent=context) as inner:
+                words_left = [*inner._protected_args, *inner.args]
+                name, command, rest = command.resolve_command(inner, words_left)
+        assert command.make_context(name, rest, parent=context).params is not None
+    files = [word for word in words if word.startswith("studies/")]
+    assert all((PAGE.parents[2] / file).is_file() for file in files)
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        (["run", "--bogus"], ["error: no such option: --bogus", "  see: steelyard run --help"]),
+        (["run"], ["error: missing argument 'STUDY'", "  see: steelyard run --help"]),
+        (["chek"], ["error: no such command 'chek'. Did you mean 'check'?", "  see: steelyard --help"]),
+    ],
+)
+def test_words_that_are_not_understood_are_refused_in_the_style_of_all_errors(
+    words: list[str], lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def command() -> int:
+        with pytest.raises(SystemExit) as ended:
+            main.main()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code
+
+    monkeypatch.setattr(sys, "argv", ["steelyard", *words])
+    shown = printed(command)
+    assert (shown.code, shown.out, shown.err.splitlines()) == (2, "", lines)
 
 
 def test_help_imports_no_command() -> None:
@@ -86,4 +155,4 @@ def test_a_refusal_is_said_with_its_hint_and_its_code(monkeypatch: pytest.Monkey
     monkeypatch.setattr(main, "command_line", refuse)
     found = printed(command)
     assert (found.code, found.out) == (2, "")
-    assert found.err.splitlines() == ["steelyard: check [is] wrong", "  do this", "  and know that"]
+    assert found.err.splitlines() == ["error: check [is] wrong", "  do this", "  and know that"]

@@ -74,7 +74,7 @@ def test_plain_lines_say_what_matters_and_are_never_silent_for_long() -> None:
     assert len(lines) == before
     clock.now_s += 6
     publisher.tell(progress.Waiting("quiet: 2 compactions"))
-    assert "still measure: quiet: 2 compactions" in lines[-1]
+    assert "still measure 6 s (timeout 60 min): quiet: 2 compactions" in lines[-1]
     clock.now_s += 6
     view.beat()
     assert len(lines) == before + 2, "also when nothing happens at all"
@@ -90,8 +90,32 @@ def test_the_live_screen_shows_phase_load_nodes_cells_and_troubles() -> None:
         publisher.tell(event)
     out.print(view)
     text = out.file.getvalue()  # type: ignore[attr-defined]
-    for expected in ("trial 1/8", "done about", "measure", "op/s", "n1 0.75 cores", "4.100 s", "trial x voided"):
+    for expected in ("trial 1/8", "ETA about", "measure", "op/s", "n1 0.75 cores", "4.10 s", "trial x voided"):
         assert expected in text
+
+
+def test_the_live_screen_fits_eighty_columns_and_shows_the_main_response() -> None:
+    out = Console(file=io.StringIO(), width=80, force_terminal=False)
+    clock = Clock()
+    publisher = Publisher(clock, view := LiveView(out, clock))
+    first, *others = events()
+    publisher.tell(replace(first, response="throughput_per_s", at_most=True))
+    for event in others[:-2]:
+        publisher.tell(event)
+    clock.now_s += 3723
+    # As wide as they come: one more character than the screen has would be a second line.
+    for screen_part in view.lines():
+        assert all(len(line) <= 80 for line in screen_part.plain.splitlines())
+    for event in others[-2:]:
+        publisher.tell(event)
+    publisher.tell(progress.Trouble("trial x voided: " + "many words " * 40, "queued again"))
+    out.print(view)
+    lines = [line.rstrip() for line in out.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    assert all(len(line) <= 80 for line in lines)
+    assert any("median throughput" in line for line in lines)
+    assert any("24.0 operations/s" in line for line in lines)
+    assert any("elapsed 1:02:03, ETA " in line for line in lines)
+    assert sum("many words" in line for line in lines) == 2
 
 
 def test_a_line_of_bars() -> None:
@@ -113,7 +137,7 @@ def test_the_load_of_several_load_nodes_is_added_up() -> None:
     out.print(view)
     screen = out.file.getvalue()  # type: ignore[attr-defined]
     assert "400 op/s" in screen
-    assert "p99 40.0 ms response" in screen
+    assert "p99    40.0 ms" in screen
 
 
 def test_the_stopping_rule_is_said_before_the_first_block_and_after_each() -> None:

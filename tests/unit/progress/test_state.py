@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from steelyard.model.trial import Phase, Responses
 from steelyard.progress import events
-from steelyard.progress.state import Live, beginning, fold, second_of, slowest, throughput, with_trial
+from steelyard.progress.state import CellSoFar, Live, beginning, fold, second_of, slowest, throughput, with_trial
 from steelyard.wire.record import Interval
 from tests.unit.lab.fakes import plan_of, records_of, study
 from tests.unit.lab.test_resume import record
@@ -58,8 +58,10 @@ def test_a_time_left_that_is_no_number_is_not_told() -> None:
 def test_cells_count_valid_voided_and_infeasible_trials() -> None:
     planned = PLAN.trials[0]
     valid = record(planned).model_copy(update={"responses": Responses(execution_time_ms=4100.0)})
-    cells = with_trial(with_trial(with_trial((), valid), record(planned, "invalid")), record(PLAN.trials[-1]))
-    assert [(cell.treatment, cell.values_ms, cell.invalid) for cell in cells if cell.values_ms] == [
+    cells: tuple[CellSoFar, ...] = ()
+    for sealed in (valid, record(planned, "invalid"), record(PLAN.trials[-1])):
+        cells = with_trial(cells, sealed, "execution_time_ms")
+    assert [(cell.treatment, cell.values, cell.invalid) for cell in cells if cell.values] == [
         (planned.treatment, (4100.0,), 1)
     ]
 

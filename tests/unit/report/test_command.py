@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,13 @@ import pytest
 from steelyard.cli.commands.report import report
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.plan import Plan
+from steelyard.model.verdict_reasons import Verdict
 from steelyard.reading.report_input import report_input
 from steelyard.store.read import Store
 from steelyard.store.write import StoreWriter
 from tests.unit.cli.screen import printed
 from tests.unit.report import synthetic
+from tests.unit.verify import made
 
 
 @pytest.fixture
@@ -78,3 +81,26 @@ def test_a_store_without_trials_is_refused(tmp_path: Path) -> None:
         writer.intend(study, "", Plan(study="synthetic", seed=7, factors={}, hard=(), trials=()))
     with pytest.raises(StoreError, match="no sealed trial"):
         report_input(Store(writer.folder))
+
+
+def test_an_attempt_that_was_voided_and_repeated_does_not_count_against_the_exit_code(tmp_path: Path) -> None:
+    assert printed(lambda: report(_with_attempts(tmp_path, "unknown", "valid"), as_json=True)).code == 0
+
+
+def test_a_trial_without_a_valid_attempt_counts(tmp_path: Path) -> None:
+    assert printed(lambda: report(_with_attempts(tmp_path, "unknown", "invalid"), as_json=True)).code == 1
+
+
+def _with_attempts(root: Path, *outcomes: str) -> Path:
+    """A store whose first trial has attempts with these outcomes, and whose other trials are valid."""
+    folder = made.store(root)
+    first = Store(folder).trials()[0]
+    (sealed,) = (folder / "trials").glob(f"{first.id}*")
+    shutil.rmtree(sealed)
+    with StoreWriter(root, "made") as writer:
+        for attempt, outcome in enumerate(outcomes, start=1):
+            draft = writer.draft(first.id, attempt)
+            draft.intervals("l1", made.engine_records(1, 1.0)[0])
+            verdict = Verdict.model_validate({"outcome": outcome})
+            draft.seal(first.model_copy(update={"attempt": attempt, "verdict": verdict, "checksums": {}}))
+    return folder

@@ -47,6 +47,8 @@ for folder, names in files.items():
         (into / folder / name).write_text(name)
 """
 
+TOKEN = "0123456789abcdef" * 3
+
 
 @dataclass
 class Served:
@@ -57,20 +59,26 @@ class Served:
     maker: Maker
     complaints: list[str]
 
+    @property
+    def cookie(self) -> dict[str, str]:
+        """The header of a browser that has been let in."""
+        return {"Cookie": f"steelyard-{self.server.port}={TOKEN}"}
+
     def ask(
         self, path: str, method: str = "GET", headers: Mapping[str, str] | None = None
     ) -> tuple[int, http.client.HTTPMessage, str]:
-        """One request on a connection of its own."""
+        """One request on a connection of its own, with the cookie if `headers` has none."""
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
         try:
-            connection.request(method, path, headers=dict(headers or {}))
+            connection.request(method, path, headers={**self.cookie, **(headers or {})})
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read().decode("utf-8")
         finally:
             connection.close()
 
     def raw(self, request: bytes) -> bytes:
-        """What comes back for these bytes until the connection is closed."""
+        """What comes back for these bytes, with the cookie, until the connection is closed."""
+        request = request.replace(b"\r\n\r\n", f"\r\nCookie: {self.cookie['Cookie']}\r\n\r\n".encode(), 1)
         with socket.create_connection(("127.0.0.1", self.server.port), timeout=30) as connection:
             connection.sendall(request)
             found = b""
@@ -116,7 +124,7 @@ def serving(tmp_path: Path) -> Iterator[Served]:
         lambda kind, store, into: [sys.executable, "-c", FAKE, kind, str(store), str(into), REPORT],
         tmp_path / "scratch",
     )
-    with Server("127.0.0.1", 0, routes.Routes(shelf, maker).answer, complaints.append) as server:
+    with Server("127.0.0.1", 0, TOKEN, routes.Routes(shelf, maker).answer, complaints.append) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         yield Served(root, server, maker, complaints)
@@ -372,7 +380,7 @@ def test_who_takes_nothing_does_not_hold_a_place_for_ever(served: Served, monkey
     served.server.respond = lambda target: routes.Answer(routes.HTTPStatus.OK, "", b"x" * 50_000_000)
     own = f"127.0.0.1:{served.server.port}"
     with socket.create_connection(("127.0.0.1", served.server.port), timeout=30) as connection:
-        connection.sendall(f"GET / HTTP/1.1\r\nHost: {own}\r\n\r\n".encode())
+        connection.sendall(f"GET / HTTP/1.1\r\nHost: {own}\r\nCookie: {served.cookie['Cookie']}\r\n\r\n".encode())
         for _ in range(600):
             if not served.server._ends:
                 break
@@ -473,13 +481,17 @@ def test_a_crowd_is_turned_away(served: Served) -> None:
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.2", "localhost", "", "example.org", "127.0.0.2"])
 def test_other_addresses_are_refused_in_plain_words(address: str) -> None:
     with pytest.raises(StudyError, match="on this machine only") as caught:
-        Server(address, 0, lambda target: routes.Answer(routes.HTTPStatus.OK, "", b""), print)
+        Server(address, 0, TOKEN, answer_nothing, print)
     assert "127.0.0.1 or ::1" in caught.value.hint
 
 
+def answer_nothing(target: str) -> routes.Answer:
+    return routes.Answer(routes.HTTPStatus.OK, "", b"")
+
+
 def test_a_taken_port_is_an_error_for_people(untouched: Served) -> None:
-    with pytest.raises(SteelyardError, match=f"port {untouched.server.port} of 127.0.0.1 cannot be had") as caught:
-        Server("127.0.0.1", untouched.server.port, lambda target: routes.Answer(routes.HTTPStatus.OK, "", b""), print)
+    with pytest.raises(SteelyardError, match=f"port {untouched.server.port} of 127.0.0.1 is in use") as caught:
+        Server("127.0.0.1", untouched.server.port, TOKEN, answer_nothing, print)
     assert "--port 0" in caught.value.hint
 
 

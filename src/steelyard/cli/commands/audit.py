@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.cli.signature import Json
-from steelyard.cli.terminal.output import data_console, say
+from steelyard.cli.terminal.output import data_console, print_table, print_wrapped, say
 from steelyard.format import count
 from steelyard.model.errors import StudyError
 from steelyard.reference.audit import csv_input, shipped_tables
@@ -26,13 +26,28 @@ EXIT_NOTHING, EXIT_CONTRADICTION = 0, 1
 
 
 def audit(
-    name: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A CSV file, a shipped table, a study, or all.")],
+    name: Annotated[
+        str, typer.Argument(metavar="FILE|NAME", help="A CSV file, a published table or study by name, or all.")
+    ],
     digits: Annotated[
-        int | None, typer.Option("--digits", min=1, max=15, help="Significant digits, trailing zeros dropped.")
+        int | None,
+        typer.Option(
+            "--digits",
+            min=1,
+            max=15,
+            metavar="N",
+            help="Numbers are printed to N significant digits, trailing zeros dropped.",
+        ),
     ] = None,
-    count: Annotated[int | None, typer.Option("--count", min=1, help="Values a cell should have by design.")] = None,
-    quartiles: Annotated[str, typer.Option("--quartiles", help="any definition, or linear (pandas, R).")] = "any",
-    whole_numbers: Annotated[bool, typer.Option("--whole-numbers", help="The values summarised are whole.")] = False,
+    count: Annotated[
+        int | None, typer.Option("--count", min=1, metavar="N", help="By design a cell has N values.")
+    ] = None,
+    quartiles: Annotated[
+        str, typer.Option("--quartiles", metavar="KIND", help="Definition of quartiles: any, or linear (pandas, R).")
+    ] = "any",
+    whole_numbers: Annotated[
+        bool, typer.Option("--whole-numbers", help="The summarised values are whole numbers.")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Audit a file if there is one of this name, else a shipped table or study. Data go to standard output.
@@ -73,7 +88,7 @@ def _shipped(name: str, asked: bool) -> Audit:
 def draw(outcome: Audit, console: Console) -> None:
     """Every finding as a paragraph; then the checks by kind."""
     for finding in outcome.findings:
-        say(console, _head(finding))
+        print_wrapped(_head(finding), console)
         console.print(Padding(Text(_numbers(finding)), (0, 0, 0, 2)))
         console.print(Padding(Text(finding.because, style="dim"), (0, 0, 1, 2)))
     wrong = sum(one.weight == "contradiction" for one in outcome.findings)
@@ -96,7 +111,7 @@ def draw(outcome: Audit, console: Console) -> None:
         hits = sum(one.kind == kind for one in outcome.findings)
         grid.add_row(kind, f"{checks:,}", str(hits or "-"), KINDS[kind])
     if outcome.made:
-        console.print(grid)
+        print_table(grid, console)
     if outcome.columns:
         taken = ", ".join(name if name == column else f"{column} as {name}" for column, name in outcome.columns.items())
         say(console, Text(f"read: {taken}", style="dim"))

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.cli.signature import Json
-from steelyard.cli.terminal.output import data_console, message_console, say
+from steelyard.cli.terminal.output import data_console, message_console, print_table, say
 from steelyard.format import data_size
 from steelyard.model.calibration import Calibration, Ceiling, Slip
 from steelyard.model.study import Limits
@@ -34,7 +34,9 @@ SLIP_TARGET_MS = 0.2
 
 
 def calibrate(
-    seconds: Annotated[float, typer.Option("--seconds", min=5.0, max=3600.0, help="How long in all.")] = 20.0,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=5.0, max=3600.0, metavar="SECONDS", help="How long to measure in all.")
+    ] = 20.0,
     as_json: Json = False,
 ) -> int:
     """Measure, keep, print. Returns 0; raises EngineError if it cannot be measured."""
@@ -91,7 +93,7 @@ def draw(calibration: Calibration, console: Console) -> None:
         table.add_column(column, justify="left" if column.startswith("one") else "right", no_wrap=True)
     for ceiling in calibration.ceilings:
         table.add_row(*_row(ceiling, limit))
-    console.print(table)
+    print_table(table, console)
     console.print(Text(_meaning(calibration, limit)))
     for line in (*doubts(calibration), *_remarks(calibration)):
         say(console, Text(f"! {line}", style="yellow"))

@@ -14,12 +14,11 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
 from steelyard.cli.noise_floor import foreseen
 from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
-from steelyard.cli.terminal.output import data_console, message_console, say
+from steelyard.cli.terminal.output import complain, data_console, message_console, print_table
 from steelyard.format import clock, count, data_size, forecast
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping_rule import rule_of
@@ -73,7 +72,7 @@ def check(
     study_path: StudyFile,
     store: StoreRoot = Path("store"),
     scale: Scale = 1.0,
-    everything: Annotated[bool, typer.Option("--all", help="Print the whole order.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Print the whole order of trials.")] = False,
     as_json: Json = False,
 ) -> int:
     """Print what a study would do; with `as_json` to stdout as one object. Returns 0, or 2 if it is wrong."""
@@ -91,9 +90,7 @@ def check(
         _print(checked, data_console(), everything=everything)
     errors = message_console()
     for error in refused:
-        say(errors, Text.assemble(("error", "bold red"), f" {error.message}"))
-        if error.hint:
-            say(errors, f"      {error.hint}")
+        complain(errors, error)
     return EXIT_WRONG if refused else EXIT_DONE
 
 
@@ -165,7 +162,7 @@ def _print(checked: Check, console: Console, *, everything: bool) -> None:
     )
     for table in tables:
         if table.row_count:
-            console.print(table)
+            print_table(table, console)
             console.print()
     console.print(f"[bold]noise floor[/] {escape(checked.floor_words)}", highlight=False)
     for line in checked.warnings:

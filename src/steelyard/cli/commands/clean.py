@@ -43,8 +43,10 @@ class Found(Value):
 
 
 def clean(
-    sites: Annotated[list[str] | None, typer.Argument(help="Sites to look at.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
+    sites: Annotated[
+        list[str] | None, typer.Argument(metavar="SITE", help="Sites to look at; otherwise local.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be removed.")] = False,
     as_json: Json = False,
 ) -> int:
     """Remove leftovers and say so; `as_json` puts data on stdout. Returns 0, or 3 if something could not be removed."""

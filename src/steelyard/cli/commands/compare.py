@@ -26,22 +26,34 @@ MOST_DIFFERENCES = 12
 
 
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="A store.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="A store, such as store/before.")],
     b: Annotated[
-        str | None, typer.Argument(metavar="B", help="Another store, or a published result such as richardson2017.")
+        str | None, typer.Argument(metavar="B", help="Another store, or a published study such as richardson2017.")
     ] = None,
     fixed_a: Annotated[
-        list[str] | None, typer.Option("--a", metavar="FACTOR=LEVEL", help="What side a is; with commas for several.")
+        list[str] | None, typer.Option("--a", metavar="FACTOR=LEVEL", help="Levels of side a; several with commas.")
     ] = None,
-    fixed_b: Annotated[list[str] | None, typer.Option("--b", metavar="FACTOR=LEVEL", help="What side b is.")] = None,
+    fixed_b: Annotated[list[str] | None, typer.Option("--b", metavar="FACTOR=LEVEL", help="Levels of side b.")] = None,
     response_name: Annotated[
         str | None,
-        typer.Option("--response", "--metric", help="throughput, time, p99 or any response; else the study's."),
+        typer.Option(
+            "--response",
+            "--metric",
+            metavar="NAME",
+            help="What to compare: throughput, time, p50, p95, p99 or another response of the store; otherwise the "
+            "study's main response.",
+        ),
     ] = None,
     margin_percent: Annotated[
-        float | None, typer.Option("--margin", min=0.01, max=100.0, help="Per cent that count as equivalent.")
+        float | None,
+        typer.Option(
+            "--margin", min=0.01, max=100.0, metavar="PERCENT", help="Changes up to this many per cent are equivalent."
+        ),
     ] = None,
-    figure: Annotated[Path | None, typer.Option("--figure", help="Draw it: FILE.svg, .png or .pdf.")] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option("--figure", metavar="FILE", help="Draw the comparison into FILE.svg, FILE.png or FILE.pdf."),
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Carry out. Returns 0 if every comparison is decided (or, beside a reference, agrees), else 1.

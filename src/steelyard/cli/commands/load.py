@@ -14,13 +14,31 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from pydantic import BaseModel, ValidationError
 from rich.console import Console
 
 from steelyard import engine_order, plugin
+from steelyard.cli.load_options import (
+    Consistency,
+    Contact,
+    Create,
+    Duration,
+    Operations,
+    OrderFile,
+    Populate,
+    Rate,
+    ReplicationFactor,
+    Schedule,
+    Seed,
+    Settings,
+    ShowCount,
+    Threads,
+    WarmUp,
+    Workers,
+    WorkloadName,
+)
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal import load_output
 from steelyard.cli.terminal.output import message_console, say
@@ -48,8 +66,8 @@ MISSING = ("does not exist", "unconfigured table")
 """What Cassandra says of a keyspace or a table that is not there."""
 Order = Mapping[str, Any]
 """What the agent is told to do, as docs/reference/wire.md has it."""
-Driven = tuple[agent_run.LoadResult, load_output.Courses]
-"""What an order came to, and the course of each of its phases."""
+Driven = tuple[agent_run.LoadResult, load_output.Courses, Mapping[str, Any]]
+"""What an order came to, the course of each of its phases, and its schedule (empty if its phases have their own)."""
 NOBODY = ("127.0.0.1:9042",)
 """Contacts of an order that is only looked at."""
 
@@ -68,35 +86,23 @@ class Options:
 
 
 def load(
-    workload: Annotated[
-        str | None, typer.Argument(metavar="WORKLOAD", help="A workload's TOML file, or one by name such as ycsb-a.")
-    ] = None,
-    contact: Annotated[
-        list[str] | None,
-        typer.Option("--contact", "-c", metavar="ADDRESS[:PORT]", help="A node; all of them, if token-aware."),
-    ] = None,
-    create: Annotated[
-        bool, typer.Option("--create", help="Create keyspace and tables where they are missing.")
-    ] = False,
-    populate: Annotated[bool, typer.Option("--populate", help="Fill the tables first.")] = False,
-    show_count: Annotated[
-        int | None, typer.Option("--show", min=1, help="Print so many operations, send nothing.")
-    ] = None,
-    order: Annotated[Path | None, typer.Option("--order", help="Carry out an order (JSON) instead.")] = None,
-    threads: Annotated[int | None, typer.Option("--threads", "-t", min=1, help="Most operations in flight.")] = None,
-    rate: Annotated[float | None, typer.Option("--rate", help="Operations per second, whatever the answers.")] = None,
-    schedule: Annotated[str | None, typer.Option("--schedule", help="closed, constant, poisson, ...")] = None,
-    duration: Annotated[float | None, typer.Option("--duration", "-d", help="Seconds; 10 if nothing is said.")] = None,
-    operations: Annotated[int | None, typer.Option("--operations", "-n", min=1, help="How many operations.")] = None,
-    warm_up: Annotated[float | None, typer.Option("--warm-up", help="Seconds before that, told apart.")] = None,
-    consistency: Annotated[str | None, typer.Option("--consistency", help="Of reads and writes.")] = None,
-    replication_factor: Annotated[int, typer.Option("--replication-factor", min=1, help="Of --create.")] = 1,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the workload, or load.NAME as studies have it."),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the operations.")] = 1,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Threads of the generator.")] = None,
+    workload: WorkloadName = None,
+    contact: Contact = None,
+    create: Create = False,
+    populate: Populate = False,
+    show_count: ShowCount = None,
+    order: OrderFile = None,
+    threads: Threads = None,
+    rate: Rate = None,
+    schedule: Schedule = None,
+    duration: Duration = None,
+    operations: Operations = None,
+    warm_up: WarmUp = None,
+    consistency: Consistency = None,
+    replication_factor: ReplicationFactor = 1,
+    settings: Settings = None,
+    seed: Seed = 1,
+    workers: Workers = None,
     as_json: Json = False,
 ) -> int:
     """Carry out the command. Returns the exit code: 0 done, 1 done with errors, 130 interrupted."""
@@ -165,7 +171,7 @@ async def _driven(order: Order, options: Options) -> Driven:
         outcome = await agent_run.drive(
             order, workers=workers, on_connected=lines.connected, on_interval=lines.interval
         )
-        return outcome, lines.courses
+        return outcome, lines.courses, {} if order.get("phases") else schedule
     except EngineError as error:
         missing = any(words in error.message for words in MISSING)
         error.hint = "--create makes keyspace and tables" if missing and not options.creates else error.hint
@@ -174,14 +180,14 @@ async def _driven(order: Order, options: Options) -> Driven:
 
 def _end(outcomes: Sequence[Driven], options: Options) -> int:
     if options.as_json:
-        json.dump([load_output.as_data(*outcome) for outcome in outcomes], sys.stdout, indent=1)
+        json.dump([load_output.as_data(outcome, courses) for outcome, courses, _ in outcomes], sys.stdout, indent=1)
         sys.stdout.write("\n")
     else:
-        for outcome, courses in outcomes:
-            load_output.print_outcome(outcome, load_output.paper(), courses)
-    if any(outcome.interrupted for outcome, _ in outcomes):
+        for outcome, courses, schedule in outcomes:
+            load_output.print_outcome(outcome, load_output.paper(), courses, schedule)
+    if any(outcome.interrupted for outcome, *_ in outcomes):
         return EXIT_INTERRUPTED
-    failed = any(phase.totals.errors for outcome, _ in outcomes for phase in outcome.phases.values())
+    failed = any(phase.totals.errors for outcome, *_ in outcomes for phase in outcome.phases.values())
     return EXIT_ERRORS if failed else EXIT_DONE
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.cli.signature import Json
+from steelyard.cli.terminal.help_text import Command, Group
 from steelyard.cli.terminal.output import data_console, say
 from steelyard.model.errors import StudyError
 from steelyard.reference import tables as shipped
@@ -22,10 +23,10 @@ EXIT_DONE = 0
 MOST_COLUMNS = 1_000
 
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, cls=Group)
 
 
-@app.command("list", help="Every shipped table, and where it was published.")
+@app.command("list", cls=Command, help="Every shipped table, and where it was published.")
 def list_all(as_json: Json = False) -> int:
     """One line a table: name, study, what it is, where it was printed. Returns 0."""
     every = shipped.tables().values()
@@ -43,10 +44,12 @@ def list_all(as_json: Json = False) -> int:
     return EXIT_DONE
 
 
-@app.command(help="The numbers as printed, with source, units, rounding and caveats.")
+@app.command(cls=Command, help="The numbers as printed, with source, units, rounding and caveats.")
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A table, a study, or all.")],
-    number: Annotated[str | None, typer.Option("--table", help="Only the rows of this printed table.")] = None,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A table or a study by name, or all.")],
+    number: Annotated[
+        str | None, typer.Option("--table", metavar="N", help="Only the rows of this printed table.")
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Tables by name or study, every number as printed. Returns 0.

@@ -10,6 +10,7 @@ import typer
 from steelyard.analysis.tables import columns
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import message_console, say
+from steelyard.judging.attempts import without_valid_attempt
 from steelyard.model.errors import StudyError
 from steelyard.reading.published import with_published
 from steelyard.reading.report_input import ReportInput, report_input
@@ -26,17 +27,26 @@ EXIT_DONE, EXIT_SOME_INVALID = 0, 1
 
 def report(
     store: StoreFolder,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The HTML file.")] = None,
-    tables: Annotated[Path | None, typer.Option("--tables", help="Folder for every table.")] = None,
-    figures: Annotated[Path | None, typer.Option("--figures", help="Folder for every figure.")] = None,
-    methods: Annotated[bool, typer.Option("--methods", help="Print the methods text of a paper.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The HTML file to write; otherwise report.html in the store."
+        ),
+    ] = None,
+    tables: Annotated[
+        Path | None, typer.Option("--tables", metavar="FOLDER", help="Write every table here (CSV, Markdown, LaTeX).")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="FOLDER", help="Write every figure here (SVG, PNG, PDF).")
+    ] = None,
+    methods: Annotated[bool, typer.Option("--methods", help="Print a methods section for a paper.")] = False,
     as_json: Json = False,
 ) -> int:
     """Write the page (to `output`, else `report.html` in the study's folder) and whatever else is asked for.
 
     With `as_json` all tables go to stdout, with `methods` the methods text of a paper; the page is then written only
-    if `output` names it. Returns 0, or 1 if some attempts are not valid. Raises StoreError if the store has no sealed
-    trial, StudyError if both are asked for.
+    if `output` names it. Returns 0, or 1 if a trial that was tried has no valid attempt. Raises StoreError if the
+    store has no sealed trial, StudyError if both are asked for.
     """
     if as_json and methods:
         raise StudyError(
@@ -64,8 +74,7 @@ def report(
     if figures is not None:
         written = export.figures(_figures(page_input), figures)
         say(console, f"figures {figures} ({len(written)} files)")
-    invalid = any(record.verdict.outcome != "valid" for record in page_input.records)
-    return EXIT_SOME_INVALID if invalid else EXIT_DONE
+    return EXIT_SOME_INVALID if without_valid_attempt(page_input.records) else EXIT_DONE
 
 
 def _figures(page_input: ReportInput) -> dict[str, Figure]:

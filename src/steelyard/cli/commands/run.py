@@ -23,7 +23,8 @@ from steelyard.cli.commands.clean import reclaim
 from steelyard.cli.noise_floor import keep
 from steelyard.cli.progress_views import LiveView, PlainView
 from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile
-from steelyard.cli.terminal.output import message_console, say
+from steelyard.cli.terminal.answer_output import print_answer
+from steelyard.cli.terminal.output import message_console, print_wrapped, say
 from steelyard.judging.stopping import SECONDS_PER_HOUR, decide
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.conductor import Conductor, Outcome
@@ -41,11 +42,15 @@ from steelyard.plugin import Plugins
 from steelyard.progress.events import TimeLeft
 from steelyard.progress.live_file import LiveFile
 from steelyard.progress.publisher import Publisher
+from steelyard.reading import read
 from steelyard.store import Store, StoreWriter, journal
 
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
 BEAT_S = 0.25
 KEYS_AT_ONCE = 64
+ANSWER_SENTENCES = 4
+PAGE = "report.html"
+"""What `report` writes into the study's folder."""
 ASK = "interrupt: [f]inish the trial, [s]top now, [g]o on?"
 
 
@@ -53,7 +58,7 @@ def run(
     study_path: StudyFile,
     store: StoreRoot = Path("store"),
     scale: Scale = 1.0,
-    plain: Annotated[bool, typer.Option("--plain", help="Log lines instead of a live screen.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Print log lines instead of a live screen.")] = False,
     as_json: Json = False,
 ) -> int:
     """Carry out a study. Returns the exit code: 0 done, 1 done but some trials invalid, 130 interrupted."""
@@ -240,6 +245,21 @@ def _interrupts(
                     termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
 
 
+def answer(folder: Path, console: Console) -> None:
+    """Print what the study found. The trials are safe in the store: whatever fails here is said, and fails no run."""
+    try:
+        results = read(folder).results
+        say(console)
+        if results.answer_table is not None and results.answer_table.rows:
+            print_answer(results.answer_table, console)
+        else:
+            for sentence in results.answer[:ANSWER_SENTENCES]:
+                print_wrapped(sentence, console)
+        say(console)
+    except Exception as error:  # an analysis that fails must not make a measured study look failed
+        say(console, f"the answer cannot be shown here: {type(error).__name__}: {error}", style="yellow")
+
+
 def _say(
     outcome: Outcome, decision: Decision | None, folder: Path, *, interrupted: bool, as_json: bool, console: Console
 ) -> None:
@@ -253,8 +273,12 @@ def _say(
         say(console, f"The study {decision.sentence}")
     say(
         console,
-        f"{outcome.valid} of {outcome.planned} trials valid, {outcome.invalid} invalid, {missing_words} missing; "
-        f"store {folder}",
+        f"{outcome.valid} of {outcome.planned} trials valid, {outcome.invalid} invalid, {missing_words} missing",
     )
-    next_step = "the same command goes on" if outcome.missing else f"next: steelyard report {folder}"
-    say(console, next_step)
+    if outcome.valid and not outcome.missing and not interrupted:
+        answer(folder, console)
+    if outcome.missing:
+        say(console, "next: run the same command again to resume")
+    else:
+        say(console, f"next: steelyard report {folder}")
+        say(console, f"      writes the page {folder / PAGE}")

@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.cli.signature import Json
-from steelyard.cli.terminal.output import data_console, message_console, say
+from steelyard.cli.terminal.help_text import Command, Group
+from steelyard.cli.terminal.output import data_console, message_console, print_table, say
 from steelyard.format import number
 from steelyard.node.signals import interruptible
 from steelyard.selftest.stall import IN_FLIGHT, QUANTILE, Asked, Line, Proof, prove
@@ -20,16 +21,23 @@ from steelyard.selftest.stall import IN_FLIGHT, QUANTILE, Asked, Line, Proof, pr
 EXIT_DONE, EXIT_FAILED = 0, 1
 LINES_A_HEADER = 20
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, cls=Group)
 
 
 @app.command(
-    help="Stop a server in the middle of a load: is everything sent, and is the stall in the figures? Exit 1 if not."
+    cls=Command,
+    help="Stop a server in the middle of a load. Is everything sent, and is the stall in the figures? Exit code 1: no.",
 )
 def stall(
-    seconds: Annotated[float, typer.Option("--seconds", min=4.0, max=3600.0, help="How long the load goes on.")] = 20.0,
-    rate: Annotated[float, typer.Option("--rate", min=1.0, max=1e5, help="Operations due a second.")] = 1000.0,
-    stall_s: Annotated[float, typer.Option("--stall", min=0.1, max=600.0, help="Seconds of standstill.")] = 2.0,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=4.0, max=3600.0, metavar="SECONDS", help="Length of the load.")
+    ] = 20.0,
+    rate: Annotated[
+        float, typer.Option("--rate", min=1.0, max=1e5, metavar="RATE", help="Operations per second that are due.")
+    ] = 1000.0,
+    stall_s: Annotated[
+        float, typer.Option("--stall", min=0.1, max=600.0, metavar="SECONDS", help="How long the server is stopped.")
+    ] = 2.0,
     as_json: Json = False,
 ) -> int:
     """Prove it. Returns 0, or 1 if the proof fails. Raises StudyError for sizes that prove nothing."""
@@ -97,7 +105,7 @@ def draw(proof: Proof, console: Console) -> None:
     table.add_row("service time: a tool that forgets due times", sent, _ms(proof.service_ms_p99), truth)
     closed = f"{proof.closed_sent:,} of {proof.due:,}"
     table.add_row("a closed loop, one at a time", closed, _ms(proof.closed_ms_p99), truth)
-    console.print(table)
+    print_table(table, console)
     console.print(
         Text(
             f"truth: {proof.stall_ms / 1000:.3f} s of standstill - {1 - QUANTILE:.0%} of {proof.seconds:g} s; measured "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import html
 import os
 import shutil
 import sys
@@ -20,7 +21,9 @@ from rich.console import Console
 from steelyard.cli.terminal.output import message_console, say
 from steelyard.format import count
 from steelyard.model.errors import StoreError
+from steelyard.node.folders import state_folder
 from steelyard.node.signals import as_keyboard_interrupt
+from steelyard.serve.access import kept_token, write_private
 from steelyard.serve.pages import address as page_of
 from steelyard.serve.report_jobs import ENDS_WITH_US, FIGURES, PAGE, TABLES, Kind, Maker
 from steelyard.serve.routes import Routes
@@ -30,15 +33,23 @@ from steelyard.store import layout
 
 EXIT_INTERRUPTED = 130
 POLL_S = 0.2
-SCRATCH, LOCK = "steelyard-serve-", ".lock"
+SCRATCH, LOCK, DOOR = "steelyard-serve-", ".lock", "open.html"
+TOKEN = "serve-token"
+"""File of the state folder."""
 COMMAND = f"{ENDS_WITH_US}from steelyard.cli.main import main; main()"
 
 
 def serve(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="A study's folder, or several's.")] = Path("store"),
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")] = 8765,
-    address: Annotated[str, typer.Option("--address", help="127.0.0.1 or ::1; nothing else.")] = "127.0.0.1",
-    open_browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    store: Annotated[
+        Path, typer.Argument(metavar="STORE", help="The folder of one study, or a folder of several.")
+    ] = Path("store"),
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, metavar="PORT", help="The port; 0 takes any free one.")
+    ] = 8765,
+    address: Annotated[
+        str, typer.Option("--address", metavar="ADDRESS", help="127.0.0.1 or ::1; no other is allowed.")
+    ] = "127.0.0.1",
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> int:
     """Serve until interrupted: there is no other end, so the code is always 130. Raises StoreError if there is no such
     folder, StudyError for an address that is not loopback, SteelyardError if the port is taken."""
@@ -58,12 +69,13 @@ def serve(
             scratch_folder() as scratch,
             contextlib.closing(Shelf(root)) as shelf,
             contextlib.closing(Maker(_argv, scratch)) as maker,
-            Server(address, port, Routes(shelf, maker).answer, complain) as server,
+            Server(address, port, kept_token(state_folder() / TOKEN), Routes(shelf, maker).answer, complain) as server,
         ):
             _say(server, root, console)
             if open_browser:
                 # A browser without a window would hold the terminal.
-                threading.Thread(target=webbrowser.open, args=(_url(server, root),), daemon=True).start()
+                page = _door(_url(server, root), scratch)
+                threading.Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()
             server.serve_forever(poll_interval=POLL_S)
     except KeyboardInterrupt:
         say(console, "ended")
@@ -87,16 +99,27 @@ def scratch_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+def _door(url: str, scratch: Path) -> Path:
+    """A page that leads to the address. Every user of the machine sees with which words a browser was started, so the
+    token must not be one of them."""
+    page = scratch / DOOR
+    text = f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(url)}"><title>Steelyard</title>'
+    write_private(page, text)
+    return page
+
+
 def _url(server: Server, root: Path) -> str:
+    """The page to begin with, and the token that opens it."""
     alone = (root / layout.STUDY_JSON).is_file()
-    return f"{server.url}{page_of(root.name) if alone else '/'}"
+    return server.access.address(f"{server.url}{page_of(root.name) if alone else '/'}")
 
 
 def _say(server: Server, root: Path, console: Console) -> None:
     print(_url(server, root), flush=True)
     stores = len(find(root))
-    what = f"{count(stores, 'store')} in {root}"
-    say(console, f"{what}; this machine only, read-only; ctrl-C ends it")
+    say(console, f"{count(stores, 'store')} in {root}")
+    say(console, "this machine only, read-only; the token keeps other users out")
+    say(console, "ctrl-C ends it")
 
 
 def _argv(kind: Kind, store: Path, into: Path) -> list[str]:

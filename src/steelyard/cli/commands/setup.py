@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from steelyard import plugin
-from steelyard.cli.terminal.output import message_console, say
+from steelyard.cli.terminal.output import complain, message_console, say
 from steelyard.engine.base import Fetched
 from steelyard.model.errors import CommandFailed, SteelyardError, StudyError
 from steelyard.node.command import run
@@ -40,7 +40,9 @@ class _Lines(logging.Handler):
         _say(self._console, "·", record.getMessage())
 
 
-def setup(system: Annotated[str, typer.Argument(help="What to get ready.")] = "cassandra") -> int:
+def setup(
+    system: Annotated[str, typer.Argument(metavar="NAME", help="A system or load generator.")] = "cassandra",
+) -> int:
     """Prepare a system with its default settings, or a foreign engine. As root on Debian or Ubuntu, what is missing is
     installed; else the command is named. Returns 0, 2 if there is nothing of that name, 3 if something is missing."""
     return asyncio.run(_set_up(system, message_console()))
@@ -113,9 +115,7 @@ def _spoken(logger_name: str, console: Console) -> Iterator[None]:
 
 
 def _fail(console: Console, error: SteelyardError, code: int) -> int:
-    _say(console, "✗", error.message)
-    if error.hint:
-        say(console, Text(f"  {error.hint}", style="dim"))
+    complain(console, error)
     return code
 
 

@@ -5,25 +5,33 @@ from __future__ import annotations
 import json
 from collections import Counter
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from steelyard.analysis.cells import VALUE_HEAD, cell_values
 from steelyard.cli.progress_views import narrowing_words
 from steelyard.cli.signature import Json, StoreFolder
-from steelyard.cli.terminal.output import data_console, say
-from steelyard.format import treatment_label
+from steelyard.cli.terminal.output import data_console, print_table, print_wrapped, say
+from steelyard.format import count, treatment_label
 from steelyard.judging.stopping import decide, not_needed
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.resume import attempts_by_id, settled
+from steelyard.model.responses import label_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
+from steelyard.progress.reason_words import ReasonGroup, groups
 from steelyard.store.read import open_store
 
 
-def status(path: StoreFolder, as_json: Json = False) -> int:
+def status(
+    path: StoreFolder,
+    everything: Annotated[bool, typer.Option("--all", help="Print every reason in full, cell by cell.")] = False,
+    as_json: Json = False,
+) -> int:
     """Print where the study is. Returns 0 when complete and valid, 1 when some trials are invalid or missing. What a
     stopping rule made unnecessary is neither."""
     store = open_store(path)
@@ -47,13 +55,17 @@ def status(path: StoreFolder, as_json: Json = False) -> int:
         "valid": sum(record.verdict.outcome == "valid" for record in records),
         "attempts": len(records),
         "reasons": dict(reasons),
+        "reason_groups": [
+            group.model_dump(mode="json")
+            for group in groups(reason for record in records for reason in record.verdict.reasons)
+        ],
         "last_event": journal[-1].fields() if journal else None,
         "cells": _cells(records, store.study),
     }
     if as_json:
         print(json.dumps(summary, indent=1))
     else:
-        _draw(summary, decision, data_console())
+        _draw(summary, decision, data_console(), everything=everything)
     return 0 if planned and summary["valid"] == len(planned) - spared else 1
 
 
@@ -69,6 +81,7 @@ def _cells(records: tuple[TrialRecord, ...], study: Study) -> list[dict[str, Any
         rows.append(
             {
                 "cell": known.cell,
+                "attempts_not_valid": sum(record.verdict.outcome != "valid" for record in members),
                 "valid": sum(record.verdict.outcome == "valid" for record in members),
                 "n": known.n,
                 "starts": known.starts,
@@ -81,13 +94,14 @@ def _cells(records: tuple[TrialRecord, ...], study: Study) -> list[dict[str, Any
     return rows
 
 
-def _draw(summary: dict[str, Any], decision: Decision | None, console: Console) -> None:
+def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, *, everything: bool) -> None:
     spared = f", {summary['not_needed']} not needed" if summary["not_needed"] else ""
     of = "of at most" if decision is not None and decision.go_on else "of"
-    console.print(
-        f"[bold]{summary['study']}[/bold]   {summary['done']} {of} {summary['planned']} trials done{spared}, "
-        f"{summary['valid']} valid in {summary['attempts']} attempts",
-        highlight=False,
+    console.print(f"[bold]{summary['study']}[/bold]", highlight=False)
+    say(
+        console,
+        f"{summary['done']} {of} {summary['planned']} trials done{spared}; {summary['valid']} valid in "
+        f"{count(summary['attempts'], 'attempt')}",
     )
     if decision is not None:
         say(console, f"until {decision.target}: {decision.sentence}")
@@ -95,24 +109,36 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console) 
     if event:
         when = f" at {datetime.fromtimestamp(event['t_s']):%Y-%m-%d %H:%M:%S}" if event["t_s"] is not None else ""
         say(console, f"last event: {event['event']}{when}")
+    say(console)
+    print_table(_table(summary, decision), console)
+    response = label_of(summary["cells"][0]["response"]) if summary["cells"] else "response"
+    note = f"used: valid and after the warm-up trials; {VALUE_HEAD}: {response} of these, as in the report"
+    print_wrapped(Text(note, style="dim"), console)
+    if summary["reason_groups"]:
+        say(console, "\nNot valid because of:")
+        for item in summary["reason_groups"]:
+            print_wrapped(ReasonGroup.model_validate(item).sentence, console, indent=2)
+    if everything:
+        for cell in summary["cells"]:
+            for reason, times in cell["not_valid"].items():
+                say(console, f"{cell['cell']}: {times} x {reason}")
+    elif summary["reason_groups"]:
+        say(console, "Every reason in full: --all", style="dim")
+
+
+def _table(summary: dict[str, Any], decision: Decision | None) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column, justify in (
-        ("cell", "left"),
-        ("valid", "right"),
-        ("used", "right"),
-        ("starts", "right"),
-        (VALUE_HEAD, "right"),
-    ):
-        table.add_column(column, justify="right" if justify == "right" else "left")
+    heads = ("cell", "valid", "not valid", "used", "starts", VALUE_HEAD)
+    for head in heads:
+        table.add_column(head, justify="left" if head == "cell" else "right")
     known = {treatment_label(cell.treatment): cell for cell in decision.cells} if decision else {}
     if known:
         table.add_column("interval of the mean")
-    table.add_column("not valid because")
     for cell in summary["cells"]:
-        why = "; ".join(f"{count} x {reason}" for reason, count in cell["not_valid"].items())
         narrowing = known.get(cell["cell"])
         fewer = f" (of {narrowing.n} starts)" if narrowing and narrowing.n != cell["starts"] else ""
         interval = [f"{narrowing_words(narrowing)}{fewer}" if narrowing else "-"] if known else []
-        numbers = (str(cell[name]) for name in ("valid", "n", "starts"))
-        table.add_row(cell["cell"], *numbers, cell["value_text"] or "-", *interval, why)
-    console.print(table)
+        lost = str(cell["attempts_not_valid"] or "-")
+        numbers = (str(cell["valid"]), lost, str(cell["n"]), str(cell["starts"]))
+        table.add_row(cell["cell"], *numbers, cell["value_text"] or "-", *interval)
+    return table

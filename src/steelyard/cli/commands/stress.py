@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from steelyard.cli.terminal.output import message_console, say
+from steelyard.cli.terminal.output import complain, message_console
 from steelyard.dropin.stress.run.command import EXIT_FAILED, EXIT_INTERRUPTED, conduct
 from steelyard.model.errors import SteelyardError
 
@@ -19,9 +19,7 @@ def stress(context: typer.Context) -> int:
     try:
         return conduct(context.args)
     except SteelyardError as error:
-        say(console, f"steelyard stress: {error.message}", style="red")
-        if error.hint:
-            say(console, f"  {error.hint}")
+        complain(console, error)
         return EXIT_FAILED
     except BrokenPipeError:
         # Whoever read the lines has gone; what is still in the buffer must not raise the same at the end.

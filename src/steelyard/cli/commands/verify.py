@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.cli.signature import Json, StoreFolder
-from steelyard.cli.terminal.output import data_console, say
+from steelyard.cli.terminal.output import data_console, print_table, say
 from steelyard.model.errors import StoreError
 from steelyard.store.read import open_store
 from steelyard.verify.checklist import CHECKS, Verification
@@ -26,7 +26,12 @@ MOST_FINDINGS = 50
 def verify(
     store: StoreFolder,
     reports: Annotated[
-        list[Path] | None, typer.Option("--report", help="A page or `report --json` output; else the store's page.")
+        list[Path] | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="A page, or output of `report --json`, to check; otherwise the store's page.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -67,7 +72,7 @@ def draw(outcome: Verification, console: Console) -> None:
         if kind in outcome.made:
             differ = sum(one.kind == kind and one.weight == "difference" for one in outcome.findings)
             grid.add_row(kind, f"{outcome.made[kind]:,}", str(differ or "-"), description)
-    console.print(grid)
+    print_table(grid, console)
     for why, times in outcome.not_checked.items():
         say(console, Text(f"not checked ({times:,}): {why}", style="dim"))
     differ = sum(one.weight == "difference" for one in outcome.findings)

@@ -76,6 +76,8 @@ def _stacked(done: Sequence[Contrast], grid: Table, console: Console) -> None:
     heading, *lines = (
         Text.assemble(*((part.text, part.style or "") for part in line)) for line in console.render_lines(grid, options)
     )
+    for line in (heading, *lines):
+        line.rstrip()
     say(console, heading)
     for line, contrast in zip(lines, done, strict=True):
         say(console, line)

@@ -12,7 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from steelyard.analysis.inference import percentile_intervals
-from steelyard.cli.terminal.output import say
+from steelyard.cli.terminal.kept_up import kept_up
+from steelyard.cli.terminal.output import print_table, say
 from steelyard.dropin.agent_run import LoadResult, PhaseOutcome
 from steelyard.format import count, data_size, number
 from steelyard.model.estimate import Estimate
@@ -102,15 +103,19 @@ Courses = Mapping[str, percentile_intervals.HistogramSeries]
 """Phase to the response times of its intervals."""
 
 
-def print_outcome(outcome: LoadResult, console: Console, courses: Courses | None = None) -> None:
-    """Everything at the end, phase by phase."""
+def print_outcome(
+    outcome: LoadResult, console: Console, courses: Courses | None = None, schedule: Mapping[str, Any] | None = None
+) -> None:
+    """Everything at the end, phase by phase. `schedule`: that of the order, where all phases have the same."""
     for name, phase in outcome.phases.items():
         console.print()
-        console.print(_table(name, phase))
+        print_table(_table(name, phase), console)
         for sentence in (*sentences(phase), *percentile_sentences(phase, (courses or {}).get(name))):
             say(console, sentence)
+        if sentence := kept_up(phase, schedule or {}):
+            say(console, sentence, style="bold")
     if outcome.interrupted:
-        say(console, "It was ended early.", style="yellow")
+        say(console, "The load was ended early.", style="yellow")
 
 
 def _table(name: str, phase: PhaseOutcome) -> Table:
@@ -174,8 +179,8 @@ def sentences(phase: PhaseOutcome) -> list[str]:
     lag, pacing = (_worst(phase.histogram(name, outcomes=None)) for name in ("lag", "pacing"))
     cpu_us = totals.cpu_ns / 1000 / everything if everything else 0.0
     lines.append(
-        f"Lag {lag}, of which the generator's own {pacing}; it took {digits(cpu_us)} us"
-        f" of CPU an operation, its busiest thread {totals.busiest_thread_fraction:.0%} of a core."
+        f"Lag {lag}, of which the generator's own {pacing}; generator: {digits(cpu_us)} µs CPU per operation, "
+        f"busiest thread at {totals.busiest_thread_fraction:.0%}."
     )
     if totals.reconnections:
         lines.append(f"Connections were made anew {totals.reconnections:,} times.")

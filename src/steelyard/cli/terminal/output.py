@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
+
+from steelyard.model.errors import SteelyardError
+
+LEAST_WIDTH: Final = 20
+HANGING: Final = 2
+"""Blanks before all lines of a sentence but the first."""
 
 
 def data_console() -> Console:
@@ -22,3 +31,28 @@ def say(console: Console, line: str | Text = "", *, style: str | None = None) ->
     A line that was wrapped could not be searched, copied or read by a program.
     """
     console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_wrapped(line: str | Text, console: Console, *, indent: int = 0) -> None:
+    """Print a sentence for people in lines that fit the terminal; all but the first hang."""
+    text = line if isinstance(line, Text) else Text(line)
+    for place, row in enumerate(text.wrap(console, max(LEAST_WIDTH, console.width - indent - HANGING))):
+        row.rstrip()
+        say(console, Text(" " * (indent if place == 0 else indent + HANGING)).append_text(row))
+
+
+def print_table(table: Table, console: Console) -> None:
+    """Print a table without blanks at the ends of its lines: they are ugly where it is pasted."""
+    for segments in console.render_lines(table, pad=False):
+        row = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
+        row.rstrip()
+        say(console, row)
+
+
+def complain(console: Console, error: SteelyardError) -> None:
+    """An error, in the one style of all of them: `error: ` with file and line where it has them, then what to do,
+    indented."""
+    say(console, Text.assemble(("error: ", "bold red"), error.message))
+    for hint in (error.hint, *getattr(error, "__notes__", ())):
+        for line in hint.splitlines():
+            say(console, f"  {line}")

@@ -11,6 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.cli.terminal.output import print_table
 from steelyard.model.estimate import Estimate
 
 MOST_COLUMNS: Final = 1_000
@@ -22,11 +23,11 @@ LEAST_RATIO: Final = 1e-6
 
 
 def uncut(grid: Table, console: Console) -> None:
-    """Print a table as wide as it needs: an ellipsis is no number."""
+    """Print a table as wide as it needs, without blanks at the ends of its lines: an ellipsis is no number."""
     needed = Measurement.get(console, console.options.update(max_width=MOST_COLUMNS), grid).maximum
     if needed > console.width:
         console = Console(file=console.file, width=needed, force_terminal=console.is_terminal)
-    console.print(grid)
+    print_table(grid, console)
 
 
 def forest_span(changes: Sequence[Estimate]) -> tuple[float, float]:

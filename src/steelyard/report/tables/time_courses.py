@@ -64,7 +64,7 @@ def steady(this: View) -> Table | None:
     groups: dict[str, list[Steady]] = {}
     for trial in this.results.of(Steady):
         groups.setdefault(label(trial.treatment), []).append(trial)
-    if not groups or all(trial.verdict == "none" for trial in this.results.of(Steady)):
+    if not groups or all(trial.verdict == UNKNOWN for trial in this.results.of(Steady)):
         return None
     columns = (
         Column("treatment", numeric=False, term="factor"),

@@ -86,7 +86,7 @@
       const have = [...main.children].map((part) => part.dataset.hash).join(".");
       const url = new URL(poll, location.href);
       url.searchParams.set("have", have);
-      const answer = await fetch(url, { signal: mine.signal, cache: "no-store", credentials: "omit" });
+      const answer = await fetch(url, { signal: mine.signal, cache: "no-store", credentials: "same-origin" });
       const news = await answer.json();
       if (mine !== asking) return;
       if (!answer.ok) throw new Error(news.message || `the server says ${answer.status}`, { cause: "said" });

@@ -93,7 +93,10 @@ def test_a_figure(stores: tuple[Path, Path], tmp_path: Path, suffix: str) -> Non
         ({"b": None, "fixed_a": ("node=1",), "fixed_b": ("nodes=2",)}, "no such factor"),
         ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=7",)}, "no such level"),
         ({"b": None, "fixed_a": ("nodes",)}, "--a nodes"),
-        ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "response_name": "speed"}, "no such response"),
+        (
+            {"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "response_name": "speed"},
+            "there is no such response",
+        ),
         ({"b": "nothing-of-this-name"}, "no store, no shipped table and no study"),
         ({"b": None, "fixed_a": ("nodes=1,nodes=2",), "fixed_b": ("nodes=2",)}, "nodes is 1 already"),
         (

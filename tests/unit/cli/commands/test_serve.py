@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import queue
+import re
 import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -14,6 +17,7 @@ import pytest
 
 from steelyard.cli.commands.serve import scratch_folder, serve
 from steelyard.model.errors import SteelyardError, StoreError, StudyError
+from tests.unit.cli.screen import printed
 from tests.unit.serve.stores import a_record, write
 
 STEELYARD = Path(sys.executable).parent / "steelyard"
@@ -22,7 +26,7 @@ STEELYARD = Path(sys.executable).parent / "steelyard"
 def start(*words: str | Path, scratch: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [str(STEELYARD), "serve", *map(str, words)],
-        env={**os.environ, "TMPDIR": str(scratch), "NO_COLOR": "1"},
+        env={**os.environ, "TMPDIR": str(scratch), "STEELYARD_STATE": str(scratch.parent / "state"), "NO_COLOR": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -36,16 +40,24 @@ def test_it_prints_its_address_and_ends_cleanly(tmp_path: Path) -> None:
     process = start(store, "--port", "0", scratch=scratch)
     assert process.stdout is not None
     url = process.stdout.readline().strip()
-    with urllib.request.urlopen(url, timeout=60) as answer:
+    address, _, query = url.partition("?")
+    assert re.fullmatch(r"token=[0-9a-f]{48}", query)
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(address, timeout=60)
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with browser.open(url, timeout=60) as answer:
         assert b"does the laboratory work?" in answer.read()
+        assert answer.url == address
     # What is being made when it ends is ended too.
-    urllib.request.urlopen(f"{url}/report", timeout=60).close()
+    browser.open(f"{address}/report", timeout=60).close()
     process.send_signal(signal.SIGTERM)
     output, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert output == ""
     assert said.splitlines() == [
-        f"1 store in {store.resolve()}; this machine only, read-only; ctrl-C ends it",
+        f"1 store in {store.resolve()}",
+        "this machine only, read-only; the token keeps other users out",
+        "ctrl-C ends it",
         "ended",
     ]
     assert list(scratch.iterdir()) == []
@@ -63,19 +75,41 @@ def test_what_is_refused(
     tmp_path: Path, folder: str, address: str, kind: type[SteelyardError], told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path.parent / f"{tmp_path.name}-state"))
     with pytest.raises(kind, match=told):
         serve(tmp_path / folder, port=0, address=address)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_taken_port_is_told(tmp_path: Path) -> None:
+def test_a_taken_port_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(SteelyardError, match=r"cannot be had: Address already in use") as caught:
+        with pytest.raises(SteelyardError, match=r"is in use") as caught:
             serve(tmp_path, port=port)
     assert "--port 0" in caught.value.hint
+
+
+def test_the_browser_is_started_without_the_token_in_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: queue.SimpleQueue[tuple[str, str, int]] = queue.SimpleQueue()
+
+    def browser(address: str) -> None:
+        page = Path(urllib.request.url2pathname(address.removeprefix("file:")))
+        started.put((address, page.read_text(), page.stat().st_mode & 0o777))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    write(tmp_path / "root" / "s", [a_record(0)])
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr("webbrowser.open", browser)
+    shown = printed(lambda: serve(tmp_path / "root", port=0, open_browser=True))
+    address, page, mode = started.get_nowait()
+    token = shown.out.strip().partition("?token=")[2]
+    assert (shown.code, len(token), mode) == (130, 48, 0o600)
+    assert token not in address
+    assert shown.out.strip() in page
 
 
 KILLED = """
@@ -113,7 +147,7 @@ def test_under_nohup_it_does_not_end_with_the_terminal(tmp_path: Path) -> None:
     assert process.stdout is not None
     url = process.stdout.readline().strip()
     process.send_signal(signal.SIGHUP)
-    with urllib.request.urlopen(url, timeout=60) as answer:
+    with urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(url, timeout=60) as answer:
         assert answer.status == 200
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)

@@ -37,7 +37,7 @@ def say(tmp_path: Path, name: str) -> tuple[int, str]:
     return found.code, found.err
 
 
-@pytest.mark.parametrize(("fails", "code", "told"), [(False, 0, "✓ made 1 is ready"), (True, 3, "✗ no wood")])
+@pytest.mark.parametrize(("fails", "code", "told"), [(False, 0, "✓ made 1 is ready"), (True, 3, "error: no wood")])
 def test_ready_or_not(tmp_path: Path, fails: bool, code: int, told: str) -> None:
     path = tmp_path / "made.py"
     path.write_text(SYSTEM.format(fails=fails))

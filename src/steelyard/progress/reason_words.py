@@ -1,0 +1,107 @@
+"""Reasons of verdicts in few words: by kind, with count, range of the measured numbers, limit and the option's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from steelyard.format import number, percent
+from steelyard.model.value import Value
+from steelyard.model.verdict_reasons import Reason, ReasonKind
+
+GUESTS: Final = "other guests"
+"""How the detail of a reason begins that is about other guests of the hardware, and not about other programs."""
+SHARE: Final = "of "
+"""How the unit of a share begins."""
+MOST_DETAIL: Final = 60
+
+
+class ReasonGroup(Value):
+    """All reasons of one kind."""
+
+    kind: str
+    count: int
+    low: float | None = None
+    """Least of the measured numbers."""
+    high: float | None = None
+    limit: float | None = None
+    unit: str = ""
+    option: str = ""
+    """The option of the study that is the limit: `limits.NAME`."""
+    detail: str = ""
+    """What was said, where no number was measured and all say the same."""
+
+    @property
+    def words(self) -> str:
+        """`1.2 to 14 ms, limit 10 ms, limits.lag_p99_ms`."""
+        if self.low is None or self.high is None:
+            return self.detail
+        numbers = dict.fromkeys(_quantity(end, self.unit) for end in (self.low, self.high))
+        unit = f" {self.unit}" if self.unit else ""
+        of_limit = "" if self.unit.startswith(SHARE) else unit
+        limit = [] if self.limit is None else [f"limit {_quantity(self.limit, self.unit)}{of_limit}"]
+        return ", ".join([f"{' to '.join(numbers)}{unit}", *limit, *([self.option] if self.option else [])])
+
+    @property
+    def sentence(self) -> str:
+        """`background load 29 x (84% to 94% of all CPU time, limit 20%, limits.background_cpu_fraction)`."""
+        return f"{self.kind} {self.count} x{f' ({self.words})' if self.words else ''}"
+
+
+def groups(reasons: Iterable[Reason]) -> tuple[ReasonGroup, ...]:
+    """Reasons by kind, the most frequent first."""
+    by_kind: dict[tuple[str, str], list[Reason]] = {}
+    for reason in reasons:
+        by_kind.setdefault((_name(reason), option_of(reason)), []).append(reason)
+    of_kinds = [_group(kind, option, members) for (kind, option), members in by_kind.items()]
+    return tuple(sorted(of_kinds, key=lambda group: -group.count))
+
+
+def _group(kind: str, option: str, members: Sequence[Reason]) -> ReasonGroup:
+    measured = [reason.measured for reason in members if reason.measured is not None]
+    limits = {reason.threshold for reason in members}
+    details = list(dict.fromkeys(reason.detail for reason in members if reason.detail))
+    more = f", and {len(details) - 1} more" if len(details) > 1 else ""
+    return ReasonGroup(
+        kind=kind,
+        count=len(members),
+        low=min(measured, default=None),
+        high=max(measured, default=None),
+        limit=limits.pop() if len(limits) == 1 else None,
+        unit=members[0].unit,
+        option=option,
+        detail=f"{_short(details[0])}{more}" if details and not measured else "",
+    )
+
+
+def short(reason: Reason) -> str:
+    """One reason: `background load: 93% of all CPU time, limit 20%, limits.background_cpu_fraction`, and what else is
+    known of it."""
+    (group,) = groups([reason])
+    detail = f" ({reason.detail})" if reason.detail and reason.measured is not None else ""
+    return f"{group.kind}{f': {group.words}' if group.words else ''}{detail}"
+
+
+def option_of(reason: Reason) -> str:
+    """The option of a study that is the limit of a reason; empty where there is none."""
+    if reason.kind is ReasonKind.STEAL:
+        field = "steal_fraction" if reason.detail.startswith(GUESTS) else "background_cpu_fraction"
+    else:
+        field = reason.kind.about.limit
+    return f"limits.{field}" if field else ""
+
+
+def _name(reason: Reason) -> str:
+    if reason.kind is ReasonKind.STEAL:
+        return "steal" if reason.detail.startswith(GUESTS) else "background load"
+    return reason.kind.value
+
+
+def _quantity(value: float, unit: str) -> str:
+    if unit.startswith(SHARE):
+        return percent(value)
+    return number(value, digits=3, trim=True)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_DETAIL else f"{text[:MOST_DETAIL].rstrip()}..."

@@ -1,0 +1,67 @@
+"""`steelyard status`: progress, reasons by kind, and what stands in full only where it is asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from steelyard.cli.commands.status import status
+from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
+from steelyard.progress.reason_words import groups, short
+from tests.unit.cli.screen import printed
+from tests.unit.serve.stores import FAULT, VOIDED, a_record, write
+
+
+def steal(measured: float, detail: str) -> Reason:
+    return Reason(kind=ReasonKind.STEAL, measured=measured, threshold=0.2, unit="of all CPU time", detail=detail)
+
+
+def disturbed(measured: float) -> Verdict:
+    return Verdict(outcome="invalid", reasons=(steal(measured, f"other programs kept {2 * measured:.2f} cores busy"),))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    noise = [a_record(0, disturbed(0.5 + attempt / 100), attempt=attempt) for attempt in (1, 2, 3)]
+    return write(tmp_path / "s", [*noise, a_record(0, attempt=4), a_record(1, VOIDED), a_record(2, FAULT)])
+
+
+def test_reasons_are_grouped_by_kind_with_range_limit_and_option(store: Path) -> None:
+    shown = printed(lambda: status(store), 80)
+    text = " ".join(shown.out.split())
+    assert shown.code == 1
+    assert "background load 3 x (51% to 53% of all CPU time, limit 20%, limits.background_cpu_fraction)" in text
+    assert "lag p99 above the limit 1 x (14.4 ms, limit 10 ms, limits.lag_p99_ms)" in text
+    assert "the system under test failed 1 x (n1 was killed for memory)" in text
+    assert "other programs kept" not in text
+    assert all(len(line) <= 80 and line == line.rstrip() for line in shown.out.splitlines())
+
+
+def test_every_reason_stands_in_full_where_all_is_asked_for(store: Path) -> None:
+    shown = printed(lambda: status(store, everything=True), 200)
+    assert shown.out.count("other programs kept") == 3
+
+
+def test_data_have_the_groups(store: Path) -> None:
+    data = json.loads(printed(lambda: status(store, as_json=True)).out)
+    first = data["reason_groups"][0]
+    assert (first["kind"], first["count"], first["option"]) == (
+        "background load",
+        3,
+        "limits.background_cpu_fraction",
+    )
+    assert (first["low"], first["high"], first["limit"]) == (0.51, 0.53, 0.2)
+
+
+def test_steal_and_background_load_have_options_of_their_own() -> None:
+    reasons = [steal(0.3, "other guests of the hardware, seen on n1"), steal(0.4, "other programs")]
+    assert [group.option for group in groups(reasons)] == ["limits.steal_fraction", "limits.background_cpu_fraction"]
+
+
+def test_kinds_without_a_number_say_what_was_said() -> None:
+    fault = Reason(kind=ReasonKind.SYSTEM_FAULT, detail="n1 does not answer")
+    assert short(fault) == "the system under test failed: n1 does not answer"
+    assert groups([fault, fault])[0].sentence == "the system under test failed 2 x (n1 does not answer)"
+    assert groups([]) == ()
