@@ -13,8 +13,8 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from tools.coverage import models, sides, single
-from tools.coverage.page import FIGURES, figures, page, table
+from tools.coverage import models, sides, single, trends
+from tools.coverage.page import BROKEN, FIGURES, figures, page, table
 from tools.coverage.tally import Case, Line, count
 
 STUDIES = 4000
@@ -24,7 +24,7 @@ SEED = 20261121
 @functools.cache
 def every_case() -> tuple[Case, ...]:
     """All cells of the coverage report, in its order."""
-    return (*single.cases(), *sides.cases(), *models.cases())
+    return (*single.cases(), *sides.cases(), *models.cases(), *trends.cases())
 
 
 def run(places: Sequence[int], studies: int, seed: int, processes: int = 1) -> list[Line]:
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         for family in dict.fromkeys(line.case.family for line in lines):
             print(f"{family}\n\n{table([line for line in lines if line.case.family == family])}\n")
-    narrow = [line for line in lines if line.use == "ours" and line.verdict in ("narrow", "errs too often")]
+    narrow = [line for line in lines if line.use == "ours" and line.verdict in BROKEN]
     return 1 if narrow else 0
 
 

@@ -20,6 +20,8 @@ WIDTH, HEIGHT, KEY = 680.0, 252.0, 290.0
 STARTS_SHOWN = ("2", "3", "5", "10", "20")
 USES: Mapping[str, str] = {"ours": "", "replication": "replication", "not used": "not used"}
 
+BROKEN = ("narrow", "errs too often", "misses")
+"""Verdicts on a promise that is not kept."""
 WORDS = "words.md"
 """File beside this module: the head of the page, then one section per family."""
 
@@ -70,13 +72,14 @@ def _ours(lines: Sequence[Line]) -> str:
     return (
         f"Of {len(given)} cells of what the report prints as its own, {given.count('holds')} hold; "
         f"{given.count('wide')} intervals are wide and {given.count('narrow')} narrow; "
-        f"{given.count('cautious')} tests are cautious and {given.count('errs too often')} err too often."
+        f"{given.count('cautious')} tests are cautious, {given.count('errs too often')} err too often and "
+        f"{given.count('misses')} miss too much."
     )
 
 
 def page(lines: Sequence[Line], studies: int, seed: int) -> str:
     """The whole page in Markdown."""
-    narrow = [line for line in lines if line.use == "ours" and line.verdict in ("narrow", "errs too often")]
+    narrow = [line for line in lines if line.use == "ours" and line.verdict in BROKEN]
     about = words()
     low, high = (f"{100 * (CONFIDENCE + side * TOLERANCE):g}" for side in (-1, 1))
     parts = [
@@ -103,10 +106,12 @@ def _narrow(lines: Sequence[Line]) -> str:
 def _unit(lines: Sequence[Line]) -> str:
     seen = "per cent of studies in which something was seen that is not there (promised: at most 5)"
     holding = "per cent of intervals that hold the truth (promised: 95)"
+    finding = "per cent of effects that are found (promised: at least 95)"
     errs = {line.case.promise for line in lines}
     if len(errs) == 1:
         return f"{(seen if errs == {'errs'} else holding).capitalize()}."
-    return f"Tests: {seen}. Intervals: {holding}."
+    finds = f" What is to be found: {finding}." if "finds" in errs else ""
+    return f"Tests: {seen}. Intervals: {holding}.{finds}"
 
 
 def figures(lines: Sequence[Line]) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from steelyard.model.estimate import Estimate
 Outcome = bool | None
 """Whether the interval held the truth, or the test was not significant; None if there was no interval or test."""
 Draw = Callable[[np.random.Generator, int], Iterable[Outcome | tuple[Outcome, ...]]]
-Promise = Literal["covers", "errs"]
+Promise = Literal["covers", "errs", "finds"]
 Use = Literal["ours", "replication", "not used"]
 
 CONFIDENCE = 0.95
@@ -36,7 +36,8 @@ class Case:
     n: str
     draw: Draw
     promise: Promise = "covers"
-    """covers: an interval holds the truth in 95%; errs: a test without an effect is significant in at most 5%."""
+    """covers: an interval holds the truth in 95%; errs: a test without an effect is significant in at most 5%; finds: a
+    test with an effect is significant in at least 95%."""
     use: Use = "ours"
     """replication: as a paper printed it, and marked so; not used: considered and rejected."""
     share: float = 1.0
@@ -63,10 +64,10 @@ class Line:
 
     @property
     def rate(self) -> float | None:
-        """Share that held the truth (covers) or was significant (errs); None if no study gave an outcome."""
+        """Share that held the truth (covers) or was significant (errs, finds); None if no study gave an outcome."""
         if not self.given:
             return None
-        return self.held / self.given if self.case.promise == "covers" else 1 - self.held / self.given
+        return 1 - self.held / self.given if self.case.promise == "errs" else self.held / self.given
 
     @property
     def error(self) -> float:
@@ -76,11 +77,13 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """holds; narrow or wide (an interval); errs too often or cautious (a test); none given."""
+        """holds; narrow or wide (an interval); errs too often, cautious or misses (a test); none given."""
         if self.rate is None:
             return "none given"
-        covered = self.rate if self.case.promise == "covers" else 1 - self.rate
+        covered = 1 - self.rate if self.case.promise == "errs" else self.rate
         room = TOLERANCE + CERTAIN * self.error
+        if self.case.promise == "finds":
+            return "misses" if covered < CONFIDENCE - room else "holds"
         if covered < CONFIDENCE - room:
             return "narrow" if self.case.promise == "covers" else "errs too often"
         if covered > CONFIDENCE + room:

@@ -63,7 +63,8 @@ class Seconds:
 
     treatment: Treatment
     trials: Sequence[tuple[Attempt, pl.DataFrame]]
-    """A row per second of the measured phases: `response_ms_mean`, `throughput_per_s`."""
+    """A row per second of the measured phases: `response_ms_mean`, `throughput_per_s`; `place`, the second's number,
+    where some have no row."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,11 @@ from steelyard.model.estimate import Estimate
 from steelyard.model.value import Value
 
 WarmUpVerdict = Literal["warm-up", "steady", "drifting", "none"]
+STEADY_FACTOR = 1.2
+"""A series is called steady only if a change by this factor would be found in it."""
+NOT_SEEN = (
+    f"no change of level and no trend is shown, but a change by a factor of {STEADY_FACTOR:g} would not be either"
+)
 
 
 class ChangePoint(Value):
@@ -31,20 +36,32 @@ def verdict_of(
     """(verdict, the sentence behind it) of a series of `each` units a value, given its changes of level.
 
     warm-up: the last change lies in the first half and no trend comes after it; drifting: a later change, or a trend;
-    steady: neither.
+    steady: neither, though a change of the first half by `STEADY_FACTOR` would be found; none: nor would that.
     """
     last = changes[-1].after if changes else 0
     rho, p = change_points.trend(values[last:], r)
     places = ", ".join(str(one.after * each) for one in changes)
     moves = f"still {'rises' if rho > 0 else 'falls'} (Spearman's {rho:+.2f})" if p < change_points.ALPHA else ""
     if not changes:
-        return ("drifting", f"the series {moves}") if moves else ("steady", "no change of level and no trend is shown")
+        if moves:
+            return "drifting", f"the series {moves}"
+        seen = all(change_points.changes(one, r) for one in planted(values, 1 / 2))
+        return ("steady", "no change of level and no trend is shown") if seen else ("none", NOT_SEEN)
     text = f"the level changes after {noun} {places}"
     if moves:
         return "drifting", f"{text}, and the series {moves} after that"
     if last <= len(values) / 2:
         return "warm-up", f"{text}, and keeps its level from there"
     return "drifting", f"{text}, so late that no warm-up explains it"
+
+
+def planted(values: Sequence[float], part: float) -> tuple[list[float], list[float]]:
+    """The series with its first part (a fraction) higher, and lower, by `STEADY_FACTOR`."""
+    first = max(1, round(len(values) * part))
+    return (
+        [value * STEADY_FACTOR if place < first else value for place, value in enumerate(values)],
+        [value / STEADY_FACTOR if place < first else value for place, value in enumerate(values)],
+    )
 
 
 def points_of(

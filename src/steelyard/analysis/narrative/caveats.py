@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from steelyard.analysis import statistics
 from steelyard.analysis.results import Results
-from steelyard.analysis.statistics import stopping
+from steelyard.analysis.statistics import stopping, trend
 from steelyard.analysis.statistics.exclusions import Exclusion
 from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import NODES, label
 from steelyard.format import count, listed
 from steelyard.model import responses
@@ -17,7 +18,7 @@ from steelyard.model.study import Study
 
 def caveats(study: Study, results: Results) -> list[str]:
     """Caveats, most important first."""
-    sentences: list[str] = []
+    sentences = trend.first_rank(results.of(Trend))
     shared = [thing for thing in ("cpu", "memory", "disk", "clock", "kernel") if thing in results.shares]
     if shared:
         named = listed(["processor" if thing == "cpu" else thing for thing in shared])

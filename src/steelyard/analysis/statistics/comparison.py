@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from steelyard.analysis.comparisons import forecast, level_ratios
+from steelyard.analysis.comparisons import forecast, level_ratios, side_trends
 from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels, noise_words, within_noise
 from steelyard.analysis.comparisons.level_pairs import LevelPair, baseline_of, equivalence
 from steelyard.analysis.comparisons.level_ratios import (
@@ -24,6 +24,7 @@ from steelyard.analysis.inference import multiplicity, power
 from steelyard.analysis.row import NO_UNIT, Column, InUnit, MeasuredLevels, P, PercentOrNone, Ratio
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.exclusions import exclusions
+from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import WORKLOADS, Treatment, label, part
 from steelyard.analysis.wording import change_text
 from steelyard.format import number
@@ -81,6 +82,10 @@ class Comparison(MeasuredLevels):
     is known."""
     floor_source: str = ""
     """Where that floor comes from."""
+    trend: str = ""
+    """Which side still warmed up or slowed down within its starts, and by how much per trial; empty if none did."""
+    within_trend: bool = False
+    """The interval leaves 1 out, but the trend of a side is as large as the difference: undecided."""
 
 
 def compare(
@@ -205,7 +210,12 @@ def _judged(row: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
 def _judged_comparisons(context: Context) -> tuple[Comparison, ...]:
     margin_percent = context.study.analysis.equivalence_margin_percent
     unjudged = comparisons(context.frame, context.response, context.confidence, margin_percent)
-    return judged(unjudged, context.frame, context.floors)
+    rows = judged(unjudged, context.frame, context.floors)
+    trends, hard = context.of(Trend), context.frame.hard
+    return tuple(
+        row.model_copy(update=side_trends.changed(row, row.ratio, row.verdict, row.sentence, trends, hard))
+        for row in rows
+    )
 
 
 def after_holm(comparisons: Sequence[Comparison], response: str) -> Iterator[str]:

@@ -118,7 +118,10 @@ def _course(
 
 
 def moved(courses: Sequence[Course], response: str = "") -> list[str]:
-    """Sentences on changes of level between starts: of all treatments together, else of single ones."""
+    """Sentences on changes of level between starts: of all treatments together, else of single ones.
+
+    The trials of a single start are tested by the statistic `trend`.
+    """
     together = next((one for one in courses if one.together), None)
     if together is not None and together.changes:
         first = together.changes[0]
@@ -131,7 +134,7 @@ def moved(courses: Sequence[Course], response: str = "") -> list[str]:
         ]
     if together is not None and together.verdict == "drifting":
         return [f"Over all treatments together the level drifted: {together.detail}."]
-    changed = [one for one in courses if not one.together and one.changes]
+    changed = [one for one in courses if not one.together and one.changes and one.over == "start means"]
     if not changed:
         return []
     named = "; ".join(f"{label(one.treatment)}: {one.detail}" for one in changed[:MOST_NAMED])

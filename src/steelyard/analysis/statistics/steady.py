@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
+from scipy import stats
+
 from steelyard.analysis.inference import change_points, steadiness
 from steelyard.analysis.inference.mser5 import BATCH, FEWEST_BATCHES, mser5
 from steelyard.analysis.inference.steadiness import ChangePoint, WarmUpVerdict, changes_text, relative_change
@@ -44,6 +46,8 @@ class Steady(Row):
     change_points: Annotated[tuple[ChangePoint, ...], HIDDEN] = ()
 
 
+ALARMS = 0.005
+"""Share of studies of steady trials with a sentence on trials that moved."""
 RESPONSE = "response_ms_mean"
 """The series of seconds that is tested."""
 
@@ -81,20 +85,29 @@ def steady(
 
 
 def not_settled(steady: Sequence[Steady], response: str = "") -> list[str]:
-    """Sentence on trials without a steady state; empty if all reached one."""
+    """Sentence on trials without a steady state; empty if no more moved than chance explains.
+
+    Each trial has two tests at 1%, so the number of those that move is compared with a binomial distribution.
+    """
     if not steady:
         return []
     counts = {verdict: sum(one.verdict == verdict for one in steady) for verdict in ("warm-up", "drifting", "none")}
+    tested = len(steady) - counts["none"]
+    if not tested:
+        if len(steady) == 1:
+            return ["The one trial is too short to tell whether it reached a steady state within itself."]
+        return [
+            f"All {len(steady)} trials are too short to tell whether they reached a steady state within themselves."
+        ]
+    by_chance = int(stats.binom.ppf(1 - ALARMS, tested, 2 * change_points.ALPHA))
+    if counts["drifting"] + counts["warm-up"] <= by_chance:
+        return []
     clauses = []
     if counts["drifting"]:
         clauses.append(f"{counts['drifting']} still moved at their end")
     if counts["warm-up"]:
         clauses.append(f"{counts['warm-up']} began at another level")
-    if counts["none"]:
-        clauses.append(f"{counts['none']} {'was' if counts['none'] == 1 else 'were'} too short to tell")
-    if not clauses:
-        return []
-    return [f"Within {count(len(steady), 'trial')}, by the seconds: {'; '.join(clauses)}."]
+    return [f"Within {count(tested, 'trial')}, by the seconds: {'; '.join(clauses)}."]
 
 
 def _of_context(context: Context) -> Iterator[Steady]:

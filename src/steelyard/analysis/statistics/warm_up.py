@@ -61,8 +61,16 @@ def judge(series: Sequence[float]) -> tuple[WarmUpVerdict, int | None, str]:
     """(verdict, cut, the sentence behind it) of a series of trials of one treatment in one start.
 
     The series after the cut drifts if Kendall's tau over its order differs from 0 (1%). The cut counts as warm-up
-    only if the dropped part differs from the rest (Mann-Whitney, 1%), or only the whole has a trend.
+    only if the dropped part differs from the rest (Mann-Whitney, 1%), or only the whole has a trend. Steady is said
+    only if a change of the first third by `steadiness.STEADY_FACTOR` would be found.
     """
+    judged = _judge(series)
+    if judged[0] == "steady" and any(_judge(one)[0] == "steady" for one in steadiness.planted(series, 1 / 3)):
+        return "none", judged[1], steadiness.NOT_SEEN
+    return judged
+
+
+def _judge(series: Sequence[float]) -> tuple[WarmUpVerdict, int | None, str]:
     cut = mser5(series)
     if cut is None:
         needed = BATCH * FEWEST_BATCHES

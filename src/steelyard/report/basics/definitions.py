@@ -28,7 +28,7 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "blamed": "A fault of the system under test is a result; a fault of the laboratory voids the attempt.",
     "counts": "Whether the numbers of the page rest on this attempt.",
     "response of parts": "What was averaged over each part: mean response time, or operations a second.",
-    "steady state of a trial": "Used trials of which MSER-5 over their seconds says this; none: no steady state shown.",
+    "steady state of a trial": "Used trials of which change points over their seconds say this; none: no state shown.",
     "response and service time": "Response time counts from when an operation was due, service time from its sending.",
     "percentile of a curve": "Time that this share of all operations of the treatment did not exceed.",
     "node": "Node whose probes gave the readings; load nodes drive the load.",

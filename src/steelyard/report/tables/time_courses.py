@@ -63,7 +63,7 @@ def steady(this: View) -> Table | None:
     groups: dict[str, list[Steady]] = {}
     for trial in this.results.of(Steady):
         groups.setdefault(label(trial.treatment), []).append(trial)
-    if not groups:
+    if all(trial.verdict == "none" for trial in this.results.of(Steady)):
         return None
     columns = (
         Column("treatment", numeric=False, term="factor"),
@@ -86,8 +86,8 @@ def steady(this: View) -> Table | None:
         )
     reasons = sorted({trial.detail for trial in this.results.of(Steady) if trial.verdict == "none"})
     caption = (
-        "Steady state within each used trial, by MSER-5 over the seconds of its mean response time: how many trials "
-        "were steady from their first second, had a beginning to drop, drifted, or showed no steady state."
+        "Steady state within each used trial, by change points over the seconds of its mean response time: how many "
+        "trials were steady from their first second, began at another level, drifted, or showed no steady state."
     )
     if reasons:
         caption += f" None: {reasons[0]}{'' if len(reasons) == 1 else ', and the like'}."

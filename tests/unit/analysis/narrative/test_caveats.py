@@ -81,11 +81,10 @@ def test_a_change_of_all_treatments_is_said_with_its_hour_and_size():
         ([], []),
         (
             ["steady", "drifting", "warm-up", "none"],
-            [
-                "Within 4 trials, by the seconds: 1 still moved at their end; 1 began at another level; 1 was too "
-                "short to tell."
-            ],
+            ["Within 3 trials, by the seconds: 1 still moved at their end; 1 began at another level."],
         ),
+        (["steady"] * 47 + ["drifting"], []),
+        (["none"] * 48, ["All 48 trials are too short to tell whether they reached a steady state within themselves."]),
     ],
 )
 def test_seconds_are_summed_up(verdicts, said):
