@@ -42,7 +42,7 @@ def test_the_answer_is_what_a_person_would_write():
     answer = only(two_sizes()).answer
     assert answer[0].startswith(
         "On this machine, workload A took 5.97 s on 3 nodes and 4.15 s on 1 node: +43.9% [40.7, 47.2], slower "
-        "(95% interval; geometric means of 9 trials from 3 starts each)."
+        "(95% interval; geometric means of 9 trials from 3 starts each)"
     )
     assert answer[-1] == "The nodes share one processor, so this says nothing about scaling out on separate machines."
 

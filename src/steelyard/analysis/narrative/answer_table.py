@@ -204,7 +204,7 @@ def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) 
     """The row with the numbers of its comparison: those over the starts that the comparison rests on."""
     response, unit = compared.response, compared.unit
     base = compared.mean_baseline.value
-    why = reason(compared)
+    why = "; ".join(filter(None, [compared.trend, "" if compared.within_trend else reason(compared)]))
     if own_baseline is not None and abs(base - own_baseline) > 1e-9 * abs(own_baseline):
         shared = f"over the {count(compared.starts_level, 'start')} that served both: {quantity(base, unit)} "
         why = "; ".join(filter(None, [why, f"{shared}{at(row.factor)} {row.baseline_text}"]))
