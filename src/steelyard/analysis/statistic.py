@@ -153,5 +153,7 @@ class Statistic(Generic[AnyRow]):
     """Rank of its sentences among those of all statistics: the most important first."""
     own_form: bool = False
     """The report shows it in a form of its own (`steelyard.report`), not as a table."""
+    least_sizes: int = 0
+    """Least number of sizes with which the report's page shows it; files and downloads always have it."""
     without_size: bool = False
     """Its rows are over sizes: the factor of sizes is no column."""

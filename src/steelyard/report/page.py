@@ -201,7 +201,7 @@ def _size(drawing: _Drawing) -> dict[str, Any]:
         "laws_table": drawing.numbers.table(generic.laws(this)),
         "law_refusals": refusals,
         "further_size": drawing.further(Section.SIZE),
-        "more_size": drawing.more(Section.SIZE) if sized else [],
+        "more_size": drawing.more(Section.SIZE),
         "profiles_figure": drawing.figure("profiles"),
         "interaction_words": anova.interactions(results.of(AnovaTerm)),
         "further_interactions": drawing.further(Section.INTERACTIONS),

@@ -19,7 +19,8 @@ from tests.unit.study.paper import HEAD, SITE, SYSTEM, study
 
 ROOT = Path(__file__).parents[3]
 RECORDED: dict[str, dict[str, Any]] = json.loads((ROOT / "tests/fixtures/plan/estimates.json").read_text())
-"""What `check` said of the shipped studies while `plan` still had Cassandra's constants: study, scale, cores."""
+"""What `check` said of the shipped studies while `plan` still had Cassandra's constants: study, scale, cores.
+The study `simulated` was changed since, and recorded anew."""
 SILENT_SYSTEM = """
 from steelyard.model.value import Value
 class Settings(Value):

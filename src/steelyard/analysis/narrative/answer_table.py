@@ -204,7 +204,9 @@ def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) 
     """The row with the numbers of its comparison: those over the starts that the comparison rests on."""
     response, unit = compared.response, compared.unit
     base = compared.mean_baseline.value
-    why = "; ".join(filter(None, [compared.trend, "" if compared.within_trend else reason(compared)]))
+    why = "; ".join(filter(None, [compared.trend, reason(compared)]))
+    if compared.within_trend:
+        why = f"{compared.trend}, which may be all of the difference"
     if own_baseline is not None and abs(base - own_baseline) > 1e-9 * abs(own_baseline):
         shared = f"over the {count(compared.starts_level, 'start')} that served both: {quantity(base, unit)} "
         why = "; ".join(filter(None, [why, f"{shared}{at(row.factor)} {row.baseline_text}"]))
@@ -212,7 +214,7 @@ def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) 
     verdict: AnswerVerdict = "no verdict" if compared.verdict == "descriptive" else compared.verdict
     shown: str = verdict
     if compared.within_noise or compared.within_trend:
-        shown = f"undecided ({'within noise' if compared.within_noise else 'still warming'})"
+        shown = f"undecided ({'within noise' if compared.within_noise else 'within trend'})"
     side = at(row.factor)
     values = quantities([compared.mean_level.value, base], unit)
     return row.model_copy(
@@ -286,9 +288,7 @@ def reason(compared: Comparison) -> str:
         text = f"about {blocks(compared.more_starts, compared.more_s)} would decide, with a chance of 80%"
     elif compared.survives_holm is False:
         text = multiplicity.lost(compared.family, compared.p, compared.p_holm)
-    if compared.within_trend:
-        return f"{compared.trend}, which may be all of the difference"
-    return "; ".join(filter(None, [text, compared.trend]))
+    return text
 
 
 def _in_one_unit(rows: Sequence[AnswerRow], unit: str) -> tuple[AnswerRow, ...]:

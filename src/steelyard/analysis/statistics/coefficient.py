@@ -178,6 +178,7 @@ STATISTIC = Statistic(
     row=Coefficient,
     title="All factors at once: coefficients for {response}",
     section=Section.SIZE,
+    least_sizes=3,
     compute=lambda context: coefficients(context.frame, context.response, context.confidence),
     order=60,
 )

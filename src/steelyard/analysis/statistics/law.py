@@ -371,6 +371,7 @@ STATISTIC = Statistic(
     row=LawFit,
     title="Scalability laws over sizes",
     section=Section.SIZE,
+    least_sizes=3,
     compute=lambda context: weighed(laws_of_load(context.frame, context.study, context.size, context.generator())),
     sentences=unsaturated,
     order=30,

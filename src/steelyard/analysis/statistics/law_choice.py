@@ -184,6 +184,7 @@ STATISTIC = Statistic(
     row=LawChoice,
     title="Which scalability law the data prefer",
     section=Section.SIZE,
+    least_sizes=3,
     compute=lambda context: choices(context.of(LawFit), planted_contention(context.study)),
     order=70,
     without_size=True,

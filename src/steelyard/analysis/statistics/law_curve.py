@@ -43,6 +43,7 @@ STATISTIC = Statistic(
     row=LawValue,
     title="Fitted scalability laws as curves",
     section=Section.SIZE,
+    least_sizes=3,
     compute=lambda context: values(context.of(LawFit)),
     order=40,
     own_form=True,

@@ -41,6 +41,7 @@ STATISTIC = Statistic(
     row=SizePoint,
     title="Median {response} over {size}",
     section=Section.SIZE,
+    least_sizes=3,
     compute=lambda context: (
         size_points(context.frame, context.response, context.size, context.confidence) if context.size else ()
     ),

@@ -31,6 +31,7 @@ STATISTIC = Statistic(
     row=OtherRegression,
     title="Straight lines of {response} over the other numeric factors",
     section=Section.SIZE,
+    least_sizes=3,
     compute=lambda context: other_regressions(context.frame, context.response, context.size, context.confidence),
     order=50,
 )

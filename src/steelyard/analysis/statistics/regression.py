@@ -135,6 +135,7 @@ STATISTIC = Statistic(
     row=Regression,
     title="Straight lines of {response} over {size}",
     section=Section.SIZE,
+    least_sizes=3,
     compute=lambda context: (
         regressions(context.frame, context.response, context.size, context.confidence) if context.size else ()
     ),

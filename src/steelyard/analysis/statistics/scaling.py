@@ -137,6 +137,7 @@ STATISTIC = Statistic(
     row=Scaling,
     title="Speed-up and efficiency against the smallest size",
     section=Section.SIZE,
+    least_sizes=3,
     compute=lambda context: scaling(
         context.frame, context.response, context.size, is_open=context.is_open, confidence=context.confidence
     ),

@@ -75,6 +75,6 @@ STATISTIC = Statistic(
     section=Section.VALIDITY,
     compute=lambda context: warmed_starts(context.records),
     sentences=sentences,
-    order=25,
+    order=24,
     sentence_order=5,
 )

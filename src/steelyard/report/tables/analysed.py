@@ -50,6 +50,8 @@ def grids(this: View) -> dict[Section, list[Table]]:
     for name, source in sources(this.results).items():
         if not source.rows or source.statistic.own_form or name in IN_FILES_ONLY:
             continue
+        if len(this.positions.levels) < source.statistic.least_sizes:
+            continue
         shown = telling(source, this.results.response)
         if shown.rows:
             by_section.setdefault(source.statistic.section, []).append(_table(this, shown, captions[name]))
