@@ -70,8 +70,8 @@ test-rust: check-rust
 test:
 	$(MAKE) --jobs=2 setup check test-rust
 	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/unit tests/golden tests/tidy
-	$(BIN)/pytest --numprocesses 2 --dist loadfile -m 'not quiet' tests/contract tests/e2e
-	$(BIN)/pytest -m quiet tests/e2e
+	$(BIN)/pytest --durations=12 --numprocesses 2 --dist loadfile -m 'not quiet' tests/contract tests/e2e
+	$(BIN)/pytest --durations=12 -m quiet tests/contract tests/e2e
 
 bench: setup
 	$(BIN)/steelyard setup cassandra-stress

@@ -16,6 +16,11 @@ background_cpu_fraction = 1
 steal_fraction = 1
 """
 """End of a study file: other tests run at the same time."""
+COLD = """
+[server_warm_up]
+mode = "off"
+"""
+"""End of a study file whose test is not about warm servers."""
 ROOT = Path(__file__).resolve().parents[2]
 STEELYARD = Path(sys.executable).parent / "steelyard"
 

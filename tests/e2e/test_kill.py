@@ -99,5 +99,5 @@ def test_interrupt_releases_everything_and_says_how_to_go_on(laboratory: Laborat
     wait_for(laboratory, "sealed")
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130
-    assert "the same command goes on" in (laboratory.folder / "stderr.txt").read_text()
+    assert "run the same command again to resume" in (laboratory.folder / "stderr.txt").read_text()
     assert laboratory.run(study).returncode == 0

@@ -14,7 +14,7 @@ from steelyard.analysis.statistics.regression import Regression
 from steelyard.store import Store
 from tests.e2e.laboratory import Laboratory
 
-pytestmark = [pytest.mark.agent, pytest.mark.quiet]
+pytestmark = pytest.mark.agent
 
 SERVICE_US = 4000
 """Long against the round trip, which the law does not know."""
@@ -50,6 +50,7 @@ confidence = 0.999
 """The factors of the starts are drawn from the design's seed, so that chance has been taken once and for all."""
 
 
+@pytest.mark.quiet
 def test_a_planted_law_is_recovered(laboratory: Laboratory, tmp_path: Path) -> None:
     study = tmp_path / "law.toml"
     study.write_text(LAW)
@@ -79,6 +80,7 @@ def test_a_planted_law_is_recovered(laboratory: Laboratory, tmp_path: Path) -> N
 SHIPPED = Path(__file__).resolve().parents[2] / "studies" / "simulated.toml"
 
 
+@pytest.mark.quiet
 def test_the_shipped_study_finds_what_it_plants(laboratory: Laboratory, tmp_path: Path) -> None:
     """By the law that its answer prefers. At 99.9%, because a busy machine is noise too."""
     study = tmp_path / "simulated.toml"
@@ -123,6 +125,7 @@ background_cpu_fraction = 1  # a machine that runs tests has other things to do
 """
 
 
+@pytest.mark.quiet
 def test_a_planted_stall_raises_response_and_not_service(laboratory: Laboratory, tmp_path: Path) -> None:
     study = tmp_path / "stall.toml"
     study.write_text(STALL)

@@ -19,7 +19,7 @@ from steelyard.store import Store
 from steelyard.system.cassandra import Cassandra, Settings
 from steelyard.testing.cluster import RunningCluster, running
 from steelyard.workload.base import Workload
-from tests.e2e.laboratory import BUSY_MACHINE, ROOT, Laboratory
+from tests.e2e.laboratory import BUSY_MACHINE, COLD, ROOT, Laboratory
 
 pytestmark = [pytest.mark.agent, pytest.mark.cassandra]
 
@@ -153,7 +153,7 @@ def test_the_study_of_one(laboratory: Laboratory, tmp_path: Path) -> None:
     for shipped, reduced in {"\ntrials = 3": "\ntrials = 1", "warm_up_trials = 1": "warm_up_trials = 0"}.items():
         assert shipped in text
         text = text.replace(shipped, reduced)
-    (tmp_path / "timeseries.toml").write_text(text + BUSY_MACHINE)
+    (tmp_path / "timeseries.toml").write_text(text + BUSY_MACHINE + COLD)
     done = laboratory.run(tmp_path / "timeseries.toml", "--scale", "0.25", timeout_s=600.0)
     assert done.returncode == 0, done.stderr
     (folder,) = laboratory.store.iterdir()

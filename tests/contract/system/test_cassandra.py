@@ -90,6 +90,7 @@ async def quiet(system: Cassandra, nodes: tuple[Node, ...]) -> None:
         await asyncio.sleep(POLL_S)
 
 
+@pytest.mark.quiet  # a late write of three copies must not come after the restore
 def test_a_ring_of_three_with_three_copies(tmp_path: Path) -> None:
     """Every node holds every row after a restore, on its own disk; compaction and flush leave the snapshot alone."""
 
