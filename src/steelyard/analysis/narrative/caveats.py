@@ -26,6 +26,12 @@ def caveats(study: Study, results: Results) -> list[str]:
         sentences.append(
             f"The nodes share one {named}{scaling if 'cpu' in shared and results.size_factor in NODES else ''}."
         )
+    published = study.design.order == "published"
+    if study.server_warm_up.mode == "off" and (published or results.size_factor in NODES):
+        sentences.append(
+            f"The servers were not warmed up before the trials{', as published' if published else ''}: the nodes of a "
+            "larger cluster serve fewer operations each, so that they were colder."
+        )
     sentences += stopping.caveats(results.stopping)
     faults = sum(summary.system_faults for summary in results.main(Summary))
     if faults:
@@ -47,15 +53,10 @@ def caveats(study: Study, results: Results) -> list[str]:
         )
     if results.of(Exclusion):
         sentences.append(_left_out(results.of(Exclusion), results.trials))
-    if study.design.order == "published":
+    if published:
         sentences.append(
             "All trials of a treatment came one after another, as published: drift would look like an effect."
         )
-        if study.server_warm_up.mode == "off":
-            sentences.append(
-                "The servers were not warmed up before the trials, as published: the nodes of a larger cluster serve "
-                "fewer operations each, so that they were colder."
-            )
     if not study.load.is_open and responses.of(results.response).from_due:
         sentences.append(
             "The load is a closed loop: a slow answer delays the next request, so response times leave out the waiting "
