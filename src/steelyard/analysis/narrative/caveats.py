@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from steelyard.analysis import statistics
 from steelyard.analysis.results import Results
-from steelyard.analysis.statistics import stopping, trend
+from steelyard.analysis.statistics import server_warm_up, stopping, trend
 from steelyard.analysis.statistics.exclusions import Exclusion
+from steelyard.analysis.statistics.server_warm_up import WarmedStart
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import NODES, label
@@ -19,6 +20,7 @@ from steelyard.model.study import Study
 def caveats(study: Study, results: Results) -> list[str]:
     """Caveats, most important first."""
     sentences = trend.first_rank(results.of(Trend))
+    sentences += server_warm_up.cold_starts(results.of(WarmedStart))
     shared = [thing for thing in ("cpu", "memory", "disk", "clock", "kernel") if thing in results.shares]
     if shared:
         named = listed(["processor" if thing == "cpu" else thing for thing in shared])

@@ -53,7 +53,7 @@ def warmed_starts(records: Sequence[TrialRecord]) -> Iterator[WarmedStart]:
         )
 
 
-def sentences(rows: Sequence[WarmedStart], response: str) -> Iterator[str]:
+def cold_starts(rows: Sequence[WarmedStart]) -> Iterator[str]:
     """Starts whose servers were not warm before their first trial."""
     cold = [row for row in rows if not row.warm]
     if not cold:
@@ -64,7 +64,8 @@ def sentences(rows: Sequence[WarmedStart], response: str) -> Iterator[str]:
     yield (
         f"In {len(cold)} of {count(len(rows), 'start')} the servers were not warm at the end of their server warm-up, "
         "after up to "
-        f"{number(longest_s, digits=2)} s: {'; '.join(reasons)}{more}. A longer server_warm_up.deadline_s helps."
+        f"{number(longest_s, digits=2)} s: {'; '.join(reasons)}{more}. Clusters that are not equally warm "
+        "cannot be compared fairly; a longer server_warm_up.deadline_s helps."
     )
 
 
@@ -74,7 +75,5 @@ STATISTIC = Statistic(
     title="Server warm-up of each start",
     section=Section.VALIDITY,
     compute=lambda context: warmed_starts(context.records),
-    sentences=sentences,
     order=24,
-    sentence_order=5,
 )
