@@ -7,6 +7,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Without make's job server, which a recipe's commands cannot reach.
+CARGO := env -u MAKEFLAGS cargo
 STORE ?= store
 
 .PHONY: help setup quickstart test check check-python check-rust test-rust bench wheels lock clean
@@ -37,7 +39,7 @@ AGENT := $(or $(CARGO_TARGET_DIR),target)/release/steelyard-agent
 # Without the environment, so that it is compiled while that is made.
 $(AGENT): $(RUST)
 	@tools/need cargo
-	cargo build --release --locked --package steelyard-agent
+	$(CARGO) build --release --locked --package steelyard-agent
 	touch $@
 
 $(BIN)/steelyard-agent: $(VENV)/.locked $(AGENT)
@@ -60,11 +62,11 @@ check-python: $(VENV)/.installed
 
 # After the agent, whose build takes both cores.
 check-rust: $(AGENT)
-	cargo fmt --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 test-rust: check-rust
-	cargo test --locked --workspace --quiet
+	$(CARGO) test --locked --workspace --quiet
 
 # Two at a time where they leave each other the processor; what judges times runs alone, at the end.
 test:

@@ -14,15 +14,19 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def heard(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
-    """Within the block, these signals call these functions in the running event loop; then the default applies."""
+    """Within the block, these signals call these functions in the running event loop; then what applied before does,
+    such as the ignored end of the terminal under nohup."""
     loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in handlers}
     for number, handler in handlers.items():
         loop.add_signal_handler(number, handler)
     try:
         yield
     finally:
-        for number in handlers:
+        for number, handler_before in before.items():
             loop.remove_signal_handler(number)
+            if handler_before is not None:  # None: set by other than Python
+                signal.signal(number, handler_before)
 
 
 @contextmanager

@@ -13,7 +13,8 @@ def send(number: signal.Signals) -> None:
     os.kill(os.getpid(), number)
 
 
-def test_a_signal_is_heard_by_the_event_loop_and_by_nobody_afterwards() -> None:
+@pytest.mark.parametrize("ignored", [False, True], ids=["a terminal", "nohup"])
+def test_a_signal_is_heard_by_the_event_loop_and_by_nobody_afterwards(ignored: bool) -> None:
     async def body() -> None:
         hup, term = asyncio.Event(), asyncio.Event()
         with signals.heard({signal.SIGHUP: hup.set, signal.SIGTERM: term.set}):
@@ -23,9 +24,13 @@ def test_a_signal_is_heard_by_the_event_loop_and_by_nobody_afterwards() -> None:
             send(signal.SIGTERM)
             await asyncio.wait_for(term.wait(), 30)
 
-    before = [signal.getsignal(number) for number in signals.ENDING]
-    asyncio.run(body())
-    assert [signal.getsignal(number) for number in signals.ENDING] == before
+    began_with = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
+    try:
+        before = [signal.getsignal(number) for number in signals.ENDING]
+        asyncio.run(body())
+        assert [signal.getsignal(number) for number in signals.ENDING] == before
+    finally:
+        signal.signal(signal.SIGHUP, began_with)
 
 
 @pytest.mark.parametrize("number", signals.ENDING)
