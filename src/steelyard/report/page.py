@@ -233,7 +233,6 @@ def _within(drawing: _Drawing) -> dict[str, Any]:
     drawn = (numbers.figure(node_traces.figure(trace, most=most)) for trace in shown)
     context["trace_figures"] = [numbered for numbered in drawn if numbered is not None]
     context["node_table"] = numbers.table(time_courses.nodes(shown))
-    context["energy_figure"] = drawing.figure("energy")
     context["further_energy"] = drawing.further(Section.ENERGY)
     context["more_energy"] = drawing.more(Section.ENERGY)
     return context
@@ -285,7 +284,7 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("response-time", "Response time", _any(context, *OF_RESPONSE_TIME)),
         ("within", "Within a trial", _any(context, "chosen", "further_within", "more_within")),
         ("nodes", "What the nodes did", context["trace_figures"]),
-        ("energy", "Energy and cost", _any(context, "energy_figure", "further_energy", "more_energy")),
+        ("energy", "Energy and cost", _any(context, "further_energy", "more_energy")),
         ("spread", "Spread of the trials", _any(context, "boxes_figure", "further_spread", "more_spread")),
         ("validity", "Validity", True),
         ("facts", "Machine and system", True),

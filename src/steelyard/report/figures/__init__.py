@@ -1,1 +1,1 @@
-"""Figures: a module draws one kind; `catalogue.py` lists those of the page."""
+"""Figures: a module draws one kind; `catalogue.py` lists those made from results, the page asks for the others."""
