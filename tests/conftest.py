@@ -1,12 +1,12 @@
-"""What a test needs of the machine, told by its marks. A skip says why; where STEELYARD_CI is set, a skip that
-nobody expected
-fails the whole."""
+"""What a test needs of the machine, told by its marks, and what it must leave as it was. A skip says why; where
+STEELYARD_CI is set, a skip that nobody expected fails the whole."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
@@ -14,6 +14,7 @@ import pytest
 from steelyard.model.errors import SteelyardError
 from steelyard.node import agent
 from steelyard.node.folders import cache_folder
+from steelyard.node.signals import ENDING
 
 EXPECTED = ("this kernel ", "as root ")
 """Beginnings of reasons that depend on the machine and not on its set-up."""
@@ -69,3 +70,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if unexpected:
         reporter.write_line(f"skipped although nobody expected it: {unexpected}")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(autouse=True)
+def signals_are_left_as_found() -> Iterator[None]:
+    """Fails a test that leaves another handling of termination signals: later tests and their children inherit it."""
+    before = {number: signal.getsignal(number) for number in ENDING}
+    yield
+    after = {number: signal.getsignal(number) for number in ENDING}
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    assert after == before, "the test left another handling of signals"

@@ -17,6 +17,7 @@ import pytest
 
 from steelyard.cli.commands.serve import scratch_folder, serve
 from steelyard.model.errors import SteelyardError, StoreError, StudyError
+from steelyard.node import signals
 from tests.unit.cli.screen import printed
 from tests.unit.serve.stores import a_record, write
 
@@ -104,7 +105,12 @@ def test_the_browser_is_started_without_the_token_in_its_words(tmp_path: Path, m
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
     monkeypatch.setattr("webbrowser.open", browser)
-    shown = printed(lambda: serve(tmp_path / "root", port=0, open_browser=True))
+    before = {number: signal.getsignal(number) for number in signals.ENDING}
+    try:
+        shown = printed(lambda: serve(tmp_path / "root", port=0, open_browser=True))
+    finally:  # A served process ends now, and ignores what else would end it.
+        for number, handler in before.items():
+            signal.signal(number, handler)
     address, page, mode = started.get_nowait()
     token = shown.out.strip().partition("?token=")[2]
     assert (shown.code, len(token), mode) == (130, 48, 0o600)
