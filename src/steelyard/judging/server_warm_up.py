@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 from steelyard.model.histogram import Bucket
 from steelyard.model.server_warm_up import NodeWarmth, ServerWarmUp, WorkloadWarmth
 
-LEAST_NOISE = 0.03
-"""A fall of the mean service time by less than this is noise, however many operations it rests on."""
+LEAST_NOISE = 0.05
+"""A fall of the mean service time by less than this is noise, however many operations it rests on: seconds of the same
+trial differ by as much."""
 MOST_NOISE = 0.1
 """A fall by more than this is none, however few operations it rests on."""
 CPU_NOISE = 0.1
 """The same for the CPU time per operation of a node, where the kernel counts in hundredths of a second."""
 LEAST_CPU_S = 0.1
 """Less CPU time in a round cannot be compared with another."""
-Z_ONE_SIDED = 1.645
-"""One-sided 5% point of the standard normal distribution."""
+ALARM = 0.05
+"""Probability that a round without a fall shows one, over all workloads (Bonferroni)."""
 NS_PER_MS = 1e6
 
 
@@ -57,20 +59,22 @@ def service_of(buckets: Sequence[Bucket]) -> Service | None:
     return Service(total, mean_ns, variance)
 
 
-def workload_warmth(rounds: Sequence[Round], name: str) -> WorkloadWarmth | None:
-    """Service time of a workload in the last round, beside that of the round before; None if it served nothing.
+def workload_warmth(rounds: Sequence[Round], name: str, workloads: int = 1) -> WorkloadWarmth | None:
+    """Service time of one of so many workloads in the last round, beside the newest round before in which it served
+    anything; None if it served nothing in the last.
 
     The noise of the logarithm of a ratio of two means is, by the delta method, sqrt(v1 / (n1 m1^2) + v2 / (n2 m2^2));
     operations of one second are more alike than that allows for, which the least noise makes up for.
     """
     last = rounds[-1].services.get(name)
-    before = rounds[-2].services.get(name) if len(rounds) > 1 else None
     if last is None:
         return None
+    before = next((one.services[name] for one in reversed(rounds[:-1]) if name in one.services), None)
     if before is None:
         return WorkloadWarmth(service_ms=last.mean_ns / NS_PER_MS)
     error = math.sqrt(sum(one.variance / (one.count * one.mean_ns**2) for one in (before, last)))
-    noise = min(MOST_NOISE, max(LEAST_NOISE, Z_ONE_SIDED * error))
+    one_sided = NormalDist().inv_cdf(1 - ALARM / workloads)
+    noise = min(MOST_NOISE, max(LEAST_NOISE, one_sided * error))
     return WorkloadWarmth(
         service_ms=last.mean_ns / NS_PER_MS,
         change_percent=100 * (last.mean_ns / before.mean_ns - 1),
@@ -95,9 +99,10 @@ def _cpu_us(one: Round, node: str) -> float | None:
 
 
 def not_reached(
-    nodes: Mapping[str, NodeWarmth], workloads: Mapping[str, WorkloadWarmth], settings: ServerWarmUp
+    nodes: Mapping[str, NodeWarmth], workloads: Mapping[str, WorkloadWarmth | None], settings: ServerWarmUp
 ) -> Iterator[str]:
-    """What keeps the start from being warm, in a clause each; nothing if it is warm."""
+    """What keeps the start from being warm, in a clause each; nothing if it is warm. Of `workloads`, None is one that
+    answered nothing."""
     limit = settings.compiler_fraction
     compiling = {name: node.compiler_fraction for name, node in nodes.items() if node.compiler_fraction is not None}
     busy = {name: fraction for name, fraction in compiling.items() if fraction >= limit}
@@ -109,11 +114,15 @@ def not_reached(
     if falling:
         by = ", ".join(f"{name} {-change:.0f}%" for name, change in falling.items())
         yield f"CPU per operation still fell: {by} (noise: {CPU_NOISE:.0%})"
-    if any(workload.change_percent is None for workload in workloads.values()):
+    silent = [name for name, workload in workloads.items() if workload is None]
+    if silent:
+        yield f"no operation was answered at the study's own load: {', '.join(silent)}"
+    answered = {name: workload for name, workload in workloads.items() if workload is not None}
+    if any(workload.change_percent is None for workload in answered.values()):
         yield "there was time for one round, which shows no change of service times"
     changed = {
         name: (workload.change_percent, workload.noise_percent)
-        for name, workload in workloads.items()
+        for name, workload in answered.items()
         if workload.change_percent is not None and workload.noise_percent is not None
     }
     fallen = [

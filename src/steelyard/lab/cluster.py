@@ -125,7 +125,7 @@ async def _lend(study: Study, trials: Sequence[PlannedTrial], site: Site, phases
     limits = study.limits
     one_s = limits.trial_timeout_s + study.data.settle_timeout_s
     longest_s = (
-        2 * limits.start_timeout_s + study.server_warm_up.deadline_s + one_s * (1 + len(trials) * limits.attempts)
+        3 * limits.start_timeout_s + study.server_warm_up.longest_s + one_s * (1 + len(trials) * limits.attempts)
     )
     until = datetime.now(UTC) + timedelta(seconds=longest_s)
     async with phases.bracket(Phase.LEASE, LEASE_TIMEOUT_S, SiteError):

@@ -161,7 +161,8 @@ class Conductor:
         try:
             async with started(self.study, trials, self.parts, self.watcher, phases) as cluster:
                 self.writer.event(journal.StartReady(start=first.start, cluster=cluster.start))
-                await self._warm_up(cluster, trials)
+                if not self.finishing:
+                    await self._warm_up(cluster, trials)
                 await self._trials(cluster, deque(trials))
         except SystemFault as fault:
             self._start_failed(trials, fault, phases)
@@ -175,7 +176,9 @@ class Conductor:
         """The server warm-up of a start, if the study has one."""
         if not warms_up(self.study.server_warm_up, cluster.system):
             return
-        warmth = await server_warm_up.warm_up(self.study, cluster, trials, self.parts, self.watcher)
+        warmth = await server_warm_up.warm_up(
+            self.study, cluster, trials, self.parts, self.watcher, lambda: self.finishing
+        )
         cluster.warmth = warmth
         self.writer.event(journal.ServersWarmedUp(start=trials[0].start, cluster=cluster.start, warmth=warmth))
         if not warmth.reached:

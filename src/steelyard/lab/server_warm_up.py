@@ -7,8 +7,9 @@ phase the number of nodes is confounded with what their compilers have done (doc
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from steelyard import engine_order
@@ -22,7 +23,7 @@ from steelyard.lab.parts import Parts
 from steelyard.model.errors import EngineError, SystemFault
 from steelyard.model.load import SERVER_WARM_UP, Load
 from steelyard.model.plan import PlannedTrial
-from steelyard.model.server_warm_up import NodeWarmth, ServerWarmth, ServerWarmUp, WorkloadWarmth
+from steelyard.model.server_warm_up import BUSY_FACTOR, NodeWarmth, ServerWarmth, ServerWarmUp, WorkloadWarmth
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase
 from steelyard.node.processor import process_time_s
@@ -31,10 +32,8 @@ from steelyard.system.base import CompilesCode
 from steelyard.wire.record import Done, Interval, Record
 from steelyard.workload.base import Workload
 
-BUSY_FACTOR = 3.0
-"""Seconds at high concurrency in each round, of all workloads together, over those at the study's own load."""
-LEAST_S = 1.0
-"""Seconds of one workload at one load in a round, at least, as long as `steady_s` is not shorter."""
+LEAST_S = 1
+"""Seconds of one workload at one load in a round, at least. All are whole: some engines take no others."""
 SLICE_GRACE_S = 60.0
 """How much longer than asked a part of a round may take."""
 
@@ -61,20 +60,26 @@ class Progress:
 
 
 async def warm_up(
-    study: Study, cluster: Cluster, trials: Sequence[PlannedTrial], parts: Parts, watcher: Watcher
+    study: Study,
+    cluster: Cluster,
+    trials: Sequence[PlannedTrial],
+    parts: Parts,
+    watcher: Watcher,
+    finishing: Callable[[], bool] = lambda: False,
 ) -> ServerWarmth:
     """Warm the servers up for `trials`, and see to it that the first of them finds its data as if nothing had been.
-    Raises SystemFault if the cluster fails meanwhile, EngineError if the engine does."""
+    Once `finishing` is true, no further round is begun. Raises SystemFault if the cluster fails meanwhile, EngineError
+    if the engine does."""
     settings = study.server_warm_up
     async with cluster.phases.bracket(
-        Phase.SERVER_WARM_UP, settings.deadline_s + study.limits.start_timeout_s, SystemFault
+        Phase.SERVER_WARM_UP, settings.longest_s + study.limits.start_timeout_s, SystemFault
     ):
         warming = _Warming(settings, cluster, _parts_of(trials, parts), watcher)
-        refusal = warming.refused()
-        if refusal:
-            return ServerWarmth(seconds=0.0, rounds=0, operations=0, reached=False, reasons=(refusal,))
         try:
-            return await warming.run()
+            refusal = warming.refused()
+            if refusal:
+                return ServerWarmth(seconds=0.0, rounds=0, operations=0, reached=False, reasons=(refusal,))
+            return await warming.run(finishing)
         except EngineError as error:
             if not await cluster.healthy():
                 message = f"a node no longer answers in the server warm-up: {error.message}"
@@ -113,9 +118,8 @@ class _Warming:
         self.parts = parts
         self.watcher = watcher
         self.progress = Progress(begun_s=time.monotonic())
-        self._least_s = min(LEAST_S, settings.steady_s)
-        self._own_s = max(self._least_s, settings.steady_s / len(parts))
-        self._busy_s = max(self._least_s, BUSY_FACTOR * settings.steady_s / len(parts))
+        self._own_s = max(LEAST_S, math.ceil(settings.steady_s / len(parts)))
+        self._busy_s = max(LEAST_S, math.ceil(BUSY_FACTOR * settings.steady_s / len(parts)))
         self._keys: set[str] = set()
 
     def refused(self) -> str:
@@ -131,7 +135,7 @@ class _Warming:
             return f"the engine cannot warm the servers up: {error.message}"
         return ""
 
-    async def run(self) -> ServerWarmth:
+    async def run(self, finishing: Callable[[], bool]) -> ServerWarmth:
         """Rounds until every node is warm, or none more would end before the deadline."""
         progress, rest_s = self.progress, 0.0
         while True:
@@ -141,9 +145,9 @@ class _Warming:
             # All of a round but the seconds at high concurrency, which the last one has fewer of.
             rest_s = max(rest_s, self._elapsed_s() - began_s - len(self.parts) * self._busy_s)
             left_s = self.settings.deadline_s - self._elapsed_s() - rest_s
-            if not progress.reasons or left_s < len(self.parts) * self._least_s:
+            if not progress.reasons or left_s < len(self.parts) * LEAST_S or finishing():
                 break
-            self._busy_s = min(self._busy_s, left_s / len(self.parts))
+            self._busy_s = min(self._busy_s, int(left_s / len(self.parts)))
         return ServerWarmth(
             seconds=self._elapsed_s(),
             rounds=len(progress.rounds),
@@ -157,21 +161,24 @@ class _Warming:
     def _judge(self) -> None:
         progress = self.progress
         progress.nodes = {node.name: node_warmth(progress.rounds, node.name) for node in self.cluster.databases}
-        warmths = {part.name: workload_warmth(progress.rounds, part.name) for part in self.parts}
+        warmths = {part.name: workload_warmth(progress.rounds, part.name, len(self.parts)) for part in self.parts}
         progress.workloads = {name: warmth for name, warmth in warmths.items() if warmth is not None}
-        progress.reasons = tuple(not_reached(progress.nodes, progress.workloads, self.settings))
+        progress.reasons = tuple(not_reached(progress.nodes, warmths, self.settings))
 
     async def _round(self) -> None:
         for part in self.parts:
             await self._ensure(part)
             await self._drive(part, self._closed(part), "at high concurrency")
-        compiled_s, cpu_s, began_s = await self._compiled_s(), self._cpu_s(), time.monotonic()
+        await self._put_back()
+        compiled_s, cpu_s = await self._compiled_s(), self._cpu_s()
         services: dict[str, Service] = {}
-        operations = 0
+        operations, driven_s = 0, 0.0
         for part in self.parts:
             await self._ensure(part)
             own = engine_order.briefly(part.load, self._own_s)
+            began_s = time.monotonic()
             intervals, answered = await self._drive(part, own, "at the study's own load")
+            driven_s += time.monotonic() - began_s
             service = service_of(merged(intervals, "service"))
             operations += answered
             if service is not None:
@@ -180,13 +187,21 @@ class _Warming:
         compiled_after_s = await self._compiled_s()
         self.progress.rounds.append(
             Round(
-                seconds=time.monotonic() - began_s,
+                seconds=driven_s,
                 operations=operations,
                 services=services,
                 compiled_s={name: after_s - compiled_s[name] for name, after_s in compiled_after_s.items()},
                 cpu_s={name: after_s - cpu_s[name] for name, after_s in cpu_after_s.items()},
             )
         )
+
+    async def _put_back(self) -> None:
+        """Data as before a trial. The first time, that is code which the servers have not run yet: classes are loaded,
+        and what was compiled without them is compiled anew. No trial should meet that."""
+        state = self.cluster.state
+        if state.takes_snapshots:
+            state.warmed_up()
+            await state.ensure(self.parts[0].workload)
 
     async def _ensure(self, part: Part) -> None:
         """Its tables, with its data in them. What other workloads have written meanwhile stays until the end, as long
@@ -220,7 +235,8 @@ class _Warming:
         return intervals, answered
 
     def _closed(self, part: Part) -> Load:
-        return engine_order.closed_loop(part.load, self.settings.threads, self._busy_s)
+        busy = engine_order.closed_loop(part.load, self.settings.threads, self._busy_s)
+        return busy.model_copy(update={"warm_up_s": 0.0})
 
     def _order(self, part: Part, load: Load) -> dict[str, object]:
         """Each round draws its operations anew."""

@@ -13,6 +13,9 @@ from pydantic import Field
 
 from steelyard.model.value import Value
 
+BUSY_FACTOR = 3.0
+"""Seconds at high concurrency in each round, of all workloads together, over those at the study's own load."""
+
 
 class ServerWarmUp(Value):
     """Server warm-up: between the start of a cluster and its first trial all workloads of the start are driven, at high
@@ -30,6 +33,11 @@ class ServerWarmUp(Value):
     """Seconds at the study's own load in which a node must be seen to be warm."""
     compiler_fraction: float = Field(default=0.05, gt=0, le=1)
     """A node is warm when its compiler takes less than this fraction of a core."""
+
+    @property
+    def longest_s(self) -> float:
+        """Seconds that the rounds may take: until the deadline, or one round where that takes longer."""
+        return max(self.deadline_s, (1 + BUSY_FACTOR) * self.steady_s)
 
 
 class NodeWarmth(Value):

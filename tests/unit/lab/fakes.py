@@ -229,12 +229,13 @@ class FakeParts:
 
 
 def without_waiting(monkeypatch: Any) -> None:
-    """No paths to measure."""
+    """No paths to measure, and no patience with a node that does not answer."""
 
     async def no_link(*_: Any) -> dict[str, float]:
         return {"rtt_ms_min": 0.1, "rtt_ms_mean": 0.1}
 
     monkeypatch.setattr(cluster_module, "measure_link", no_link)
+    monkeypatch.setattr(cluster_module, "HEALTH_TIMEOUT_S", 0.5)
 
 
 def plan_of(a_study: Study) -> Any:

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from steelyard.lab import server_warm_up
 from steelyard.lab.conductor import Conductor
 from steelyard.model.data_model import Schema
+from steelyard.model.load import Load
+from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.node.base import Node
@@ -174,4 +177,52 @@ def test_each_workload_is_driven_at_the_load_with_the_fewest_in_flight(script: S
         design={"starts": 1, "trials": 1}, factors={"load.threads": [4, 2], "workload": ["ycsb-a", "ycsb-c"]}
     )
     conduct(script, chosen, Parts(script))
-    assert schedules(script)[:4] == [(64, 4.5), (64, 4.5), (2, 1.5), (2, 1.5)]
+    assert schedules(script)[:4] == [(64, 5), (64, 5), (2, 2), (2, 2)]
+
+
+def test_seconds_are_whole_and_without_a_warm_up_of_the_load(script: Script) -> None:
+    """Also in the last round before the deadline: some engines take no fractions."""
+    chosen = one_start(deadline_s=1.7, steady_s=0.2).model_copy(
+        update={"load": Load(duration_s=5, operations=None, warm_up_s=30)}
+    )
+    conduct(script, chosen, Parts(script, compiler=Compiler([1.0] * 100)))
+    warming = [order for order in script.driven if order["action"] == "load" and order["stop"]["duration_s"] != 5]
+    assert len(warming) >= 2
+    assert {order["warm_up_s"] for order in warming} == {0.0}
+    assert all(order["stop"]["duration_s"] == int(order["stop"]["duration_s"]) >= 1 for order in warming)
+
+
+def test_the_judged_part_of_each_round_begins_on_restored_data_as_a_trial_does(script: Script) -> None:
+    parts = Parts(script)
+    (record, _) = conduct(script, one_start(), parts)
+    assert record.server_warm_up is not None
+    assert parts.kept.restored == record.server_warm_up.rounds + 2, "one each, and one before each of two trials"
+
+
+def test_an_engine_that_refuses_leaves_the_start_cold_and_its_data_restored(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_warm_up._Warming, "refused", lambda self: "the engine cannot")
+    records = conduct(script, one_start(), Parts(script))
+    assert [record.data for record in records] == ["restored", "restored"]
+    warmth = records[0].server_warm_up
+    assert warmth is not None
+    assert (warmth.reached, warmth.rounds, warmth.reasons) == (False, 0, ("the engine cannot",))
+
+
+def test_who_finishes_waits_for_no_further_round(script: Script) -> None:
+    chosen = one_start()
+    plan = plan_of(chosen)
+    parts: Any = Parts(script, compiler=Compiler([1.0] * 100))
+    with StoreWriter(script.folder / "store", "fake") as writer:
+        writer.intend(chosen, "", plan)
+        conductor = Conductor(chosen, plan, writer, parts, Silent(), lambda todo, records: TimeLeft(0, 0, 0))
+        script.on_drive = lambda count, order: conductor.finish() if order["action"] == "load" else None
+        outcome = asyncio.run(conductor.run())
+    assert outcome.missing == 2
+    assert schedules(script) == [(64, 9), (1, 3)]
+
+
+def test_one_round_may_take_longer_than_the_deadline() -> None:
+    assert ServerWarmUp().longest_s == 60
+    assert ServerWarmUp(steady_s=100).longest_s == 400
