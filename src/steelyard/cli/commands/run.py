@@ -19,6 +19,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from steelyard.analysis.narrative.answer_display import repeats_a_caveat
 from steelyard.cli.commands.clean import reclaim
 from steelyard.cli.noise_floor import keep
 from steelyard.cli.progress_views import LiveView, PlainView
@@ -48,7 +49,6 @@ from steelyard.store import Store, StoreWriter, journal
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
 BEAT_S = 0.25
 KEYS_AT_ONCE = 64
-ANSWER_SENTENCES = 4
 PAGE = "report.html"
 """What `report` writes into the study's folder."""
 ASK = "interrupt: [f]inish the trial, [s]top now, [g]o on?"
@@ -246,15 +246,20 @@ def _interrupts(
 
 
 def answer(folder: Path, console: Console) -> None:
-    """Print what the study found. The trials are safe in the store: whatever fails here is said, and fails no run."""
+    """Print what the study found, the sentence that limits it, and the first caveat that says more.
+
+    The trials are safe in the store: whatever fails here is said, and fails no run.
+    """
     try:
         results = read(folder).results
         say(console)
+        sentences = results.answer
         if results.answer_table is not None and results.answer_table.rows:
             print_answer(results.answer_table, console)
-        else:
-            for sentence in results.answer[:ANSWER_SENTENCES]:
-                print_wrapped(sentence, console)
+            sentences = sentences[-1:]
+        caveats = [caveat for caveat in results.caveats if not repeats_a_caveat(caveat, sentences)]
+        for sentence in (*sentences, *caveats[:1]):
+            print_wrapped(sentence, console)
         say(console)
     except Exception as error:  # an analysis that fails must not make a measured study look failed
         say(console, f"the answer cannot be shown here: {type(error).__name__}: {error}", style="yellow")
