@@ -25,6 +25,7 @@ from steelyard.cli.noise_floor import keep
 from steelyard.cli.progress_views import LiveView, PlainView
 from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile
 from steelyard.cli.terminal.answer_output import print_answer
+from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say
 from steelyard.judging.stopping import SECONDS_PER_HOUR, decide
 from steelyard.judging.stopping_rule import Decision, rule_of
@@ -137,7 +138,8 @@ def _lines(console: Console) -> Callable[[str], None]:
 async def _conduct(
     study: Study, plan: Plan, plugins: Plugins, writer: StoreWriter, *, plain: bool, console: Console
 ) -> tuple[Outcome, bool]:
-    view = PlainView(_lines(console)) if plain else LiveView(console)
+    cells = LiveCells(study, Store(writer.folder).trials())
+    view = PlainView(_lines(console)) if plain else LiveView(console, cells)
     parts = Parts(cache_folder=cache_folder(), state_folder=state_folder(), plugins=plugins)
     live_file = LiveFile(writer.folder, writer.conceal, time.time)
     publisher = Publisher(time.time, view, live_file)
