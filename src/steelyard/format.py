@@ -35,6 +35,7 @@ NODES: Final = ("nodes", "site.nodes")
 """Factors that are a number of nodes."""
 LEAST_P: Final = 0.001
 MOST_P: Final = 0.995
+ALPHABET: Final = 26
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 KIB: Final = 1024
 SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -150,6 +151,12 @@ def count(amount: int, singular: str, many: str = "") -> str:
 def listed(words: Sequence[str], last: str = "and") -> str:
     """`a, b and c`."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else ""
+
+
+def note_letter(place: int) -> str:
+    """Letter of the note at a place from 0 on: `a` to `z`, then `aa`, `ab`: no two places have the same."""
+    before, letter = divmod(place, ALPHABET)
+    return (note_letter(before - 1) if before else "") + chr(ord("a") + letter)
 
 
 def treatment_label(treatment: Mapping[str, Level]) -> str:

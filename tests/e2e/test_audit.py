@@ -26,7 +26,7 @@ def test_reference_then_audit(tmp_path: Path) -> None:
     assert "Srinadhuni" in shown.stdout
     found = call("audit", "srinadhuni2018", cwd=tmp_path)
     assert found.returncode == 1
-    assert "cohens_d_reported 2.34; should be 0.3344 to 1.007" in found.stdout
+    assert "Cohen's d reported 2.34; should be 0.3344 to 1.007" in found.stdout
     data = json.loads(call("audit", "all", "--json", cwd=tmp_path).stdout)
     assert len(data["findings"]) == 6
 

@@ -118,3 +118,9 @@ def test_times_by_the_clock() -> None:
     assert shown.clock(at, at + 400 * day) == "2026-09-21 14:03"
     for beyond in (None, 1e300, float("inf"), -1e300):
         assert shown.clock(beyond, at) == "–"
+
+
+def test_no_two_notes_have_the_same_letter() -> None:
+    assert [shown.note_letter(place) for place in (0, 25, 26, 27, 51, 52, 701, 702)] == [
+        "a", "z", "aa", "ab", "az", "ba", "zz", "aaa",
+    ]  # fmt: skip

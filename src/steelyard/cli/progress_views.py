@@ -6,7 +6,6 @@ Both draw the one state of `steelyard.progress.state` and write to stderr.
 from __future__ import annotations
 
 import math
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,13 +15,11 @@ from rich.columns import Columns
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live as Screen
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from steelyard.analysis.wording import quantity
+from steelyard.cli.terminal.live_cells import LiveCells, narrowing_words
 from steelyard.format import count, data_rate, data_size, duration, number, percent, treatment_label
-from steelyard.judging.stopping_rule import Decision, Narrowing, plus_minus
-from steelyard.model.responses import label_of, unit_of
+from steelyard.judging.stopping_rule import Decision
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.progress import events
 from steelyard.progress.reason_words import groups
@@ -152,43 +149,8 @@ def _readings(name: str, node: NodeReadings) -> str:
     return " ".join(words)
 
 
-def _cells(live: Live) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 1), header_style="dim")
-    unit = unit_of(live.response)
-    table.add_column("cell")
-    table.add_column("n", justify="right")
-    table.add_column(f"median {label_of(live.response)}", justify="right")
-    table.add_column("min to max", justify="right")
-    decision = live.decision
-    if decision is not None:
-        table.add_column("starts", justify="right")
-        table.add_column(f"until ±{decision.rule.width_percent:g}%")
-    table.add_column("state")
-    for cell in live.cells:
-        values = cell.values
-        middle = quantity(statistics.median(values), unit) if values else "-"
-        spread = f"{quantity(min(values), unit)} to {quantity(max(values), unit)}" if len(values) > 1 else "-"
-        notes = [f"{cell.invalid} voided"] if cell.invalid else []
-        if cell.infeasible:
-            notes.append(f"infeasible: {cell.infeasible}")
-        interval: list[str] = []
-        if decision is not None:
-            known = next((one for one in decision.cells if one.treatment == cell.treatment), None)
-            interval = [str(known.n), narrowing_words(known)] if known is not None else ["-", "-"]
-        name, note = treatment_label(cell.treatment), Text(", ".join(notes), style="yellow")
-        table.add_row(name, str(len(values)), middle, spread, *interval, note)
-    return table
-
-
 def _seconds(value: float) -> str:
     return number(value, trim=False)
-
-
-def narrowing_words(cell: Narrowing) -> str:
-    """How well one treatment is known: `±1.9%, narrowing`."""
-    if cell.half_width_percent is None:
-        return cell.state
-    return f"{plus_minus(cell.half_width_percent)}, {cell.state}"
 
 
 def spark(values: Sequence[float]) -> str:
@@ -232,8 +194,9 @@ class _Trouble:
 class LiveView:
     """One screen that is redrawn in place."""
 
-    def __init__(self, console: Console, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, console: Console, cells: LiveCells, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
+        self._cells = cells
         self._live = beginning(clock())
         self.note = ""
         self._screen = Screen(self, console=console, auto_refresh=False, transient=False)
@@ -260,12 +223,14 @@ class LiveView:
         for trouble in live.troubles[-TROUBLES_SHOWN:]:
             parts.append(_Trouble(f" ! {trouble.message}: {trouble.remedy}"))
         if live.cells:
-            parts.append(_cells(live))
+            parts.append(self._cells.table(live))
         return Group(*parts)
 
     def show(self, live: Live, event: events.Event) -> None:
         """Take the newest state; the next beat draws it."""
         self._live = live
+        if isinstance(event, events.TrialSealed):
+            self._cells.add(event.record)
 
     def beat(self) -> None:
         """Time has passed: draw the screen anew."""

@@ -147,8 +147,9 @@ class Limits(Value):
     """Thresholds of the verdict on a trial; crossing one makes it invalid."""
 
     lag_p99_ms: float = Field(default=10.0, gt=0)
-    """Open loop: the largest p99 of the generator's own delay: how late it sent operations although fewer than allowed
-    were in flight."""
+    """Open loop: the largest p99 of the generator's pacing, in spite of the name not of lag: how late it sent
+    operations although fewer than allowed were in flight. Waiting for a free place in flight is the system's and does
+    not count."""
     offered_rate_fraction: float = Field(default=0.98, gt=0, le=1)
     """Open loop: the smallest fraction of the offered rate that must have been sent."""
     generator_cpu_fraction: float = Field(default=0.9, gt=0)

@@ -13,7 +13,6 @@ from pydantic import ConfigDict, Field
 
 from steelyard.format import clock
 from steelyard.judging.stopping_rule import Decision
-from steelyard.judging.trial_responses import response_of
 from steelyard.model.histogram import merge
 from steelyard.model.percentiles import quantile_ns
 from steelyard.model.sample import Sample
@@ -109,8 +108,6 @@ class CellSoFar(_Part):
     """The trials of one treatment that this session or an earlier one has sealed."""
 
     treatment: dict[str, Level]
-    values: tuple[float, ...] = ()
-    """The study's main response in its valid trials, in the unit of that response."""
     invalid: int = 0
     infeasible: str = ""
     """Why the system cannot do it, if a trial said so."""
@@ -207,7 +204,7 @@ def _changes(live: Live, event: events.Event, now_s: float) -> dict[str, Any]:
             changes = {
                 "trial": None,
                 "seconds_under_way": 0,
-                "cells": with_trial(live.cells, event.record, live.response),
+                "cells": with_trial(live.cells, event.record),
             }
         case events.Trouble():
             trouble = TroubleNoted(t_s=now_s, message=event.message, remedy=event.remedy)
@@ -275,16 +272,14 @@ def _sampled(nodes: Mapping[str, NodeReadings], samples: Sequence[Sample]) -> di
     return after
 
 
-def with_trial(cells: Sequence[CellSoFar], record: TrialRecord, response: str) -> tuple[CellSoFar, ...]:
-    """The cells with one more sealed trial and its value of the response."""
+def with_trial(cells: Sequence[CellSoFar], record: TrialRecord) -> tuple[CellSoFar, ...]:
+    """The cells with one more sealed trial."""
     cell = next((cell for cell in cells if cell.treatment == record.treatment), None)
     before = cell or CellSoFar(treatment=record.treatment)
-    value = response_of(record, response)
-    if record.verdict.outcome == "valid" and value is not None:
-        after = before.model_copy(update={"values": (*before.values, float(value))})
-    elif record.verdict.system_fault:
+    after = before
+    if record.verdict.system_fault:
         after = before.model_copy(update={"infeasible": record.verdict.reasons[0].detail})
-    else:
+    elif record.verdict.outcome != "valid":
         after = before.model_copy(update={"invalid": before.invalid + 1})
     if cell is None:
         return (*cells, after)

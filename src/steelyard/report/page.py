@@ -18,6 +18,7 @@ import polars as pl
 from markupsafe import Markup, escape
 
 import steelyard
+from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS, repeats_a_caveat
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistic import Section
 from steelyard.analysis.statistics import anova
@@ -52,10 +53,6 @@ OF_RESPONSE_TIME: Final = (
     "percentiles_figure", "curves_figure", "responses_table", "further_response_time", "more_response_time",
 )  # fmt: skip
 """Context keys of the section on response times."""
-MOST_CAVEATS: Final = 3
-"""Caveats beside the answer; the others are folded."""
-WORDS_ALIKE: Final = 5
-"""A sentence that begins with so many words of a caveat repeats it."""
 FEWEST_SIZES: Final = 3
 """Sizes that a line or a law over sizes needs on the page: two points always make a line."""
 
@@ -149,26 +146,22 @@ def _answer(drawing: _Drawing) -> dict[str, Any]:
     results = drawing.results
     table = answers.answers(results.answer_table)
     lines = () if results.answer_table is None else tuple(results.answer_table.by_line())
+    caveats = results.caveats[:SHOWN_CAVEATS]
     in_table = [one for one in results.answer if len(lines) > 1 and answers.is_of_line(one, results.answer_table)]
     return {
         "answer_table": drawing.numbers.table(table),
         "lead": [] if table else results.answer,
-        "sentences": [one for one in results.answer if one not in in_table and not _is_caveat(one, results)]
-        if table
-        else [],
+        "sentences": [
+            sentence
+            for sentence in results.answer
+            if table and sentence not in in_table and not repeats_a_caveat(sentence, caveats)
+        ],
         "in_table": in_table,
         "main_figure": drawing.figure("main"),
         "further_answer": drawing.further(Section.ANSWER),
-        "caveats": drawing.results.caveats[:MOST_CAVEATS],
-        "further_caveats": drawing.results.caveats[MOST_CAVEATS:],
+        "caveats": caveats,
+        "further_caveats": results.caveats[SHOWN_CAVEATS:],
     }
-
-
-def _is_caveat(sentence: str, results: Results) -> bool:
-    """Whether one of the caveats beside the answer begins as this sentence does, and so says the same."""
-    begin = sentence.split()[:WORDS_ALIKE]
-    caveats = (caveat.replace(",", "").split()[:WORDS_ALIKE] for caveat in results.caveats[:MOST_CAVEATS])
-    return [word.strip(",") for word in begin] in caveats
 
 
 def _effects(drawing: _Drawing) -> dict[str, Any]:

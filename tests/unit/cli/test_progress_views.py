@@ -8,7 +8,9 @@ from typing import Any
 
 from rich.console import Console
 
+from steelyard.analysis.cells import cell_values
 from steelyard.cli.progress_views import LiveView, PlainView, decision_line, spark
+from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.judging.stopping import decide
 from steelyard.judging.stopping_rule import Decision, Narrowing, Rule, rule_of
 from steelyard.model.sample import Sample
@@ -82,7 +84,7 @@ def test_plain_lines_say_what_matters_and_are_never_silent_for_long() -> None:
 
 def test_the_live_screen_shows_phase_load_nodes_cells_and_troubles() -> None:
     out = Console(file=io.StringIO(), width=140, force_terminal=False)
-    publisher = Publisher(Clock(), view := LiveView(out, Clock()))
+    publisher = Publisher(Clock(), view := LiveView(out, LiveCells(study()), Clock()))
     for event in events()[:-2]:
         publisher.tell(event)
     out.print(view)
@@ -90,14 +92,24 @@ def test_the_live_screen_shows_phase_load_nodes_cells_and_troubles() -> None:
         publisher.tell(event)
     out.print(view)
     text = out.file.getvalue()  # type: ignore[attr-defined]
-    for expected in ("trial 1/8", "ETA about", "measure", "op/s", "n1 0.75 cores", "4.10 s", "trial x voided"):
+    for expected in (
+        "trial 1/8",
+        "ETA about",
+        "measure",
+        "op/s",
+        "n1 0.75 cores",
+        "4.10 s",
+        "geometric mean execution time",
+        "trial x voided",
+    ):
         assert expected in text
 
 
 def test_the_live_screen_fits_eighty_columns_and_shows_the_main_response() -> None:
     out = Console(file=io.StringIO(), width=80, force_terminal=False)
     clock = Clock()
-    publisher = Publisher(clock, view := LiveView(out, clock))
+    cells = LiveCells(study(analysis={"response": "throughput_per_s"}))
+    publisher = Publisher(clock, view := LiveView(out, cells, clock))
     first, *others = events()
     publisher.tell(replace(first, response="throughput_per_s", at_most=True))
     for event in others[:-2]:
@@ -112,10 +124,37 @@ def test_the_live_screen_fits_eighty_columns_and_shows_the_main_response() -> No
     out.print(view)
     lines = [line.rstrip() for line in out.file.getvalue().splitlines()]  # type: ignore[attr-defined]
     assert all(len(line) <= 80 for line in lines)
-    assert any("median throughput" in line for line in lines)
+    assert any("geometric mean" in line for line in lines)
     assert any("24.0 operations/s" in line for line in lines)
     assert any("elapsed 1:02:03, ETA " in line for line in lines)
     assert sum("many words" in line for line in lines) == 2
+
+
+def test_the_cells_show_the_estimator_of_the_answer_over_this_session_and_earlier_ones() -> None:
+    asked = study(analysis={"warm_up_trials": 1}, design={"starts": 2, "trials": 3, "seed": 3})
+    of_one_node = [trial for trial in plan_of(asked).trials if trial.treatment == {"nodes": 1}]
+    values_ms = {1: [9000.0, 1000.0, 1100.0], 2: [9000.0, 4000.0, 4400.0]}
+    records = [
+        record(planned).model_copy(
+            update={
+                "order_in_start": order,
+                "responses": Responses(execution_time_ms=value, operations=100),
+            }
+        )
+        for start, values in values_ms.items()
+        for order, (planned, value) in enumerate(
+            zip([trial for trial in of_one_node if trial.start_replicate == start], values, strict=True), start=1
+        )
+    ]
+    out = Console(file=io.StringIO(), width=100, force_terminal=False)
+    publisher = Publisher(Clock(), view := LiveView(out, LiveCells(asked, records[:3]), Clock()))
+    for place, sealed_record in enumerate(records[3:], start=4):
+        publisher.tell(progress.TrialSealed(sealed_record, place, 6))
+    out.print(view)
+    (answered,) = cell_values(records, asked)
+    assert answered.value_text == "2.10 s"
+    (shown,) = [line for line in out.file.getvalue().splitlines() if line.startswith(" 1 node")]  # type: ignore[attr-defined]
+    assert shown.split() == ["1", "node", "4", "2", "2.10", "s", "1.00", "s", "to", "4.40", "s"]
 
 
 def test_a_line_of_bars() -> None:
@@ -127,7 +166,7 @@ def test_a_line_of_bars() -> None:
 def test_the_load_of_several_load_nodes_is_added_up() -> None:
     """As the page in the browser does, from the same state."""
     out = Console(file=io.StringIO(), width=140, force_terminal=False)
-    publisher = Publisher(Clock(), view := LiveView(out, Clock()))
+    publisher = Publisher(Clock(), view := LiveView(out, LiveCells(study()), Clock()))
     records = records_of({"action": "load", "stop": {"operations": 100}})
     interval = next(record for record in records if isinstance(record, Interval))
     for t in range(3):
@@ -147,7 +186,7 @@ def test_the_stopping_rule_is_said_before_the_first_block_and_after_each() -> No
     assert rule is not None
     lines: list[str] = []
     out = Console(file=io.StringIO(), width=160, force_terminal=False)
-    publisher = Publisher(Clock(), PlainView(lines.append, Clock()), live := LiveView(out, Clock()))
+    publisher = Publisher(Clock(), PlainView(lines.append, Clock()), live := LiveView(out, LiveCells(study()), Clock()))
     for blocks in (0, 3, 7):
         decision = decide(plan, sealed(plan, spread(0.4), blocks), rule)
         publisher.tell(progress.StudyBegan("fake", 24, 12, 12, "store/fake", at_most=True))

@@ -231,4 +231,5 @@ def test_a_whole_study_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         asyncio.run(Conductor(chosen, plan_of(chosen), writer, parts, publisher, foresight).run())
     assert {live.trial.id for live in told if live.trial} == {trial.id for trial in plan_of(chosen).trials}
     assert {"measure", "settle", "lease", "release"} <= {live.phase.name for live in told if live.phase}
-    assert sum(len(cell.values) for cell in told[-1].cells) == len(plan_of(chosen).trials)
+    assert told[-1].number == len(plan_of(chosen).trials)
+    assert [(cell.treatment["nodes"], cell.invalid) for cell in sorted(told[-1].cells, key=str)] == [(1, 0), (3, 0)]

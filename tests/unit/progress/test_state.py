@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from steelyard.model.trial import Phase, Responses
+from steelyard.model.trial import Phase
+from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.progress import events
 from steelyard.progress.state import CellSoFar, Live, beginning, fold, second_of, slowest, throughput, with_trial
 from steelyard.wire.record import Interval
@@ -55,15 +56,17 @@ def test_a_time_left_that_is_no_number_is_not_told() -> None:
     assert (left.seconds, left.said_s) == (60.0, 2.0)
 
 
-def test_cells_count_valid_voided_and_infeasible_trials() -> None:
+def test_cells_count_voided_and_infeasible_trials_and_no_valid_ones() -> None:
     planned = PLAN.trials[0]
-    valid = record(planned).model_copy(update={"responses": Responses(execution_time_ms=4100.0)})
+    fault = record(planned, "invalid", ReasonKind.SYSTEM_FAULT)
     cells: tuple[CellSoFar, ...] = ()
-    for sealed in (valid, record(planned, "invalid"), record(PLAN.trials[-1])):
-        cells = with_trial(cells, sealed, "execution_time_ms")
-    assert [(cell.treatment, cell.values, cell.invalid) for cell in cells if cell.values] == [
-        (planned.treatment, (4100.0,), 1)
+    for sealed in (record(planned), record(planned, "invalid"), record(PLAN.trials[-1]), fault):
+        cells = with_trial(cells, sealed)
+    assert [(cell.treatment, cell.invalid) for cell in cells] == [
+        (planned.treatment, 1),
+        (PLAN.trials[-1].treatment, 0),
     ]
+    assert cells[0].infeasible == fault.verdict.reasons[0].detail
 
 
 def test_the_lag_is_that_of_the_interval() -> None:

@@ -164,28 +164,37 @@ def _counts(sizes: Sequence[tuple[int, int]]) -> str:
 
 
 def _grouped(results: Results, table: AnswerTable) -> list[str]:
-    """Answer for many lines: how many are slower, faster, undecided between the ends; then the greatest change."""
+    """Answer for many lines: in how many the last level is slower, faster, undecided; then the greatest change."""
     lines = [rows for _, rows in table.by_line()]
-    ends = [rows[-1] for rows in lines if rows[-1].ratio is not None]
-    if not ends:
+    ends = [rows[-1] for rows in lines]
+    if all(row.ratio is None for row in ends):
         return []
     groups: dict[str, list[AnswerRow]] = {}
     for row in ends:
-        groups.setdefault(row.verdict, []).append(row)
-    step = f"{ends[0].level_text} against {ends[0].baseline_text}"
-    verb = {"no verdict": "without a verdict (too few starts)"}
-    verdicts = [
-        f"{verb.get(verdict, verdict)} in {len(rows)} ({'; '.join(row.line for row in rows[:MOST_LINES])}"
+        groups.setdefault(_outcome(row), []).append(row)
+    (first, *others) = {f"{row.level_text} against {row.baseline_text}" for row in ends}
+    outcomes = [
+        f"{outcome} in {len(rows)} ({'; '.join(row.line for row in rows[:MOST_LINES])}"
         f"{' and more' if len(rows) > MOST_LINES else ''})"
-        for verdict, rows in groups.items()
+        for outcome, rows in groups.items()
     ]
-    sentences = [f"of {len(ends)} comparisons of {step}, {label_of(results.response)} is {listed(verdicts)}."]
+    sentences = [
+        f"{first if not others else 'the last level against the first'}, by {label_of(results.response)}, in "
+        f"{count(len(ends), 'line')} of the table: {listed(outcomes)}."
+    ]
     decided = [row for row in ends if row.verdict in multiplicity.DIFFERENT and row.ratio is not None]
     if decided:
         greatest = max(decided, key=lambda row: abs(math.log(row.ratio.value)) if row.ratio else 0.0)
         rows = next(rows for rows in lines if greatest in rows)
         sentences.append("the greatest change: " + _line(results, table, rows))
     return sentences
+
+
+def _outcome(row: AnswerRow) -> str:
+    """The verdict of a row; where there is none, what is missing."""
+    if row.verdict != "no verdict":
+        return row.verdict
+    return "no verdict (no interval)" if row.ratio is not None else f"no verdict ({row.baseline_text} is missing)"
 
 
 def _described(summary: Summary) -> str:

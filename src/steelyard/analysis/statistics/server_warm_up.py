@@ -54,19 +54,29 @@ def warmed_starts(records: Sequence[TrialRecord]) -> Iterator[WarmedStart]:
 
 
 def cold_starts(rows: Sequence[WarmedStart]) -> Iterator[str]:
-    """Starts whose servers were not warm before their first trial."""
-    cold = [row for row in rows if not row.warm]
-    if not cold:
-        return
-    longest_s = max(row.seconds for row in cold)
-    reasons = list(dict.fromkeys(row.left for row in cold))[:MOST_NAMED]
-    more = "" if len(cold) <= MOST_NAMED else "; and so on"
-    yield (
-        f"In {len(cold)} of {count(len(rows), 'start')} the servers were not warm at the end of their server warm-up, "
-        "after up to "
-        f"{number(longest_s, digits=2)} s: {'; '.join(reasons)}{more}. Clusters that are not equally warm "
-        "cannot be compared fairly; a longer server_warm_up.deadline_s helps."
-    )
+    """Starts whose servers were not warm before their first trial: those that could not be warmed up, then those whose
+    server warm-up ended too early."""
+    refused = [row for row in rows if not row.warm and not row.rounds]
+    ended = [row for row in rows if not row.warm and row.rounds]
+    unfair = "Clusters that are not equally warm cannot be compared fairly"
+    if refused:
+        yield (
+            f"In {len(refused)} of {count(len(rows), 'start')} the servers were not warmed up: {_reasons(refused)}. "
+            f"{unfair}."
+        )
+    if ended:
+        longest_s = number(max(row.seconds for row in ended), digits=2)
+        yield (
+            f"In {len(ended)} of {count(len(rows), 'start')} the servers were not warm at the end of their server "
+            f"warm-up, after up to {longest_s} s: {_reasons(ended)}. {unfair}; a longer server_warm_up.deadline_s "
+            "helps."
+        )
+
+
+def _reasons(rows: Sequence[WarmedStart]) -> str:
+    """The first different reasons of these starts."""
+    reasons = list(dict.fromkeys(row.left for row in rows))
+    return "; ".join(reasons[:MOST_NAMED]) + ("; and so on" if len(reasons) > MOST_NAMED else "")
 
 
 STATISTIC = Statistic(

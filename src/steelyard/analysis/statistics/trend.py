@@ -202,12 +202,26 @@ def first_rank(rows: Sequence[Trend]) -> list[str]:
     named = found(rows)
     if not named:
         return []
-    clauses = [f"{_who(row)}: {moving(row)}" for row in named[:MOST_NAMED]]
+    shown = named[:MOST_NAMED]
+    labels = list(dict.fromkeys(label_of(row.response) for row in shown))
+    own = len(labels) > 1
+    clauses = [f"{f'{label_of(row.response)} of ' if own else ''}{_who(row)}: {moving(row)}" for row in shown]
     rest = f"; and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-    return [
-        f"Not steady ({label_of(named[0].response)}): {'; '.join(clauses)}{rest}. Such trials do not measure a warm "
-        "cluster: warm the servers for longer, or leave out more trials (analysis.warm_up_trials)."
-    ]
+    head = "Not steady" if own else f"Not steady ({labels[0]})"
+    return [f"{head}: {'; '.join(clauses)}{rest}. {_advice({row.verdict for row in named})}"]
+
+
+def _advice(verdicts: set[Verdict]) -> str:
+    """What the trends of these verdicts mean for the means, and what helps; more warm-up helps only where it is one."""
+    changes = "the level changes within starts, so that the mean depends on how many trials a start has."
+    if "warming" not in verdicts:
+        return f"T{changes[1:]}"
+    mixed = verdicts != {"warming"}
+    which, others = ("Trials that still warm up", f" Elsewhere {changes}") if mixed else ("Such trials", "")
+    return (
+        f"{which} do not measure a warm cluster: warm the servers for longer, or leave out more trials "
+        f"(analysis.warm_up_trials).{others}"
+    )
 
 
 def _who(row: Trend) -> str:

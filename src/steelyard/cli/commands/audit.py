@@ -17,6 +17,7 @@ from steelyard.cli.terminal.output import data_console, print_table, print_wrapp
 from steelyard.format import count
 from steelyard.model.errors import StudyError
 from steelyard.reference.audit import csv_input, shipped_tables
+from steelyard.reference.audit.column_labels import cell_words, column_label
 from steelyard.reference.audit.finding import KINDS, Audit, Finding, figure
 from steelyard.reference.audit.single_cell import Conventions
 from steelyard.reference.printed import AS_PRINTED, Rounding
@@ -120,16 +121,16 @@ def draw(outcome: Audit, console: Console) -> None:
 
 
 def _head(finding: Finding) -> Text:
-    cell = ", ".join(f"{name} {text}" for name, text in finding.cell.items() if text)
     style = "bold red" if finding.weight == "contradiction" else "bold yellow"
     return Text.assemble(
-        (f"{finding.weight}, {finding.kind}  ", style), f"{finding.table}, line {finding.line}: {cell}"
+        (f"{finding.weight}, {finding.kind}  ", style),
+        f"{finding.table}, line {finding.line}: {cell_words(finding.cell)}",
     )
 
 
 def _numbers(finding: Finding) -> str:
     off = "" if finding.off_by is None else f"; off by {figure(abs(finding.off_by))}{_share(finding)}"
-    return f"{finding.column} {finding.printed}; should be {finding.should_be}{off}"
+    return f"{column_label(finding.column)} {finding.printed}; should be {finding.should_be}{off}"
 
 
 def _share(finding: Finding) -> str:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.help_text import Command, Group
-from steelyard.cli.terminal.output import data_console, say
+from steelyard.cli.terminal.output import data_console, print_table, say
 from steelyard.model.errors import StudyError
 from steelyard.reference import tables as shipped
 from steelyard.reference.tables import Row
@@ -28,19 +28,27 @@ app = typer.Typer(no_args_is_help=True, cls=Group)
 
 @app.command("list", cls=Command, help="Every shipped table, and where it was published.")
 def list_all(as_json: Json = False) -> int:
-    """One line a table: name, study, what it is, where it was printed. Returns 0."""
+    """Tables with study, rows, what they are, where they were printed; then the studies. Returns 0."""
     every = shipped.tables().values()
     if as_json:
         print(json.dumps([{**_about(table), "rows": len(table.rows)} for table in every], indent=1, ensure_ascii=False))
         return EXIT_DONE
     console = data_console()
+    grid = _grid()
+    for column in ("table", "study", "rows", "what it is, where it was printed"):
+        last = column.startswith("what")
+        grid.add_column(column, no_wrap=not last, justify="right" if column == "rows" else "left")
     for table in every:
-        say(console, Text.assemble((table.name, "bold"), f"  {table.title}\n", (f"  {table.source.name}, ", "dim"),
-                          (f"{table.printed_in}; {len(table.rows):,} rows", "dim")))  # fmt: skip
+        printed_in = Text.assemble(f"{table.title}\n", (table.printed_in, "dim"))
+        grid.add_row(Text(table.name, style="bold"), table.source.name, f"{len(table.rows):,}", printed_in)
+    print_table(grid, console)
     console.print()
-    for source in dict.fromkeys(table.source.name for table in every):
-        line = next(table.source for table in every if table.source.name == source)
-        say(console, Text.assemble((f"{source}  ", "bold"), line.words()))
+    sources = _grid()
+    sources.add_column("study", no_wrap=True)
+    sources.add_column("published")
+    for source in {table.source.name: table.source for table in every}.values():
+        sources.add_row(Text(source.name, style="bold"), Text(source.words()))
+    print_table(sources, console)
     return EXIT_DONE
 
 
@@ -102,7 +110,7 @@ def _draw(table: shipped.Table, rows: Sequence[Row], console: Console) -> None:
     if same:
         say(console, Text.assemble(("all rows   ", "dim"), same))
     numbers = list(dict.fromkeys(name for row in rows for name in row.numbers))
-    grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    grid = _grid()
     for column in keys:
         grid.add_column(column, no_wrap=True)
     for column in numbers:
@@ -112,6 +120,10 @@ def _draw(table: shipped.Table, rows: Sequence[Row], console: Console) -> None:
         grid.add_row(*(Text(row.key[name]) for name in keys), *(Text(text) for text in texts))
     _uncut(grid, console)
     console.print()
+
+
+def _grid() -> Table:
+    return Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
 
 
 def _uncut(grid: Table, console: Console) -> None:

@@ -19,11 +19,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from steelyard.analysis.narrative.answer_display import repeats_a_caveat
 from steelyard.cli.commands.clean import reclaim
 from steelyard.cli.noise_floor import keep
 from steelyard.cli.progress_views import LiveView, PlainView
 from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile
 from steelyard.cli.terminal.answer_output import print_answer
+from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say
 from steelyard.judging.stopping import SECONDS_PER_HOUR, decide
 from steelyard.judging.stopping_rule import Decision, rule_of
@@ -48,7 +50,6 @@ from steelyard.store import Store, StoreWriter, journal
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
 BEAT_S = 0.25
 KEYS_AT_ONCE = 64
-ANSWER_SENTENCES = 4
 PAGE = "report.html"
 """What `report` writes into the study's folder."""
 ASK = "interrupt: [f]inish the trial, [s]top now, [g]o on?"
@@ -137,7 +138,8 @@ def _lines(console: Console) -> Callable[[str], None]:
 async def _conduct(
     study: Study, plan: Plan, plugins: Plugins, writer: StoreWriter, *, plain: bool, console: Console
 ) -> tuple[Outcome, bool]:
-    view = PlainView(_lines(console)) if plain else LiveView(console)
+    cells = LiveCells(study, Store(writer.folder).trials())
+    view = PlainView(_lines(console)) if plain else LiveView(console, cells)
     parts = Parts(cache_folder=cache_folder(), state_folder=state_folder(), plugins=plugins)
     live_file = LiveFile(writer.folder, writer.conceal, time.time)
     publisher = Publisher(time.time, view, live_file)
@@ -246,15 +248,20 @@ def _interrupts(
 
 
 def answer(folder: Path, console: Console) -> None:
-    """Print what the study found. The trials are safe in the store: whatever fails here is said, and fails no run."""
+    """Print what the study found, the sentence that limits it, and the first caveat that says more.
+
+    The trials are safe in the store: whatever fails here is said, and fails no run.
+    """
     try:
         results = read(folder).results
         say(console)
+        sentences = results.answer
         if results.answer_table is not None and results.answer_table.rows:
             print_answer(results.answer_table, console)
-        else:
-            for sentence in results.answer[:ANSWER_SENTENCES]:
-                print_wrapped(sentence, console)
+            sentences = sentences[-1:]
+        caveats = [caveat for caveat in results.caveats if not repeats_a_caveat(caveat, sentences)]
+        for sentence in (*sentences, *caveats[:1]):
+            print_wrapped(sentence, console)
         say(console)
     except Exception as error:  # an analysis that fails must not make a measured study look failed
         say(console, f"the answer cannot be shown here: {type(error).__name__}: {error}", style="yellow")

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.analysis.cells import VALUE_HEAD, cell_values
-from steelyard.cli.progress_views import narrowing_words
 from steelyard.cli.signature import Json, StoreFolder
+from steelyard.cli.terminal.live_cells import narrowing_words
 from steelyard.cli.terminal.output import data_console, print_table, print_wrapped, say
 from steelyard.format import count, treatment_label
 from steelyard.judging.stopping import decide, not_needed
@@ -136,8 +136,7 @@ def _table(summary: dict[str, Any], decision: Decision | None) -> Table:
         table.add_column("interval of the mean")
     for cell in summary["cells"]:
         narrowing = known.get(cell["cell"])
-        fewer = f" (of {narrowing.n} starts)" if narrowing and narrowing.n != cell["starts"] else ""
-        interval = [f"{narrowing_words(narrowing)}{fewer}" if narrowing else "-"] if known else []
+        interval = [narrowing_words(narrowing, cell["starts"]) if narrowing else "-"] if known else []
         lost = str(cell["attempts_not_valid"] or "-")
         numbers = (str(cell["valid"]), lost, str(cell["n"]), str(cell["starts"]))
         table.add_row(cell["cell"], *numbers, cell["value_text"] or "-", *interval)

@@ -9,8 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.analysis.narrative.answer_display import Notes, both_sides, names_both_sides
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
 from steelyard.cli.terminal.output import print_table, print_wrapped, say
+from steelyard.format import count
 
 STYLES: Final = {"faster": "green", "slower": "red", "equivalent": "cyan", "undecided": "yellow"}
 WIDTH: Final = 80
@@ -19,14 +21,16 @@ LEAST_BAR: Final = 8
 """Where fewer characters are left for the bars, nothing is drawn."""
 MOST_ROWS: Final = 40
 """Rows on the screen; the report has all."""
-MOST_REMARKS: Final = 3
+MOST_NOTES: Final = 8
+"""Notes below the table on the screen; the report has all."""
 
 
 def print_answer(table: AnswerTable, console: Console) -> None:
-    """Caption, table, chart, and the clauses that explain or limit verdicts."""
+    """Caption, table, chart, and the notes that explain or limit verdicts, by letters where they differ."""
     rows = table.rows[:MOST_ROWS]
+    notes = Notes(rows)
     print_wrapped(Text(f"{table.caption}{f'; {table.same_n}' if table.same_n else ''}"), console)
-    print_table(_table(table, rows), console)
+    print_table(_table(table, rows, notes), console)
     if len(table.rows) > len(rows):
         say(console, f"and {len(table.rows) - len(rows)} more rows, in the report", style="dim")
     chart = bars(rows, min(WIDTH, console.width))
@@ -34,18 +38,19 @@ def print_answer(table: AnswerTable, console: Console) -> None:
         say(console)
     for line in chart:
         say(console, line)
-    remarks = list(dict.fromkeys(row.why for row in rows if row.why))
-    for remark in remarks[:MOST_REMARKS]:
-        print_wrapped(Text(f"{remark[:1].upper()}{remark[1:]}.", style="dim"), console)
+    for note in notes.sentences[:MOST_NOTES]:
+        print_wrapped(Text(note, style="dim"), console)
+    if len(notes.sentences) > MOST_NOTES:
+        say(console, f"and {count(len(notes.sentences) - MOST_NOTES, 'more note')}, in the report", style="dim")
 
 
-def _table(table: AnswerTable, rows: Sequence[AnswerRow]) -> Table:
+def _table(table: AnswerTable, rows: Sequence[AnswerRow], notes: Notes) -> Table:
     grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     with_lines, with_values = any(row.line for row in rows), any(row.value_text for row in rows)
-    with_n = not table.same_n
+    with_n, both = not table.same_n, names_both_sides(table)
     if with_lines:
         grid.add_column("")
-    grid.add_column("level" if table.factor == "factor" else table.factor)
+    grid.add_column("compared" if both else table.factor)
     if with_values:
         grid.add_column(table.response_label, justify="right", no_wrap=True)
     grid.add_column("change")
@@ -54,10 +59,10 @@ def _table(table: AnswerTable, rows: Sequence[AnswerRow]) -> Table:
         grid.add_column("n")
     before = None
     for row in rows:
-        level = f"{row.level_text} against {row.baseline_text}" if table.every_pair else row.level_text
+        level = both_sides(row) if both else row.level_text
         cells: list[str | Text] = [row.line if row.line != before else ""] if with_lines else []
         cells += [level, *([row.value_text or "-"] if with_values else []), row.change_text]
-        cells += [Text(row.verdict_text, style=STYLES.get(row.verdict, "")), *([row.n_text] if with_n else [])]
+        cells += [Text(notes.verdict(row), style=STYLES.get(row.verdict, "")), *([row.n_text] if with_n else [])]
         grid.add_row(*cells)
         before = row.line
     return grid

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from steelyard.dropin.agent_run import PhaseOutcome
 from steelyard.format import number, percent
+from steelyard.model.outcome import Outcome
+from steelyard.wire.record import Done
 
 NS_PER_S: Final = 1e9
 NS_PER_MS: Final = 1e6
@@ -24,11 +26,13 @@ BUSY: Final = 0.9
 
 
 def kept_up(phase: PhaseOutcome, schedule: Mapping[str, Any]) -> str:
-    """`8 in flight at 2.4 ms carry at most 3,300/s: the offered 20,000/s was not kept up`; empty where the schedule's
-    rate varies, or nothing was sent."""
+    """Sentence on a phase. Carried is what was answered: an error, fast or never sent, is not.
+
+    `8 in flight at 2.4 ms carry at most 3,300/s: the offered 20,000/s was not kept up`; empty where the
+    schedule's rate varies, or nothing was sent.
+    """
     totals = phase.totals
-    operations = totals.operations + totals.errors
-    if not operations or totals.execution_s <= 0:
+    if not totals.operations + totals.errors or totals.execution_s <= 0:
         return ""
     busiest = f"its busiest thread at {percent(totals.busiest_thread_fraction)} of a core"
     if schedule.get("kind") == "closed":
@@ -40,21 +44,37 @@ def kept_up(phase: PhaseOutcome, schedule: Mapping[str, Any]) -> str:
 
 
 def _of_offered(phase: PhaseOutcome, schedule: Mapping[str, Any], rate_per_s: float, busiest: str) -> str:
-    operations = phase.totals.operations + phase.totals.errors
-    sent_per_s = operations / phase.totals.execution_s
+    totals = phase.totals
+    ended = totals.operations + totals.errors
+    least_per_s = rate_per_s * (LEAST_SHARE - CHANCE / math.sqrt(ended))
     offered = f"the offered {_rate(rate_per_s)}/s"
-    if sent_per_s >= rate_per_s * (LEAST_SHARE - CHANCE / math.sqrt(operations)):
-        return f"The generator kept up, {busiest}, and so did the cluster: {_rate(sent_per_s)}/s of {offered}."
-    so = f"{offered} was not kept up ({_rate(sent_per_s)}/s)"
+    lost = _lost(totals)
+    if totals.rate_per_s >= least_per_s:
+        answered = f"{_rate(totals.rate_per_s)}/s of {offered}"
+        if lost:
+            return f"The generator kept up, {busiest}: {answered} were answered; {lost}."
+        return f"The generator kept up, {busiest}, and so did the cluster: {answered}."
+    so = f"{offered} was not kept up ({_rate(totals.rate_per_s)}/s{f'; {lost}' if lost else ''})"
     places = int(schedule.get("in_flight") or 1)
     mean_ns = phase.histogram("service", outcomes=None).mean_ns
     carried_per_s = places * NS_PER_S / mean_ns if mean_ns else math.inf
-    if phase.totals.busiest_thread_fraction > BUSY:
+    if totals.busiest_thread_fraction > BUSY:
         return f"The generator limited the load, {busiest}: {so}. More --workers may carry more."
     if carried_per_s < rate_per_s and mean_ns:
         ms = number(mean_ns / NS_PER_MS, digits=2, trim=True)
         return f"{places:,} in flight at {ms} ms carry at most {_rate(carried_per_s)}/s: {so}."
+    if ended / totals.execution_s >= least_per_s:
+        return f"{so[:1].upper()}{so[1:]}: the rest are errors."
     return f"{so[:1].upper()}{so[1:]}, although {places:,} in flight could carry more: the answers came unevenly."
+
+
+def _lost(totals: Done) -> str:
+    """`of 100,000 operations 5 failed and 70,000 were never sent`; empty without errors."""
+    never_sent = totals.errors_by_kind.get(Outcome.BACKLOG, 0)
+    failed = totals.errors - never_sent
+    parts = [f"{failed:,} failed"] if failed else []
+    parts += [f"{never_sent:,} were never sent"] if never_sent else []
+    return f"of {totals.operations + totals.errors:,} operations {' and '.join(parts)}" if parts else ""
 
 
 def _rate(per_s: float) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from steelyard.analysis.narrative.answer_display import BASELINE, Notes, both_sides, names_both_sides
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
 from steelyard.format import NONE
 from steelyard.report.tables.generic import Cell, Column, Table
 
-BASELINE: Final = "baseline"
 DECIDED: Final = ("slower", "faster", "higher", "lower", "equivalent")
 TWO: Final = 2
 NAME: Final = "answers"
@@ -24,23 +24,23 @@ def answers(found: AnswerTable | None) -> Table | None:
     if found is None or not found.rows:
         return None
     lines = [rows for _, rows in found.by_line()]
-    notes = _Notes(found.rows)
+    notes = Notes(found.rows)
     if any(row.verdict == BASELINE for row in found.rows) and all(len(rows) == TWO for rows in lines):
         columns, rows = _side_by_side(found, lines, notes)
     else:
         columns, rows = _one_below_another(found, lines, notes)
     same_n = f" n: {found.same_n}." if found.same_n else ""
-    return Table(NAME, f"{found.caption}.{same_n}{notes.legend}", columns, rows)
+    return Table(NAME, f"{found.caption}.{same_n}{_legend(notes)}", columns, rows)
 
 
 def every_pair(found: AnswerTable | None) -> Table | None:
     """Every pair of levels; None below three levels."""
     if found is None or not found.rows:
         return None
-    notes = _Notes(found.rows)
+    notes = Notes(found.rows)
     columns, rows = _one_below_another(found, [rows for _, rows in found.by_line()], notes)
     title = "Every pair of levels"
-    return Table("every-pair", f"{title}. {found.caption}.{notes.legend}", columns, rows, title)
+    return Table("every-pair", f"{title}. {found.caption}.{_legend(notes)}", columns, rows, title)
 
 
 def is_of_line(sentence: str, found: AnswerTable | None) -> bool:
@@ -51,29 +51,12 @@ def is_of_line(sentence: str, found: AnswerTable | None) -> bool:
     return any(text in sentence for text in texts)
 
 
-class _Notes:
-    """What explains the verdicts: once below the table if it holds for all, else by letters."""
-
-    def __init__(self, rows: Sequence[AnswerRow]) -> None:
-        compared = [row for row in rows if row.verdict != BASELINE]
-        distinct = list(dict.fromkeys(row.why for row in compared if row.why))
-        self._letters: dict[str, str] = {}
-        self.legend = ""
-        if len(distinct) == 1 and all(row.why for row in compared):
-            self.legend = f" {_sentence(distinct[0])}"
-        elif distinct:
-            self._letters = {why: chr(ord("a") + index % 26) for index, why in enumerate(distinct)}
-            self.legend = "".join(f" ({letter}) {_sentence(why)}" for why, letter in self._letters.items())
-
-    def verdict(self, row: AnswerRow) -> Cell:
-        """The verdict with the letter of its note."""
-        letter = self._letters.get(row.why)
-        text = f"{row.verdict_text} ({letter})" if letter else row.verdict_text
-        return Cell(text, tone="strong" if row.verdict in DECIDED else "quiet")
+def _legend(notes: Notes) -> str:
+    return "".join(f" {sentence}" for sentence in notes.sentences)
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+def _verdict(row: AnswerRow, notes: Notes) -> Cell:
+    return Cell(notes.verdict(row), tone="strong" if row.verdict in DECIDED else "quiet")
 
 
 def _value(text: str, value: float | None) -> Cell:
@@ -85,7 +68,7 @@ def _change(row: AnswerRow) -> Cell:
 
 
 def _side_by_side(
-    found: AnswerTable, lines: Sequence[Sequence[AnswerRow]], notes: _Notes
+    found: AnswerTable, lines: Sequence[Sequence[AnswerRow]], notes: Notes
 ) -> tuple[tuple[Column, ...], tuple[tuple[Cell, ...], ...]]:
     first = lines[0]
     named = any(rows[0].line for rows in lines)
@@ -102,7 +85,7 @@ def _side_by_side(
             _value(base.value_text, base.value),
             _value(level.value_text, level.value),
             _change(level),
-            notes.verdict(level),
+            _verdict(level, notes),
             *(() if found.same_n else (Cell(_both(base, level)),)),
         )
         for base, level in lines
@@ -114,19 +97,12 @@ def _both(base: AnswerRow, level: AnswerRow) -> str:
     return base.n_text if base.n_text == level.n_text else f"{base.n_text}; {level.n_text}"
 
 
-def _compared(row: AnswerRow) -> str:
-    """Both sides; without the factor's name where the line has it."""
-    if row.line == row.factor:
-        return f"{row.baseline} → {row.level}"
-    return f"{row.baseline_text} → {row.level_text}"
-
-
 def _one_below_another(
-    found: AnswerTable, lines: Sequence[Sequence[AnswerRow]], notes: _Notes
+    found: AnswerTable, lines: Sequence[Sequence[AnswerRow]], notes: Notes
 ) -> tuple[tuple[Column, ...], tuple[tuple[Cell, ...], ...]]:
     named = any(rows[0].line for rows in lines)
     valued = any(row.value_text for row in found.rows)
-    pairs = found.every_pair or not valued
+    pairs = names_both_sides(found)
     baselines = {row.baseline_text for row in found.rows}
     against = f"against {baselines.pop()}" if len(baselines) == 1 and not pairs else "change"
     columns = (
@@ -140,10 +116,10 @@ def _one_below_another(
     rows = tuple(
         (
             *((Cell(row.line if index == 0 else ""),) if named else ()),
-            Cell(_compared(row) if pairs else row.level_text),
+            Cell(both_sides(row) if pairs else row.level_text),
             *((_value(row.value_text, row.value),) if valued else ()),
             _change(row),
-            notes.verdict(row),
+            _verdict(row, notes),
             *(() if found.same_n else (Cell(row.n_text),)),
         )
         for line in lines

@@ -20,7 +20,7 @@ from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.statistics.warm_up import WarmUp
 from steelyard.analysis.treatments import label
 from steelyard.analysis.wording import change_value, interval_text
-from steelyard.format import NONE, count, listed, moment, number, p_value, with_interval
+from steelyard.format import NONE, count, listed, moment, note_letter, number, p_value, with_interval
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
@@ -119,7 +119,7 @@ def _factor_columns(results: Results) -> list[Column]:
 
 def _letters(exclusions: Sequence[Exclusion]) -> dict[str, str]:
     """One letter per reason, for cells such as `1a 2b`."""
-    return {one.reason: chr(ord("a") + index % 26) for index, one in enumerate(exclusions)}
+    return {exclusion.reason: note_letter(place) for place, exclusion in enumerate(exclusions)}
 
 
 def comparisons(this: View) -> Table | None:

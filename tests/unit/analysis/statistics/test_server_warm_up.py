@@ -35,6 +35,31 @@ def test_what_was_not_reached_is_a_caveat():
     )
 
 
+REFUSED = "the engine cannot warm the servers up: no closed loop"
+
+
+def start_of(rounds: int, left: str, *, warm: bool = False) -> WarmedStart:
+    return WarmedStart(start="b01", nodes=2, seconds=20.0 * rounds, rounds=rounds, operations=0, warm=warm, left=left)
+
+
+def test_a_refused_server_warm_up_is_not_said_to_need_a_later_deadline():
+    assert list(cold_starts([start_of(0, REFUSED)] * 4)) == [
+        f"In 4 of 4 starts the servers were not warmed up: {REFUSED}. Clusters that are not equally warm cannot be "
+        "compared fairly."
+    ]
+    refused, ended = cold_starts([start_of(0, REFUSED), start_of(2, LEFT), start_of(3, "", warm=True)])
+    assert refused.startswith("In 1 of 3 starts the servers were not warmed up: ")
+    assert "after up to 40 s: " in ended
+    assert ended.endswith("a longer server_warm_up.deadline_s helps.")
+
+
+def test_reasons_that_are_left_out_are_different_ones():
+    (same,) = cold_starts([start_of(2, LEFT)] * 4)
+    assert "and so on" not in same
+    (different,) = cold_starts([start_of(2, f"{LEFT}, {place}") for place in range(3)])
+    assert f"{LEFT}, 1; and so on." in different
+
+
 def test_a_study_in_published_order_says_that_it_ran_without():
     published = study(design={"order": "published"}, server_warm_up={"mode": "off"})
     assert any(

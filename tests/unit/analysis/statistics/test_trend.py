@@ -57,6 +57,32 @@ def test_execution_time_that_falls_is_warming_and_one_that_rises_is_slowing():
     assert [row.verdict for row in (*falling, *rising)] == ["warming", "slowing"]
 
 
+WARMER = "warm the servers for longer"
+
+
+def test_more_warm_up_is_advised_only_where_something_warms_up():
+    (warming_row,) = of(NINE)
+    slowing = warming_row.model_copy(update={"verdict": "slowing", "treatment": {"nodes": 3}})
+    (only_warming,), (only_slowing,), (both,) = (
+        first_rank(rows) for rows in ([warming_row], [slowing], [warming_row, slowing])
+    )
+    assert "Such trials do not measure a warm cluster: " + WARMER in only_warming
+    assert WARMER not in only_slowing
+    assert only_slowing.endswith(
+        "The level changes within starts, so that the mean depends on how many trials a start has."
+    )
+    assert "Trials that still warm up do not measure a warm cluster: " + WARMER in both
+    assert "Elsewhere the level changes within starts" in both
+
+
+def test_trends_of_different_responses_are_each_called_what_they_are_of():
+    (row,) = of(NINE)
+    seconds = row.model_copy(update={"response": "response_ms_mean", "series": "seconds", "treatment": {"nodes": 3}})
+    (sentence,) = first_rank([row, seconds])
+    assert sentence.startswith("Not steady: throughput of 1 node, b01-n1 (9 trials of 1 start): still warming: ")
+    assert "; mean response time of 3 nodes, b01-n1 (9 values of 1 start): still warming: " in sentence
+
+
 def test_a_warm_up_by_a_factor_of_two_is_found_in_every_start_of_twelve():
     rng = np.random.default_rng(3)
     rows = of(*(2800 * WARM * (1 + noise(rng, 9)) for _ in range(12)))

@@ -11,6 +11,7 @@ import pytest
 
 from steelyard.cli.commands import audit, reference
 from steelyard.model.errors import StudyError
+from steelyard.reference.audit.column_labels import column_label
 from steelyard.reference.tables import tables
 from tests.unit.cli.screen import printed
 
@@ -29,8 +30,8 @@ def test_contradictions_are_exit_code_1_and_remarks_are_not() -> None:
 def test_a_finding_names_table_cell_number_and_what_it_should_be() -> None:
     text = audited("srinadhuni2018")[1]
     for words in (
-        "contradiction, effect size ec2_effect_size, line 9: nodes_before 5, nodes_after 7, replication_factor 5",
-        "cohens_d_reported 2.34; should be 0.3344 to 1.007; off by 1.328 (132%)",
+        "contradiction, effect size ec2_effect_size, line 9: nodes before 5, nodes after 7, replication factor 5",
+        "Cohen's d reported 2.34; should be 0.3344 to 1.007; off by 1.328 (132%)",
         "1 contradiction and 0 remarks in 52 checks",
     ):
         assert words in " ".join(text.split())
@@ -44,6 +45,7 @@ def test_json() -> None:
     assert data["name"] == "richardson2017"
     assert data["made"]["intercept"] == 70
     assert [one["printed"] for one in data["findings"]] == ["42", "84", "9e+05", "2.8e+02"]
+    assert data["findings"][0]["cell"]["ram_gb"] == "1", "programs read the names of the file"
 
 
 def test_a_file_comes_before_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,12 +83,43 @@ def test_what_is_asked_wrongly(tmp_path: Path, name: str, options: dict[str, Any
         audited(str(tmp_path / "t.csv") if name == "FILE" else name, **options)
 
 
+def test_people_read_labels_where_a_file_has_names_of_columns(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "cluster_size,response,n,mean_before,mean_after,change_percent\n3,execution_time_ms,20,100,120,35\n"
+    )
+    text = " ".join(audited(str(path))[1].split())
+    assert "cluster size 3, response execution time (ms) change (%) 35; should be" in text
+    assert "cluster_size as which cell" in text, "the names that were read, to find them in the file"
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("joining_s", "joining (s)"),
+        ("requests_per_s", "requests per s"),
+        ("mean_ms_before", "mean before (ms)"),
+        ("std_percent", "standard deviation (%)"),
+        ("response_ms_p99", "99th percentile of response time (ms)"),
+        ("50%", "50%"),
+        ("operations", "operations"),
+    ],
+)
+def test_the_label_of_a_column(name: str, label: str) -> None:
+    assert column_label(name) == label
+
+
 def test_the_list() -> None:
-    found = printed(reference.list_all)
+    found = printed(reference.list_all, width=80)
     assert found.code == 0
+    assert all(len(line) <= 80 and line == line.rstrip() for line in found.out.splitlines())
+    text = " ".join(found.out.split())
+    starts = {line.find(f" {table.source.name} ") for table in tables().values() for line in found.out.splitlines()
+              if line.startswith(f"{table.name} ")}  # fmt: skip
+    assert len(starts) == 1, "columns are aligned"
     for table in tables().values():
-        assert table.name in found.out
-        assert table.source.words() in found.out
+        assert f"{table.name} {table.source.name} {len(table.rows):,} {table.title} {table.printed_in}" in text
+        assert table.source.words() in text
     data = json.loads(printed(lambda: reference.list_all(as_json=True)).out)
     assert {one["name"]: one["rows"] for one in data} == {name: len(one.rows) for name, one in tables().items()}
 

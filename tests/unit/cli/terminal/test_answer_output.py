@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
 
 from rich.console import Console
 
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
-from steelyard.cli.commands.run import answer
+from steelyard.analysis.results import Results
+from steelyard.cli.commands import run
 from steelyard.cli.terminal.answer_output import BAR, bars, print_answer
 from steelyard.reading import read
+from steelyard.report.tables import answers
 from tests.unit.verify import made
 
 
@@ -56,6 +60,52 @@ def test_lines_fit_eighty_columns_without_blanks_at_their_ends() -> None:
     assert sum("Within the 12%" in line for line in lines) == 1
 
 
+def decided(level: int, why: str) -> AnswerRow:
+    change = {"change_text": "+18% [3, 35]", "verdict": "undecided", "verdict_text": "undecided"}
+    return row(level, 100.0, **change, why=why)
+
+
+def test_a_note_is_attached_to_its_row_by_a_letter_and_none_is_dropped_silently() -> None:
+    whys = [f"about {blocks} more blocks would decide" for blocks in range(2, 12)]
+    lines = shown(table(row(1, 318), *(decided(level, why) for level, why in enumerate(whys, start=2))))
+    assert any(line.startswith("3 nodes") and line.endswith("undecided (b)") for line in lines)
+    assert "(b) About 3 more blocks would decide." in lines
+    assert "and 2 more notes, in the report" in lines
+    same = shown(table(row(1, 318), decided(2, whys[0]), decided(3, whys[0])))
+    assert "About 2 more blocks would decide." in same
+    assert not any("(a)" in line for line in same)
+
+
+def test_rows_of_a_fraction_name_both_levels_as_on_the_page() -> None:
+    effect = {"line": "threads", "factor": "threads", "baseline": 8, "baseline_text": "8 threads"}
+    valueless = {"value": None, "value_text": "", "level_text": "64 threads", **effect}
+    found = table(decided(64, "").model_copy(update=valueless)).model_copy(update={"factor": "factor"})
+    page = answers.answers(found)
+    assert page is not None
+    assert page.rows[0][1].text == "8 → 64"
+    assert any("8 → 64" in line for line in shown(found))
+
+
+def printed(results: Results) -> str:
+    console = Console(file=io.StringIO(), width=80, force_terminal=False)
+    with patch.object(run, "read", lambda folder: SimpleNamespace(results=results)):
+        run.answer(Path(), console)
+    return " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
+
+
+def test_the_closing_sentence_and_the_first_caveat_that_says_more_are_printed(tmp_path: Path) -> None:
+    results = read(made.store(tmp_path)).results
+    closing = "The nodes share one processor, so this says nothing about scaling out on separate machines."
+    answer = ("One.", "Two.", "Three.", "Four.", closing)
+    caveats = ("The nodes share one processor: adding a node adds no hardware.", "First.", "Second.")
+    limited = results.model_copy(update={"answer": answer, "caveats": caveats})
+    with_table = printed(limited)
+    assert with_table.endswith(f"{closing} First.")
+    assert "Four." not in with_table
+    without = printed(limited.model_copy(update={"answer_table": None}))
+    assert without == f"One. Two. Three. Four. {closing} First."
+
+
 def test_bars_are_in_proportion_and_start_at_zero() -> None:
     drawn = bars([row(1, 250), row(2, 500), row(3, 1000)], 80)
     lengths = [line.count(BAR) for line in drawn]
@@ -73,5 +123,5 @@ def test_nothing_is_drawn_where_there_is_nothing_to_compare_or_no_room() -> None
 
 def test_a_store_that_cannot_be_read_fails_no_run(tmp_path: Path) -> None:
     console = Console(file=io.StringIO(), width=80, force_terminal=False)
-    answer(tmp_path, console)
+    run.answer(tmp_path, console)
     assert "the answer cannot be shown here: " in console.file.getvalue()  # type: ignore[attr-defined]

@@ -17,9 +17,17 @@ def offered(rate_per_s: float) -> dict[str, Any]:
     return {"kind": "constant", "rate_per_s": rate_per_s, "in_flight": 8}
 
 
-def phase(operations: int, seconds: float, busiest: float = 0.12, service_ns: int = 2_400_000) -> PhaseOutcome:
-    table = made.counts([(service_ns, service_ns, operations)], "get", measure="service")
-    done = made.done(operations=operations, errors=0, execution_ns=int(seconds * 1e9), busiest_thread_fraction=busiest)
+def phase(
+    operations: int, seconds: float, busiest: float = 0.12, service_ns: int = 2_400_000, **errors: int
+) -> PhaseOutcome:
+    """A phase; `errors` by kind have the service time of the others, those of the backlog have none."""
+    kinds = {kind.replace("_", "-"): n for kind, n in errors.items()}
+    served = operations + sum(kinds.values()) - kinds.get("backlog", 0)
+    table = made.counts([(service_ns, service_ns, served)], "get", measure="service")
+    done = made.done(
+        operations=operations, errors=sum(kinds.values()), errors_by_kind=kinds, execution_ns=int(seconds * 1e9),
+        busiest_thread_fraction=busiest,
+    )  # fmt: skip
     return PhaseOutcome(done, made.interval(table).tables)
 
 
@@ -55,3 +63,31 @@ def test_nothing_is_said_of_a_rate_that_varies(schedule: dict[str, Any]) -> None
 
 def test_a_poisson_count_that_chance_explains_was_kept_up() -> None:
     assert "kept up, its" in kept_up(phase(96, 1.0), {**offered(110), "kind": "poisson"})
+
+
+@pytest.mark.parametrize(
+    ("measured", "says"),
+    [
+        (
+            phase(0, 4.0, service_ns=100_000, unavailable=80_000),
+            "The offered 20,000/s was not kept up (0/s; of 80,000 operations 80,000 failed): the rest are errors.",
+        ),
+        (
+            phase(13_000, 4.0, backlog=27_000),
+            "8 in flight at 2.4 ms carry at most 3,330/s: the offered 20,000/s was not kept up (3,250/s; of 40,000 "
+            "operations 27,000 were never sent).",
+        ),
+        (
+            phase(79_900, 4.0, service_ns=100_000, timeout=60, backlog=40),
+            "The generator kept up, its busiest thread at 12% of a core: 20,000/s of the offered 20,000/s were "
+            "answered; of 80,000 operations 60 failed and 40 were never sent.",
+        ),
+        (
+            phase(40_000, 4.0, service_ns=100_000, timeout=5),
+            "The offered 20,000/s was not kept up (10,000/s; of 40,005 operations 5 failed), although 8 in flight "
+            "could carry more: the answers came unevenly.",
+        ),
+    ],
+)
+def test_errors_carry_nothing(measured: PhaseOutcome, says: str) -> None:
+    assert kept_up(measured, offered(20_000)) == says

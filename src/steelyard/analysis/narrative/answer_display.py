@@ -1,0 +1,61 @@
+"""Display rules of the answer that page and terminal share: what a row compares, notes by letters, repeated caveats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
+from steelyard.format import note_letter
+
+BASELINE: Final = "baseline"
+SHOWN_CAVEATS: Final = 3
+"""Caveats beside the answer on the page; the others are folded."""
+WORDS_ALIKE: Final = 5
+"""A sentence that begins with so many words of a caveat repeats it."""
+
+
+def names_both_sides(table: AnswerTable) -> bool:
+    """Whether each row names both of its levels: where every pair is compared, or no level has a row of its own."""
+    return table.every_pair or not any(row.value_text for row in table.rows)
+
+
+def both_sides(row: AnswerRow) -> str:
+    """`1 node → 3 nodes`: baseline and level of a row, without the factor's name where the line has it."""
+    if row.line == row.factor:
+        return f"{row.baseline} → {row.level}"
+    return f"{row.baseline_text} → {row.level_text}"
+
+
+class Notes:
+    """What explains the verdicts of a table: one note for all of it if it holds for all, else notes by letters."""
+
+    def __init__(self, rows: Sequence[AnswerRow]) -> None:
+        compared = [row for row in rows if row.verdict != BASELINE]
+        distinct = list(dict.fromkeys(row.why for row in compared if row.why))
+        self._letters: dict[str, str] = {}
+        self.sentences: tuple[str, ...] = ()
+        """The notes, to stand below the table: `(a) Within the study's margin of 5%.`, or one without a letter."""
+        if len(distinct) == 1 and all(row.why for row in compared):
+            self.sentences = (_sentence(distinct[0]),)
+        else:
+            self._letters = {why: note_letter(place) for place, why in enumerate(distinct)}
+            self.sentences = tuple(f"({letter}) {_sentence(why)}" for why, letter in self._letters.items())
+
+    def verdict(self, row: AnswerRow) -> str:
+        """The verdict of a row with the letter of its note: `undecided (b)`."""
+        letter = self._letters.get(row.why) if row.verdict != BASELINE else None
+        return f"{row.verdict_text} ({letter})" if letter else row.verdict_text
+
+
+def repeats_a_caveat(sentence: str, caveats: Sequence[str]) -> bool:
+    """Whether one of the caveats shown beside the answer begins as this sentence does, and so says the same."""
+    return _beginning(sentence) in map(_beginning, caveats)
+
+
+def _beginning(sentence: str) -> list[str]:
+    return [word.strip(",.:;") for word in sentence.split()[:WORDS_ALIKE]]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."

@@ -1,0 +1,26 @@
+"""Sentences of the answer where there are many lines."""
+
+from __future__ import annotations
+
+from steelyard.analysis import analyse
+from tests.unit.analysis.made import cell, study
+
+FACTOR_BY_WORKLOAD = {"A": 2.0, "B": 2.5, "C": 3.0, "D": 1.0, "E": 2.0}
+
+
+def test_many_lines_are_counted_by_verdict_and_those_without_a_ratio_are_named():
+    records = []
+    for workload, factor in FACTOR_BY_WORKLOAD.items():
+        starts = [[100.0 + start, 101.0 - start] for start in range(4)]
+        records += cell([[100.0, 103.0], [98.0, 101.0], [101.0, 104.0], [99.0, 97.0]], workload=workload)
+        records += cell([[factor * one for one in start] for start in starts], workload=workload, nodes=3)
+    records += cell([[100.0]], workload="F")
+    records += cell([[100.0]], workload="I", nodes=3)
+    workloads = (*FACTOR_BY_WORKLOAD, "F", "I")
+    results = analyse(records, study(factors={"nodes": (1, 3), "workload": workloads}), seed=1)
+    assert results.answer[0] == (
+        "3 nodes against 1 node, by execution time, in 7 lines of the table: slower in 4 (workload A; workload B; "
+        "workload C; workload E), undecided in 1 (workload D), no valid trial in 1 (workload F) and no verdict (1 node "
+        "is missing) in 1 (workload I)."
+    )
+    assert results.answer[1].startswith("The greatest change: workload C took 302 ms on 3 nodes and 100 ms on 1 node")
