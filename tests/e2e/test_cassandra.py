@@ -1,4 +1,4 @@
-"""Real Cassandra: the shipped quickstart, small, on 1 and 3 real nodes, from study file to report."""
+"""Real Cassandra: the shipped quickstart, small, on 1 and 2 real nodes, from study file to report."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ def small(text: str) -> str:
     changes = {
         "starts = 3": "starts = 1",
         "\ntrials = 3": "\ntrials = 1",
-        "warm_up_trials = 1": "warm_up_trials = 0",
-        'mode = "off"': "deadline_s = 10",
+        "deadline_s = 60": "deadline_s = 10",
     }
     for shipped, reduced in changes.items():
         assert shipped in text
@@ -37,7 +36,7 @@ def test_the_quickstart_on_real_nodes(laboratory: Laboratory, tmp_path: Path) ->
     store = Store(folder)
     # A busy machine may void an attempt, which is then repeated.
     records = [record for record in store.trials() if record.verdict.final]
-    assert len(records) == 8
+    assert len(records) == 4
     assert all(record.verdict.outcome == "valid" for record in records)
     for record in records:
         nodes = record.settings.root["site"]["nodes"]

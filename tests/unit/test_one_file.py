@@ -116,9 +116,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield dropped
     monkeypatch.undo()
     forget()
-    for package, name in ((statistics, "harmonic"), (responses, "longest_service")):
-        sys.modules.pop(f"{package.__name__}.{name}", None)
-        package.__dict__.pop(name, None)
+    for package in (statistics, responses):
+        for path in (dropped / package.__name__).glob("*.py"):
+            sys.modules.pop(f"{package.__name__}.{path.stem}", None)
+            package.__dict__.pop(path.stem, None)
 
 
 def add_statistic(folder: Path, text: str = STATISTIC) -> None:
@@ -155,15 +156,18 @@ def test_a_statistic_is_one_file(folder: Path, tmp_path: Path, capsys: pytest.Ca
         assert "harmonic mean" in (tables / f"harmonic.{suffix}").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("section", list(Section))
-def test_a_statistic_is_shown_in_its_section(
-    section: Section, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    add_statistic(folder, STATISTIC.replace("Section.ANSWER", f"Section.{section.name}"))
+def test_a_statistic_is_shown_in_its_section(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One in each section, all on one page."""
+    names = {section: f"harmonic{number}" for number, section in enumerate(Section)}
+    for section, name in names.items():
+        text = STATISTIC.replace("Section.ANSWER", f"Section.{section.name}").replace('"harmonic"', f'"{name}"')
+        row = f"HarmonicMean{section.name}"  # a row's class names its statistic
+        (folder / statistics.__name__ / f"{name}.py").write_text(text.replace("HarmonicMean", row), encoding="utf-8")
     page, _, _ = reported(made.store(tmp_path), tmp_path, capsys)
-    anchor = "effects" if section is Section.ANSWER else section.value  # the answer itself is one table
-    inside = page.partition(f'<section id="{anchor}"')[2].partition("</section>")[0]
-    assert 'id="table-harmonic"' in inside
+    for section in Section:
+        anchor = "effects" if section is Section.ANSWER else section.value  # the answer itself is one table
+        inside = page.partition(f'<section id="{anchor}"')[2].partition("</section>")[0]
+        assert f'id="table-{names[section]}"' in inside, section
 
 
 def test_the_reference_is_out_of_date_until_it_has_the_new_numbers(folder: Path) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from steelyard.model.capacity import capacity_key
+from steelyard.model.plan import Plan
 from steelyard.model.server_warm_up import ServerWarmUp
+from steelyard.model.study import Study
 from steelyard.plan import expand
 from steelyard.plan.abilities import ASSUMED_START_S, Abilities, assumptions
 from steelyard.plan.estimate import estimate
@@ -20,7 +23,7 @@ from tests.unit.study.paper import HEAD, SITE, SYSTEM, study
 ROOT = Path(__file__).parents[3]
 RECORDED: dict[str, dict[str, Any]] = json.loads((ROOT / "tests/fixtures/plan/estimates.json").read_text())
 """What `check` said of the shipped studies while `plan` still had Cassandra's constants: study, scale, cores.
-The study `simulated` was changed since, and recorded anew."""
+The studies `simulated` and `quickstart` were changed since, and recorded anew."""
 SILENT_SYSTEM = """
 from steelyard.model.value import Value
 class Settings(Value):
@@ -43,14 +46,21 @@ def create(settings, state_folder):
 """
 
 
+@cache
+def planned(path: Path, scale: float) -> tuple[Study, Plan]:
+    plugins = Plugins(path.parent)
+    asked = read(path, scale=scale, plugins=plugins)
+    return asked, expand(asked, plugins)
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "studies").glob("*.toml")), ids=lambda path: path.stem)
 def test_hours_memory_and_disk_of_the_shipped_studies_stay(path: Path) -> None:
     cases, plugins = 0, Plugins(path.parent)
     for scale in (1.0, 0.01):
         # What was recorded is of before there was a server warm-up.
         cold = {"server_warm_up": ServerWarmUp(mode="off")}
-        asked = read(path, scale=scale, plugins=plugins).model_copy(update=cold)
-        plan = expand(asked, plugins)
+        shipped, plan = planned(path, scale)
+        asked = shipped.model_copy(update=cold)
         for cores in (2, 8):
             was = RECORDED[f"{path.stem} scale {scale:g} cores {cores}"]
             now = estimate(plan, asked, cores=cores, plugins=plugins).model_dump(mode="json")
@@ -83,7 +93,7 @@ def test_who_says_nothing_is_assumed_to_take_long_and_it_is_said(tmp_path: Path)
 def test_nothing_is_assumed_of_the_shipped_ones() -> None:
     plugins = Plugins(ROOT / "studies")
     for path in (ROOT / "studies").glob("*.toml"):
-        assert list(assumptions(expand(read(path), plugins), Abilities(plugins))) == []
+        assert list(assumptions(planned(path, 1.0)[1], Abilities(plugins))) == []
     assert list(assumptions(expand(study("")), Abilities(Plugins()))) == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -15,14 +16,23 @@ from tests.unit.report import synthetic
 from tests.unit.report.test_page import page_input
 
 
-@pytest.mark.parametrize("section", list(Section))
-def test_a_figure_stands_at_the_end_of_its_section(section: Section, monkeypatch: pytest.MonkeyPatch) -> None:
+def maker(section: Section) -> Callable[[View], Figure | None]:
+    """A figure of its own for a section."""
+
     def another(this: View) -> Figure | None:
         drawn = main_chart(this)
-        return None if drawn is None else replace(drawn, name="another", title="Another figure", section=section)
+        named = {"name": f"another-{section.value}", "title": "Another figure", "section": section}
+        return None if drawn is None else replace(drawn, **named)
 
-    monkeypatch.setattr(catalogue, "MAKERS", (*catalogue.MAKERS, another))
+    return another
+
+
+def test_a_figure_stands_at_the_end_of_its_section(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One in each section, all on one page."""
+    monkeypatch.setattr(catalogue, "MAKERS", (*catalogue.MAKERS, *map(maker, Section)))
     page = build(page_input(synthetic.study()))
-    inside = page.partition(f'<section id="{section.value}"')[2].partition("</section>")[0]
-    assert '<figure id="another"' in inside
-    assert page.count('<figure id="another"') == 1
+    for section in Section:
+        inside = page.partition(f'<section id="{section.value}"')[2].partition("</section>")[0]
+        figure = f'<figure id="another-{section.value}"'
+        assert figure in inside, section
+        assert page.count(figure) == 1
