@@ -28,6 +28,7 @@ from typing import Literal
 import polars as pl
 from scipy import stats
 
+from steelyard.analysis.comparisons.level_ratios import paired_starts
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import estimates, multiplicity, variance_components
 from steelyard.analysis.wording import change_text
@@ -272,10 +273,9 @@ def floor_of_levels(
         {start: n for start, _, n in start_means(frame.values(response, {**(others or {}), factor: level}), response)}
         for level in levels
     )
-    both = [start for start in a if start in b] if factor not in frame.hard else []
-    paired = len(both) > 1
-    counts = ([a[start] for start in both], [b[start] for start in both]) if paired else (a.values(), b.values())
-    return floors.of(response, list(counts[0]), list(counts[1]), paired)
+    both = paired_starts(a, b, factor not in frame.hard)
+    counts = [[trials[start] for start in both or trials] for trials in (a, b)]
+    return floors.of(response, counts[0], counts[1], bool(both))
 
 
 def measured(frame: TrialFrame, study: str, holds_for: Circumstances) -> KeptFloor | None:
