@@ -30,7 +30,7 @@ from scipy import stats
 
 from steelyard.analysis.comparisons.level_ratios import paired_starts
 from steelyard.analysis.frame import TrialFrame, start_means
-from steelyard.analysis.inference import estimates, multiplicity, variance_components
+from steelyard.analysis.inference import estimates, variance_components
 from steelyard.analysis.wording import change_text
 from steelyard.format import signed
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, circumstances, unlike
@@ -248,20 +248,6 @@ def _within(floor: Floor) -> str:
     """`-4.1% to +4.3%`: symmetric as ratios."""
     bound = 1 + floor.percent.value / 100
     return f"{signed(100 * (1 / bound - 1))}% to {signed(floor.percent.value)}%"
-
-
-def held(
-    ratio: Estimate | None, verdict: str, sentence: str, floor: Floor | None, response: str
-) -> dict[str, str]:  # fmt: skip
-    """Changes in the verdict on a mean over treatments if its interval lies within the floor of all their starts and
-    trials: identical systems would differ as much in a balanced design."""
-    if ratio is None or verdict not in multiplicity.DIFFERENT or floor is None:
-        return {}
-    if not within_noise(ratio, floor.percent):
-        return {}
-    why = noise_words(ratio, response, floor).removeprefix("undecided: ")
-    undecided = sentence.replace(f": {verdict}: ", ": undecided: ", 1)
-    return {"verdict": "undecided", "sentence": f"{undecided}; {why}"}
 
 
 def floor_of_levels(

@@ -45,8 +45,8 @@ class Comparison(MeasuredLevels):
     """100 (ratio - 1)."""
     verdict: ComparisonVerdict
     """Slower, faster (higher, lower where neither is better): the interval leaves out no change. Equivalent: two
-    one-sided tests put the ratio within the margin. Undecided: neither, or within the noise floor. Descriptive: too few
-    starts for an interval."""
+    one-sided tests put the ratio within the margin. Undecided: neither, or within the noise floor or a trend of its
+    starts. Descriptive: too few starts for an interval."""
     sentence: str
     """The comparison in words."""
     n_baseline: int
@@ -177,12 +177,17 @@ def _adjusted(comparison: Comparison, p_holm: float | None, family: int) -> Comp
     return comparison.model_copy(update={"p_holm": p_holm, "family": family, "survives_holm": holds, "sentence": text})
 
 
-def judged(comparisons: Sequence[Comparison], frame: TrialFrame, floors: Floors) -> tuple[Comparison, ...]:
-    """Add the noise floor to every comparison; one whose whole interval lies within it becomes undecided."""
-    return tuple(_judged(one, frame, floors) for one in comparisons)
+def judged(
+    comparisons: Sequence[Comparison], frame: TrialFrame, floors: Floors, trends: Sequence[Trend] = ()
+) -> tuple[Comparison, ...]:
+    """Add the noise floor and the trends of both levels to every comparison.
+
+    One whose whole interval lies within the floor becomes undecided, and one that a trend may explain.
+    """
+    return tuple(_beside_trends(_beside_floor(one, frame, floors), frame, trends) for one in comparisons)
 
 
-def _judged(row: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
+def _beside_floor(row: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
     floor = floor_of_levels(frame, floors, row.response, row.factor, (row.baseline, row.level), row.others)
     if floor is None:
         return row
@@ -194,15 +199,23 @@ def _judged(row: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
     return row.model_copy(update={**known, **within})
 
 
+def _beside_trends(row: Comparison, frame: TrialFrame, trends: Sequence[Trend]) -> Comparison:
+    levels = (row.baseline, row.level)
+    sides = side_trends.of_levels(frame, row.response, row.factor, levels, trends, row.others)
+    if not sides.words:
+        return row
+    if not sides.may_explain(row.ratio, row.verdict):
+        return row.model_copy(update={"trend": sides.words, "sentence": f"{row.sentence}; {sides.words}"})
+    about = head(row.factor, row.baseline, row.level, row.others)
+    text = f"{about}: undecided: {sides.words}, {side_trends.MAY_EXPLAIN}"
+    within = {"within_trend": True, "verdict": "undecided", "survives_holm": None, "sentence": text}
+    return row.model_copy(update={"trend": sides.words, **within})
+
+
 def _judged_comparisons(context: Context) -> tuple[Comparison, ...]:
     margin_percent = context.study.analysis.equivalence_margin_percent
     unjudged = comparisons(context.frame, context.response, context.confidence, margin_percent)
-    rows = judged(unjudged, context.frame, context.floors)
-    trends, hard = context.of(Trend), context.frame.hard
-    return tuple(
-        row.model_copy(update=side_trends.changed(row, row.ratio, row.verdict, row.sentence, trends, hard))
-        for row in rows
-    )
+    return judged(unjudged, context.frame, context.floors, context.of(Trend))
 
 
 def after_holm(comparisons: Sequence[Comparison], response: str) -> Iterator[str]:
