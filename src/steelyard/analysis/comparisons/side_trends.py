@@ -100,9 +100,9 @@ def _found(trends: Sequence[Trend], hard: Treatment, starts: Sequence[str]) -> t
     known = {name: level for name, level in hard.items() if level is not None}
     moved = [one for one in trends if one.verdict in MOVES and one.treatment == known]
     by_start: dict[str, Trend] = {}
-    for one in sorted(moved, key=lambda one: one.series == "seconds"):
-        if one.starts > 1:
-            return (one,)
-        if one.start in starts:
-            by_start.setdefault(one.start, one)
+    for trend in sorted(moved, key=lambda row: row.series == "seconds"):
+        if trend.starts > 1:
+            return (trend,)
+        if trend.start in starts:
+            by_start.setdefault(trend.start, trend)
     return tuple(by_start.values())

@@ -24,6 +24,7 @@ from steelyard.analysis.comparisons.level_ratios import NOTHING_VARIES, TOO_FEW,
 from steelyard.analysis.comparisons.log_contrasts import TOO_FEW_WHOLE
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import multiplicity
+from steelyard.analysis.planned import planned
 from steelyard.analysis.row import Column, Levels, RatioOrNone, Row
 from steelyard.analysis.statistics.comparison import Comparison, compare, judged
 from steelyard.analysis.statistics.main_effect import MainEffect
@@ -42,7 +43,8 @@ AnswerVerdict = Literal[
 ]
 """`slower` and `faster` of times and rates, `higher` and `lower` of percentiles and counts; `equivalent`: within the
 study's margin; `undecided`: the interval includes no change, or lies within the noise floor or a trend; `no verdict`:
-too few starts for an interval, or no baseline; `no valid trial`: nothing was measured at this level."""
+too few starts for an interval, or no baseline; `no valid trial`: nothing was measured at this level, though
+it was planned."""
 
 
 class AnswerRow(Row):
@@ -132,11 +134,13 @@ def answer_table(
     """
     response, confidence = study.analysis.response, study.analysis.confidence
     rows: list[AnswerRow] = []
+    every, is_planned = levels_of(frame, factor), planned(frame, study)
     for others in frame.others(factor):
+        levels = [level for level in every if is_planned({**others, factor: level})]
         if every_pair:
-            rows += _pairs(frame, study, factor, others, floors or Floors(), trends)
+            rows += _pairs(frame, study, factor, others, levels, floors or Floors(), trends)
         else:
-            rows += _against_baseline(frame, study, factor, others, comparisons)
+            rows += _against_baseline(frame, study, factor, others, levels, comparisons)
     return AnswerTable(
         response=response, response_label=label_of(response), unit=unit_of(response), factor=factor,
         confidence=confidence, every_pair=every_pair, rows=_in_one_unit(rows, unit_of(response)), same_n=_same_n(rows),
@@ -157,13 +161,15 @@ def levels_of(frame: TrialFrame, factor: str) -> list[Level]:
 
 
 def _against_baseline(
-    frame: TrialFrame, study: Study, factor: str, others: Treatment, comparisons: Sequence[Comparison]
-) -> Iterator[AnswerRow]:
-    levels = levels_of(frame, factor)
-    base = levels[0] if levels else ""
+    frame: TrialFrame, study: Study, factor: str, others: Treatment, levels: Sequence[Level],
+    comparisons: Sequence[Comparison],
+) -> Iterator[AnswerRow]:  # fmt: skip
+    base = levels_of(frame, factor)[0]
     own: float | None = None
     for level in levels:
         row = _level(frame, study, factor, others, base, level)
+        if row.verdict == "no verdict" and base not in levels:
+            row = row.model_copy(update={"why": f"{row.baseline_text} is not part of the design here"})
         if level == base:
             own = row.value
             yield row
@@ -174,11 +180,12 @@ def _against_baseline(
 
 
 def _pairs(
-    frame: TrialFrame, study: Study, factor: str, others: Treatment, floors: Floors, trends: Sequence[Trend]
-) -> Iterator[AnswerRow]:
+    frame: TrialFrame, study: Study, factor: str, others: Treatment, levels: Sequence[Level], floors: Floors,
+    trends: Sequence[Trend],
+) -> Iterator[AnswerRow]:  # fmt: skip
     response, margin = study.analysis.response, study.analysis.equivalence_margin_percent
     pace_s = forecast.block_s(frame)
-    for base, level in itertools.combinations(levels_of(frame, factor), 2):
+    for base, level in itertools.combinations(levels, 2):
         compared = compare(frame, response, factor, base, level, others, study.analysis.confidence, margin, pace_s)
         row = _level(frame, study, factor, others, base, level)
         if compared is None:
