@@ -16,7 +16,7 @@ SIZES = (1, 2, 3, 4, 6, 8)
 
 
 def measured(contention: float, threads: int, system: str = "simulated") -> Results:
-    """Six sizes of three starts that follow Amdahl's law but for 1%; the study's file leaves the contention to the default."""
+    """Six sizes of three starts that follow Amdahl's law but for 1%; the study's file does not name its contention."""
     noise = np.random.default_rng(4).normal(0, 0.01, (len(SIZES), 3))
     records = [
         one
