@@ -14,6 +14,7 @@ from steelyard.analysis.results import Results
 from steelyard.analysis.statistic import Context, Within
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.main_effect import MainEffect
+from steelyard.analysis.statistics.trend import Trend
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping import decide
 from steelyard.judging.stopping_rule import rule_of
@@ -68,7 +69,9 @@ def analyse(
         compared, floors = results.of(Comparison), context.floors
         known = {"answer_table": answer_table(frame, study, factor, compared, floors)}
         if len(frame.factors.get(factor, ())) > 2:
-            known["answer_pairs"] = answer_table(frame, study, factor, floors=floors, every_pair=True)
+            known["answer_pairs"] = answer_table(
+                frame, study, factor, floors=floors, trends=results.of(Trend), every_pair=True
+            )
         results = results.model_copy(update=known)
     sentences = {"answer": tuple(answer(study.study.question, results)), "caveats": tuple(caveats(study, results))}
     return results.model_copy(update=sentences)

@@ -1,1 +1,1 @@
-"""Rules that both halves judge by: responses, verdicts, stopping, warm-up cut, noise floor. Pure."""
+"""Rules that both halves judge by: treatments, responses, verdicts, stopping, warm-up cut, noise floor. Pure."""

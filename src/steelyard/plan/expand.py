@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from steelyard.judging.design import factors_of
 from steelyard.judging.settings_hash import canonical, settings_hash
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
 from steelyard.plugin import Plugins
 from steelyard.study.settings import hard_settings, is_hard, settings_of
-from steelyard.study.treatments import control_of, factors_of, treatments_of
+from steelyard.study.treatments import control_of, treatments_of
 from steelyard.tomlfile.problems import Missing, problem
 
 CONTROL_REPLICATES_FROM = 10_001

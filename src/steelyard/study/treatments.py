@@ -1,42 +1,21 @@
-"""Treatments of a design, before ordering."""
+"""Treatments of a design, before ordering: what the design needs, and what is wrong with it."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 
 from steelyard.judging import fractional_design
+from steelyard.judging.design import Treatment, base_of, factors_of
+from steelyard.judging.design import treatments_of as treatments_of_design
 from steelyard.judging.fractional_design import Fraction
 from steelyard.model.errors import StudyError
-from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
+from steelyard.model.study import Level, Study
 from steelyard.plugin import Plugins
 from steelyard.study.settings import is_hard
 from steelyard.tomlfile.problems import Missing, problem
 
 MAX_TREATMENTS = 10_000
-
-Treatment = dict[str, Level]
-
-
-def factors_of(study: Study) -> dict[str, tuple[Level, ...]]:
-    """Factors and their levels in order: those under `factors`, then those that only listed treatments name; for
-    identical systems, their label."""
-    if study.design.kind == "same":
-        return {SAME_FACTOR: SAME_LABELS}
-    levels_by_factor: dict[str, dict[Level, None]] = {
-        factor: dict.fromkeys(levels) for factor, levels in study.factors.items()
-    }
-    for treatment in study.design.treatments:
-        for factor, level in treatment.items():
-            if factor not in study.factors:
-                levels_by_factor.setdefault(factor, {})[level] = None
-    return {factor: tuple(levels) for factor, levels in levels_by_factor.items()}
-
-
-def base_of(study: Study) -> Treatment:
-    """The base treatment of one-at-a-time designs: `design.base`, else each factor's first level."""
-    return {factor: study.design.base.get(factor, levels[0]) for factor, levels in factors_of(study).items() if levels}
 
 
 def control_of(study: Study) -> Treatment | None:
@@ -45,19 +24,14 @@ def control_of(study: Study) -> Treatment | None:
 
 
 def treatments_of(study: Study, plugins: Plugins | None = None) -> tuple[Treatment, ...]:
-    """Every treatment once, in listed order. A study without factors has one treatment, which is empty."""
-    factors = factors_of(study)
-    if study.design.kind == "listed":
-        return tuple({factor: treatment[factor] for factor in factors} for treatment in study.design.treatments)
-    if study.design.kind in ("full-factorial", "same"):
-        return tuple(dict(zip(factors, levels, strict=True)) for levels in itertools.product(*factors.values()))
-    if study.design.kind == "fractional":
-        return _fractional(study, factors, plugins)
-    base = base_of(study)
-    departed = [
-        base | {factor: level} for factor, levels in factors.items() for level in levels if level != base[factor]
-    ]
-    return (base, *departed)
+    """Every treatment once, in listed order. A study without factors has one treatment, which is empty.
+
+    Raises StudyError for a fractional design without a fraction.
+    """
+    fraction = fraction_of(study, plugins)
+    if fraction is None and study.design.kind == "fractional":
+        raise _fraction_problems(study, plugins)[0]
+    return treatments_of_design(study, fraction)
 
 
 def fraction_of(study: Study, plugins: Plugins | None = None) -> Fraction | None:
@@ -68,20 +42,6 @@ def fraction_of(study: Study, plugins: Plugins | None = None) -> Fraction | None
     levels = {factor: len(levels) for factor, levels in factors_of(study).items()}
     hard = {factor for factor in levels if is_hard(study, factor, plugins)}
     return fractional_design.of_design(levels, hard, design.generators, design.resolution)
-
-
-def _fractional(study: Study, factors: Mapping[str, Sequence[Level]], plugins: Plugins | None) -> tuple[Treatment, ...]:
-    """Each combination of the factors without two levels, with each treatment of the fraction, in order of levels."""
-    fraction = fraction_of(study, plugins)
-    if fraction is None:
-        raise _fraction_problems(study, plugins)[0]
-    rest = [factor for factor in factors if factor not in fraction.factors]
-    treatments = [
-        {**dict(zip(rest, levels, strict=True)), **{one: factors[one][sign > 0] for one, sign in signs.items()}}
-        for levels in itertools.product(*(factors[factor] for factor in rest))
-        for signs in fraction.combinations()
-    ]
-    return tuple({factor: treatment[factor] for factor in factors} for treatment in treatments)
 
 
 def _fraction_problems(study: Study, plugins: Plugins | None) -> list[StudyError]:

@@ -28,8 +28,9 @@ from typing import Literal
 import polars as pl
 from scipy import stats
 
+from steelyard.analysis.comparisons.level_ratios import paired_starts
 from steelyard.analysis.frame import TrialFrame, start_means
-from steelyard.analysis.inference import estimates, multiplicity, variance_components
+from steelyard.analysis.inference import estimates, variance_components
 from steelyard.analysis.wording import change_text
 from steelyard.format import signed
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, circumstances, unlike
@@ -249,20 +250,6 @@ def _within(floor: Floor) -> str:
     return f"{signed(100 * (1 / bound - 1))}% to {signed(floor.percent.value)}%"
 
 
-def held(
-    ratio: Estimate | None, verdict: str, sentence: str, floor: Floor | None, response: str
-) -> dict[str, str]:  # fmt: skip
-    """Changes in the verdict on a mean over treatments if its interval lies within the floor of all their starts and
-    trials: identical systems would differ as much in a balanced design."""
-    if ratio is None or verdict not in multiplicity.DIFFERENT or floor is None:
-        return {}
-    if not within_noise(ratio, floor.percent):
-        return {}
-    why = noise_words(ratio, response, floor).removeprefix("undecided: ")
-    undecided = sentence.replace(f": {verdict}: ", ": undecided: ", 1)
-    return {"verdict": "undecided", "sentence": f"{undecided}; {why}"}
-
-
 def floor_of_levels(
     frame: TrialFrame, floors: Floors, response: str, factor: str, levels: tuple[Level, Level],
     others: Mapping[str, Level] | None = None,
@@ -272,10 +259,9 @@ def floor_of_levels(
         {start: n for start, _, n in start_means(frame.values(response, {**(others or {}), factor: level}), response)}
         for level in levels
     )
-    both = [start for start in a if start in b] if factor not in frame.hard else []
-    paired = len(both) > 1
-    counts = ([a[start] for start in both], [b[start] for start in both]) if paired else (a.values(), b.values())
-    return floors.of(response, list(counts[0]), list(counts[1]), paired)
+    both = paired_starts(a, b, factor not in frame.hard)
+    counts = [[trials[start] for start in both or trials] for trials in (a, b)]
+    return floors.of(response, counts[0], counts[1], bool(both))
 
 
 def measured(frame: TrialFrame, study: str, holds_for: Circumstances) -> KeptFloor | None:

@@ -13,16 +13,24 @@ from typing import Literal
 
 import numpy as np
 
-from steelyard.analysis.comparisons.level_ratios import FEWEST_STARTS
+from steelyard.analysis.comparisons.level_ratios import (
+    FEWEST_STARTS,
+    ComparisonVerdict,
+    judge,
+    paired_starts,
+    units,
+    varies,
+)
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import effect_sizes
 from steelyard.analysis.treatments import WORKLOADS, Treatment
+from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
 
 Over = Literal["start means", "trials"]
 """The unit of replication. Start means: the level at which a hard-to-change factor was randomised. Trials: as in the
 published studies; trials of one start are repeated measures of it, so such intervals are too narrow."""
-Equivalence = Literal["equivalent", "not shown", "no margin declared", "too few starts"]
+Equivalence = Literal["equivalent", "not shown", "no margin declared", "too few starts", "nothing varies"]
 
 
 @dataclass(frozen=True)
@@ -57,24 +65,20 @@ def baseline_of(levels: Sequence[Level]) -> Level:
 def level_pairs(
     frame: TrialFrame, response: str, factor: str, baseline: Level, level: Level, others: Treatment
 ) -> tuple[LevelPair, ...]:
-    """The two levels over start means (where each has two) and over trials; empty if either has no used trial.
+    """The two levels over start means (from three a level on) and over trials; empty if either has no used trial.
 
-    Levels of a factor that does not need a new cluster are tried within the same starts: their start means are paired,
-    and a start that has only one of them is left out of that form.
+    Start means are those that the ratio of the two levels rests on: where both were tried within the same starts, they
+    are paired, and a start that has only one of them is left out (`level_ratios.paired_starts`).
     """
     rows_b = frame.values(response, {**others, factor: baseline})
     rows_l = frame.values(response, {**others, factor: level})
     if not rows_b.height or not rows_l.height:
         return ()
     means_b, means_l = ({start: mean for start, mean, _ in start_means(rows, response)} for rows in (rows_b, rows_l))
-    both = [start for start in means_b if start in means_l]
-    forms = []
-    if factor not in frame.hard and len(both) >= FEWEST_STARTS:
-        pairs = tuple(means_b[start] for start in both), tuple(means_l[start] for start in both)
-        forms.append(LevelPair("start means", True, *pairs))
-    elif min(len(means_b), len(means_l)) >= FEWEST_STARTS:
-        forms.append(LevelPair("start means", False, tuple(means_b.values()), tuple(means_l.values())))
+    both = paired_starts(means_b, means_l, factor not in frame.hard)
+    over_starts = LevelPair("start means", bool(both), *units(means_b, means_l, both))
     trials = (tuple(float(value) for value in rows[response]) for rows in (rows_b, rows_l))
+    forms = [over_starts] if over_starts.fewest >= FEWEST_STARTS else []
     return (*forms, LevelPair("trials", False, *trials))
 
 
@@ -95,7 +99,8 @@ def equivalence(
     """Two one-sided t tests that the ratio lies within 1 / (1 + m) and 1 + m (Schuirmann 1987), and the greater p.
 
     On logarithms: Welch's for two samples, else of pairs (`effect_sizes.p_of_equivalence`). Equivalent: p below 1 -
-    confidence. "not shown" is no proof of a difference.
+    confidence. "not shown" is no proof of a difference. Where nothing varies there is no test: equal values, such as
+    percentiles from one step of a histogram, do not say how much starts differ.
     """
     if margin_percent is None:
         return "no margin declared", None
@@ -103,8 +108,19 @@ def equivalence(
         return "too few starts", None
     bound = math.log1p(margin_percent / 100)
     a, b = np.log(pair.baseline), np.log(pair.level)
-    if (float(np.ptp(b - a)) if pair.paired else float(np.ptp(a)) + float(np.ptp(b))) == 0:
-        inside = abs(float(b.mean() - a.mean())) < bound
-        return ("equivalent", 0.0) if inside else ("not shown", 1.0)
+    if not varies(*([b - a] if pair.paired else [a, b])):
+        return "nothing varies", None
     p = effect_sizes.p_of_equivalence([float(one) for one in a], [float(one) for one in b], bound, pair.paired)
     return ("equivalent" if p < 1 - confidence else "not shown"), p
+
+
+def verdict_of(
+    response: str, ratio: Estimate, pair: LevelPair, margin_percent: float | None, confidence: float
+) -> ComparisonVerdict:
+    """The verdict on two levels: equivalent within a declared margin, else by the interval of their ratio.
+
+    `pair`: the start means that the ratio rests on. Where the ratio has no interval, there is no equivalence either.
+    """
+    if equivalence(pair, margin_percent, confidence)[0] == "equivalent":
+        return "equivalent"
+    return judge(response, ratio)

@@ -27,6 +27,8 @@ from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of
 from steelyard.model.study import Level
 
+TOO_FEW_WHOLE = "too few whole starts"
+"""Why a contrast has no interval: starts that serve all of its treatments are too few."""
 Key = tuple[Level | None, ...]
 """The levels of a treatment, in the order of the frame's factors."""
 
@@ -82,7 +84,7 @@ def contrast(logarithms: Logs, weights: Mapping[Key, float], confidence: float) 
     starts = sum(map(len, parts))
     if min(map(len, parts)) < FEWEST_PAIRED or min(_starts(groups, weights)) < FEWEST_STARTS:
         total = math.fsum(weight * (logarithms.mean(key) or 0.0) for key, weight in weights.items())
-        method = "ratio of geometric means; too few whole starts: no interval"
+        method = f"ratio of geometric means; {TOO_FEW_WHOLE}: no interval"
         return Estimate(value=math.exp(total), confidence=confidence, n=len(logarithms.of), unit="", method=method)
     centre = math.fsum(math.fsum(one) / len(one) for one in parts)
     errors = [estimates.deviation(one) ** 2 / len(one) for one in parts]

@@ -1,50 +1,108 @@
-"""Verdict on two levels whose starts still warmed up: undecided where the trend may be all of the difference.
+"""Trends within starts at the two levels of a comparison: how far they may move its ratio.
 
-A trend within starts moves the mean of a level by at most the change between its first value and the level on which it
-settles. Where factors vary within starts, both levels have the same starts and share their trend.
+A trend within a start moves that start's mean by at most the change between its first value and the level on which it
+settles. A level is the geometric mean of its start means, so on logarithms a trend in one start of ten moves it by a
+tenth of that. Where factors vary within starts, both levels have the same starts and share their trend.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Final
 
+from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference.multiplicity import DIFFERENT
-from steelyard.analysis.row import ComparedLevels
-from steelyard.analysis.statistics.trend import Trend, moving, of_treatment
-from steelyard.analysis.treatments import label, part
+from steelyard.analysis.statistics.trend import MOVES, Trend, moving
+from steelyard.analysis.treatments import Treatment, label, part
+from steelyard.analysis.wording import MOST_NAMED
+from steelyard.format import count
 from steelyard.model.estimate import Estimate
+from steelyard.model.study import Level
+
+MAY_EXPLAIN: Final = "which may be all of the difference"
 
 
-def changed(
-    row: ComparedLevels, ratio: Estimate, verdict: str, sentence: str, trends: Sequence[Trend], hard: Sequence[str]
-) -> Mapping[str, Any]:
-    """Fields of a comparison that change by trends of its sides: `trend` in words, which its sentence ends with.
+@dataclass(frozen=True)
+class SideTrends:
+    """The trends at two levels."""
 
-    Where a trend is as large as the difference: `within_trend`, and the verdict is undecided. Empty without a trend.
+    words: str = ""
+    """Which level's starts still warmed up or slowed down, and by how much; empty if none did."""
+    shift: float = 0.0
+    """Change of the logarithm of a level that its trends explain at most, of the two levels the greater; 0 where the
+    levels share their starts."""
+
+    def may_explain(self, ratio: Estimate | None, verdict: str) -> bool:
+        """Whether a difference may be the trend: the end of its interval nearer to 1 lies within the shift."""
+        if verdict not in DIFFERENT or ratio is None or ratio.low is None or ratio.high is None or ratio.low <= 0:
+            return False
+        return min(abs(math.log(ratio.low)), abs(math.log(ratio.high))) <= self.shift
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The starts of one combination of hard levels that served a level, and the trends found in them."""
+
+    hard: Treatment
+    starts: tuple[str, ...]
+    trends: tuple[Trend, ...]
+
+    @property
+    def shift(self) -> float:
+        """Change of the logarithm of the mean of these starts that their trends explain at most."""
+        logs = (min(one.starts, len(self.starts)) * abs(math.log(one.factor)) for one in self.trends if one.factor)
+        return math.fsum(logs) / len(self.starts)
+
+    def words(self, where: str) -> list[str]:
+        """The trends in words; a trend of single starts names them."""
+        if len(self.starts) == 1 or any(one.starts > 1 for one in self.trends):
+            return [f"{where} {moving(one)}" for one in self.trends]
+        of = f"of {count(len(self.starts), 'start')}"
+        rest = len(self.trends) - MOST_NAMED
+        named = [f"{where} in {one.start}, 1 {of}, {moving(one)}" for one in self.trends[:MOST_NAMED]]
+        return [*named, f"{where} in {rest} more {of}"] if rest > 0 else named
+
+
+def of_levels(
+    frame: TrialFrame, response: str, factor: str, levels: tuple[Level, Level], trends: Sequence[Trend],
+    others: Mapping[str, Level] | None = None,
+) -> SideTrends:  # fmt: skip
+    """The trends in the starts of both levels; `others`: levels of other factors that they are fixed to.
+
+    Over several combinations of hard levels, each counts alike.
     """
-    sides = {level: of_treatment(trends, {**row.others, row.factor: level}) for level in (row.baseline, row.level)}
-    moved = {level: trend for level, trend in sides.items() if trend is not None}
-    if not moved:
-        return {}
-    if row.factor in hard:
-        words = "; ".join(f"{part(row.factor, level)} {moving(trend)}" for level, trend in moved.items())
-    else:
-        words = f"both levels {moving(next(iter(moved.values())))}"
-    if verdict not in DIFFERENT or row.factor not in hard or not _may_explain(ratio, list(moved.values())):
-        return {"trend": words, "sentence": f"{sentence}; {words}"}
-    about = f"{part(row.factor, row.level)} against {part(row.factor, row.baseline)}"
-    head = f"{label(row.others)}, {about}" if row.others else about
-    return {
-        "trend": words, "within_trend": True, "verdict": "undecided", "survives_holm": None,
-        "sentence": f"{head}: undecided: {words}, which may be all of the difference",
-    }  # fmt: skip
+    if not any(one.verdict in MOVES for one in trends):
+        return SideTrends()
+    words: list[str] = []
+    shift = 0.0
+    for level in levels:
+        groups = _groups(frame, response, {**(others or {}), factor: level}, trends)
+        for group in groups:
+            own = part(factor, level) if factor in frame.hard else "both levels"
+            words += group.words(own if len(groups) == 1 else label(group.hard))
+        if groups and factor in frame.hard:
+            shift = max(shift, math.fsum(group.shift for group in groups) / len(groups))
+    return SideTrends("; ".join(dict.fromkeys(words)), shift)
 
 
-def _may_explain(ratio: Estimate, trends: Sequence[Trend]) -> bool:
-    """Whether the end of the ratio's interval that is nearer to 1 lies within the factor of a trend."""
-    if ratio.low is None or ratio.high is None or ratio.low <= 0:
-        return False
-    nearer = min(abs(math.log(ratio.low)), abs(math.log(ratio.high)))
-    return nearer <= max(abs(math.log(trend.factor)) for trend in trends if trend.factor)
+def _groups(frame: TrialFrame, response: str, treatment: Treatment, trends: Sequence[Trend]) -> list[_Group]:
+    starts: dict[tuple[tuple[str, Level], ...], list[str]] = {}
+    rows = frame.values(response, treatment).select("start", *frame.hard).unique(maintain_order=True)
+    for start, *levels in rows.iter_rows():
+        starts.setdefault(tuple(zip(frame.hard, levels, strict=True)), []).append(str(start))
+    return [_Group(dict(hard), tuple(names), _found(trends, dict(hard), names)) for hard, names in starts.items()]
+
+
+def _found(trends: Sequence[Trend], hard: Treatment, starts: Sequence[str]) -> tuple[Trend, ...]:
+    """The trends of these starts: that of all together, else one for each start; of trials before seconds."""
+    known = {name: level for name, level in hard.items() if level is not None}
+    moved = [one for one in trends if one.verdict in MOVES and one.treatment == known]
+    by_start: dict[str, Trend] = {}
+    for trend in sorted(moved, key=lambda row: row.series == "seconds"):
+        if trend.starts > 1:
+            return (trend,)
+        if trend.start in starts:
+            by_start.setdefault(trend.start, trend)
+    return tuple(by_start.values())

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from steelyard.analysis.comparisons import forecast, identical_systems, level_ratios
-from steelyard.analysis.comparisons.level_pairs import LevelPair, equivalence
+from steelyard.analysis.comparisons.level_pairs import LevelPair, equivalence, verdict_of
 from steelyard.analysis.comparisons.level_ratios import (
     FEWEST_STARTS,
     NOTHING_VARIES,
     TOO_FEW,
     centre,
-    judge,
     paired_starts,
     percent,
     ratio_between,
@@ -90,7 +89,8 @@ class Contrast(Value):
     p_holm: float | None = None
     """The same with Holm's correction over the `family`: all comparisons of this command that have a p."""
     tost_p: float | None = None
-    """The greater p of the two one-sided tests; None without a margin."""
+    """The greater p of the two one-sided tests; None without a margin, below three starts a side, or where nothing
+    varies."""
     tost_p_holm: float | None = None
     """The same with Holm's correction over the family."""
     family: int = 0
@@ -241,7 +241,8 @@ def _contrast(
     change = percent(ratio)
     inner = None if margin is None else _inner(means_a, means_b, same_starts, confidence)
     within = None if inner is None else percent(inner)
-    verdict = _verdict(response, ratio, within, margin)
+    start_means_of_both = LevelPair("start means", bool(both), *values)
+    verdict = verdict_of(response, ratio, start_means_of_both, margin, confidence)
     effect, delta = effect_of(*values, bool(both), confidence)
     more = power.more_starts(*values, bool(both), margin, confidence) if verdict == "undecided" else None
     why = _why(verdict, ratio, margin, forecast.Forecast(more, pace_s), response)
@@ -257,7 +258,7 @@ def _contrast(
         margin_percent=margin, equivalence_percent=within, more=more,
         more_s=None if more is None or pace_s is None else more.starts * pace_s,
         p=level_ratios.p_of_change(*values, bool(both)),
-        tost_p=equivalence(LevelPair("start means", bool(both), *values), margin, confidence)[1],
+        tost_p=equivalence(start_means_of_both, margin, confidence)[1],
         paired=bool(both), n_a=n[0], n_b=n[1], starts_a=len(values[0]), starts_b=len(values[1]),
         excluded=sum(one.trials for found in left_out for one in found),
     )  # fmt: skip
@@ -268,14 +269,6 @@ def _inner(a: Mapping[str, float], b: Mapping[str, float], same_starts: bool, co
     if ratio is None:  # the caller has seen that there is a ratio
         raise ValueError("the mean of side a is 0")
     return ratio
-
-
-def _verdict(response: str, ratio: Estimate, within: Estimate | None, margin: float | None) -> SideVerdict:
-    if within is not None and margin is not None and within.low is not None and within.high is not None:
-        low, high = limits_percent(margin)
-        if low <= within.low and within.high <= high:
-            return "equivalent"
-    return judge(response, ratio)
 
 
 def limits_percent(margin: float) -> tuple[float, float]:

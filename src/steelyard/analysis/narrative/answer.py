@@ -104,9 +104,7 @@ def _line(results: Results, table: AnswerTable, rows: Sequence[AnswerRow]) -> st
         return f"{who} {_valued(base)} ({_counts([_own(base)])}){gone}."
     if base.verdict != "baseline":
         values, counts = listed([_valued(row) for row in shown]), _counts([_own(row) for row in shown])
-        return (
-            f"{who} {values} ({counts}): no verdict, because {rows[0].level_text} has no valid trial to compare with."
-        )
+        return f"{who} {values} ({counts}): no verdict, because {base.why}."
     if len(rest) == 1:
         row = rest[0]
         basis = _basis([(row.n, row.starts), (row.baseline_n, row.baseline_starts)], rest)

@@ -17,14 +17,18 @@ from typing import Annotated, Final, Literal, cast
 
 from pydantic import Field
 
+from steelyard.analysis.comparisons import forecast, side_trends
 from steelyard.analysis.comparisons.identical_systems import Floors
 from steelyard.analysis.comparisons.level_pairs import baseline_of
 from steelyard.analysis.comparisons.level_ratios import NOTHING_VARIES, TOO_FEW, centre
+from steelyard.analysis.comparisons.log_contrasts import TOO_FEW_WHOLE
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import multiplicity
+from steelyard.analysis.planned import planned
 from steelyard.analysis.row import Column, Levels, RatioOrNone, Row
 from steelyard.analysis.statistics.comparison import Comparison, compare, judged
 from steelyard.analysis.statistics.main_effect import MainEffect
+from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import NODES, Treatment, label, part
 from steelyard.analysis.wording import blocks, change_text, quantities, quantity
 from steelyard.format import count, number
@@ -38,8 +42,9 @@ AnswerVerdict = Literal[
     "baseline", "slower", "faster", "higher", "lower", "equivalent", "undecided", "no verdict", "no valid trial"
 ]
 """`slower` and `faster` of times and rates, `higher` and `lower` of percentiles and counts; `equivalent`: within the
-study's margin; `undecided`: the interval includes no change, or lies within the noise floor; `no verdict`: too few
-starts for an interval, or no baseline; `no valid trial`: nothing was measured at this level."""
+study's margin; `undecided`: the interval includes no change, or lies within the noise floor or a trend; `no verdict`:
+too few starts for an interval, or no baseline; `no valid trial`: nothing was measured at this level, though
+it was planned."""
 
 
 class AnswerRow(Row):
@@ -120,20 +125,22 @@ class AnswerTable(Value):
 
 def answer_table(
     frame: TrialFrame, study: Study, factor: str, comparisons: Sequence[Comparison] = (), floors: Floors | None = None,
-    *, every_pair: bool = False,
+    trends: Sequence[Trend] = (), *, every_pair: bool = False,
 ) -> AnswerTable:  # fmt: skip
     """The table of the answer for one factor.
 
-    `comparisons`: those of the statistic `comparison`, which are judged against the noise floor and corrected after
-    Holm. `every_pair`: each pair of levels instead, each judged alone.
+    `comparisons`: those of the statistic `comparison`, which are judged against the noise floor and trends, and
+    corrected after Holm. `every_pair`: each pair of levels instead, each judged alone by `floors` and `trends`.
     """
     response, confidence = study.analysis.response, study.analysis.confidence
     rows: list[AnswerRow] = []
+    every, is_planned = levels_of(frame, factor), planned(frame, study)
     for others in frame.others(factor):
+        levels = [level for level in every if is_planned({**others, factor: level})]
         if every_pair:
-            rows += _pairs(frame, study, factor, others, floors or Floors())
+            rows += _pairs(frame, study, factor, others, levels, floors or Floors(), trends)
         else:
-            rows += _against_baseline(frame, study, factor, others, comparisons)
+            rows += _against_baseline(frame, study, factor, others, levels, comparisons)
     return AnswerTable(
         response=response, response_label=label_of(response), unit=unit_of(response), factor=factor,
         confidence=confidence, every_pair=every_pair, rows=_in_one_unit(rows, unit_of(response)), same_n=_same_n(rows),
@@ -154,13 +161,15 @@ def levels_of(frame: TrialFrame, factor: str) -> list[Level]:
 
 
 def _against_baseline(
-    frame: TrialFrame, study: Study, factor: str, others: Treatment, comparisons: Sequence[Comparison]
-) -> Iterator[AnswerRow]:
-    levels = levels_of(frame, factor)
-    base = levels[0] if levels else ""
+    frame: TrialFrame, study: Study, factor: str, others: Treatment, levels: Sequence[Level],
+    comparisons: Sequence[Comparison],
+) -> Iterator[AnswerRow]:  # fmt: skip
+    base = levels_of(frame, factor)[0]
     own: float | None = None
     for level in levels:
         row = _level(frame, study, factor, others, base, level)
+        if row.verdict == "no verdict" and base not in levels:
+            row = row.model_copy(update={"why": f"{row.baseline_text} is not part of the design here"})
         if level == base:
             own = row.value
             yield row
@@ -170,15 +179,19 @@ def _against_baseline(
         yield row if compared is None else _compared(row, compared, own)
 
 
-def _pairs(frame: TrialFrame, study: Study, factor: str, others: Treatment, floors: Floors) -> Iterator[AnswerRow]:
+def _pairs(
+    frame: TrialFrame, study: Study, factor: str, others: Treatment, levels: Sequence[Level], floors: Floors,
+    trends: Sequence[Trend],
+) -> Iterator[AnswerRow]:  # fmt: skip
     response, margin = study.analysis.response, study.analysis.equivalence_margin_percent
-    for base, level in itertools.combinations(levels_of(frame, factor), 2):
-        compared = compare(frame, response, factor, base, level, others, study.analysis.confidence, margin)
+    pace_s = forecast.block_s(frame)
+    for base, level in itertools.combinations(levels, 2):
+        compared = compare(frame, response, factor, base, level, others, study.analysis.confidence, margin, pace_s)
         row = _level(frame, study, factor, others, base, level)
         if compared is None:
             yield row
             continue
-        yield _compared(row, judged([compared], frame, floors)[0], compared.mean_baseline.value)
+        yield _compared(row, judged([compared], frame, floors, trends)[0], compared.mean_baseline.value)
 
 
 def _level(frame: TrialFrame, study: Study, factor: str, others: Treatment, base: Level, level: Level) -> AnswerRow:
@@ -204,17 +217,12 @@ def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) 
     """The row with the numbers of its comparison: those over the starts that the comparison rests on."""
     response, unit = compared.response, compared.unit
     base = compared.mean_baseline.value
-    why = "; ".join(filter(None, [compared.trend, reason(compared)]))
-    if compared.within_trend:
-        why = f"{compared.trend}, which may be all of the difference"
+    why = _why(compared)
     if own_baseline is not None and abs(base - own_baseline) > 1e-9 * abs(own_baseline):
         shared = f"over the {count(compared.starts_level, 'start')} that served both: {quantity(base, unit)} "
         why = "; ".join(filter(None, [why, f"{shared}{at(row.factor)} {row.baseline_text}"]))
     change = change_text(compared.ratio, response)
-    verdict: AnswerVerdict = "no verdict" if compared.verdict == "descriptive" else compared.verdict
-    shown: str = verdict
-    if compared.within_noise or compared.within_trend:
-        shown = f"undecided ({'within noise' if compared.within_noise else 'within trend'})"
+    shown = verdict_text(compared)
     side = at(row.factor)
     values = quantities([compared.mean_level.value, base], unit)
     return row.model_copy(
@@ -223,8 +231,8 @@ def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) 
             "baseline_n": compared.n_baseline, "baseline_starts": compared.starts_baseline,
             "n": compared.n_level, "starts": compared.starts_level,
             "n_text": _counts(compared.n_level, compared.starts_level),
-            "ratio": compared.ratio, "change_text": change, "verdict": verdict, "verdict_text": shown, "why": why,
-            "survives_holm": compared.survives_holm,
+            "ratio": compared.ratio, "change_text": change, "verdict": _verdict(compared), "verdict_text": shown,
+            "why": why, "survives_holm": compared.survives_holm,
             "sentence": f"{f'{row.line}: ' if row.line else ''}{values[0]} {side} {row.level_text}, "
             f"{values[1]} {side} {row.baseline_text}: {change}, {shown}",
         }
@@ -242,9 +250,6 @@ def of_main_effects(effects: Sequence[MainEffect], study: Study) -> AnswerTable:
     rows = []
     for effect in effects:
         change = "" if effect.ratio is None else change_text(effect.ratio, response)
-        verdict: AnswerVerdict = (
-            "no verdict" if effect.verdict == "descriptive" else cast(AnswerVerdict, effect.verdict)
-        )
         rows.append(
             AnswerRow(
                 line=effect.factor,
@@ -258,9 +263,9 @@ def of_main_effects(effects: Sequence[MainEffect], study: Study) -> AnswerTable:
                 n_text=f"{count(effect.n, 'treatment')} from {count(effect.starts, 'start')}",
                 ratio=effect.ratio,
                 change_text=change,
-                verdict=verdict,
-                verdict_text=verdict,
-                why=f"or it is {effect.aliases}" if effect.aliases else "",
+                verdict=_verdict(effect),
+                verdict_text=verdict_text(effect),
+                why="; ".join(filter(None, [_why(effect), f"or it is {effect.aliases}" if effect.aliases else ""])),
                 sentence=effect.sentence,
             )
         )
@@ -272,18 +277,41 @@ def of_main_effects(effects: Sequence[MainEffect], study: Study) -> AnswerTable:
     )  # fmt: skip
 
 
-def reason(compared: Comparison) -> str:
+def verdict_text(judged: Comparison | MainEffect) -> str:
+    """The verdict as every table shows it: `slower`, `no verdict`, `undecided (within noise)`."""
+    if judged.within_noise or judged.within_trend:
+        return f"undecided ({'within noise' if judged.within_noise else 'within trend'})"
+    return _verdict(judged)
+
+
+def _verdict(judged: Comparison | MainEffect) -> AnswerVerdict:
+    return "no verdict" if judged.verdict == "descriptive" else cast(AnswerVerdict, judged.verdict)
+
+
+def _why(judged: Comparison | MainEffect) -> str:
+    """The trends of both sides and what else explains or limits a verdict; a trend that may explain it says all."""
+    if judged.within_trend:
+        return f"{judged.trend}, {side_trends.MAY_EXPLAIN}"
+    return "; ".join(filter(None, [judged.trend, reason(judged)]))
+
+
+def reason(judged: Comparison | MainEffect) -> str:
     """What explains or limits a verdict, in a clause; empty where the interval says all."""
+    if judged.verdict == "descriptive":
+        method = "" if judged.ratio is None else judged.ratio.method
+        known = (why for why in (NOTHING_VARIES, TOO_FEW, TOO_FEW_WHOLE) if why in method)
+        missing = "a treatment has no valid trial" if judged.ratio is None else "a value is not above 0"
+        return f"no interval: {next(known, missing)}"
+    if judged.within_noise and judged.floor_percent is not None:
+        share, bound = f"{judged.floor_percent.confidence:.0%}", number(judged.floor_percent.value, digits=2)
+        return f"within the {bound}% that {share} of comparisons of identical systems stay below"
+    return _reason_of_pair(judged) if isinstance(judged, Comparison) else ""
+
+
+def _reason_of_pair(compared: Comparison) -> str:
     text = ""
-    if compared.verdict == "descriptive":
-        known = (why for why in (NOTHING_VARIES, TOO_FEW) if why in compared.ratio.method)
-        text = f"no interval: {next(known, 'a value is not above 0')}"
-    elif compared.verdict == "equivalent" and compared.margin_percent is not None:
+    if compared.verdict == "equivalent" and compared.margin_percent is not None:
         text = f"within the study's margin of {number(compared.margin_percent, digits=2)}%"
-    elif compared.within_noise and compared.floor_percent is not None:
-        share = f"{compared.floor_percent.confidence:.0%}"
-        bound = number(compared.floor_percent.value, digits=2)
-        text = f"within the {bound}% that {share} of comparisons of identical systems stay below"
     elif compared.verdict == "undecided" and compared.more_starts:
         text = f"about {blocks(compared.more_starts, compared.more_s)} would decide, with a chance of 80%"
     elif compared.survives_holm is False:

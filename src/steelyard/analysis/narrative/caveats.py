@@ -8,6 +8,7 @@ from steelyard.analysis import statistics
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import server_warm_up, stopping, trend
 from steelyard.analysis.statistics.exclusions import Exclusion
+from steelyard.analysis.statistics.law_choice import SIMULATED
 from steelyard.analysis.statistics.server_warm_up import WarmedStart
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trend import Trend
@@ -29,10 +30,12 @@ def caveats(study: Study, results: Results) -> list[str]:
             f"The nodes share one {named}{scaling if 'cpu' in shared and results.size_factor in NODES else ''}."
         )
     published = study.design.order == "published"
-    if study.server_warm_up.mode == "off" and (published or results.size_factor in NODES):
+    sizes = results.size_factor in NODES
+    if _may_be_cold(study) and (published or sizes):
+        colder = ": the nodes of a larger cluster serve fewer operations each, so that they were colder"
         sentences.append(
-            f"The servers were not warmed up before the trials{', as published' if published else ''}: the nodes of a "
-            "larger cluster serve fewer operations each, so that they were colder."
+            f"The servers were not warmed up before the trials{', as published' if published else ''}"
+            f"{colder if sizes else ''}."
         )
     sentences += stopping.caveats(results.stopping)
     faults = sum(summary.system_faults for summary in results.main(Summary))
@@ -68,6 +71,15 @@ def caveats(study: Study, results: Results) -> list[str]:
         if statistic.sentences is not None:
             sentences += statistic.sentences(results.of(statistic.row), results.response)
     return sentences
+
+
+def _may_be_cold(study: Study) -> bool:
+    """Whether the servers may have got faster during the trials: they were not warmed up, and may compile code.
+
+    A store says "off" also where its system needs no server warm-up. That of a simulated cluster is planted.
+    """
+    planted = study.system.settings.get("warm_up") or "system.warm_up" in study.factors
+    return study.server_warm_up.mode == "off" and (study.system.name != SIMULATED or bool(planted))
 
 
 def _left_out(exclusions: Sequence[Exclusion], trials: int) -> str:

@@ -7,13 +7,12 @@ from typing import Annotated
 
 from steelyard.analysis.comparisons import forecast, level_ratios, side_trends
 from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels, noise_words, within_noise
-from steelyard.analysis.comparisons.level_pairs import LevelPair, baseline_of, equivalence
+from steelyard.analysis.comparisons.level_pairs import LevelPair, pairs_of_levels, verdict_of
 from steelyard.analysis.comparisons.level_ratios import (
     NOTHING_VARIES,
     TOO_FEW,
     ComparisonVerdict,
     centre,
-    judge,
     paired_starts,
     percent,
     ratio_between,
@@ -25,7 +24,7 @@ from steelyard.analysis.row import NO_UNIT, Column, InUnit, MeasuredLevels, P, P
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.exclusions import exclusions
 from steelyard.analysis.statistics.trend import Trend
-from steelyard.analysis.treatments import WORKLOADS, Treatment, label, part
+from steelyard.analysis.treatments import Treatment, label, part
 from steelyard.analysis.wording import change_text
 from steelyard.format import number
 from steelyard.model.estimate import Estimate
@@ -46,8 +45,8 @@ class Comparison(MeasuredLevels):
     """100 (ratio - 1)."""
     verdict: ComparisonVerdict
     """Slower, faster (higher, lower where neither is better): the interval leaves out no change. Equivalent: two
-    one-sided tests put the ratio within the margin. Undecided: neither, or within the noise floor. Descriptive: too few
-    starts for an interval."""
+    one-sided tests put the ratio within the margin. Undecided: neither, or within the noise floor or a trend of its
+    starts. Descriptive: too few starts for an interval."""
     sentence: str
     """The comparison in words."""
     n_baseline: int
@@ -109,17 +108,15 @@ def compare(
         return None
     unit = unit_of(response)
     change = percent(ratio)
-    verdict = judge(response, ratio)
     both = paired_starts(by_start_a, by_start_b, factor not in frame.hard)
     means_a, means_b = units(by_start_a, by_start_b, both)
     n_a, n_b = (sum(n for start, _, n in starts if not both or start in both) for starts in (starts_a, starts_b))
+    pair = LevelPair("start means", bool(both), means_a, means_b)
+    verdict = verdict_of(response, ratio, pair, margin_percent, confidence)
     more, would = None, ""
     if verdict == "undecided":
         more = power.more_starts(means_a, means_b, bool(both), margin_percent, confidence)
         would = forecast.Forecast(more, block_s).words()
-    pair = LevelPair("start means", bool(both), means_a, means_b)
-    if margin_percent is not None and equivalence(pair, margin_percent, confidence)[0] == "equivalent":
-        verdict, more, would = "equivalent", None, ""
     both_excluded = [exclusions(frame, response, {**others, factor: one}) for one in (baseline, level)]
     return Comparison(
         factor=factor, baseline=baseline, level=level, others=others, response=response, unit=unit,
@@ -165,19 +162,9 @@ def comparisons(
     Workloads are compared only if nothing else is a factor, because they are different questions. The
     family of Holm's correction is all of them.
     """
-    factors = [name for name in frame.names if name not in WORKLOADS] or list(frame.names)
-    unadjusted = []
     pace_s = forecast.block_s(frame)
-    for factor in factors:
-        levels = frame.factors[factor]
-        base = baseline_of(levels) if levels else ""
-        for others in frame.others(factor):
-            for level in levels:
-                if level == base:
-                    continue
-                comparison = compare(frame, response, factor, base, level, others, confidence, margin_percent, pace_s)
-                if comparison is not None:
-                    unadjusted.append(comparison)
+    every = [compare(frame, response, *of, confidence, margin_percent, pace_s) for of in pairs_of_levels(frame)]
+    unadjusted = [one for one in every if one is not None]
     adjusted = multiplicity.holm([one.p for one in unadjusted])
     family = sum(one.p is not None for one in unadjusted)
     return tuple(_adjusted(one, p, family) for one, p in zip(unadjusted, adjusted, strict=True))
@@ -190,12 +177,17 @@ def _adjusted(comparison: Comparison, p_holm: float | None, family: int) -> Comp
     return comparison.model_copy(update={"p_holm": p_holm, "family": family, "survives_holm": holds, "sentence": text})
 
 
-def judged(comparisons: Sequence[Comparison], frame: TrialFrame, floors: Floors) -> tuple[Comparison, ...]:
-    """Add the noise floor to every comparison; one whose whole interval lies within it becomes undecided."""
-    return tuple(_judged(one, frame, floors) for one in comparisons)
+def judged(
+    comparisons: Sequence[Comparison], frame: TrialFrame, floors: Floors, trends: Sequence[Trend] = ()
+) -> tuple[Comparison, ...]:
+    """Add the noise floor and the trends of both levels to every comparison.
+
+    One whose whole interval lies within the floor becomes undecided, and one that a trend may explain.
+    """
+    return tuple(_beside_trends(_beside_floor(one, frame, floors), frame, trends) for one in comparisons)
 
 
-def _judged(row: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
+def _beside_floor(row: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
     floor = floor_of_levels(frame, floors, row.response, row.factor, (row.baseline, row.level), row.others)
     if floor is None:
         return row
@@ -207,15 +199,23 @@ def _judged(row: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
     return row.model_copy(update={**known, **within})
 
 
+def _beside_trends(row: Comparison, frame: TrialFrame, trends: Sequence[Trend]) -> Comparison:
+    levels = (row.baseline, row.level)
+    sides = side_trends.of_levels(frame, row.response, row.factor, levels, trends, row.others)
+    if not sides.words:
+        return row
+    if not sides.may_explain(row.ratio, row.verdict):
+        return row.model_copy(update={"trend": sides.words, "sentence": f"{row.sentence}; {sides.words}"})
+    about = head(row.factor, row.baseline, row.level, row.others)
+    text = f"{about}: undecided: {sides.words}, {side_trends.MAY_EXPLAIN}"
+    within = {"within_trend": True, "verdict": "undecided", "survives_holm": None, "sentence": text}
+    return row.model_copy(update={"trend": sides.words, **within})
+
+
 def _judged_comparisons(context: Context) -> tuple[Comparison, ...]:
     margin_percent = context.study.analysis.equivalence_margin_percent
     unjudged = comparisons(context.frame, context.response, context.confidence, margin_percent)
-    rows = judged(unjudged, context.frame, context.floors)
-    trends, hard = context.of(Trend), context.frame.hard
-    return tuple(
-        row.model_copy(update=side_trends.changed(row, row.ratio, row.verdict, row.sentence, trends, hard))
-        for row in rows
-    )
+    return judged(unjudged, context.frame, context.floors, context.of(Trend))
 
 
 def after_holm(comparisons: Sequence[Comparison], response: str) -> Iterator[str]:

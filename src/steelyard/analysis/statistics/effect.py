@@ -55,9 +55,10 @@ class Effect(MeasuredLevels):
     margin_percent: Annotated[float | None, Column(unit="%", head="margin, %")] = None
     """Change that the study calls too small to matter."""
     equivalence: Equivalence
-    """Equivalent, not shown, no margin declared or too few starts."""
+    """Equivalent, not shown, no margin declared, too few starts or nothing varies."""
     tost_p: Annotated[float | None, Column(unit=NO_UNIT, head="p of equivalence", is_p=True)] = None
-    """The greater p of the two one-sided tests on the ratio; none without margin or with too few units."""
+    """The greater p of the two one-sided tests on the ratio; none without margin, with too few units, or where
+    nothing varies."""
     more_starts: int | None = None
     """Further starts a level that would decide with a chance of 80%, if difference and spread stayed as they are; 0:
     decided already; none: not over start means, or not within 1,000."""

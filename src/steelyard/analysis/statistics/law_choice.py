@@ -13,7 +13,7 @@ from steelyard.analysis.statistics.law import LawFit, same_points
 from steelyard.analysis.treatments import label
 from steelyard.format import number, with_interval
 from steelyard.model.estimate import Estimate
-from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
 
 
 class LawChoice(Row):
@@ -60,12 +60,13 @@ def choices(fits: Sequence[LawFit], planted: float | None = None) -> tuple[LawCh
     return tuple(_choice(group, planted) for group in groups.values())
 
 
-def planted_contention(study: Study) -> float | None:
-    """Contention that the study plants in a simulated cluster; None of other systems, or where it is a factor."""
-    if study.system.name != SIMULATED or "system.contention" in study.factors:
-        return None
-    planted = study.system.settings.get("contention")
-    return float(planted) if isinstance(planted, int | float) else None
+def planted_contention(records: Sequence[TrialRecord]) -> float | None:
+    """Contention planted in the simulated clusters of all trials, also where the study's file leaves it to the default;
+    None of other systems, or where it varies."""
+    every = [one.settings for one in records]
+    planted = {one.at("system.contention") if one.at("system.name") == SIMULATED else None for one in every}
+    only = planted.pop() if len(planted) == 1 else None
+    return float(only) if isinstance(only, int | float) else None
 
 
 def contention_of(group: Sequence[LawFit], law: str | None) -> Estimate | None:
@@ -185,7 +186,7 @@ STATISTIC = Statistic(
     title="Which scalability law the data prefer",
     section=Section.SIZE,
     least_sizes=3,
-    compute=lambda context: choices(context.of(LawFit), planted_contention(context.study)),
+    compute=lambda context: choices(context.of(LawFit), planted_contention(context.records)),
     order=70,
     without_size=True,
 )

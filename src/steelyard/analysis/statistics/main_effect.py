@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels, held
+from steelyard.analysis.comparisons import judged_means
+from steelyard.analysis.comparisons.identical_systems import Floors
 from steelyard.analysis.comparisons.level_ratios import judge
 from steelyard.analysis.comparisons.log_contrasts import Key, Logs, contrast, key_of, logs, sentence_of
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.row import RatioOrNone, Row
+from steelyard.analysis.row import PercentOrNone, RatioOrNone, Row
 from steelyard.analysis.statistic import Context, Section, Statistic
+from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import Treatment, part
 from steelyard.judging import fractional_design
 from steelyard.judging.fractional_design import Fraction
@@ -40,6 +42,15 @@ class MainEffect(Row):
     """Interactions that would show as the same difference, and cannot be told from it."""
     sentence: str
     """The effect in words."""
+    floor_percent: PercentOrNone = None
+    """Change that comparisons of identical systems, of as many starts and trials, stay below; none where no noise floor
+    is known."""
+    within_noise: bool = False
+    """The interval leaves 1 out but lies within the noise floor: undecided."""
+    trend: str = ""
+    """Which level still warmed up or slowed down within its starts, and by how much; empty if none did."""
+    within_trend: bool = False
+    """The interval leaves 1 out, but the trend of a level is as large as the difference: undecided."""
 
 
 def main_effects(
@@ -105,23 +116,17 @@ def fraction_of(frame: TrialFrame, study: Study) -> fractional_design.Fraction |
     return fractional_design.of_design(levels, set(frame.hard), design.generators, design.resolution)
 
 
-def judged(effects: Sequence[MainEffect], frame: TrialFrame, floors: Floors) -> tuple[MainEffect, ...]:
-    """Judge the effects against the noise floor of all starts and trials of both levels."""
-    return tuple(
-        one.model_copy(
-            update=held(one.ratio, one.verdict, one.sentence, floor_of_levels(
-                frame, floors, one.response, one.factor, (one.baseline, one.level)
-            ), one.response)
-        )
-        for one in effects
-    )  # fmt: skip
+def judged(
+    effects: Sequence[MainEffect], frame: TrialFrame, floors: Floors, trends: Sequence[Trend] = ()
+) -> tuple[MainEffect, ...]:
+    """Judge the effects against the noise floor and the trends of all starts of both levels."""
+    return tuple(row.model_copy(update=judged_means.changed(row, frame, floors, trends)) for row in effects)
 
 
 def _of_context(context: Context) -> tuple[MainEffect, ...]:
     design = fraction_of(context.frame, context.study)
-    return judged(
-        main_effects(context.frame, context.response, design, context.confidence), context.frame, context.floors
-    )
+    effects = main_effects(context.frame, context.response, design, context.confidence)
+    return judged(effects, context.frame, context.floors, context.of(Trend))
 
 
 STATISTIC = Statistic(

@@ -6,13 +6,15 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
-from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels, held
+from steelyard.analysis.comparisons import judged_means
+from steelyard.analysis.comparisons.identical_systems import Floors
 from steelyard.analysis.comparisons.level_pairs import baseline_of
 from steelyard.analysis.comparisons.level_ratios import judge
 from steelyard.analysis.comparisons.log_contrasts import Key, Logs, contrast, key_of, logs, sentence_of
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.row import NO_UNIT, Column, Ratio, Row
+from steelyard.analysis.row import NO_UNIT, Column, PercentOrNone, Ratio, Row
 from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import WORKLOADS, label, part
 from steelyard.analysis.wording import change_of
 from steelyard.model.study import Level
@@ -49,6 +51,15 @@ class Overall(Row):
     """Slower, faster, higher, lower, undecided or descriptive."""
     sentence: str
     """The ratio in words."""
+    floor_percent: PercentOrNone = None
+    """Change that comparisons of identical systems, of as many starts and trials, stay below; none where no noise floor
+    is known."""
+    within_noise: bool = False
+    """The interval leaves 1 out but lies within the noise floor: undecided."""
+    trend: str = ""
+    """Which level still warmed up or slowed down within its starts, and by how much; empty if none did."""
+    within_trend: bool = False
+    """The interval leaves 1 out, but the trend of a level is as large as the difference: undecided."""
 
 
 FEWEST_CELLS = 2
@@ -108,16 +119,11 @@ def _starts(logarithms: Logs, weights: Iterable[Key]) -> int:
     return sum(bool(keys & cells.keys()) for cells in logarithms.of.values())
 
 
-def judged(rows: Sequence[Overall], frame: TrialFrame, floors: Floors) -> tuple[Overall, ...]:
-    """Judge the ratios against the noise floor of all starts and trials of both levels."""
-    return tuple(
-        one.model_copy(
-            update=held(one.ratio, one.verdict, one.sentence, floor_of_levels(
-                frame, floors, one.response, one.factor, (one.baseline, one.level)
-            ), one.response)
-        )
-        for one in rows
-    )  # fmt: skip
+def judged(
+    rows: Sequence[Overall], frame: TrialFrame, floors: Floors, trends: Sequence[Trend] = ()
+) -> tuple[Overall, ...]:
+    """Judge the ratios against the noise floor and the trends of all starts of both levels."""
+    return tuple(row.model_copy(update=judged_means.changed(row, frame, floors, trends)) for row in rows)
 
 
 STATISTIC = Statistic(
@@ -126,7 +132,10 @@ STATISTIC = Statistic(
     title="Each level against its baseline over all other factors: geometric means of ratios of {response}",
     section=Section.ANSWER,
     compute=lambda context: judged(
-        overall(context.frame, context.response, context.confidence), context.frame, context.floors
+        overall(context.frame, context.response, context.confidence),
+        context.frame,
+        context.floors,
+        context.of(Trend),
     ),
     order=60,
 )

@@ -189,14 +189,6 @@ def found(rows: Sequence[Trend]) -> list[Trend]:
     return list(named.values())
 
 
-def of_treatment(rows: Sequence[Trend], treatment: Treatment) -> Trend | None:
-    """The trend found in the starts that served a treatment."""
-    for row in found(rows):
-        if all(treatment.get(name) == level for name, level in row.treatment.items()):
-            return row
-    return None
-
-
 def first_rank(rows: Sequence[Trend]) -> list[str]:
     """The caveat that comes first: which starts still warmed up or slowed down, by how much; empty if none did."""
     named = found(rows)

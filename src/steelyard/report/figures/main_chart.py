@@ -90,7 +90,7 @@ def _change(row: AnswerRow) -> ForestRow:
     return ForestRow(
         f"{row.factor}: {row.baseline} → {row.level}", 100 * (row.ratio.value - 1),
         None if low is None else 100 * (low - 1), None if high is None else 100 * (high - 1),
-        row.verdict_text, row.verdict not in UNDECIDED,
+        row.verdict, row.verdict not in UNDECIDED,  # Why is in the table: a narrow picture has no room for it.
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.inference.straight_line import Fit
-from steelyard.analysis.narrative.answer_table import AnswerRow
+from steelyard.analysis.narrative.answer_table import AnswerRow, verdict_text
 from steelyard.analysis.results import Results
 from steelyard.analysis.row import meaning
 from steelyard.analysis.statistics.comparison import Comparison
@@ -138,7 +138,7 @@ def comparisons(this: View) -> Table | None:
         *((Column("noise floor", "%", about=meaning(Comparison, "floor_percent")),) if floors else ()),
         Column("p", "Holm", about=meaning(Comparison, "p_holm")),
         Column("more", "starts", about=meaning(Comparison, "more_starts")),
-        Column("verdict", numeric=False, about=meaning(Comparison, "verdict")),
+        Column("verdict", numeric=False, term="verdict of a level"),
     )
     rows = []
     for comparison in compared:
@@ -154,7 +154,8 @@ def comparisons(this: View) -> Table | None:
                 Cell(p_value(comparison.p_holm), "" if comparison.p_holm is None else repr(comparison.p_holm)),
                 _plain(NONE if comparison.more_starts is None else comparison.more_starts),
                 _plain(
-                    comparison.verdict, "strong" if comparison.verdict not in ("undecided", "descriptive") else "quiet"
+                    verdict_text(comparison),
+                    "strong" if comparison.verdict not in ("undecided", "descriptive") else "quiet",
                 ),
             )
         )

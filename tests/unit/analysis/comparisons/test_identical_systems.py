@@ -239,13 +239,14 @@ def test_an_effect_over_several_treatments_is_held_against_the_floor_too():
     (plain,) = overall(rows, TIME)
     assert (plain.factor, plain.verdict) == ("nodes", "slower")
     (held,) = judged([plain], rows, identical_systems.floors_of(rows, found(spread(0.05, 0.02))))
-    assert held.verdict == "undecided"
+    assert (held.verdict, held.within_noise, held.within_trend) == ("undecided", True, False)
+    assert held.floor_percent is not None
     assert ": undecided: " in held.sentence
     assert "within the noise of this machine" in held.sentence
     assert "slower" not in held.sentence
     assert held.ratio == plain.ratio
     quiet = judged([plain], rows, identical_systems.floors_of(rows, found(spread(0.001, 0.001))))
-    assert quiet == (plain,)
+    assert [one.model_copy(update={"floor_percent": None}) for one in quiet] == [plain]
     assert judged([plain], rows, identical_systems.floors_of(rows)) == (plain,)
 
 

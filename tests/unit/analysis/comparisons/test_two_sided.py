@@ -160,7 +160,8 @@ def test_a_few_equal_values_are_no_proof_that_nothing_varies():
     (one,) = against(cell([[100.0]] * 3), cell([[101.6]] * 3), margin=5.0)
     assert (one.ratio.low, one.p, one.verdict) == (None, None, "descriptive")
     assert one.why == "nothing varies between starts, so there is neither interval nor verdict"
-    (reported,) = comparisons(frame([*cell([[100.0]] * 3), *cell([[101.6]] * 3, nodes=3)]), TIME)
+    assert (one.tost_p, one.survives_holm) == (None, None)
+    (reported,) = comparisons(frame([*cell([[100.0]] * 3), *cell([[101.6]] * 3, nodes=3)]), TIME, margin_percent=5.0)
     assert (reported.ratio.low, reported.p, reported.verdict) == (None, None, "descriptive")
     assert "nothing varies between starts" in reported.sentence
 

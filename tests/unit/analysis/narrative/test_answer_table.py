@@ -68,6 +68,40 @@ def test_that_a_level_without_trials_is_named() -> None:
     assert rows["2 nodes"].change_text == ""
 
 
+LISTED = [{"nodes": 1, "workload": "A"}, {"nodes": 3, "workload": "A"}, {"nodes": 6, "workload": "A"},
+          {"nodes": 1, "workload": "C"}, {"nodes": 3, "workload": "E"}, {"nodes": 6, "workload": "E"}]  # fmt: skip
+
+
+def test_that_levels_outside_the_design_are_not_missing() -> None:
+    """Of workload C one size is planned, of E no baseline, of A all; nothing was measured of A on 6 nodes."""
+    records = [
+        *cell(ONE, nodes=1), *cell(THREE, nodes=3), *cell(ONE, nodes=1, workload="C"),
+        *cell(TWO, nodes=3, workload="E"), *cell(THREE, nodes=6, workload="E"),
+    ]  # fmt: skip
+    factors = {"nodes": (1, 3, 6), "workload": ("A", "C", "E")}
+    results = _results(records, design={"kind": "listed", "treatments": LISTED}, factors=factors)
+    assert results.answer_table is not None
+    assert [(row.line, row.level, row.verdict) for row in results.answer_table.rows] == [
+        ("workload A", 1, "baseline"), ("workload A", 3, "slower"), ("workload A", 6, "no valid trial"),
+        ("workload C", 1, "baseline"), ("workload E", 3, "no verdict"), ("workload E", 6, "no verdict"),
+    ]  # fmt: skip
+    assert {row.why for row in results.answer_table.rows[4:]} == {"1 node is not part of the design here"}
+    assert any(one.endswith("no verdict, because 1 node is not part of the design here.") for one in results.answer)
+    assert results.answer_pairs is not None
+    assert [(row.line, row.baseline, row.level) for row in results.answer_pairs.rows] == [
+        ("workload A", 1, 3), ("workload A", 1, 6), ("workload A", 3, 6), ("workload E", 3, 6),
+    ]  # fmt: skip
+
+
+def test_that_a_one_at_a_time_design_lacks_no_combination() -> None:
+    records = [*cell(ONE, nodes=1), *cell(THREE, nodes=3), *cell(TWO, nodes=1, workload="C")]
+    results = _results(records, design={"kind": "one-at-a-time"})
+    assert results.answer_table is not None
+    assert [(row.line, row.level) for row in results.answer_table.rows] == [
+        ("workload A", 1), ("workload A", 3), ("workload C", 1)]  # fmt: skip
+    assert not any("has no valid trial" in one for one in (*results.answer, *results.caveats))
+
+
 def test_that_equivalence_is_a_verdict() -> None:
     close = [[301.0, 330.0], [309.0, 321.0], [290.5, 320.0]]
     rows = _rows(

@@ -96,3 +96,26 @@ def test_seconds_are_summed_up(verdicts, said):
         for place, verdict in enumerate(verdicts)
     ]  # fmt: skip
     assert not_settled(states) == said
+
+
+@pytest.mark.parametrize(
+    ("system", "order", "sizes", "cold"),
+    [
+        ({"name": "simulated"}, "blocks", (1, 3), None),
+        ({"name": "simulated"}, "published", (3,), None),
+        ({"name": "simulated", "warm_up": "3:2000"}, "blocks", (1, 3), "trials: the nodes of a larger cluster"),
+        ({"name": "cassandra"}, "blocks", (1, 3), "trials: the nodes of a larger cluster"),
+        ({"name": "cassandra"}, "blocks", (3,), None),
+        ({"name": "cassandra"}, "published", (1, 3), "trials, as published: the nodes of a larger cluster"),
+        ({"name": "cassandra"}, "published", (3,), "trials, as published."),
+    ],
+)
+def test_servers_are_called_cold_only_where_they_can_be(system, order, sizes, cold):
+    records = [one for nodes in sizes for one in cell([[100.0, 101.0], [102.0, 103.0]], nodes=nodes)]
+    asked = study(
+        system=system, design={"order": order}, server_warm_up={"mode": "off"},
+        factors={"nodes": sizes, "workload": ("A",)},
+    )  # fmt: skip
+    said = [one for one in analyse(records, asked, seed=1).caveats if "not warmed up" in one]
+    assert len(said) == (cold is not None)
+    assert all(cold in one for one in said)

@@ -28,25 +28,29 @@ MORE = {TIME: ("slower", "faster"), RATE: ("faster", "slower")}
 
 @st.composite
 def studies(draw: st.DrawFn) -> tuple[list[TrialRecord], Study]:
-    """Two to four sizes, one or two workloads, one to five starts; some attempts voided, some failed."""
+    """Two to four sizes, one or two workloads, one to five starts; some attempts voided, some failed.
+
+    Some studies declare a margin, and in some nothing varies: those verdicts must agree too.
+    """
     sizes = draw(st.sampled_from([(1, 3), (1, 2, 3), (1, 2, 4, 6)]))
     names = draw(st.sampled_from([("A",), ("A", "C")]))
     response = draw(st.sampled_from([TIME, RATE]))
     cut = draw(st.integers(0, 1))
+    margin = draw(st.sampled_from([None, 5.0, 40.0]))
+    varies = draw(st.sampled_from([True, True, False]))
     records = []
     for workload in names:
         for nodes in sizes:
-            base = draw(st.floats(0.5, 500_000))
+            base = draw(st.floats(0.5, 500_000)) if varies else 1000.0 + nodes
             for start in range(1, draw(st.integers(1, 5)) + 1):
-                mean = base * draw(st.floats(0.7, 1.4))
+                mean = base * (draw(st.floats(0.7, 1.4)) if varies else 1.0)
                 for order in range(1, draw(st.integers(1 + cut, 4)) + 1):
                     verdict = draw(st.sampled_from([None] * 8 + [VOIDED, FAULT]))
-                    value = mean * draw(st.floats(0.9, 1.1))
+                    value = mean * (draw(st.floats(0.9, 1.1)) if varies else 1.0)
                     made = {"nodes": nodes, "workload": workload, "start": start, "replicate": order, "order": order}
                     records.append(record(value, **made, **({} if verdict is None else {"verdict": verdict})))
-    asked = study(
-        factors={"nodes": sizes, "workload": names}, analysis={"response": response, "warm_up_trials": cut}
-    )  # fmt: skip
+    analysis = {"response": response, "warm_up_trials": cut, "equivalence_margin_percent": margin}
+    asked = study(factors={"nodes": sizes, "workload": names}, analysis=analysis)
     return records, asked
 
 
@@ -114,6 +118,7 @@ def _row_agrees(row: AnswerRow, results: Results) -> None:
     ]  # fmt: skip
     assert compared.mean_level.value / compared.mean_baseline.value / compared.ratio.value - 1 < 1e-9
     assert (compared.n_level, compared.starts_level) == (row.n, row.starts)
+    assert ("neither interval nor verdict" in compared.sentence) == (compared.verdict == "descriptive")
     assert change_text(compared.ratio, results.response) == row.change_text
     assert (row.ratio.low is None) or min(row.starts, row.baseline_starts) >= 3
 
@@ -122,7 +127,8 @@ def _compare_agrees(row: AnswerRow, records: list[TrialRecord], asked: Study) ->
     """`steelyard compare --a nodes=1 --b nodes=N` has the same values, n and change."""
     frame = frame_of(records, asked)
     a, b = (Side(str(level), frame, {"nodes": level, **row.others}) for level in (row.baseline, row.level))
-    (contrast,) = contrasts(a, b, pair(a, b), str(asked.analysis.response), asked.analysis.confidence)
+    margin = asked.analysis.equivalence_margin_percent
+    (contrast,) = contrasts(a, b, pair(a, b), str(asked.analysis.response), asked.analysis.confidence, margin)
     assert (contrast.n_b, contrast.starts_b, contrast.n_a) == (row.n, row.starts, row.baseline_n)
     assert (contrast.mean_b.value, contrast.mean_a.value) == (row.value, row.baseline_value)
     assert change_text(contrast.ratio, contrast.response) == row.change_text

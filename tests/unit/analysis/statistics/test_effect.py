@@ -12,12 +12,13 @@ from steelyard.analysis.comparisons.level_pairs import LevelPair, equivalence
 from steelyard.analysis.inference import multiplicity, power
 from steelyard.analysis.statistics import effect_line
 from steelyard.analysis.statistics.anova import AnovaTerm
+from steelyard.analysis.statistics.comparison import compare
 from steelyard.analysis.statistics.differential import differentials
 from steelyard.analysis.statistics.effect import Effect, effects_of, more_starts
 from steelyard.analysis.statistics.post_hoc import PostHoc, post_hoc
 from steelyard.analysis.statistics.speedup import speedups
 from steelyard.analysis.tables import tables
-from tests.unit.analysis.made import cell, drawn, frame, study
+from tests.unit.analysis.made import cell, drawn, frame, record, study
 
 TIME = "execution_time_ms"
 
@@ -64,7 +65,25 @@ def test_equivalence_needs_a_margin_that_was_declared():
     assert verdict == "equivalent"
     assert equivalence(same, 0.1)[0] == "not shown"
     assert equivalence(LevelPair("trials", False, (1.0,), (1.0,)), 5.0) == ("too few starts", None)
-    assert equivalence(LevelPair("start means", True, (1.0, 2, 3), (1.0, 2, 3)), 5.0) == ("equivalent", 0.0)
+    for paired in (True, False):
+        equal = LevelPair("start means", paired, (2.0, 2.0, 2.0), (2.02, 2.02, 2.02))
+        assert equivalence(equal, 5.0) == ("nothing varies", None)
+    assert equivalence(LevelPair("start means", True, (1.0, 2, 3), (1.0, 2, 3)), 5.0) == ("nothing varies", None)
+
+
+def test_effects_over_start_means_rest_on_the_starts_of_the_ratio():
+    """Two of four starts served both workloads: as in the ratio, only these count, and they are too few."""
+    records = [
+        record(100.0 + start + (workload == "C"), workload=workload, start=start)
+        for workload, starts in (("A", (1, 2, 3)), ("C", (2, 3, 4)))
+        for start in starts
+    ]
+    made = frame(records)
+    (only,) = level_pairs.level_pairs(made, TIME, "workload", "A", "C", {"nodes": 1})
+    assert only.over == "trials"
+    ratio = compare(made, TIME, "workload", "A", "C", {"nodes": 1})
+    assert ratio is not None
+    assert (ratio.starts_baseline, ratio.starts_level, ratio.verdict) == (2, 2, "descriptive")
 
 
 def test_how_many_more_starts_would_decide():

@@ -110,11 +110,13 @@ def test_identical_systems_are_called_different_at_most_as_often_as_promised() -
 FACTORS: dict[str, tuple[Level, ...]] = {"nodes": (1, 2), "t": (1, 8), "k": ("ONE", "ALL")}
 
 
-def of_fraction(noise: float, rng: np.random.Generator, without: int = -1) -> tuple[TrialFrame, Fraction]:
+def of_fraction(
+    noise: float, rng: np.random.Generator, without: int = -1, starts: int = 2
+) -> tuple[TrialFrame, Fraction]:
     """t doubles the time, nodes halve it, k does nothing; two starts of each size."""
     made = Fraction(tuple(FACTORS), parsed({"k": "nodes * t"}, tuple(FACTORS)))
     records = []
-    for start in (1, 2):
+    for start in range(1, starts + 1):
         for place, signs in enumerate(made.combinations()):
             levels = {name: FACTORS[name][sign > 0] for name, sign in signs.items()}
             value = 100.0 * 2 ** ((signs["t"] - signs["nodes"]) / 2) * math.exp(rng.normal(0, noise))

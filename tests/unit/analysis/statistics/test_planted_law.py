@@ -8,22 +8,25 @@ from tools.coverage.models import _stated
 from steelyard.analysis import analyse
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.law import LawFit
-from steelyard.analysis.statistics.law_choice import LawChoice
+from steelyard.analysis.statistics.law_choice import LawChoice, planted_contention
+from steelyard.model.trial_settings import TrialSettings
 from tests.unit.analysis.made import cell, study
 
 SIZES = (1, 2, 3, 4, 6, 8)
 
 
 def measured(contention: float, threads: int, system: str = "simulated") -> Results:
-    """Six sizes of three starts that follow Amdahl's law but for 1%."""
+    """Six sizes of three starts that follow Amdahl's law but for 1%; the study's file does not name its contention."""
     noise = np.random.default_rng(4).normal(0, 0.01, (len(SIZES), 3))
     records = [
         one
         for size, errors in zip(SIZES, noise, strict=True)
         for one in cell([[1000 * (1 + contention * (size - 1)) / size * float(np.exp(e))] for e in errors], nodes=size)
     ]
+    settings = TrialSettings.model_validate({"system": {"name": system, "contention": 0.1}})
+    records = [one.model_copy(update={"settings": settings}) for one in records]
     asked = study(
-        system={"name": system, "contention": 0.1}, load={"operations": 1000, "threads": threads},
+        system={"name": system}, load={"operations": 1000, "threads": threads},
         factors={"nodes": SIZES, "workload": ("A",)}, analysis={"response": "throughput_per_s"},
     )  # fmt: skip
     return analyse(records, asked, seed=1)
@@ -39,6 +42,16 @@ def test_the_answer_states_the_planted_contention_beside_the_found_one() -> None
     assert choice.planted_contention == 0.1
     assert any("; contention 0." in one and one.endswith("], planted 0.1.") for one in results.answer)
     assert not any("did not saturate" in one for one in results.caveats)
+
+
+def test_a_contention_that_varies_is_not_called_planted() -> None:
+    records = [
+        one.model_copy(update={"settings": TrialSettings.model_validate({"system": {"name": "simulated", **more}})})
+        for one, more in zip(cell([[1.0], [2.0]]), ({"contention": 0.1}, {"contention": 0.2}), strict=True)
+    ]
+    assert planted_contention(records) is None
+    assert planted_contention(records[:1]) == 0.1
+    assert planted_contention([]) is None
 
 
 def test_other_systems_have_no_planted_contention() -> None:

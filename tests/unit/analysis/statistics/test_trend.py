@@ -12,7 +12,7 @@ from steelyard.analysis.comparisons.start_series import of_trials
 from steelyard.analysis.inference import warming
 from steelyard.analysis.statistic import Seconds, Within
 from steelyard.analysis.statistics.comparison import Comparison
-from steelyard.analysis.statistics.trend import MOVES, Trend, first_rank, of_treatment, too_few, trends
+from steelyard.analysis.statistics.trend import MOVES, Trend, first_rank, found, too_few, trends
 from steelyard.analysis.tables import tables
 from tests.unit.analysis.made import VOIDED, cell, frame, record, study
 
@@ -192,10 +192,8 @@ def test_a_trend_is_the_first_caveat_and_changes_the_verdict():
     warm = [list(200 / WARM * (1 + noise(rng, 9, cv=0.02))) for _ in range(3)]
     records = [*cell(level, nodes=1), *cell(warm, nodes=3)]
     results = analyse(records, study(factors={"nodes": (1, 3)}), seed=1)
-    row = of_treatment(results.of(Trend), {"nodes": 3})
-    assert row is not None
-    assert row.verdict == "warming"
-    assert of_treatment(results.of(Trend), {"nodes": 1}) is None
+    (row,) = found(results.of(Trend))
+    assert (row.verdict, row.treatment) == ("warming", {"nodes": 3})
     assert results.caveats[0].startswith(
         "Not steady (execution time): 3 nodes (27 trials of 3 starts): still warming: −"
     )
