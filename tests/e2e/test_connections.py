@@ -13,7 +13,7 @@ from steelyard.system.cassandra import _tls
 from steelyard.testing import cluster
 from tests.e2e.agent_load import Ended, ask, drive, fill, order
 
-pytestmark = [pytest.mark.agent, pytest.mark.cassandra]
+pytestmark = [pytest.mark.agent, pytest.mark.cassandra, pytest.mark.usefixtures("brief_java")]
 
 USER, PASSWORD = "STEELYARD_CQL_USER", "STEELYARD_CQL_PASSWORD"
 OPERATIONS = 3000

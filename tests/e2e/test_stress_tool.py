@@ -24,7 +24,7 @@ from steelyard.wire.record import Done, Record
 from steelyard.workload.stress import Settings, create
 from tests.e2e.laboratory import Laboratory
 
-pytestmark = [pytest.mark.agent, pytest.mark.cassandra]
+pytestmark = [pytest.mark.agent, pytest.mark.cassandra, pytest.mark.usefixtures("brief_java")]
 
 ROWS = 2000
 DRIVE_TIMEOUT_S = 120.0

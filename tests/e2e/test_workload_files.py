@@ -21,7 +21,7 @@ from steelyard.testing.cluster import RunningCluster, running
 from steelyard.workload.base import Workload
 from tests.e2e.laboratory import BUSY_MACHINE, COLD, ROOT, Laboratory
 
-pytestmark = [pytest.mark.agent, pytest.mark.cassandra]
+pytestmark = [pytest.mark.agent, pytest.mark.cassandra, pytest.mark.usefixtures("brief_java")]
 
 FILES = ROOT / "studies" / "workloads"
 OPERATIONS = 2000

@@ -26,6 +26,7 @@ RECORDS = 1000
 TIMEOUT_S = 120.0
 SETTINGS = {"heap_mb": 256, "native_port": 29_042, "storage_port": 29_700, "jmx_port": 29_199}
 """Ports that no other test uses at the same time on the same loopback address."""
+pytestmark = pytest.mark.usefixtures("brief_java")
 MAIN = "site.ycsb.Client"
 
 

@@ -16,7 +16,7 @@ from steelyard.node.folders import cache_folder
 from steelyard.system.cassandra import Cassandra, Settings, _snapshots, create
 from steelyard.testing.system import SCHEMA, SystemContract
 
-pytestmark = [pytest.mark.cassandra, pytest.mark.agent]
+pytestmark = [pytest.mark.cassandra, pytest.mark.agent, pytest.mark.usefixtures("brief_java")]
 
 POLL_S = 0.1
 START_TIMEOUT_S = 180.0
