@@ -18,14 +18,12 @@ import pytest
 from steelyard.engine import _stress_tool as tool
 from steelyard.node import agent
 from steelyard.node.folders import cache_folder
-from steelyard.testing.cluster import running
+from steelyard.testing.cluster import RunningCluster
 from tests.e2e.laboratory import STEELYARD
 
 pytestmark = pytest.mark.usefixtures("brief_java")
 
 TIMEOUT_S = 120.0
-REAL_PORT = 24042
-PORTS = {"native_port": REAL_PORT, "storage_port": 24700, "jmx_port": 24719, "heap_mb": 256}
 ROWS = 1000
 STUDIES = (
     r"write n=1000000 -node IP",
@@ -175,19 +173,12 @@ queries:
 
 @pytest.mark.agent
 @pytest.mark.cassandra
-def test_the_real_tool_and_ours_on_a_real_node(tmp_path: Path) -> None:
-    asyncio.run(_on_a_real_node(tmp_path))
-
-
-async def _on_a_real_node(tmp_path: Path) -> None:
-    real = await tool.ensure(cache_folder(), print)
-    async with running(tmp_path / "state", system_settings=PORTS) as cluster:
-        node = ["-node", cluster.nodes[0].address, "-port", f"native={REAL_PORT}"]
-        for columns in ([], ["-col", "n=FIXED(12)", "size=UNIFORM(5..60)"], ["-col", "names=b,a", "size=EXP(1..90)"]):
-            await asyncio.to_thread(
-                _in_turn, real, tmp_path, [*node, "-schema", f"keyspace=K{len(str(columns))}", *columns]
-            )
-        await asyncio.to_thread(_profile, cluster.contacts[0], tmp_path, node)
+def test_the_real_tool_and_ours_on_a_real_node(real_node: RunningCluster, tmp_path: Path) -> None:
+    real = asyncio.run(tool.ensure(cache_folder(), print))
+    node = ["-node", real_node.nodes[0].address, "-port", f"native={real_node.port}"]
+    for columns in ([], ["-col", "n=FIXED(12)", "size=UNIFORM(5..60)"], ["-col", "names=b,a", "size=EXP(1..90)"]):
+        _in_turn(real, tmp_path, [*node, "-schema", f"keyspace=K{len(str(columns))}", *columns])
+    _profile(real_node.contacts[0], tmp_path, node)
 
 
 def _in_turn(real: tool.Tool, folder: Path, end: list[str]) -> None:
