@@ -13,7 +13,7 @@ from steelyard.node.folders import cache_folder
 from steelyard.system.cassandra import Settings
 from steelyard.testing.cluster import RunningCluster, running
 
-PORT, STORAGE_PORT, JMX_PORT = 24_042, 24_700, 24_199
+PORT, STORAGE_PORT, JMX_PORT = 23_142, 23_800, 23_299
 """Not Cassandra's own, which another test may use on the same loopback address."""
 
 

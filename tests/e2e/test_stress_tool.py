@@ -158,6 +158,8 @@ schedule = "constant"
 rate_per_s = 200
 threads = 8
 operations = 300
+[data]
+state = "continue"
 [server_warm_up]
 mode = "off"
 [limits]
