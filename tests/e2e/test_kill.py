@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.store import Store
-from tests.e2e.laboratory import BUSY_MACHINE, Laboratory
+from tests.e2e.laboratory import BUSY_MACHINE, Laboratory, left_behind
 
 pytestmark = pytest.mark.agent
 
@@ -31,7 +31,7 @@ records = 200
 operations = 400
 [design]
 starts = 1
-trials = 2
+trials = 3
 [factors]
 nodes = [1, 2]
 {BUSY_MACHINE}"""
@@ -92,8 +92,9 @@ def killed(laboratory: Laboratory, study: Path, moment: str, number: signal.Sign
     return process.wait(DEADLINE_S)
 
 
-def test_killed_at_every_moment_then_the_same_command(laboratory: Laboratory, tmp_path: Path) -> None:
-    """Each command takes back what the killed one before it has left, and goes on where that was."""
+def test_killed_at_every_moment_then_interrupted_then_the_same_command(laboratory: Laboratory, tmp_path: Path) -> None:
+    """Each command takes back what the killed one before it has left, and goes on where that was; an interrupt leaves
+    nothing and says how to go on."""
     study = tmp_path / "kill.toml"
     study.write_text(STUDY)
     sealed: set[str] = set()
@@ -104,10 +105,13 @@ def test_killed_at_every_moment_then_the_same_command(laboratory: Laboratory, tm
         assert sealed <= found, moment
         sealed = found
         assert len(list((laboratory.folder / "state").glob("leases/*.json"))) <= 1, moment
+    assert killed(laboratory, study, "sealed", signal.SIGINT) == 130
+    assert left_behind(laboratory.folder / "state") == [], "an interrupt releases everything"
+    assert "run the same command again to resume" in (laboratory.folder / "stderr.txt").read_text()
     again = laboratory.run(study)
     assert again.returncode == 0, again.stderr
     records = Store(laboratory.store / "kill").trials()
-    assert len(records) == 4
+    assert len(records) == 6
     assert sealed
     assert sealed <= {record.id for record in records}
     assert all(record.attempt == 1 for record in records)
@@ -120,11 +124,3 @@ def test_clean_takes_back_what_a_killed_study_left(laboratory: Laboratory, tmp_p
     found = laboratory.call("clean", "--dry-run", "--json")
     assert [lease["outcome"] for lease in json.loads(found.stdout)["leases"]] == ["found"], found.stdout
     assert laboratory.call("clean").returncode == 0
-
-
-def test_interrupt_releases_everything_and_says_how_to_go_on(laboratory: Laboratory, tmp_path: Path) -> None:
-    study = tmp_path / "kill.toml"
-    study.write_text(STUDY)
-    assert killed(laboratory, study, "sealed", signal.SIGINT) == 130
-    assert "run the same command again to resume" in (laboratory.folder / "stderr.txt").read_text()
-    assert laboratory.run(study).returncode == 0
