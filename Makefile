@@ -68,12 +68,12 @@ check-rust: $(AGENT)
 test-rust: check-rust
 	$(CARGO) test --locked --workspace --quiet
 
-# Two at a time where they leave each other the processor; what judges times runs alone, at the end.
+# Two at a time; what judges times runs at the end, when nothing else needs the processor for long.
 test:
 	$(MAKE) --jobs=2 setup check test-rust
 	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/unit tests/golden tests/tidy
 	$(BIN)/pytest --durations=12 --numprocesses 2 --dist loadfile -m 'not quiet' tests/contract tests/e2e
-	$(BIN)/pytest --durations=12 -m quiet tests/contract tests/e2e
+	$(BIN)/pytest --durations=12 --numprocesses 2 --dist loadfile -m quiet tests/contract tests/e2e
 
 bench: setup
 	$(BIN)/steelyard setup cassandra-stress

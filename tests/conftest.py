@@ -72,6 +72,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+@pytest.fixture(scope="module")
+def brief_java() -> Iterator[None]:
+    """Java compiles quickly instead of well: a node then costs 6 instead of 10 CPU seconds until it is ready. Not for
+    tests of warm servers."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+        yield
+
+
 @pytest.fixture(autouse=True)
 def signals_are_left_as_found() -> Iterator[None]:
     """Fails a test that leaves another handling of termination signals: later tests and their children inherit it."""

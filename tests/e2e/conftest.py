@@ -1,4 +1,4 @@
-"""A laboratory per test; whatever it leaves behind fails the test."""
+"""A laboratory per test; whatever it leaves behind fails the test. A real node for tests that need any node."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.testing.cluster import RunningCluster
+from tests.e2e import shared_node
 from tests.e2e.laboratory import Laboratory, cgroups, left_behind, lent_elsewhere, namespaces
 
 LOOKS = 10
@@ -19,6 +21,13 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
     yield Laboratory(tmp_path)
     assert left_behind(state) == []
     assert unknown(state) == []
+
+
+@pytest.fixture(scope="session")
+def real_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster]:
+    """A running Cassandra node that tests share."""
+    with shared_node.started(tmp_path_factory.mktemp("real-node")) as cluster:
+        yield cluster
 
 
 def unknown(state: Path) -> list[str]:

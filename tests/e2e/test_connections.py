@@ -11,12 +11,13 @@ import pytest
 
 from steelyard.system.cassandra import _tls
 from steelyard.testing import cluster
+from steelyard.testing.cluster import RunningCluster
 from tests.e2e.agent_load import Ended, ask, drive, fill, order
 
-pytestmark = [pytest.mark.agent, pytest.mark.cassandra]
+pytestmark = [pytest.mark.agent, pytest.mark.cassandra, pytest.mark.usefixtures("brief_java")]
 
 USER, PASSWORD = "STEELYARD_CQL_USER", "STEELYARD_CQL_PASSWORD"
-OPERATIONS = 3000
+OPERATIONS = 600
 PORTS = {"native_port": 28_042, "storage_port": 28_700, "jmx_port": 28_199}
 """Other tests may run at the same time on the same loopback address."""
 
@@ -38,7 +39,7 @@ def refused(ended: Ended, exit_code: int, message: str, hint: str) -> None:
 def check(folder: Path, contact: str, ca: Path) -> None:
     """All of it against one node."""
     tls: dict[str, Any] = {"ca": str(ca)}
-    plain = order([contact])
+    plain = order([contact], stop={"operations": OPERATIONS, "duration_s": None})
     fill(folder, {**plain, "compression": "lz4"})
     for compression in (None, "lz4", "snappy"):
         for encryption in (None, tls):
@@ -86,10 +87,7 @@ def test_against_a_real_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     asyncio.run(whole())
 
 
-def test_a_node_without_encryption_says_so(tmp_path: Path) -> None:
-    async def whole() -> None:
-        async with cluster.running(tmp_path / "state", system_settings=PORTS) as running:
-            ended = await asyncio.to_thread(drive, tmp_path, order(running.contacts, tls={"verify": "none"}))
-            refused(ended, 3, "TLS", "client encryption switched on")
-
-    asyncio.run(whole())
+def test_a_node_without_encryption_says_so(real_node: RunningCluster, tmp_path: Path) -> None:
+    refused(
+        drive(tmp_path, order(real_node.contacts, tls={"verify": "none"})), 3, "TLS", "client encryption switched on"
+    )

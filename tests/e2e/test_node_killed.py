@@ -18,7 +18,7 @@ from steelyard.node import agent
 from steelyard.testing import cluster
 from tests.e2e.agent_load import SCHEMA, Ended, ask, fill, finish, order, start
 
-pytestmark = pytest.mark.agent
+pytestmark = [pytest.mark.agent, pytest.mark.usefixtures("brief_java")]
 
 RATE_PER_S = 500
 KINDS = {"connection", "timeout", "server", "overloaded", "unavailable", "read-timeout", "write-timeout"}

@@ -1,4 +1,5 @@
-"""Loads as they are offered: 70% of a planted capacity comes out; a burst is carried into the calm after it."""
+"""Loads as they are offered: 70% of a planted capacity comes out; a burst is carried into the calm after it; a stall is
+seen in the response times of what was due."""
 
 from __future__ import annotations
 
@@ -114,3 +115,43 @@ def test_a_burst_is_worked_off_in_the_phase_after_it(laboratory: Laboratory, tmp
     assert starts["phase"].to_list() == ["calm", "burst", "after"]
     begins = starts["t_s"].to_list()
     assert [later - begins[0] for later in begins[1:]] == pytest.approx([2.0, 4.0], abs=0.01)
+
+
+STALL = """
+[study]
+name = "planted-stall"
+question = "is a stall seen where it hurts?"
+[site]
+name = "local"
+[system]
+name = "simulated"
+service_us = 100
+stall = ["2:1"]
+[workload]
+name = "ycsb-c"
+records = 200
+[load]
+schedule = "constant"
+rate_per_s = 500
+threads = 4
+duration_s = 4
+[design]
+starts = 1
+trials = 1
+[limits]
+background_cpu_fraction = 1  # a machine that runs tests has other things to do
+"""
+
+
+def test_a_planted_stall_raises_response_and_not_service(laboratory: Laboratory, tmp_path: Path) -> None:
+    study = tmp_path / "stall.toml"
+    study.write_text(STALL)
+    done = laboratory.run(study)
+    assert done.returncode == 0, done.stderr
+    (record,) = Store(laboratory.store / "planted-stall").trials()
+    found = record.responses
+    assert found.operations == 2000, "open loop: what was due was sent, late but never skipped"
+    assert found.response_ms_p95 is not None
+    assert found.service_ms_p99 is not None
+    assert found.response_ms_p95 > 500, "a quarter of the operations were due in the stalled second or its backlog"
+    assert found.service_ms_p99 < 50, "only the four in flight were slow once sent"

@@ -41,8 +41,8 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dist = folder / "dist"
     built = call(SCRIPTS / "python", "-m", "build", "--no-isolation", "--wheel", "--outdir", dist, ".")
     assert built.returncode == 0, built.stderr
-    # Not optimised: `cargo test` has compiled its parts so, and what a wheel holds does not depend on it.
-    maturin = (SCRIPTS / "maturin", "build", "--locked", "--out", dist)
+    # As `make setup` builds it, so that nothing is compiled a second time; stripping would be another build.
+    maturin = (SCRIPTS / "maturin", "build", "--release", "--locked", "--strip", "false", "--out", dist)
     agent = call(*maturin, cwd=ROOT / "crates/steelyard-agent")
     assert agent.returncode == 0, agent.stderr
     venv.create(folder / "env", with_pip=True)

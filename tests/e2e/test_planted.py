@@ -19,7 +19,7 @@ pytestmark = pytest.mark.agent
 SERVICE_US = 4000
 """Long against the round trip, which the law does not know."""
 CONTENTION = 0.25
-OPERATIONS = 120
+OPERATIONS = 80
 
 LAW = f"""
 [study]
@@ -78,13 +78,23 @@ def test_a_planted_law_is_recovered(laboratory: Laboratory, tmp_path: Path) -> N
 
 
 SHIPPED = Path(__file__).resolve().parents[2] / "studies" / "simulated.toml"
+BRIEFER = {
+    "nodes = [1, 2, 3, 4, 6, 8]": "nodes = [1, 2, 3, 5, 8]",
+    "duration_s = 1.5": "duration_s = 1",
+    "[analysis]": "[analysis]\nconfidence = 0.999",
+}
+"""The fewest sizes that a law is fitted to, two thirds of the time; at 99.9%, because a busy machine is noise too."""
 
 
 @pytest.mark.quiet
 def test_the_shipped_study_finds_what_it_plants(laboratory: Laboratory, tmp_path: Path) -> None:
-    """By the law that its answer prefers. At 99.9%, because a busy machine is noise too."""
+    """By the law that its answer prefers."""
     study = tmp_path / "simulated.toml"
-    study.write_text(SHIPPED.read_text().replace("[analysis]\n", "[analysis]\nconfidence = 0.999\n"))
+    text = SHIPPED.read_text()
+    for shipped, briefer in BRIEFER.items():
+        assert shipped in text
+        text = text.replace(shipped, briefer)
+    study.write_text(text)
     done = laboratory.run(study)
     assert done.returncode in (0, 1), done.stderr
     store = Store(laboratory.store / "simulated")
@@ -97,47 +107,6 @@ def test_the_shipped_study_finds_what_it_plants(laboratory: Laboratory, tmp_path
     assert choice.planted_contention == 0.1
     assert any("planted 0.1" in sentence for sentence in results.answer)
     assert not any("did not saturate" in sentence for sentence in results.caveats)
-
-
-STALL = """
-[study]
-name = "planted-stall"
-question = "is a stall seen where it hurts?"
-[site]
-name = "local"
-[system]
-name = "simulated"
-service_us = 100
-stall = ["2:1"]
-[workload]
-name = "ycsb-c"
-records = 200
-[load]
-schedule = "constant"
-rate_per_s = 500
-threads = 4
-duration_s = 6
-[design]
-starts = 1
-trials = 1
-[limits]
-background_cpu_fraction = 1  # a machine that runs tests has other things to do
-"""
-
-
-@pytest.mark.quiet
-def test_a_planted_stall_raises_response_and_not_service(laboratory: Laboratory, tmp_path: Path) -> None:
-    study = tmp_path / "stall.toml"
-    study.write_text(STALL)
-    done = laboratory.run(study)
-    assert done.returncode == 0, done.stderr
-    (record,) = Store(laboratory.store / "planted-stall").trials()
-    found = record.responses
-    assert found.operations == 3000, "open loop: what was due was sent, late but never skipped"
-    assert found.response_ms_p95 is not None
-    assert found.service_ms_p99 is not None
-    assert found.response_ms_p95 > 500, "a sixth of the operations were due in the stalled second or its backlog"
-    assert found.service_ms_p99 < 50, "only the four in flight were slow once sent"
 
 
 WARM_SERVICE_US = 20_000

@@ -10,7 +10,7 @@ import pytest
 from steelyard.store import Store
 from tests.e2e.laboratory import Laboratory
 
-pytestmark = [pytest.mark.agent, pytest.mark.cassandra]
+pytestmark = [pytest.mark.agent, pytest.mark.cassandra, pytest.mark.usefixtures("brief_java")]
 
 SECRET = 'pla"nted-3141-592'
 """Cassandra lists passwords among its settings, and the virtual machine logs its options."""

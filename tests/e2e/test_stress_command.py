@@ -18,12 +18,12 @@ import pytest
 from steelyard.engine import _stress_tool as tool
 from steelyard.node import agent
 from steelyard.node.folders import cache_folder
-from steelyard.testing.cluster import running
+from steelyard.testing.cluster import RunningCluster
 from tests.e2e.laboratory import STEELYARD
 
+pytestmark = pytest.mark.usefixtures("brief_java")
+
 TIMEOUT_S = 120.0
-REAL_PORT = 24042
-PORTS = {"native_port": REAL_PORT, "storage_port": 24700, "jmx_port": 24719, "heap_mb": 256}
 ROWS = 1000
 STUDIES = (
     r"write n=1000000 -node IP",
@@ -36,7 +36,10 @@ STUDIES = (
     r"read duration=20m cl=ONE -pop dist=UNIFORM\(1..50000000\) -rate threads\=150 -node IP",
 )
 """As they were typed; a test makes them shorter."""
-SHORTER = (("n=1000000", "n=2000"), ("1..1000000", "1..2000"), ("1..50000000", "1..2000"), ("15m", "1s"), ("20m", "1s"))
+SHORTER = (("n=1000000", "n=2000"), ("1..1000000", "1..2000"), ("1..50000000", "1..2000"))
+MINUTES = ("duration=15m", "duration=20m")
+BRIEF = "duration=1s no-warmup"
+"""A warm-up without a number of operations is 50,000 of each kind; the last line keeps it."""
 
 
 def stress(words: list[str], folder: Path, expected: int = 0) -> tuple[list[str], str]:
@@ -67,15 +70,21 @@ def simulated(port: int) -> Iterator[list[str]]:
             server.kill()
 
 
+def shorter(typed: str, *, warm_up: bool) -> str:
+    """A line of the studies on this machine, in seconds."""
+    brief = BRIEF.removesuffix(" no-warmup") if warm_up else BRIEF
+    for old, new in (*SHORTER, *((minutes, brief) for minutes in MINUTES), ("IP", "127.0.0.1")):
+        typed = typed.replace(old, new)
+    return typed
+
+
 @pytest.mark.agent
-@pytest.mark.parametrize("shell", [True, False], ids=["through a shell", "as argv"])
-def test_the_lines_of_the_studies(tmp_path: Path, shell: bool) -> None:
-    with simulated(24011 + shell) as port:
-        for typed in STUDIES:
-            line = typed
-            for old, new in (*SHORTER, ("IP", "127.0.0.1")):
-                line = line.replace(old, new)
-            words = shlex.split(line.rstrip(";")) if shell else line.split()
+def test_the_lines_of_the_studies(tmp_path: Path) -> None:
+    """Every second line through a shell, the others as argv; a unit test shows that the settings are the same."""
+    with simulated(24011) as port:
+        for number, typed in enumerate(STUDIES):
+            line = shorter(typed, warm_up=typed is STUDIES[-1])
+            words = shlex.split(line.rstrip(";")) if number % 2 else line.split()
             # Before the rest, because a line may end with a semicolon.
             first = next(index for index, word in enumerate(words) if word.startswith("-"))
             lines, _ = stress([*words[:first], *port, *words[first:]], tmp_path)
@@ -164,19 +173,12 @@ queries:
 
 @pytest.mark.agent
 @pytest.mark.cassandra
-def test_the_real_tool_and_ours_on_a_real_node(tmp_path: Path) -> None:
-    asyncio.run(_on_a_real_node(tmp_path))
-
-
-async def _on_a_real_node(tmp_path: Path) -> None:
-    real = await tool.ensure(cache_folder(), print)
-    async with running(tmp_path / "state", system_settings=PORTS) as cluster:
-        node = ["-node", cluster.nodes[0].address, "-port", f"native={REAL_PORT}"]
-        for columns in ([], ["-col", "n=FIXED(12)", "size=UNIFORM(5..60)"], ["-col", "names=b,a", "size=EXP(1..90)"]):
-            await asyncio.to_thread(
-                _in_turn, real, tmp_path, [*node, "-schema", f"keyspace=K{len(str(columns))}", *columns]
-            )
-        await asyncio.to_thread(_profile, cluster.contacts[0], tmp_path, node)
+def test_the_real_tool_and_ours_on_a_real_node(real_node: RunningCluster, tmp_path: Path) -> None:
+    real = asyncio.run(tool.ensure(cache_folder(), print))
+    node = ["-node", real_node.nodes[0].address, "-port", f"native={real_node.port}"]
+    for columns in ([], ["-col", "n=FIXED(12)", "size=UNIFORM(5..60)"], ["-col", "names=b,a", "size=EXP(1..90)"]):
+        _in_turn(real, tmp_path, [*node, "-schema", f"keyspace=K{len(str(columns))}", *columns])
+    _profile(real_node.contacts[0], tmp_path, node)
 
 
 def _in_turn(real: tool.Tool, folder: Path, end: list[str]) -> None:

@@ -19,18 +19,15 @@ from steelyard.node.base import Node
 from steelyard.node.folders import cache_folder
 from steelyard.store import Store
 from steelyard.system.cassandra import _cql
-from steelyard.testing.cluster import RunningCluster, running
+from steelyard.testing.cluster import RunningCluster
 from steelyard.wire.record import Done, Record
 from steelyard.workload.stress import Settings, create
 from tests.e2e.laboratory import Laboratory
 
-pytestmark = [pytest.mark.agent, pytest.mark.cassandra]
+pytestmark = [pytest.mark.agent, pytest.mark.cassandra, pytest.mark.usefixtures("brief_java")]
 
 ROWS = 2000
 DRIVE_TIMEOUT_S = 120.0
-PORT = 23042
-PORTS = {"native_port": PORT, "storage_port": 23700, "jmx_port": 23719}
-"""Not Cassandra's own, which another test may use on the same loopback address."""
 FIRST_KEY = "0x30503337373039503231"
 """The key of seed 1, as the tool writes it."""
 
@@ -44,7 +41,9 @@ def stress_tool() -> tool.Tool:
 def by_itself(stress_tool: tool.Tool, cluster: RunningCluster, *words: str) -> str:
     """The tool's own command line, errors not ignored; what it printed."""
     address = cluster.nodes[0].address
-    argv = stress_tool.argv((*words, "-node", address, "-port", f"native={PORT}", "jmx=1", "-rate", "threads=8"))
+    argv = stress_tool.argv(
+        (*words, "-node", address, "-port", f"native={cluster.port}", "jmx=1", "-rate", "threads=8")
+    )
     done = subprocess.run(argv, capture_output=True, text=True, timeout=DRIVE_TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout
@@ -58,7 +57,7 @@ def order(cluster: RunningCluster, action: str, settings: Settings, keyspace: st
     return {
         "format": 1,
         "protocol": "cql",
-        "contacts": [f"{node.address}:{PORT}" for node in cluster.nodes],
+        "contacts": list(cluster.contacts),
         "keyspace": keyspace,
         "action": action,
         "workload": program,
@@ -99,47 +98,47 @@ def outcome(done: Done) -> tuple[int, int, dict[str, int]]:
     return done.operations, done.not_found, dict(done.errors_by_kind)
 
 
-async def both_ways(stress_tool: tool.Tool, tmp_path: Path) -> None:
-    async with running(tmp_path / "state", system_settings=PORTS) as cluster:
-        (node,) = cluster.nodes
-        # The tool's own defaults: five columns of 34 bytes, and a warm-up that writes the same rows.
-        await asyncio.to_thread(by_itself, stress_tool, cluster, "write", f"n={ROWS}")
-        assert outcome(await driven("agent", order(cluster, "load", reading()), tmp_path)) == (ROWS, 0, {})
+async def both_ways(stress_tool: tool.Tool, cluster: RunningCluster, tmp_path: Path) -> None:
+    (node,) = cluster.nodes
+    # The tool's own defaults: five columns of 34 bytes, and a warm-up that writes the same rows.
+    await asyncio.to_thread(by_itself, stress_tool, cluster, "write", f"n={ROWS}")
+    assert outcome(await driven("agent", order(cluster, "load", reading()), tmp_path)) == (ROWS, 0, {})
 
-        varied = {"columns": 12, "column_size": "gaussian(1..90)"}
-        words = ("write", f"n={ROWS}", "no-warmup", "-col", "n=fixed(12)", "size=gaussian(1..90)")
-        await asyncio.to_thread(by_itself, stress_tool, cluster, *words, "-schema", "keyspace=varied")
-        read = order(cluster, "load", reading(**varied), "varied")
-        assert outcome(await driven("agent", read, tmp_path)) == (ROWS, 0, {})
+    varied = {"columns": 12, "column_size": "gaussian(1..90)"}
+    words = ("write", f"n={ROWS}", "no-warmup", "-col", "n=fixed(12)", "size=gaussian(1..90)")
+    await asyncio.to_thread(by_itself, stress_tool, cluster, *words, "-schema", "keyspace=varied")
+    read = order(cluster, "load", reading(**varied), "varied")
+    assert outcome(await driven("agent", read, tmp_path)) == (ROWS, 0, {})
 
-        schema = create(Settings(records=ROWS)).schema()
-        await _cql.ask(
-            node,
-            PORT,
-            [
-                "CREATE KEYSPACE ours WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-                *(text.replace("keyspace1.", "ours.") for text in schema.create_rest()),
-            ],
-        )
-        filled = await driven("agent", order(cluster, "populate", Settings(records=ROWS), "ours"), tmp_path)
-        assert outcome(filled) == (ROWS, 0, {})
-        once = ("read", f"n={ROWS}", "no-warmup", "-pop", f"seq=1..{ROWS}", "-schema", "keyspace=ours")
-        said = await asyncio.to_thread(by_itself, stress_tool, cluster, *once)
-        assert "Total errors              :          0 [READ: 0]" in said
-        assert f"{ROWS:,} [READ: {ROWS:,}]" in said
+    schema = create(Settings(records=ROWS)).schema()
+    await _cql.ask(
+        node,
+        cluster.port,
+        [
+            "CREATE KEYSPACE ours WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+            *(text.replace("keyspace1.", "ours.") for text in schema.create_rest()),
+        ],
+    )
+    filled = await driven("agent", order(cluster, "populate", Settings(records=ROWS), "ours"), tmp_path)
+    assert outcome(filled) == (ROWS, 0, {})
+    once = ("read", f"n={ROWS}", "no-warmup", "-pop", f"seq=1..{ROWS}", "-schema", "keyspace=ours")
+    said = await asyncio.to_thread(by_itself, stress_tool, cluster, *once)
+    assert "Total errors              :          0 [READ: 0]" in said
+    assert f"{ROWS:,} [READ: {ROWS:,}]" in said
 
-        # Both see a row that is not as it was written, and one that is not there.
-        await _cql.ask(node, PORT, [f'UPDATE keyspace1.standard1 SET "C3" = 0x00 WHERE key = {FIRST_KEY}'])
-        wrong = order(cluster, "load", reading())
-        assert outcome(await driven("agent", wrong, tmp_path)) == (ROWS - 1, 0, {"invalid": 1})
-        assert outcome(await driven("cassandra-stress", wrong, tmp_path)) == (ROWS - 1, 0, {"invalid": 1})
-        await _cql.ask(node, PORT, [f"DELETE FROM keyspace1.standard1 WHERE key = {FIRST_KEY}"])
-        assert outcome(await driven("agent", wrong, tmp_path)) == (ROWS, 1, {})
-        assert outcome(await driven("cassandra-stress", wrong, tmp_path)) == (ROWS - 1, 0, {"invalid": 1})
+    # Both see a row that is not as it was written, and one that is not there.
+    changed = f'UPDATE keyspace1.standard1 SET "C3" = 0x00 WHERE key = {FIRST_KEY}'
+    await _cql.ask(node, cluster.port, [changed])
+    wrong = order(cluster, "load", reading())
+    assert outcome(await driven("agent", wrong, tmp_path)) == (ROWS - 1, 0, {"invalid": 1})
+    assert outcome(await driven("cassandra-stress", wrong, tmp_path)) == (ROWS - 1, 0, {"invalid": 1})
+    await _cql.ask(node, cluster.port, [f"DELETE FROM keyspace1.standard1 WHERE key = {FIRST_KEY}"])
+    assert outcome(await driven("agent", wrong, tmp_path)) == (ROWS, 1, {})
+    assert outcome(await driven("cassandra-stress", wrong, tmp_path)) == (ROWS - 1, 0, {"invalid": 1})
 
 
-def test_each_reads_what_the_other_wrote(stress_tool: tool.Tool, tmp_path: Path) -> None:
-    asyncio.run(both_ways(stress_tool, tmp_path))
+def test_each_reads_what_the_other_wrote(stress_tool: tool.Tool, real_node: RunningCluster, tmp_path: Path) -> None:
+    asyncio.run(both_ways(stress_tool, real_node, tmp_path))
 
 
 STUDY = f"""
@@ -159,6 +158,8 @@ schedule = "constant"
 rate_per_s = 200
 threads = 8
 operations = 300
+[data]
+state = "continue"
 [server_warm_up]
 mode = "off"
 [limits]

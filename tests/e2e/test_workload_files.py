@@ -14,28 +14,17 @@ import pytest
 from steelyard import plugin
 from steelyard.dropin import agent_run
 from steelyard.model.data_model import Schema
-from steelyard.node.folders import cache_folder
 from steelyard.store import Store
-from steelyard.system.cassandra import Cassandra, Settings
-from steelyard.testing.cluster import RunningCluster, running
+from steelyard.system.cassandra import Cassandra
+from steelyard.testing.cluster import RunningCluster
 from steelyard.workload.base import Workload
 from tests.e2e.laboratory import BUSY_MACHINE, COLD, ROOT, Laboratory
 
-pytestmark = [pytest.mark.agent, pytest.mark.cassandra]
+pytestmark = [pytest.mark.agent, pytest.mark.cassandra, pytest.mark.usefixtures("brief_java")]
 
 FILES = ROOT / "studies" / "workloads"
 OPERATIONS = 2000
-PORTS = {"native_port": 26_042, "storage_port": 26_700, "jmx_port": 26_199}
 SMALL = {"timeseries": "records=600", "accounts": "records=500", "catalogue": "records=500"}
-
-
-def own_cache(folder: Path) -> Path:
-    """The jars of everybody's cache, snapshots of the test's own."""
-    cache = folder / "cache"
-    cache.mkdir()
-    name = f"cassandra-{Settings().version}"
-    (cache / name).symlink_to(cache_folder() / name)
-    return cache
 
 
 def workload_of(name: str) -> Workload:
@@ -81,12 +70,11 @@ async def counts(cluster: RunningCluster, schema: Schema) -> dict[str, int]:
     return {table.name: int(rows[0]["n"]) for table, rows in zip(schema.all_tables(), answers, strict=True)}
 
 
-def test_shipped_files_hold_what_was_written(laboratory: Laboratory, tmp_path: Path) -> None:
+def test_shipped_files_hold_what_was_written(laboratory: Laboratory, real_node: RunningCluster) -> None:
     async def body() -> None:
-        async with running(tmp_path / "cluster", cache=own_cache(tmp_path), system_settings=PORTS) as cluster:
-            await _timeseries(laboratory, cluster)
-            await _accounts(laboratory, cluster)
-            await _catalogue(laboratory, cluster)
+        await _timeseries(laboratory, real_node)
+        await _accounts(laboratory, real_node)
+        await _catalogue(laboratory, real_node)
 
     asyncio.run(body())
 

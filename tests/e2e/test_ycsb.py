@@ -7,8 +7,8 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,15 +18,14 @@ from steelyard.model.errors import SteelyardError
 from steelyard.node import agent, fetch, java
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
-from steelyard.testing import cluster
+from steelyard.testing.cluster import RunningCluster
 from tests.e2e.laboratory import ROOT, STEELYARD
 
 FIXTURES = ROOT / "tests" / "fixtures" / "ycsb"
 RECORDS = 1000
 TIMEOUT_S = 120.0
-SETTINGS = {"heap_mb": 256, "native_port": 29_042, "storage_port": 29_700, "jmx_port": 29_199}
-"""Ports that no other test uses at the same time on the same loopback address."""
 MAIN = "site.ycsb.Client"
+pytestmark = pytest.mark.usefixtures("brief_java")
 
 
 def ycsb(action: str, contact: str, *options: str, expected: int = 0) -> dict[str, dict[str, float]]:
@@ -132,30 +131,21 @@ async def real_ycsb(classes: Path) -> list[str]:
     return [program, "-Xmx256m", "-cp", f"{classes}:{jars}", MAIN, "-db", "CqlBinding"]
 
 
-@asynccontextmanager
-async def real_cluster(state: Path) -> AsyncIterator[str]:
-    async with cluster.running(state, system_settings=SETTINGS) as running:
-        yield running.contacts[0]
-
-
 @pytest.mark.agent
 @pytest.mark.cassandra
-def test_each_reads_what_the_other_has_loaded(tmp_path: Path) -> None:
-    async def body() -> None:
-        (tmp_path / "classes").mkdir()
-        program = await real_ycsb(tmp_path / "classes")
-        async with real_cluster(tmp_path / "state") as contact:
-            address, _, port = contact.rpartition(":")
+def test_each_reads_what_the_other_has_loaded(real_node: RunningCluster, tmp_path: Path) -> None:
+    (tmp_path / "classes").mkdir()
+    program = asyncio.run(real_ycsb(tmp_path / "classes"))
+    (contact,) = real_node.contacts
+    address, _, port = contact.rpartition(":")
 
-            def theirs(*options: str) -> dict[str, dict[str, float]]:
-                argv = [*program, "-p", f"hosts={address}", "-p", f"port={port}", "-threads", "4", *options]
-                done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-                assert done.returncode == 0, done.stderr
-                return block(done.stdout)
+    def theirs(*options: str) -> dict[str, dict[str, float]]:
+        argv = [*program, "-p", f"hosts={address}", "-p", f"port={port}", "-threads", "4", *options]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        assert done.returncode == 0, done.stderr
+        return block(done.stdout)
 
-            await asyncio.to_thread(_exchange, contact, theirs)
-
-    asyncio.run(body())
+    _exchange(contact, theirs)
 
 
 def _exchange(contact: str, theirs: Callable[..., dict[str, dict[str, float]]]) -> None:

@@ -58,6 +58,8 @@ class SystemContract:
     database_nodes: ClassVar[int] = 1
     network: ClassVar[str] = "127.91.0"
     """First three octets of the nodes' addresses."""
+    write_consistency: ClassVar[str] = "ONE"
+    """Replicas that have stored a row when `write` returns, as CQL names them."""
     start_timeout_s: ClassVar[float] = 180.0
     quiet_timeout_s: ClassVar[float] = 60.0
 
@@ -80,7 +82,7 @@ class SystemContract:
         rows = [", ".join(f"'{word}'" for word in (key, *("x" * 100 for _ in schema.fields))) for key in keys]
         inserts = [f"INSERT INTO {schema.keyspace}.{schema.table} ({columns}) VALUES ({row})" for row in rows]
         for begin in range(0, len(inserts), ROWS_A_STATEMENT):
-            await _cql(endpoint, inserts[begin : begin + ROWS_A_STATEMENT])
+            await _cql(endpoint, inserts[begin : begin + ROWS_A_STATEMENT], self.write_consistency)
 
     async def count(self, endpoint: Endpoint, schema: Schema) -> int:
         """The number of rows."""
@@ -296,10 +298,11 @@ async def _until(true: Callable[[], Awaitable[bool]], timeout_s: float, what: st
         await asyncio.sleep(POLL_S)
 
 
-async def _cql(endpoint: Endpoint, statements: Sequence[str]) -> list[int]:
+async def _cql(endpoint: Endpoint, statements: Sequence[str], consistency: str = "ONE") -> list[int]:
     """Number of rows in the answer to each statement."""
     assert endpoint.protocol == "cql", f"override write and count for the protocol {endpoint.protocol}"
-    argv = [str(agent.find()), "cql", "--contact", endpoint.contacts[0], *statements]
+    options = ("--contact", endpoint.contacts[0], "--consistency", consistency)
+    argv = [str(agent.find()), "cql", *options, *statements]
     done = await run(None, argv, timeout_s=COMMAND_TIMEOUT_S)
     return [len(json.loads(line)["rows"]) for line in done.stdout.splitlines() if line.strip()]
 

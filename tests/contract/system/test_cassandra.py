@@ -16,7 +16,7 @@ from steelyard.node.folders import cache_folder
 from steelyard.system.cassandra import Cassandra, Settings, _snapshots, create
 from steelyard.testing.system import SCHEMA, SystemContract
 
-pytestmark = [pytest.mark.cassandra, pytest.mark.agent]
+pytestmark = [pytest.mark.cassandra, pytest.mark.agent, pytest.mark.usefixtures("brief_java")]
 
 POLL_S = 0.1
 START_TIMEOUT_S = 180.0
@@ -71,6 +71,12 @@ class TestOneNode(SystemContract):
         return nodes_of(tmp_path, self.network, self.database_nodes)
 
 
+class _ThreeCopies(TestOneNode):
+    """Not collected: its `write` returns when no late copy can come after a restore."""
+
+    write_consistency = "ALL"
+
+
 async def started(system: Cassandra, nodes: tuple[Node, ...]) -> None:
     """Start all at once and wait."""
     for node in nodes:
@@ -90,13 +96,14 @@ async def quiet(system: Cassandra, nodes: tuple[Node, ...]) -> None:
         await asyncio.sleep(POLL_S)
 
 
-@pytest.mark.quiet  # a late write of three copies must not come after the restore
 def test_a_ring_of_three_with_three_copies(tmp_path: Path) -> None:
     """Every node holds every row after a restore, on its own disk; compaction and flush leave the snapshot alone."""
 
     async def body() -> None:
-        suite = TestOneNode()
-        system = create(Settings(replication_factor=3), own_cache(tmp_path))
+        suite = _ThreeCopies()
+        # A busy machine may take longer than 2 s for a write of three copies.
+        settings = Settings(replication_factor=3, yaml={"write_request_timeout": "20000ms"})
+        system = create(settings, own_cache(tmp_path))
         nodes = nodes_of(tmp_path, "127.92.2", 3)
         try:
             await started(system, nodes)
