@@ -75,7 +75,7 @@ def change_value(ratio: Estimate, response: str) -> str:
 
 
 def change_of(ratio: float, response: str) -> str:
-    """`+18%` or `3.10 times as long`, of a ratio that has no interval."""
+    """`+18%` or `3.1 times as long`, of a ratio that has no interval."""
     return change_value(Estimate(value=ratio, n=1, unit="", method="as measured"), response)
 
 
@@ -131,9 +131,8 @@ def _fixed(value: float, places: int) -> str:
 
 
 def _ratio_number(value: float, of: Estimate) -> str:
-    """A ratio with two digits, three where its interval is narrow or it has none."""
-    known = of.low is not None and of.high is not None
-    close = not known or (of.high - of.low) / 2 < CLOSE * of.value  # type: ignore[operator]
+    """A ratio with two digits, three where its interval is narrow: without one it is no more exact."""
+    close = of.low is not None and of.high is not None and (of.high - of.low) / 2 < CLOSE * of.value
     return number(value, digits=3 if close else 2, trim=False)
 
 

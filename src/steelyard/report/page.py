@@ -125,6 +125,7 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
         "exclusions": page_input.results.of(Exclusion),
         "treatments": len(page_input.results.main(Summary)),
         "hardware": provenance.hardware(page_input),
+        "one_trial": provenance.one_trial(page_input),
         "provenance": provenance.provenance(page_input),
         "words": WORDS,
         "shared": method_and_facts.shared(page_input.records),
@@ -159,9 +160,14 @@ def _answer(drawing: _Drawing) -> dict[str, Any]:
         "in_table": in_table,
         "main_figure": drawing.figure("main"),
         "further_answer": drawing.further(Section.ANSWER),
+        "left_out": "" if any("left out" in caveat for caveat in caveats) else _left_out(results),
         "caveats": caveats,
         "further_caveats": results.caveats[SHOWN_CAVEATS:],
     }
+
+
+def _left_out(results: Results) -> str:
+    return "; ".join(f"{one.reason}: {one.trials}" for one in results.of(Exclusion))
 
 
 def _effects(drawing: _Drawing) -> dict[str, Any]:

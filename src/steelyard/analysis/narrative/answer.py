@@ -12,10 +12,11 @@ from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.law_choice import LawChoice
 from steelyard.analysis.statistics.main_effect import MainEffect
+from steelyard.analysis.statistics.scaling import scaled
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, label
-from steelyard.analysis.wording import quantity
-from steelyard.format import count, listed
+from steelyard.analysis.wording import scale
+from steelyard.format import count, interval, listed, number
 from steelyard.model.responses import label_of
 
 MOST_LINES = 4
@@ -41,7 +42,8 @@ def answer(question: str, results: Results) -> list[str]:
     if results.of(MainEffect):
         return [*_of_fraction(results), _closing(results)]
     if factor is None:
-        described = [_described(summary) for summary in results.main(Summary) if summary.n][: MOST_SENTENCES - 1]
+        measured = [summary for summary in results.main(Summary) if summary.start_means]
+        described = [_described(summary, results.confidence) for summary in measured[: MOST_SENTENCES - 1]]
         return [*described, _closing(results)]
     table = results.answer_table
     lines = [] if table is None else [rows for _, rows in table.by_line()]
@@ -195,13 +197,15 @@ def _outcome(row: AnswerRow) -> str:
     return "no verdict (no interval)" if row.ratio is not None else f"no verdict ({row.baseline_text} is missing)"
 
 
-def _described(summary: Summary) -> str:
-    if not summary.start_means:
-        return ""
-    value = centre(summary.start_means, summary.unit, 0.95)
+def _described(summary: Summary, confidence: float) -> str:
+    """One treatment's value, where there is nothing to compare: `workload A: execution time 290 ms [210, 401] (95%
+    interval; geometric mean of 8 trials from 8 starts)`."""
+    value = centre(summary.start_means, summary.unit, confidence)
+    factor, unit = scale([value.value], summary.unit)
+    shown = f"{number(value.value * factor, digits=3, trim=False)} {unit} {interval(scaled(value, factor))}".strip()
     counts = f"geometric mean of {count(summary.n, 'trial')} from {count(summary.starts, 'start')}"
-    text = quantity(value.value, summary.unit)
-    return _capital(f"{label(summary.treatment)}: {label_of(summary.response)} {text} ({counts}).")
+    known = "" if value.low is None else f"{confidence:.0%} interval; "
+    return _capital(f"{label(summary.treatment)}: {label_of(summary.response)} {shown} ({known}{counts}).")
 
 
 def _closing(results: Results) -> str:

@@ -110,7 +110,8 @@ class AnswerTable(Value):
     factor: str
     confidence: float
     caption: str
-    """`Execution time by nodes: geometric means of start means, with 95% intervals over starts`."""
+    """`Execution time by nodes: geometric means of start means, so that each cluster start counts once; changes with
+    95% intervals over starts`."""
     same_n: str = ""
     """`6 trials from 3 starts each`, if that is so in every row with a valid trial; else empty."""
     every_pair: bool = False
@@ -144,9 +145,15 @@ def answer_table(
     return AnswerTable(
         response=response, response_label=label_of(response), unit=unit_of(response), factor=factor,
         confidence=confidence, every_pair=every_pair, rows=_in_one_unit(rows, unit_of(response)), same_n=_same_n(rows),
-        caption=f"{_capital(label_of(response))} by {factor}: geometric means of start means; changes with "
-        f"{confidence:.0%} intervals over starts",
+        caption=_caption(rows, label_of(response), factor, confidence),
     )  # fmt: skip
+
+
+def _caption(rows: Sequence[AnswerRow], response_label: str, factor: str, confidence: float) -> str:
+    estimator = "geometric means of start means, so that each cluster start counts once"
+    about = f"{_capital(response_label)} by {factor}: {estimator}"
+    known = any(row.ratio is not None and row.ratio.low is not None for row in rows)
+    return f"{about}; changes with {confidence:.0%} intervals over starts" if known else about
 
 
 def levels_of(frame: TrialFrame, factor: str) -> list[Level]:

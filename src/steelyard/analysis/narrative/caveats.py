@@ -85,4 +85,4 @@ def _may_be_cold(study: Study) -> bool:
 def _left_out(exclusions: Sequence[Exclusion], trials: int) -> str:
     total = sum(one.trials for one in exclusions)
     why = "; ".join(f"{one.trials} {one.reason}" for one in exclusions)
-    return f"{total} of {count(trials, 'trial')} (attempts counted) {'was' if total == 1 else 'were'} left out: {why}."
+    return f"{total} of {count(trials, 'attempt')} {'was' if total == 1 else 'were'} left out: {why}."

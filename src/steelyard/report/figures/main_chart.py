@@ -1,19 +1,21 @@
 """Main chart: the answer's values with their intervals, the fitted scalability law with its band, and ideal scaling.
 
-The values are those of the answer's table, where there is one: geometric means of start means. Else they are medians of
-trials.
+The values are those of the answer: geometric means of start means.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.summary import Summary
-from steelyard.analysis.treatments import NODES, label
+from steelyard.analysis.treatments import NODES, Treatment, label
 from steelyard.format import count, with_interval
+from steelyard.model.estimate import Estimate
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.chart_rows import (
     law_curve,
@@ -41,6 +43,14 @@ IDEAL_ROOM: Final = 1.25
 """The ideal is drawn up to this multiple of the highest median; farther, it would flatten the measured values."""
 
 
+@dataclass(frozen=True)
+class Point:
+    """A value of the answer, and how many starts it rests on."""
+
+    drawn: CellPoint
+    starts: int
+
+
 def main_chart(this: View) -> Figure | None:
     """The main chart; None without a value."""
     table = this.results.answer_table
@@ -48,26 +58,9 @@ def main_chart(this: View) -> Figure | None:
         changes = [row for row in table.rows if row.ratio is not None]
         return _changes(this, changes) if changes else None
     rows = [row for row in table.rows if row.value_interval is not None] if table else []
-    if rows and {this.axis} == {row.factor for row in rows}:
-        return _answered(this, rows)
-    points = [point for summary in this.results.main(Summary) if (point := _median_point(this, summary)) is not None]
-    if not points:
-        return None
-    trials, step = thinned(trial_dots(this))
-    bare = sum(point.low is None for point in points)
-    caption = (
-        f"Median {this.results.response_label} over {this.positions.name}, n = {n_range(point.n for point in points)} "
-        f"trials per point; faint dots are the trials.{thinning(step)} "
-    )
-    kind = f"{100 * this.results.confidence:g}% order-statistic intervals of the median over trials"
-    if bare == len(points):
-        caption += f"No point has an interval: fewer than 6 trials support none ({kind})."
-    else:
-        caption += f"Vertical lines are {kind}"
-        caption += f"; {count(bare, 'point has', 'points have')} fewer than 6 trials and so none." if bare else "."
-        caption += " They speak for the starts at hand; the verdicts on sizes rest on the means of starts."
-    caption += " The axis starts at 0."
-    return _figure(this, points, trials, f"Median {this.results.response_label}", caption)
+    answered = bool(rows) and {this.axis} == {row.factor for row in rows}
+    points = [_answer_point(this, row) for row in rows] if answered else _cell_points(this)
+    return _answered(this, points) if points else None
 
 
 def _changes(this: View, rows: Sequence[AnswerRow]) -> Figure:
@@ -94,14 +87,15 @@ def _change(row: AnswerRow) -> ForestRow:
     )  # fmt: skip
 
 
-def _answered(this: View, rows: Sequence[AnswerRow]) -> Figure:
-    """The chart of the answer's table."""
-    points = [_answer_point(this, row) for row in rows]
+def _answered(this: View, points: Sequence[Point]) -> Figure:
+    """The chart of the answer's values."""
+    drawn = [point.drawn for point in points]
     trials, step = thinned(trial_dots(this))
-    bare = sum(point.low is None for point in points)
+    bare = sum(point.low is None for point in drawn)
     caption = (
-        f"{this.results.response_label.capitalize()} over {this.positions.name}: the values of the answer's table, "
-        f"n = {_amount([row.starts for row in rows], 'start')} and {_amount([row.n for row in rows], 'trial')} "
+        f"{this.results.response_label.capitalize()} over {this.positions.name}: geometric means of start means, "
+        f"n = {_amount([point.starts for point in points], 'start')} and "
+        f"{_amount([point.drawn.n for point in points], 'trial')} "
         "per point; "
         f"faint dots are the trials.{thinning(step)} "
     )
@@ -111,19 +105,35 @@ def _answered(this: View, rows: Sequence[AnswerRow]) -> Figure:
     else:
         caption += "No point has an interval: there are too few starts."
     caption += " The axis starts at 0."
-    return _figure(this, points, trials, this.results.response_label.capitalize(), caption)
+    return _figure(this, drawn, trials, this.results.response_label.capitalize(), caption)
 
 
 def _amount(amounts: Sequence[int], noun: str) -> str:
     return f"{n_range(amounts)} {noun if set(amounts) == {1} else f'{noun}s'}"
 
 
-def _answer_point(this: View, row: AnswerRow) -> CellPoint:
+def _answer_point(this: View, row: AnswerRow) -> Point:
     assert row.value_interval is not None
-    shown = this.scale.estimate(row.value_interval)
-    treatment = {**row.others, row.factor: row.level}
-    hover = tip(label(treatment), f"{with_interval(shown)} {this.scale.unit}", row.n_text)
-    return CellPoint(this.level(treatment), this.of(treatment), shown.value, shown.low, shown.high, row.n, hover)
+    return _point(this, {**row.others, row.factor: row.level}, row.value_interval, row.n, row.starts)
+
+
+def _cell_points(this: View) -> list[Point]:
+    """Values of all treatments, where no table of the answer has them over this axis."""
+    found = []
+    for summary in this.results.main(Summary):
+        if summary.start_means:
+            value = centre(summary.start_means, summary.unit, this.results.confidence)
+            found.append(_point(this, summary.treatment, value, summary.n, summary.starts))
+    return found
+
+
+def _point(this: View, treatment: Treatment, value: Estimate, n: int, starts: int) -> Point:
+    shown = this.scale.estimate(value)
+    sizes = f"n = {count(n, 'trial')} from {count(starts, 'start')}"
+    hover = tip(label(treatment), f"{with_interval(shown)} {this.scale.unit}", sizes)
+    return Point(
+        CellPoint(this.level(treatment), this.of(treatment), shown.value, shown.low, shown.high, n, hover), starts
+    )
 
 
 def _figure(this: View, points: Sequence[CellPoint], trials: Sequence[Dot], title: str, caption: str) -> Figure:
@@ -137,15 +147,6 @@ def _figure(this: View, points: Sequence[CellPoint], trials: Sequence[Dot], titl
         caption += " Dotted: ideal, in proportion to size from the value at the smallest; it ends where the axis does."
     panels = _panels(this, points, trials, curves, ideals, f"{title[:1].lower()}{title[1:]}, {this.scale.unit}")
     return Figure("main", title, caption, panels, series_keys(this), zoom="xy")
-
-
-def _median_point(this: View, summary: Summary) -> CellPoint | None:
-    if summary.median is None:
-        return None
-    shown = this.scale.estimate(summary.median)
-    hover = tip(label(summary.treatment), f"median {with_interval(shown)} {this.scale.unit}", f"n = {summary.n}")
-    series = this.of(summary.treatment)
-    return CellPoint(this.level(summary.treatment), series, shown.value, shown.low, shown.high, summary.n, hover)
 
 
 def _panels(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,8 +33,8 @@ class Provenance:
 
 
 def hardware(page_input: ReportInput) -> str:
-    """Hardware and system in one line: `2 × AMD EPYC, 23.5 GiB, all nodes on one machine; Cassandra 5.0.5, heap
-    256 MB`. Empty where no fact is known."""
+    """Hardware and system in one line: `2 CPUs (AMD EPYC), 23.5 GiB of memory, all nodes on one machine; Cassandra
+    5.0.5, heap 256 MB per node`. Empty where no fact is known."""
     machines = _machines(page_input)
     return "; ".join(part for part in (machines, _system(page_input.records)) if part)
 
@@ -53,8 +53,9 @@ def _machines(page_input: ReportInput) -> str:
 def _machine(node_facts: Mapping[str, str]) -> str:
     model = node_facts.get("board") or node_facts.get("cpu_model") or ""
     cores, memory = node_facts.get("cores", ""), node_facts.get("memory_mb", "")
-    size = data_size(float(memory) * MIB) if memory.isdecimal() else ""
-    return ", ".join(part for part in (f"{cores} × {model}" if cores and model else model, size) if part)
+    size = f"{data_size(float(memory) * MIB)} of memory" if memory.isdecimal() else ""
+    processors = f"{count(int(cores), 'CPU')} ({model})" if cores.isdecimal() and model else model
+    return ", ".join(part for part in (processors, size) if part)
 
 
 def _system(records: Sequence[TrialRecord]) -> str:
@@ -69,7 +70,33 @@ def _system(records: Sequence[TrialRecord]) -> str:
     heap = next(iter(heaps)) if len(heaps) == 1 else ""
     plain = [version for version in versions if version[:1].isdigit()]
     shown = f"{called} {listed(plain)}" if plain and name in SYSTEMS and name != "simulated" else called
-    return f"{shown}, heap {heap} MB" if heap else shown
+    return f"{shown}, heap {heap} MB per node" if heap else shown
+
+
+def one_trial(page_input: ReportInput) -> str:
+    """What every trial does, as far as all do the same: `Each trial: 2,000 operations by 1 thread; 5,000 records;
+    replication factor 1`. Empty if nothing is the same."""
+    settings = [record.settings for record in page_input.records]
+    loads = [one.load for one in settings]
+    parts = (
+        _shared(_amount(load.operations, "operation") for load in loads),
+        _shared(f"{load.duration_s:g} s of load" if load.duration_s else "" for load in loads),
+        _shared(_amount(load.threads, "thread") if load.schedule == "closed" else "" for load in loads),
+        _shared(_amount(one.workload.settings.get("records"), "record") for one in settings),
+        _shared(f"replication factor {one.system.settings.get('replication_factor') or ''}" for one in settings),
+    )
+    known = ", ".join(part for part in parts if part and not part.endswith(" "))
+    return f"Each trial: {known}" if known else ""
+
+
+def _amount(amount: object, noun: str) -> str:
+    return count(amount, noun) if isinstance(amount, int) else ""
+
+
+def _shared(texts: Iterable[str]) -> str:
+    """The text that all have; empty if they differ."""
+    found = set(texts)
+    return found.pop() if len(found) == 1 else ""
 
 
 def provenance(page_input: ReportInput) -> tuple[Provenance, ...]:

@@ -29,7 +29,7 @@ def answers(found: AnswerTable | None) -> Table | None:
         columns, rows = _side_by_side(found, lines, notes)
     else:
         columns, rows = _one_below_another(found, lines, notes)
-    same_n = f" n: {found.same_n}." if found.same_n else ""
+    same_n = f" Each value: {found.same_n.removesuffix(' each')}." if found.same_n else ""
     return Table(NAME, f"{found.caption}.{same_n}{_legend(notes)}", columns, rows)
 
 
