@@ -72,7 +72,7 @@ test-rust: check-rust
 test:
 	$(MAKE) --jobs=2 setup check test-rust
 	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/unit tests/golden tests/tidy
-	$(BIN)/pytest --durations=12 --numprocesses 2 --dist loadfile -m 'not quiet' tests/contract tests/e2e
+	$(BIN)/pytest --durations=12 --numprocesses 2 --dist loadfile --no-loadscope-reorder -m 'not quiet' tests/contract tests/e2e
 	$(BIN)/pytest --durations=12 --numprocesses 2 --dist loadfile -m quiet tests/contract tests/e2e
 
 bench: setup

@@ -52,7 +52,9 @@ NEEDS: dict[str, Callable[[], str | None]] = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what the machine cannot do, with the reason."""
+    """Skip what the machine cannot do, with the reason. Tests of real nodes come first: they are the longest, and the
+    last file of one process should not keep the other waiting."""
+    items.sort(key=lambda item: item.get_closest_marker("cassandra") is None)
     for item in items:
         for mark, need in NEEDS.items():
             if item.get_closest_marker(mark) and (reason := need()):

@@ -79,9 +79,7 @@ def test_a_treatment_that_never_worked_is_named():
 def test_exclusions_are_counted_with_reasons():
     found = only([*two_sizes(), record(1.0, order=9, verdict=VOIDED)])
     assert (found.trials, found.used) == (19, 18)
-    assert any(
-        one == "1 of 19 attempts was left out: 1 invalid: a probe gap." for one in found.caveats
-    )
+    assert any(one == "1 of 19 attempts was left out: 1 invalid: a probe gap." for one in found.caveats)
 
 
 @pytest.mark.parametrize("count", [1, 3, 7])
