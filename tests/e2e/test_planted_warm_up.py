@@ -1,4 +1,4 @@
-"""Servers that get faster with what they have served, planted in the simulated cluster: a law is found only on warm ones."""
+"""Servers that get faster with what they have served, planted in the simulated cluster: warm, they show its law."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ EXAMPLES: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     ),
     "compare": (
         ("steelyard compare store/before store/after", "Two stores, treatment by treatment."),
-        ("steelyard compare store/quickstart --a nodes=1 --b nodes=3", "Two treatments of one store."),
+        ("steelyard compare store/quickstart --a nodes=1 --b nodes=2", "Two treatments of one store."),
         ("steelyard compare store/quickstart richardson2017", "Own results beside published ones."),
     ),
     "verify": (

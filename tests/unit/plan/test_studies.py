@@ -32,7 +32,7 @@ def test_every_shipped_study_is_named_after_its_file_and_can_be_planned(path: Pa
 
 def test_the_quickstart_is_small_enough_for_seven_minutes() -> None:
     study, plan = planned("quickstart")
-    assert plan.factors == {"nodes": (1, 2), "workload": ("ycsb-a", "ycsb-c")}
+    assert plan.factors == {"nodes": (1, 2)}
     assert plan.hard == ("nodes",)
     assert 180 < estimate(plan, study, cores=2, plugins=PLUGINS).seconds < 420
 
