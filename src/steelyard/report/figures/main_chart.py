@@ -119,12 +119,12 @@ def _answer_point(this: View, row: AnswerRow) -> Point:
 
 def _cell_points(this: View) -> list[Point]:
     """Values of all treatments, where no table of the answer has them over this axis."""
-    found = []
+    points = []
     for summary in this.results.main(Summary):
         if summary.start_means:
             value = centre(summary.start_means, summary.unit, this.results.confidence)
-            found.append(_point(this, summary.treatment, value, summary.n, summary.starts))
-    return found
+            points.append(_point(this, summary.treatment, value, summary.n, summary.starts))
+    return points
 
 
 def _point(this: View, treatment: Treatment, value: Estimate, n: int, starts: int) -> Point:

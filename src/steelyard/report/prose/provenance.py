@@ -95,8 +95,8 @@ def _amount(amount: object, noun: str) -> str:
 
 def _shared(texts: Iterable[str]) -> str:
     """The text that all have; empty if they differ."""
-    found = set(texts)
-    return found.pop() if len(found) == 1 else ""
+    different = set(texts)
+    return different.pop() if len(different) == 1 else ""
 
 
 def provenance(page_input: ReportInput) -> tuple[Provenance, ...]:
