@@ -24,7 +24,7 @@ def ratio(value: float, low: float | None = None, high: float | None = None) -> 
         (ratio(0.257, 0.25, 0.264), TIME, "0.257 times as long [0.250, 0.264]"),
         (ratio(1.0234, 1.0201, 1.0268), TIME, "+2.34% [2.01, 2.68]"),
         (ratio(1.44), TIME, "+44%"),
-        (ratio(2.505), TIME, "2.50 times as long"),
+        (ratio(2.505), TIME, "2.5 times as long"),
         (ratio(1.0), TIME, "0%"),
         (ratio(0.35, 0.0001, 2693.0), TIME, "0.35 times as long [wider than a hundredfold]"),
         (ratio(0.9, 0.2, 14.0), TIME, "−10% [−80, more than tenfold]"),
