@@ -14,7 +14,7 @@ STORE ?= store
 .PHONY: help setup quickstart test check check-python check-rust test-rust bench wheels lock clean
 
 help:
-	@echo "make quickstart   set up, measure 1 and 2 real Cassandra nodes, write the report (about 6 minutes after set-up)"
+	@echo "make quickstart   set up, measure 1 and 2 real Cassandra nodes, write the report (about 7 minutes after set-up)"
 	@echo "make test         set up, then every test: unit, contract, golden, end to end"
 	@echo "make setup        the set-up alone; afterwards $(BIN)/steelyard works"
 	@echo "make check        formatting, lint, types, imports: no tests"
