@@ -39,6 +39,7 @@ class Round:
     """Measurements at the study's own load in one round."""
 
     seconds: float
+    """Time driven, without the restores between workloads of different data."""
     operations: int
     services: Mapping[str, Service]
     """By workload."""

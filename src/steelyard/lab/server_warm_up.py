@@ -65,7 +65,7 @@ async def warm_up(
     trials: Sequence[PlannedTrial],
     parts: Parts,
     watcher: Watcher,
-    finishing: Callable[[], bool] = lambda: False,
+    finishing: Callable[[], bool],
 ) -> ServerWarmth:
     """Warm the servers up for `trials`, and see to it that the first of them finds its data as if nothing had been.
     Once `finishing` is true, no further round is begun. Raises SystemFault if the cluster fails meanwhile, EngineError
@@ -118,8 +118,8 @@ class _Warming:
         self.parts = parts
         self.watcher = watcher
         self.progress = Progress(begun_s=time.monotonic())
-        self._own_s = max(LEAST_S, math.ceil(settings.steady_s / len(parts)))
-        self._busy_s = max(LEAST_S, math.ceil(BUSY_FACTOR * settings.steady_s / len(parts)))
+        self._own_s = math.ceil(settings.steady_s / len(parts))
+        self._busy_s = math.ceil(BUSY_FACTOR * settings.steady_s / len(parts))
         self._keys: set[str] = set()
 
     def refused(self) -> str:

@@ -30,7 +30,8 @@ class ServerWarmUp(Value):
     threads: int = Field(default=64, ge=1, le=100_000)
     """Operations in flight at high concurrency."""
     steady_s: float = Field(default=3.0, gt=0, le=3600)
-    """Seconds at the study's own load in which a node must be seen to be warm."""
+    """Seconds at the study's own load in which a node must be seen to be warm; each workload's share of them is rounded
+    up to whole seconds."""
     compiler_fraction: float = Field(default=0.05, gt=0, le=1)
     """A node is warm when its compiler takes less than this fraction of a core."""
 
