@@ -125,7 +125,7 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
         "exclusions": page_input.results.of(Exclusion),
         "treatments": len(page_input.results.main(Summary)),
         "hardware": provenance.hardware(page_input),
-        "one_trial": provenance.one_trial(page_input),
+        "one_trial": provenance.one_trial(page_input.records),
         "provenance": provenance.provenance(page_input),
         "words": WORDS,
         "shared": method_and_facts.shared(page_input.records),

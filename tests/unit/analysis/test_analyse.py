@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from pathlib import Path
@@ -147,6 +148,12 @@ def test_a_study_without_factors_is_described():
         seed=1,
     )
     assert found.answer[0] == "All trials: execution time 6.00 ms (geometric mean of 3 trials from 1 start)."
+    starts = [one.model_copy(update={"treatment": {}, "hard": ()}) for one in cell([[4.0], [5.0], [6.25]])]
+    answer = analyse(starts, study(factors={}), seed=1).answer[0]
+    half = 4.303 * math.log(1.25) / math.sqrt(3)  # t of 2 degrees of freedom; logarithms one step apart
+    low, high = (f"{5 * math.exp(end):.1f}" for end in (-half, half))
+    interval = f"[{low}, {high}] (95% interval; geometric mean of 3 trials from 3 starts)."
+    assert answer == f"All trials: execution time 5.00 ms {interval}"
 
 
 @pytest.mark.parametrize("records", [[], two_sizes()], ids=["empty", "full"])

@@ -351,3 +351,10 @@ def test_published_numbers_are_counted_where_the_study_repeats_a_publication() -
     )
     assert "`steelyard compare store/synthetic richardson2017`" in text
     assert "Published numbers" not in {one.term for one in provenance.provenance(made)}
+
+
+def test_the_limits_of_the_answer_stand_between_its_table_and_its_figure() -> None:
+    """So that the first screen has them."""
+    page = build(page_input(synthetic.study()))
+    order = [page.index(mark) for mark in ("<b>Table 1.</b>", "What limits this answer", '<figure id="main"')]
+    assert order == sorted(order)

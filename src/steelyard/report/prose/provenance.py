@@ -9,7 +9,9 @@ from typing import Final
 import steelyard
 from steelyard.format import count, data_size, listed, moment
 from steelyard.model.facts import of_machines, role_of
+from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.reading.report_input import ReportInput
 
 MIB: Final = 1024 * 1024
@@ -73,24 +75,36 @@ def _system(records: Sequence[TrialRecord]) -> str:
     return f"{shown}, heap {heap} MB per node" if heap else shown
 
 
-def one_trial(page_input: ReportInput) -> str:
-    """What every trial does, as far as all do the same: `Each trial: 2,000 operations by 1 thread; 5,000 records;
+def one_trial(records: Sequence[TrialRecord]) -> str:
+    """What every trial does, as far as all do the same: `Each trial: 2,000 operations, 1 thread, 5,000 records,
     replication factor 1`. Empty if nothing is the same."""
-    settings = [record.settings for record in page_input.records]
-    loads = [one.load for one in settings]
+    settings = [record.settings for record in records]
     parts = (
-        _shared(_amount(load.operations, "operation") for load in loads),
-        _shared(f"{load.duration_s:g} s of load" if load.duration_s else "" for load in loads),
-        _shared(_amount(load.threads, "thread") if load.schedule == "closed" else "" for load in loads),
-        _shared(_amount(one.workload.settings.get("records"), "record") for one in settings),
-        _shared(f"replication factor {one.system.settings.get('replication_factor') or ''}" for one in settings),
+        _shared(_amount(one.at("load.operations"), "operation") for one in settings),
+        _shared(_seconds(one.at("load.duration_s")) for one in settings),
+        _shared(_amount(_closed_threads(one), "thread") for one in settings),
+        _shared(_amount(one.at("workload.records"), "record") for one in settings),
+        _shared(_copies(one.at("system.replication_factor")) for one in settings),
     )
-    known = ", ".join(part for part in parts if part and not part.endswith(" "))
+    known = ", ".join(part for part in parts if part)
     return f"Each trial: {known}" if known else ""
 
 
-def _amount(amount: object, noun: str) -> str:
+def _amount(amount: Level | None, noun: str) -> str:
     return count(amount, noun) if isinstance(amount, int) else ""
+
+
+def _seconds(duration_s: Level | None) -> str:
+    return f"{duration_s:g} s of load" if isinstance(duration_s, int | float) else ""
+
+
+def _closed_threads(settings: TrialSettings) -> Level | None:
+    """Threads of a closed loop; None of an open one, whose threads only bound what is in flight."""
+    return settings.at("load.threads") if settings.at("load.schedule") == "closed" else None
+
+
+def _copies(factor: Level | None) -> str:
+    return f"replication factor {factor}" if factor else ""
 
 
 def _shared(texts: Iterable[str]) -> str:

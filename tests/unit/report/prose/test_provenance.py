@@ -1,0 +1,38 @@
+"""The line about what one trial does: what all trials have in common, of stores of any version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from steelyard.model.trial import TrialRecord
+from steelyard.model.trial_settings import TrialSettings
+from steelyard.report.prose.provenance import one_trial
+from tests.unit.report import synthetic
+
+CLOSED = {"schedule": "closed", "threads": 1, "operations": 2000, "duration_s": None}
+OPEN = {"schedule": "constant", "threads": 64, "rate_per_s": 500, "operations": None, "duration_s": 60.0}
+
+
+def trials(*loads: dict[str, Any], copies: int | None = 1) -> list[TrialRecord]:
+    (record, *_) = synthetic.records(synthetic.study())
+    system = {"name": "cassandra", **({} if copies is None else {"replication_factor": copies})}
+    parts = {"system": system, "workload": {"name": "ycsb-c", "records": 5000}}
+    return [record.model_copy(update={"settings": TrialSettings({**parts, "load": load})}) for load in loads]
+
+
+@pytest.mark.parametrize(
+    ("records", "line"),
+    [
+        (trials(CLOSED, CLOSED), "Each trial: 2,000 operations, 1 thread, 5,000 records, replication factor 1"),
+        (trials(CLOSED, {**CLOSED, "threads": 8}), "Each trial: 2,000 operations, 5,000 records, replication factor 1"),
+        (trials(OPEN, copies=None), "Each trial: 60 s of load, 5,000 records"),
+        (trials(CLOSED, {**CLOSED, "of_another_version": 1}), trials),
+        ([], ""),
+    ],
+    ids=["all alike", "threads vary", "open loop", "another version", "no trial"],
+)
+def test_what_all_trials_have_in_common_is_said(records: list[TrialRecord], line: Any) -> None:
+    expected = one_trial(trials(CLOSED)) if line is trials else line
+    assert one_trial(records) == expected
