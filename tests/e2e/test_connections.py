@@ -88,6 +88,6 @@ def test_against_a_real_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_node_without_encryption_says_so(real_node: RunningCluster, tmp_path: Path) -> None:
-    refused(
-        drive(tmp_path, order(real_node.contacts, tls={"verify": "none"})), 3, "TLS", "client encryption switched on"
-    )
+    ended = drive(tmp_path, order(real_node.contacts, tls={"verify": "none"}))
+    assert ended.exit_code == 3, ended
+    refused(ended, 3, "TLS", "client encryption switched on")

@@ -97,11 +97,14 @@ def test_a_simulated_node(simulated: Simulated, tmp_path: Path) -> None:
 
 @pytest.mark.cassandra
 def test_a_real_node(tmp_path: Path) -> None:
-    asyncio.run(_real_node(tmp_path))
-
-
-async def _real_node(folder: Path) -> None:
     operations = 14 * RATE_PER_S
+    ended = asyncio.run(_killed_and_started(tmp_path, operations))
+    all_accounted_for(ended, operations)
+    assert ended.done["operations"] > operations / 2, json.dumps(ended.done)
+
+
+async def _killed_and_started(folder: Path, operations: int) -> Ended:
+    """A load on a real node that is killed and started again meanwhile; how the load ended."""
     async with cluster.running(folder / "state", system_settings=PORTS) as running:
         (node,) = running.nodes
         said = order(
@@ -119,9 +122,7 @@ async def _real_node(folder: Path) -> None:
             await running.system.kill(node)
             await running.system.start(node, running.nodes)
             await running.until_ready()
-            ended = await asyncio.to_thread(finish, load)
+            return await asyncio.to_thread(finish, load)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 load.kill()
-        all_accounted_for(ended, operations)
-        assert ended.done["operations"] > operations / 2, json.dumps(ended.done)

@@ -177,12 +177,15 @@ def test_the_real_tool_and_ours_on_a_real_node(real_node: RunningCluster, tmp_pa
     real = asyncio.run(tool.ensure(cache_folder(), print))
     node = ["-node", real_node.nodes[0].address, "-port", f"native={real_node.port}"]
     for columns in ([], ["-col", "n=FIXED(12)", "size=UNIFORM(5..60)"], ["-col", "names=b,a", "size=EXP(1..90)"]):
-        _in_turn(real, tmp_path, [*node, "-schema", f"keyspace=K{len(str(columns))}", *columns])
+        end = [*node, "-schema", f"keyspace=K{len(str(columns))}", *columns]
+        ours, theirs = _in_turn(real, tmp_path, end)
+        # Lines that both print are the same, figures aside.
+        assert _without_figures(ours) == _without_figures(theirs)
     _profile(real_node.contacts[0], tmp_path, node)
 
 
-def _in_turn(real: tool.Tool, folder: Path, end: list[str]) -> None:
-    """Ours writes the lower half, the tool the upper half; each reads and validates both."""
+def _in_turn(real: tool.Tool, folder: Path, end: list[str]) -> tuple[list[str], list[str]]:
+    """Ours writes the lower half, the tool the upper half; each reads and validates both. What both then print."""
     half = ROWS // 2
     stress(["write", f"n={half}", f"keysize={14}", *end], folder)
     upper = ["mixed", "ratio(write=1)", f"n={half}", "no-warmup", "-pop", f"seq={half + 1}..{ROWS}"]
@@ -194,11 +197,12 @@ def _in_turn(real: tool.Tool, folder: Path, end: list[str]) -> None:
     assert (total(lines, "Total partitions"), total(lines, "Total errors")) == (ROWS, 0)
     theirs = _by_the_tool(real, read)
     assert (total(theirs, "Total partitions"), total(theirs, "Total errors")) == (ROWS, 0)
-    # Lines that both print are the same, figures aside.
-    begin, end_ = lines.index("Results:"), theirs.index("Results:")
-    assert [re.sub(r"[\d,.]+|NaN", "#", one).split() for one in lines[begin:]] == [
-        re.sub(r"[\d,.]+|NaN", "#", one).split() for one in theirs[end_:]
-    ]
+    return lines, theirs
+
+
+def _without_figures(lines: list[str]) -> list[list[str]]:
+    """Words of the results, with a mark for each number."""
+    return [re.sub(r"[\d,.]+|NaN", "#", line).split() for line in lines[lines.index("Results:") :]]
 
 
 def _by_the_tool(real: tool.Tool, words: list[str]) -> list[str]:
