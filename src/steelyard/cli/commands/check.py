@@ -198,7 +198,9 @@ def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
 
 
 def _factors(checked: Check) -> Table:
-    table = _table("Factors", "factor", "levels", "varies over", "n a level", "can tell apart", right=("n a level",))
+    table = _table(
+        "Factors", "factor", "levels", "varies over", "n per level", "can tell apart", right=("n per level",)
+    )
     resolved = {item.factor: item for item in checked.resolutions}
     for factor, levels in checked.plan.factors.items():
         item = resolved.get(factor)
@@ -307,8 +309,8 @@ def _needs(checked: Check) -> Table:
         f"done about {end} ({low} to {high}) if started now",
     )
     starts = ", ".join(f"{forecast(second)} with {count(nodes, 'node')}" for nodes, second in cost.start_s.items())
-    table.add_row("a start", starts, count(cost.starts, "start"))
-    table.add_row("a trial", forecast(cost.trial_s), count(cost.trials, "trial"))
+    table.add_row("per start", starts, count(cost.starts, "start"))
+    table.add_row("per trial", forecast(cost.trial_s), count(cost.trials, "trial"))
     table.add_row(
         "memory",
         f"{data_size(cost.memory_mb * BYTES_PER_MIB)} at most",

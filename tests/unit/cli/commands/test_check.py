@@ -110,7 +110,7 @@ def test_it_says_which_noise_floor_the_study_will_be_judged_against(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
-    assert "noise floor none: no noise floor of this machine is known" in checked(tmp_path, REST).out
+    assert "noise floor none: this machine's noise floor has not been measured" in checked(tmp_path, REST).out
     assert "this study measures it" in checked(tmp_path, '[design]\nkind = "same"\n').out
     study = read(tmp_path / "paper.toml")
     of = circumstances(expand(study).trials[0].settings, [machine_facts.facts()])
