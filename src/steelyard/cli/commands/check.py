@@ -218,7 +218,7 @@ def _apart(item: Resolution | None) -> str:
     if item is None:
         return ""
     if item.difference is None:
-        return "nothing: one start a level has no error term"
+        return "nothing: one start per level has no error term"
     return f"{item.difference:.0%} and up, with a CV of {item.cv:.1%} ({item.cv_source})"
 
 

@@ -62,7 +62,7 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
     sizes = listed([str(level) for level in nodes])
     plural = "node" if list(nodes) == [1] else "nodes"
     sentence = (
-        f"The system under test was {named} on clusters of {sizes} {plural}, lent by the site “{study.site.name}”."
+        f"The system under test was {named} on clusters of {sizes} {plural}, provided by the site “{study.site.name}”."
     )
     shares = shared(records)
     if shares:
