@@ -4,7 +4,7 @@
 //! `C(n) = n / (1 + contention * (n - 1) + coherency * n * (n - 1))`
 //! (N. J. Gunther, *Guerrilla Capacity Planning*, Springer 2007, chapter 4). We plant it from below: each node's service time is
 //! `s(n) = s(1) * (1 + contention * (n - 1) + coherency * n * (n - 1))`,
-//! so that n nodes with m servers each can do `n * m / s(n) = m / s(1) * C(n)` operations per second.
+//! so that n nodes with m servers each can do `n * m / s(n) = m / s(1) * C(n)` operations a second.
 
 use crate::draw::{Draws, Stream};
 

@@ -20,26 +20,26 @@ const PRECISION: f64 = 1e-15;
 const LEAST: f64 = 1e-9;
 const MOST: f64 = 1e8;
 
-/// A rate as a function of time, in seconds and operations per second.
+/// A rate as a function of time, in seconds and operations a second.
 #[derive(Clone, Debug)]
 pub enum Shape {
     /// r(t) = rate
     Constant {
-        /// Operations per second.
+        /// Operations a second.
         rate: f64,
     },
     /// r(t) = from + (to - from) t / length up to `length`, then `to`.
     Ramp {
-        /// Operations per second at the beginning.
+        /// Operations a second at the beginning.
         from: f64,
-        /// Operations per second at the end.
+        /// Operations a second at the end.
         to: f64,
         /// Seconds of the change.
         length: f64,
     },
     /// `starts[k]` operations are due before step k.
     Steps {
-        /// Operations per second of each step.
+        /// Operations a second of each step.
         rates: Arc<[f64]>,
         /// Operations due before each step.
         starts: Arc<[f64]>,
@@ -48,9 +48,9 @@ pub enum Shape {
     },
     /// r(t) = mean + amplitude sin(2 pi t / period)
     Sine {
-        /// Operations per second in the mean.
+        /// Operations a second in the mean.
         mean: f64,
-        /// Operations per second.
+        /// Operations a second.
         amplitude: f64,
         /// Seconds.
         period: f64,
