@@ -133,7 +133,11 @@ def levels(texts: Sequence[str], factors: Mapping[str, Sequence[Level]], option:
         if name not in factors:
             near = difflib.get_close_matches(name, factors, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
-            raise StudyError(f"{option} {text}: no such factor", f"{hint}there are: {', '.join(factors)}", key=option)
+            raise StudyError(
+                f"{option} {text}: no such factor",
+                f"{hint}there are: {', '.join(factors) or 'none; nothing varies in this store'}",
+                key=option,
+            )
         level = next((known for known in factors[name] if str(known).casefold() == wanted.casefold()), None)
         if level is None:
             known = ", ".join(str(known) for known in factors[name])

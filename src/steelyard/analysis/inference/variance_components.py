@@ -207,7 +207,7 @@ def _difference(
 
 
 def _icc(start: Stratum, rest: Stratum, about: _About) -> Estimate | None:
-    """(F - 1) / (F - 1 + k), k the trials a start; the interval of F / F quantile in its place."""
+    """(F - 1) / (F - 1 + k), k the trials per start; the interval of F / F quantile in its place."""
     if rest.mean_square <= 0 or start.starts <= TINY:
         return None
     f, k = start.mean_square / rest.mean_square, start.starts

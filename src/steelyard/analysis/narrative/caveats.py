@@ -54,7 +54,7 @@ def caveats(study: Study, results: Results) -> list[str]:
         )
     elif results.hard and any(summary.starts == 2 for summary in results.main(Summary)):
         sentences.append(
-            "With two starts a level the intervals are wide; more starts narrow them, more trials hardly do."
+            "With two starts per level the intervals are wide; more starts narrow them, more trials hardly do."
         )
     if results.of(Exclusion):
         sentences.append(_left_out(results.of(Exclusion), results.trials))

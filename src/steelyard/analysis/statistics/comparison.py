@@ -61,7 +61,7 @@ class Comparison(MeasuredLevels):
     excluded: int
     """Trials (attempts) of both that were left out."""
     more_starts: int | None = None
-    """Where undecided: further starts a level that would decide with a chance of 80%, if difference and spread stayed
+    """Where undecided: further starts per level that would decide with a chance of 80%, if difference and spread stayed
     as they are."""
     more_s: Annotated[float | None, Column(unit="seconds")] = None
     """How long these would take by the study's own pace."""
@@ -95,7 +95,7 @@ def compare(
     """Level against baseline, other factors fixed; None where either has no used trial or the baseline's mean is 0.
 
     Hard-to-change factors: Welch's t on logarithms of start means. Other factors, whose levels are tried within the
-    same starts: t on differences of logarithms paired by start. Below three starts a level: no interval, no verdict.
+    same starts: t on differences of logarithms paired by start. Below three starts per level: no interval, no verdict.
     """
     rows_a = frame.values(response, {**others, factor: baseline})
     rows_b = frame.values(response, {**others, factor: level})

@@ -146,8 +146,8 @@ def pointed_out(shapes: Sequence[Shape], response: str = "") -> list[str]:
     if odd:
         sentences.append(
             f"The trials of {named([one.treatment for one in odd])} are not normally distributed (Shapiro and Wilk, "
-            f"p < {ALPHA:.0%}): medians and rank tests do not mind; intervals of means rest on means of starts, which "
-            "are nearer to normal."
+            f"p < {ALPHA:.0%}): medians and rank tests are unaffected; intervals of means rest on means of starts, "
+            "which are nearer to normal."
         )
     return sentences
 

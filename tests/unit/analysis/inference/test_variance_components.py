@@ -112,7 +112,7 @@ def test_a_store_gives_a_row_for_all_together_and_one_for_each_treatment():
 
 @pytest.mark.parametrize(
     ("values", "note"),
-    [([[5.0, 6.0, 7.0]], "one start"), ([[5.0], [6.0], [7.0]], "one trial a start"), ([[5.0, 5.0], [5.0, 5.0]], "")],
+    [([[5.0, 6.0, 7.0]], "one start"), ([[5.0], [6.0], [7.0]], "one trial per start"), ([[5.0, 5.0], [5.0, 5.0]], "")],
 )
 def test_what_cannot_be_estimated_is_said(values, note):
     (found,) = variance_components(frame(cell(values)), [TIME])
