@@ -255,7 +255,7 @@ def advice(spread: Components, trials_a_start: float) -> str:
         f"{by_trials:.0%}"
     )
     if by_trials < HARDLY:
-        return f"{text}: more starts help, more trials do not"
+        return f"{text}: more starts help, more trials hardly do"
     if between == 0:
         return f"{text}: starts are not seen to differ, though the interval does not rule it out: more starts are safe"
     return f"{text}: both help"

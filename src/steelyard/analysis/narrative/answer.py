@@ -84,7 +84,7 @@ def _place(results: Results) -> str:
 
 
 def _verb(results: Results) -> str:
-    return {"execution_time_ms": "took", "throughput_per_s": "served"}.get(results.response, "")
+    return {"execution_time_ms": "took", "throughput_per_s": "ran at"}.get(results.response, "")
 
 
 def _line(results: Results, table: AnswerTable, rows: Sequence[AnswerRow]) -> str:
@@ -94,8 +94,8 @@ def _line(results: Results, table: AnswerTable, rows: Sequence[AnswerRow]) -> st
     verb, line = _verb(results), rows[0].line
     if not shown:
         (lacks, *others) = {LACKS[row.verdict] for row in rows}
-        return f"{line or 'the whole load'} has {'no value' if others else lacks} at any level of {table.factor}."
-    who = f"{line or 'the whole load'} {verb}" if verb else _of_response(results, line)
+        return f"{line or 'the study'} has {'no value' if others else lacks} at any level of {table.factor}."
+    who = f"{line} {verb}" if verb and line else _of_response(results, line)
     base, rest = shown[0], shown[1:]
     if not rest:
         return f"{who} {_valued(base)} ({_counts([_own(base)])}){gone}."
@@ -118,6 +118,8 @@ def _line(results: Results, table: AnswerTable, rows: Sequence[AnswerRow]) -> st
 def _of_response(results: Results, line: str) -> str:
     """`workload A had a 99th percentile of response time of`: the values follow."""
     name = label_of(results.response)
+    if not line and results.response == "execution_time_ms":
+        return "each trial took"
     return f"{line} had a {name} of" if line else f"the {name} was"
 
 

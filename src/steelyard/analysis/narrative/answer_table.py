@@ -356,7 +356,11 @@ def _reason_of_pair(compared: Comparison) -> str:
     if compared.verdict == "equivalent" and compared.margin_percent is not None:
         text = f"within the study's margin of {number(compared.margin_percent, digits=2)}%"
     elif compared.verdict == "undecided" and compared.more_starts:
-        text = f"about {blocks(compared.more_starts, compared.more_s)} would decide, with a chance of 80%"
+        more = blocks(compared.more_starts, compared.more_s)
+        text = (
+            f"neither a change nor its absence is shown; if the change is as measured, about {more} would decide, with "
+            "a chance of 80%"
+        )
     elif compared.survives_holm is False:
         text = multiplicity.lost(compared.family, compared.p, compared.p_holm)
     return text
