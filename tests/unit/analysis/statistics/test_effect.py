@@ -139,6 +139,13 @@ def test_holm_is_that_of_statsmodels():
         assert multiplicity.holm(p) == pytest.approx(list(multipletests(p, method="holm")[1]))
 
 
+def test_pairs_over_trials_are_tested_only_where_no_level_has_a_second_start():
+    for starts, over in ((1, {"trials"}), (2, set()), (3, {"start means"})):
+        cells = [cell([[1.0 * nodes, 2.0 * nodes]] * starts, nodes=nodes) for nodes in (1, 2, 3)]
+        rows = post_hoc(frame([record for records in cells for record in records]), TIME)
+        assert {row.over for row in rows} == over
+
+
 def test_two_levels_have_no_post_hoc():
     assert post_hoc(frame(cell([[1.0, 2]]) + cell([[2.0, 3]], nodes=3)), TIME) == ()
 
