@@ -16,6 +16,7 @@ from steelyard.node import agent
 from steelyard.node.folders import cache_folder
 from steelyard.node.signals import ENDING
 
+QUIET_WAIT_VARIABLE = "STEELYARD_QUIET_WAIT_S"
 EXPECTED = ("this kernel ", "as root ")
 """Beginnings of reasons that depend on the machine and not on its set-up."""
 
@@ -49,6 +50,11 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "cassandra": _no_cassandra,
     "browser": _no_browser,
 }
+
+
+def pytest_configure() -> None:
+    """Studies that tests run wait for a quiet machine for a short time only."""
+    os.environ.setdefault(QUIET_WAIT_VARIABLE, "60")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
