@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.analysis import analyse
+from steelyard.analysis.analyse import analyse
 from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.law_choice import LawChoice
 from steelyard.analysis.statistics.regression import Regression

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.analysis import analyse
+from steelyard.analysis.analyse import analyse
 from tests.unit.analysis.made import cell, study
 
 FACTOR_BY_WORKLOAD = {"A": 2.0, "B": 2.5, "C": 3.0, "D": 1.0, "E": 2.0}
