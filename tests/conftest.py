@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
+from hypothesis import settings
 
 from steelyard.model.errors import SteelyardError
 from steelyard.node import agent
@@ -53,8 +54,11 @@ NEEDS: dict[str, Callable[[], str | None]] = {
 
 
 def pytest_configure() -> None:
-    """Studies that tests run wait for a quiet machine for a short time only."""
+    """Studies that tests run wait for a quiet machine for a short time only. Examples have no deadline: the first that
+    computes loads a library, and speed is not what tests prove."""
     os.environ.setdefault(QUIET_WAIT_VARIABLE, "60")
+    settings.register_profile("steelyard", deadline=None)
+    settings.load_profile("steelyard")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,9 +1,10 @@
-"""Commands that only read (`status`, `report`, `serve`, ...): they run at idle priority, and a study that is measured
-at the same time knows their processor time and counts it as the laboratory's own, not as background load.
+"""Commands that only read (`status`, `report`, `serve`, ...): while a study is measured they run at idle priority, and
+the study knows their processor time and counts it as the laboratory's own, not as background load.
 
-Each leaves an empty file in the folder `readers` of the state folder, `PID.TICKS.COMMAND`, where TICKS is the start
-time of its process; when it ends, the milliseconds that it took are added to that name. Only commands that run at idle
-priority are recorded: they take what nobody else wants. Commands with another state folder are background load.
+A study in progress has an empty file in the folder `sessions` of the state folder, `PID.TICKS`, where TICKS is the
+start time of its process. Each reading command that runs then has one in `readers`, `PID.TICKS.COMMAND`; when it ends,
+the milliseconds that it took are added to that name. Only commands at idle priority are recorded: they take what nobody
+else wants. Commands with another state folder, and those begun before the study, are background load.
 """
 
 from __future__ import annotations
@@ -16,17 +17,41 @@ from pathlib import Path
 
 from steelyard.node.processor import Program, process_time_s, start_ticks
 
-FOLDER = "readers"
+FOLDER, SESSIONS = "readers", "sessions"
+LASTING = frozenset({"serve"})
+"""Commands that go on until they are stopped."""
 KEPT_S = 3600.0
 """A record is kept for this long after its command began or ended, which is longer than almost all trials."""
 MS_PER_S = 1000
 
 
 @contextlib.contextmanager
+def session(state: Path) -> Iterator[None]:
+    """Announce that this process measures a study. Where it cannot, reading commands keep their priority."""
+    record = state / SESSIONS / f"{os.getpid()}.{start_ticks(os.getpid())}"
+    with contextlib.suppress(OSError):
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.touch()
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            record.unlink()
+
+
+def measured_now(state: Path) -> bool:
+    """Whether a study is measured on this machine. What a killed one left does not count."""
+    names = (name.split(".") for name in _names(state / SESSIONS))
+    return any(len(words) == 2 and _is_alive(*words) for words in names)
+
+
+@contextlib.contextmanager
 def recorded(command: str, state: Path) -> Iterator[None]:
-    """Run at idle priority, with a record in the state folder. Where either is impossible, the command runs all the
-    same, and its time is background load."""
-    record = _begin(command, state) if at_idle_priority() else None
+    """While a study is measured: run at idle priority, with a record in the state folder; a command of LASTING always,
+    because a study may begin later. Where either is impossible, the command runs all the same, and its time is
+    background load."""
+    wanted = command in LASTING or measured_now(state)
+    record = _begin(command, state) if wanted and at_idle_priority() else None
     try:
         yield
     finally:
@@ -49,7 +74,7 @@ def times_s(state: Path, programs: Mapping[tuple[int, int], Program]) -> dict[st
     `programs`: a census of now."""
     living = _living(state, programs)
     seconds: dict[str, float] = {}
-    for name in _names(state):
+    for name in _names(state / FOLDER):
         identity, _, milliseconds = name.rpartition(".")
         if milliseconds.isdigit():
             seconds[identity] = int(milliseconds) / MS_PER_S
@@ -71,7 +96,7 @@ def taken_s(before: Mapping[str, float], after: Mapping[str, float]) -> float:
 def _begin(command: str, state: Path) -> Path | None:
     """The record; None where there can be none, or where the parent has one: the time of its children is its own."""
     folder, ticks = state / FOLDER, start_ticks(os.getpid())
-    if any(name.startswith(f"{os.getppid()}.") and name.count(".") == 2 for name in _names(state)):
+    if any(name.startswith(f"{os.getppid()}.") and name.count(".") == 2 for name in _names(state / FOLDER)):
         return None
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -95,17 +120,19 @@ def _forget(folder: Path) -> None:
     """Remove old records of commands that have ended, or were killed."""
     for entry in os.scandir(folder):
         pid, ticks, *_ = (*entry.name.split("."), "", "")
-        if time.time() - entry.stat().st_mtime > KEPT_S and not _is_alive(pid, ticks):
-            Path(entry).unlink(missing_ok=True)
+        # Another command may have removed it.
+        with contextlib.suppress(OSError):
+            if time.time() - entry.stat().st_mtime > KEPT_S and not _is_alive(pid, ticks):
+                Path(entry).unlink()
 
 
 def _is_alive(pid: str, ticks: str) -> bool:
     return pid.isdigit() and ticks.isdigit() and start_ticks(int(pid)) == int(ticks)
 
 
-def _names(state: Path) -> list[str]:
+def _names(folder: Path) -> list[str]:
     try:
-        return os.listdir(state / FOLDER)
+        return os.listdir(folder)
     except OSError:
         return []
 
@@ -113,7 +140,7 @@ def _names(state: Path) -> list[str]:
 def _living(state: Path, programs: Mapping[tuple[int, int], Program]) -> dict[str, list[int]]:
     """Record to the process and all its descendants."""
     roots = {}
-    for name in _names(state):
+    for name in _names(state / FOLDER):
         words = name.split(".")
         if len(words) == 3 and words[0].isdigit() and words[1].isdigit():
             who = int(words[0]), int(words[1])

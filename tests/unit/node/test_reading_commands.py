@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,8 @@ with recorded("status", pathlib.Path(sys.argv[1])):
 
 def test_a_command_is_known_while_it_runs_and_after_its_end(tmp_path: Path) -> None:
     before = times_s(tmp_path, census())
+    stack = ExitStack()
+    stack.enter_context(reading_commands.session(tmp_path))
     command = subprocess.Popen(
         [sys.executable, "-c", BUSY, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -40,6 +43,7 @@ def test_a_command_is_known_while_it_runs_and_after_its_end(tmp_path: Path) -> N
         assert list(running) == [f"{command.pid}.{start_ticks(command.pid)}.status"]
         command.communicate("", timeout=60)
     finally:
+        stack.close()
         command.kill()
         command.wait()
     ended = times_s(tmp_path, census())
@@ -62,7 +66,7 @@ def test_a_command_that_a_recorded_one_waits_for_has_no_record(tmp_path: Path, m
     monkeypatch.setattr(reading_commands, "at_idle_priority", lambda: True)
     (tmp_path / "readers").mkdir()
     (tmp_path / "readers" / f"{os.getppid()}.5.serve").touch()
-    with reading_commands.recorded("report", tmp_path):
+    with reading_commands.session(tmp_path), reading_commands.recorded("report", tmp_path):
         assert [path.name for path in (tmp_path / "readers").iterdir()] == [f"{os.getppid()}.5.serve"]
 
 
@@ -73,7 +77,7 @@ def test_a_command_runs_where_it_cannot_be_recorded(
     monkeypatch.setattr(reading_commands, "at_idle_priority", lambda: able)
     state = tmp_path / "state"
     state.write_text("a file where the folder should be")
-    with reading_commands.recorded("report", state):
+    with reading_commands.session(state), reading_commands.recorded("report", state):
         assert times_s(state, census()) == {}
 
 
@@ -87,9 +91,29 @@ def test_old_records_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (folder / name).touch()
         os.utime(folder / name, (old_s, old_s))
     (folder / "999997.5.status.120").touch()
-    with reading_commands.recorded("status", tmp_path):
+    with reading_commands.session(tmp_path), reading_commands.recorded("status", tmp_path):
         pass
     kept = {path.name.rsplit(".", 1)[0] if path.name.count(".") == 3 else path.name for path in folder.iterdir()}
     assert "999999.5.status" not in kept
     assert "999998.5.report" not in kept
     assert {"999997.5.status", living} <= kept
+
+
+@pytest.mark.parametrize(("command", "idle"), [("report", False), ("serve", True)])
+def test_without_a_study_only_what_lasts_is_at_idle_priority(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, idle: bool
+) -> None:
+    asked: list[None] = []
+    monkeypatch.setattr(reading_commands, "at_idle_priority", lambda: asked.append(None) or True)
+    (tmp_path / "sessions").mkdir()
+    (tmp_path / "sessions" / "999999.5").touch()
+    with reading_commands.recorded(command, tmp_path):
+        assert bool(times_s(tmp_path, census())) == idle, "what a killed study left does not count"
+    assert bool(asked) == idle
+
+
+def test_a_study_is_announced_while_it_lasts(tmp_path: Path) -> None:
+    assert not reading_commands.measured_now(tmp_path)
+    with reading_commands.session(tmp_path):
+        assert reading_commands.measured_now(tmp_path)
+    assert not reading_commands.measured_now(tmp_path)

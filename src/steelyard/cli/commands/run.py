@@ -37,7 +37,7 @@ from steelyard.model.errors import SteelyardError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.node import secrets, signals
+from steelyard.node import reading_commands, secrets, signals
 from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import estimate, load_feasibility, preflight
 from steelyard.plan.stopping_simulation import likely_blocks
@@ -163,7 +163,7 @@ async def _conduct(
     live_file = LiveFile(writer.folder, writer.conceal, time.time)
     publisher = Publisher(time.time, view, live_file)
     conductor = Conductor(study, plan, writer, parts, publisher, _foresight(study, plan, plugins), gate)
-    with live_file, view:
+    with reading_commands.session(parts.state_folder), live_file, view:
         task = asyncio.ensure_future(conductor.run())
         beating = [asyncio.ensure_future(_beat(one)) for one in (view, live_file)]
         with _interrupts(conductor, task, view, ask=not plain and _at_the_terminal()) as state:
