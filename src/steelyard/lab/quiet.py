@@ -139,14 +139,13 @@ class QuietGate:
             return
         writer.event(journal.QuietAwaited(reasons=tuple(reasons), wait_s=limits.quiet_wait_s))
         watcher.tell(QuietAwaited(reasons, 0.0, limits.quiet_wait_s))
-        waited_s = await self._watch(began, reasons, limits, ours, watcher, stop)
+        waited_s = await self._watch(began, limits, ours, watcher, stop)
         writer.event(journal.QuietReached(waited_s=waited_s))
         watcher.tell(QuietReached(waited_s))
 
     async def _watch(
         self,
         began: Look,
-        reasons: Sequence[Reason],
         limits: Limits,
         ours: Ours,
         watcher: Watcher,
