@@ -101,7 +101,8 @@ def _phase_text(live: Live, now_s: float) -> str:
 def _now(live: Live, now_s: float) -> Text:
     again = f" (attempt {live.trial.attempt})" if live.trial is not None and live.trial.attempt > 1 else ""
     text = Text(" now    ", style="dim")
-    text.append(f"{treatment_label(live.treatment)}{again}   ", style="cyan")
+    if live.treatment:
+        text.append(f"{treatment_label(live.treatment)}{again}   ", style="cyan")
     text.append(_phase_text(live, now_s))
     return text
 
