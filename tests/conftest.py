@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
+from hypothesis import settings
 
 from steelyard.model.errors import SteelyardError
 from steelyard.node import agent
 from steelyard.node.folders import cache_folder
 from steelyard.node.signals import ENDING
 
+QUIET_WAIT_VARIABLE = "STEELYARD_QUIET_WAIT_S"
 EXPECTED = ("this kernel ", "as root ")
 """Beginnings of reasons that depend on the machine and not on its set-up."""
 
@@ -49,6 +51,14 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "cassandra": _no_cassandra,
     "browser": _no_browser,
 }
+
+
+def pytest_configure() -> None:
+    """Studies that tests run wait for a quiet machine for a short time only. Examples have no deadline: the first that
+    computes loads a library, and speed is not what tests prove."""
+    os.environ.setdefault(QUIET_WAIT_VARIABLE, "60")
+    settings.register_profile("steelyard", deadline=None)
+    settings.load_profile("steelyard")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

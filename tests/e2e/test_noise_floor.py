@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.analysis import analyse
+from steelyard.analysis.analyse import analyse
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.validity import Validity
 from steelyard.judging.noise_floor import KeptFloor

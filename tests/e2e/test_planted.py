@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.analysis import analyse
+from steelyard.analysis.analyse import analyse
 from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.law_choice import LawChoice
 from steelyard.analysis.statistics.regression import Regression
 from steelyard.store import Store
-from tests.e2e.laboratory import Laboratory
+from tests.e2e.laboratory import BUSY_MACHINE, Laboratory
 
 pytestmark = pytest.mark.agent
 
@@ -45,7 +45,7 @@ seed = 11
 nodes = [1, 2, 3, 4, 6]
 [analysis]
 confidence = 0.999
-"""
+{BUSY_MACHINE}"""
 """The factors of the starts are drawn from the design's seed, so that chance has been taken once and for all."""
 
 
@@ -93,7 +93,7 @@ def test_the_shipped_study_finds_what_it_plants(laboratory: Laboratory, tmp_path
     for shipped, briefer in BRIEFER.items():
         assert shipped in text
         text = text.replace(shipped, briefer)
-    study.write_text(text)
+    study.write_text(text + BUSY_MACHINE)
     done = laboratory.run(study)
     assert done.returncode in (0, 1), done.stderr
     store = Store(laboratory.store / "simulated")

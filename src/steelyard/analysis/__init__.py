@@ -1,10 +1,6 @@
 """Statistical analysis: from one row per trial to estimates. Sees `steelyard.model` only.
 
-`analyse(records, study, seed=...)` gives `results.Results`; `tables.tables(results)` gives its tables. `statistics`
-has one module per table, `inference` the statistical methods on plain numbers, `comparisons` the comparison of levels
-and studies, `narrative` the sentences.
+`analyse.analyse(records, study, seed=...)` gives `results.Results`; `tables.tables(results)` gives its tables.
+`statistics` has one module per table, `inference` the statistical methods on plain numbers, `comparisons` the
+comparison of levels and studies, `narrative` the sentences.
 """
-
-from steelyard.analysis.analyse import analyse
-
-__all__ = ["analyse"]

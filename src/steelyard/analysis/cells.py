@@ -6,15 +6,18 @@ geometric mean of start means.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 from steelyard.analysis.comparisons.level_ratios import centre
-from steelyard.analysis.frame import TrialFrame, frame_of, start_means
+from steelyard.analysis.frame import TrialFrame, factors_of, in_order_of_time, place, plain_levels, start_means
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import quantities
+from steelyard.judging.trial_responses import response_of
+from steelyard.judging.warm_up_cut import orders_of_treatment
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
-from steelyard.model.study import Study
+from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 
@@ -39,18 +42,31 @@ class CellValue(Value):
     """The value with its unit, the same unit in all cells: `902 ms`; empty without a used trial."""
 
 
-def cell_values(records: Sequence[TrialRecord], study: Study) -> tuple[CellValue, ...]:
-    """Each treatment's main response, as the report counts it, in the order of the study's levels."""
-    return cells_of(frame_of(records, study), study.analysis.response, study.analysis.confidence)
+def cell_values(records: Sequence[TrialRecord], study: Study, *, intervals: bool = True) -> tuple[CellValue, ...]:
+    """Each treatment's main response, as the report counts it, in the order of the study's levels. Without intervals no
+    heavy library is loaded: `status` may be asked for while a study is measured."""
+    response = study.analysis.response
+    means = _start_means(records, study)
+    return _cells(means, response, study.analysis.confidence if intervals else None)
 
 
 def cells_of(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[CellValue, ...]:
     """Each treatment's response over its used trials, in the order of the factors' levels."""
+    means = [(treatment, start_means(frame.values(response, treatment), response)) for treatment in frame.treatments()]
+    return _cells(means, response, confidence)
+
+
+StartMeans = Sequence[tuple[str, float, int]]
+"""Start, mean of its used trials, number of them."""
+
+
+def _cells(
+    means: Iterable[tuple[Treatment, StartMeans]], response: str, confidence: float | None
+) -> tuple[CellValue, ...]:
+    """The cells; without intervals where `confidence` is None."""
     unit = unit_of(response)
     cells = []
-    for treatment in frame.treatments():
-        starts = start_means(frame.values(response, treatment), response)
-        value = centre([mean for _, mean, _ in starts], unit, confidence) if starts else None
+    for treatment, starts in means:
         cells.append(
             CellValue(
                 treatment=treatment,
@@ -58,8 +74,30 @@ def cells_of(frame: TrialFrame, response: str, confidence: float = 0.95) -> tupl
                 response=response,
                 n=sum(n for *_, n in starts),
                 starts=len(starts),
-                value=value,
+                value=centre([mean for _, mean, _ in starts], unit, confidence) if starts else None,
             )
         )
     texts = iter(quantities([one.value.value for one in cells if one.value is not None], unit))
     return tuple(one if one.value is None else one.model_copy(update={"value_text": next(texts)}) for one in cells)
+
+
+def _start_means(records: Sequence[TrialRecord], study: Study) -> list[tuple[Treatment, StartMeans]]:
+    """Means over each start's used trials, by treatment in the order of the levels: what `TrialFrame.values` and
+    `start_means` say, without a frame."""
+    factors, _ = factors_of(records, study)
+    ordered = in_order_of_time(records)
+    values: dict[tuple[Level | None, ...], dict[str, list[float]]] = {}
+    columns = [plain_levels([record.treatment.get(name) for record in ordered]) for name in factors]
+    for record, order, *key in zip(ordered, orders_of_treatment(ordered, factors), *columns, strict=True):
+        starts = values.setdefault(tuple(key), {})
+        value = response_of(record, study.analysis.response)
+        warm = order is not None and order > study.analysis.warm_up_trials
+        if warm and not record.control and value is not None:
+            starts.setdefault(record.start, []).append(float(value))
+    return [
+        (
+            {name: level for name, level in zip(factors, key, strict=True) if level is not None},
+            [(start, math.fsum(found) / len(found), len(found)) for start, found in values[key].items()],
+        )
+        for key in sorted(values, key=lambda key: place(key, factors))
+    ]

@@ -6,12 +6,11 @@ and only statistics within trials read them, so no test of levels can use second
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
 from steelyard.analysis.treatments import NODES
+from steelyard.heavy import pl
 from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import orders_of_treatment
 from steelyard.model import responses
@@ -23,22 +22,25 @@ WARM_UP_REASON = "warm-up (fixed count)"
 TOO_FEW_REASON = "valid, but too few operations for this percentile"
 NO_VALUE_REASON = "valid, but without a value of this response"
 
-_PLAIN: dict[str, pl.DataType] = {
-    "trial_id": pl.String(),
-    "attempt": pl.Int64(),
-    "block": pl.Int64(),
-    "start": pl.String(),
-    "start_replicate": pl.Int64(),
-    "replicate": pl.Int64(),
-    "order_in_start": pl.Int64(),
-    "position": pl.Int64(),
-    "control": pl.Boolean(),
-    "outcome": pl.String(),
-    "reasons": pl.List(pl.String()),
-    "system_fault": pl.Boolean(),
-    "begun_s": pl.Float64(),
-    "ended_s": pl.Float64(),
-}
+
+def _plain_types() -> dict[str, pl.DataType]:
+    """Type of each column that is a field of the record."""
+    return {
+        "trial_id": pl.String(),
+        "attempt": pl.Int64(),
+        "block": pl.Int64(),
+        "start": pl.String(),
+        "start_replicate": pl.Int64(),
+        "replicate": pl.Int64(),
+        "order_in_start": pl.Int64(),
+        "position": pl.Int64(),
+        "control": pl.Boolean(),
+        "outcome": pl.String(),
+        "reasons": pl.List(pl.String()),
+        "system_fault": pl.Boolean(),
+        "begun_s": pl.Float64(),
+        "ended_s": pl.Float64(),
+    }
 
 
 @dataclass(frozen=True)
@@ -71,14 +73,14 @@ class TrialFrame:
         """Build the frame. `warm_up` marks the valid ones among the first `warm_up_trials` attempts of a treatment that
         a start served (`judging.warm_up_cut`). Raises ValueError if a factor has the name of another column.
         """
-        taken = {*_PLAIN, *responses.every(), "warm_up", "used", "order_of_treatment"}
+        taken = {*_plain_types(), *responses.every(), "warm_up", "used", "order_of_treatment"}
         clash = sorted(set(factors) & taken)
         if clash:
             raise ValueError(f"factor {clash[0]!r} has the name of a column of the trial frame")
-        ordered = sorted(records, key=lambda record: (record.begun_s, record.position, record.id, record.attempt))
+        ordered = in_order_of_time(records)
         columns: dict[str, pl.Series] = {
             name: pl.Series(name, [_plain(record, name) for record in ordered], dtype=dtype)
-            for name, dtype in _PLAIN.items()
+            for name, dtype in _plain_types().items()
         }
         for name in factors:
             columns[name] = _factor_column(name, [record.treatment.get(name) for record in ordered])
@@ -123,7 +125,7 @@ class TrialFrame:
             seen[row] = {name: level for name, level in zip(self.names, row, strict=True) if level is not None}
         if not self.names:
             return ({},) if self.data.height else ()
-        return tuple(seen[key] for key in sorted(seen, key=self._place))
+        return tuple(seen[key] for key in sorted(seen, key=lambda key: place(key, self.factors)))
 
     def others(self, *without: str) -> Iterator[dict[str, Level]]:
         """Every combination of levels of the other factors that has a row, in order: the lines of a figure."""
@@ -143,11 +145,18 @@ class TrialFrame:
                 counts[reason] = counts.get(reason, 0) + 1
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
-    def _place(self, key: tuple[Level, ...]) -> tuple[tuple[int, str], ...]:
-        return tuple(
-            (levels.index(level) if level in levels else len(levels), f"{level}")
-            for levels, level in zip(self.factors.values(), key, strict=True)
-        )
+
+def in_order_of_time(records: Iterable[TrialRecord]) -> list[TrialRecord]:
+    """The records in the order of the frame's rows."""
+    return sorted(records, key=lambda record: (record.begun_s, record.position, record.id, record.attempt))
+
+
+def place(key: tuple[Level | None, ...], factors: Mapping[str, Sequence[Level]]) -> tuple[tuple[int, str], ...]:
+    """Sort key of a treatment: by the order of its factors' levels."""
+    return tuple(
+        (levels.index(level) if level is not None and level in levels else len(levels), f"{level}")
+        for levels, level in zip(factors.values(), key, strict=True)
+    )
 
 
 def _plain(record: TrialRecord, name: str) -> object:
@@ -162,16 +171,20 @@ def _plain(record: TrialRecord, name: str) -> object:
     return getattr(record, name)
 
 
-def _factor_column(name: str, levels: Sequence[Level | None]) -> pl.Series:
-    """The narrowest type that holds all levels: booleans, integers, floats, else text."""
+def plain_levels(levels: Sequence[Level | None]) -> list[Level | None]:
+    """Levels of one factor as values of one type, the narrowest that holds all: booleans, integers, floats, text."""
     kinds = {type(level) for level in levels if level is not None}
-    if kinds == {bool}:
-        return pl.Series(name, levels, dtype=pl.Boolean)
-    if kinds == {int}:
-        return pl.Series(name, levels, dtype=pl.Int64)
-    if kinds and kinds <= {int, float}:
-        return pl.Series(name, levels, dtype=pl.Float64, strict=False)
-    return pl.Series(name, [None if level is None else str(level) for level in levels], dtype=pl.String)
+    if len(kinds) <= 1 and kinds <= {bool, int, float}:
+        return list(levels)
+    kind = float if kinds <= {int, float} else str
+    return [None if level is None else kind(level) for level in levels]
+
+
+def _factor_column(name: str, levels: Sequence[Level | None]) -> pl.Series:
+    plain = plain_levels(levels)
+    kinds = {type(level) for level in plain if level is not None}
+    types = {bool: pl.Boolean, int: pl.Int64, float: pl.Float64}
+    return pl.Series(name, plain, dtype=types.get(kinds.pop(), pl.String) if kinds else pl.String)
 
 
 def _is_level(dtype: pl.DataType, name: str, level: Level) -> pl.Expr:
@@ -209,8 +222,9 @@ def numeric(frame: TrialFrame, fewest: int = 2) -> tuple[str, ...]:
     )
 
 
-def frame_of(records: Sequence[TrialRecord], study: Study) -> TrialFrame:
-    """The trial frame of a study: its factors in its order, then any that only the records' treatments name."""
+def factors_of(records: Sequence[TrialRecord], study: Study) -> tuple[dict[str, list[Level]], list[str]]:
+    """Factors with their levels, in the study's order, then any that only the records' treatments name; and which of
+    them are hard."""
     factors: dict[str, list[Level]] = {name: list(levels) for name, levels in study.factors.items()}
     if study.design.kind == "same":
         factors[SAME_FACTOR] = list(SAME_LABELS)
@@ -221,8 +235,13 @@ def frame_of(records: Sequence[TrialRecord], study: Study) -> TrialFrame:
             if level not in levels:
                 levels.append(level)
         hard += [name for name in record.hard if name not in hard]
-    in_order = [name for name in factors if name in hard]
-    return TrialFrame.build(records, factors, in_order, study.analysis.warm_up_trials)
+    return factors, [name for name in factors if name in hard]
+
+
+def frame_of(records: Sequence[TrialRecord], study: Study) -> TrialFrame:
+    """The trial frame of a study."""
+    factors, hard = factors_of(records, study)
+    return TrialFrame.build(records, factors, hard, study.analysis.warm_up_trials)
 
 
 def size_factor(frame: TrialFrame) -> str | None:

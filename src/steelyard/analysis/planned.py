@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import polars as pl
-
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.statistics.main_effect import fraction_of
 from steelyard.analysis.treatments import Treatment
+from steelyard.heavy import pl
 from steelyard.judging.design import treatments_of
 from steelyard.model.study import Level, Study
 

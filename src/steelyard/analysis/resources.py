@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import polars as pl
+from steelyard.heavy import pl
 
 KIB = 1024.0
 POINT_S = 30.0

@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Generic, TypeVar
 
-import numpy as np
-import polars as pl
-
 from steelyard.analysis.comparisons.identical_systems import Floors
 from steelyard.analysis.frame import TrialFrame, size_factor
 from steelyard.analysis.row import Row
 from steelyard.analysis.treatments import Treatment
+from steelyard.heavy import np, pl
 from steelyard.judging.stopping_rule import Decision
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord

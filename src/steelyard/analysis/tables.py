@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import polars as pl
-
 from steelyard.analysis import statistics
 from steelyard.analysis.results import Results
 from steelyard.analysis.row import Kind, Row, TableColumn, columns_of, factors_field
 from steelyard.analysis.statistic import Statistic
 from steelyard.analysis.treatments import Treatment
+from steelyard.heavy import pl
 from steelyard.model.estimate import Estimate
 
 TYPES: dict[Kind, Any] = {

@@ -10,6 +10,7 @@ import importlib
 import sys
 import tempfile
 import traceback
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,8 @@ from steelyard import __version__
 from steelyard.cli.terminal.help_text import Command, Group
 from steelyard.cli.terminal.output import complain, message_console, say
 from steelyard.model.errors import SteelyardError, StudyError
+from steelyard.node.folders import state_folder
+from steelyard.node.reading_commands import recorded
 
 EXIT_STUDY, EXIT_LABORATORY, EXIT_INTERRUPTED = 2, 3, 130
 
@@ -63,6 +66,8 @@ CONTENTS = {
 are the module's `app`. Functions return the exit code."""
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 """What the library raises for words that it does not understand."""
+READING = frozenset(CONTENTS["Read"])
+"""Commands that run at idle priority, so that they may be used while a study is measured."""
 UNCHANGED = ("stress", "ycsb", "agent")
 """Commands whose arguments, `--help` too, are read by themselves."""
 
@@ -125,7 +130,8 @@ def main() -> None:
     """Run the command line; errors for people, exit codes as documented."""
     wanted = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
     try:
-        sys.exit(command_line(wanted)(prog_name="steelyard", standalone_mode=False))
+        with recorded(wanted, state_folder()) if wanted in READING else nullcontext():
+            sys.exit(command_line(wanted)(prog_name="steelyard", standalone_mode=False))
     except StudyError as error:
         complain(message_console(), error)
         sys.exit(EXIT_STUDY)

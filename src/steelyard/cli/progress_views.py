@@ -22,7 +22,7 @@ from steelyard.format import count, data_rate, data_size, duration, number, perc
 from steelyard.judging.stopping_rule import Decision
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.progress import events
-from steelyard.progress.reason_words import groups
+from steelyard.progress.reason_words import groups, waiting_words
 from steelyard.progress.state import (
     Live,
     NodeReadings,
@@ -35,6 +35,8 @@ from steelyard.progress.state import (
 
 QUIET_LIMIT_S = 5.0
 """A plain log is never silent for longer than this while something is waited for."""
+BUSY_LIMIT_S = 30.0
+"""The same while a quiet machine is waited for, which can take half an hour."""
 MOST_INTERVALS = 6
 """Treatments whose intervals one plain line shows, the widest first."""
 SPARK = "▁▂▃▄▅▆▇█"
@@ -85,6 +87,8 @@ def _whole(seconds: float) -> str:
 
 
 def _phase_text(live: Live, now_s: float) -> str:
+    if live.quiet is not None:
+        return waiting_words(live.quiet.reasons, now_s - live.quiet.since_s, live.quiet.limit_s)
     if live.phase is None:
         return ""
     seconds = now_s - live.phase.entered_s
@@ -97,7 +101,8 @@ def _phase_text(live: Live, now_s: float) -> str:
 def _now(live: Live, now_s: float) -> Text:
     again = f" (attempt {live.trial.attempt})" if live.trial is not None and live.trial.attempt > 1 else ""
     text = Text(" now    ", style="dim")
-    text.append(f"{treatment_label(live.treatment)}{again}   ", style="cyan")
+    if live.treatment:
+        text.append(f"{treatment_label(live.treatment)}{again}   ", style="cyan")
     text.append(_phase_text(live, now_s))
     return text
 
@@ -265,7 +270,8 @@ class PlainView:
     def beat(self) -> None:
         """Time has passed: say what is going on if it has been quiet for long."""
         now_s = self._clock()
-        if self._live.phase is not None and now_s - self._spoke_s >= QUIET_LIMIT_S:
+        limit_s = QUIET_LIMIT_S if self._live.quiet is None else BUSY_LIMIT_S
+        if (self._live.phase or self._live.quiet) is not None and now_s - self._spoke_s >= limit_s:
             self._say(f"  still {_phase_text(self._live, now_s)}", now_s)
 
     def _say(self, line: str, now_s: float) -> None:
@@ -288,6 +294,10 @@ def _line(live: Live, event: events.Event) -> str | None:  # noqa: PLR0911 - one
             return f"trial {event.number}{_of(live)}{event.total}: {treatment_label(event.planned.treatment)}{again}"
         case events.PhaseEntered(phase=Phase.DEPLOY | Phase.POPULATE | Phase.MEASURE):
             return f"  {event.phase}"
+        case events.QuietAwaited(waited_s=0):
+            return f"  {waiting_words(event.reasons, event.waited_s, event.limit_s)}"
+        case events.QuietReached():
+            return f"  the machine is quiet: waited {duration(event.waited_s)}"
         case events.TrialSealed():
             end = _end(live, live.t_s)
             return f"{_sealed(event.record)}{'; ' + end if end else ''}"

@@ -2,10 +2,11 @@
 
 Background load is processor time on a machine that neither the cluster nor the laboratory used:
 
-    (user + system - interrupts) x cores - nodes - load generators - probes - conductor
+    (user + system - interrupts) x cores - nodes - load generators - probes - conductor - reading commands
 
 Interrupts are left out because many kernels charge them to no process; most are the nodes' own traffic. Kernel threads
 (write-back, memory) count as background load. Time in which a guest got no processor (steal) is monitored separately.
+Reading commands are the laboratory's own `status`, `report` and `serve`, which run at idle priority.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class OwnTime:
     """Time of this process and its probes, all on this machine."""
     load_s: Mapping[str, float] = field(default_factory=dict)
     """Load node to processor seconds of its generator."""
+    reading_s: float = 0.0
+    """Time of the laboratory's own reading commands (`status`, `report`, `serve`) on this machine."""
     others: Sequence[tuple[str, float]] = ()
     """Other programs on this machine and the number of cores that they kept busy, the busiest first."""
 
@@ -44,6 +47,11 @@ class OwnTime:
     def conductor_cores(self) -> float:
         """Cores that the conductor and the probes kept busy."""
         return self.conductor_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+    @property
+    def reading_cores(self) -> float:
+        """Cores that the reading commands kept busy."""
+        return self.reading_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -65,13 +73,17 @@ class BackgroundLoad:
     of: int
     programs: Sequence[tuple[str, float]] = ()
     """Background programs and the number of cores that they kept busy, as far as known."""
+    reading_cores: float = 0.0
+    """Cores that the laboratory's own reading commands kept busy besides; not part of `cores`."""
 
     @property
     def text(self) -> str:
         """The background load in words."""
         named = ", ".join(f"{name} {cores:.2f}" for name, cores in self.programs if cores >= NAMED_CORES)
         among = f", among them {named}" if named else ""
-        return f"other programs on {self.where} kept {self.cores:.2f} of {self.of} cores busy{among}"
+        besides = f"; reading commands of Steelyard besides {self.reading_cores:.2f}"
+        own = besides if self.reading_cores >= NAMED_CORES else ""
+        return f"other programs on {self.where} kept {self.cores:.2f} of {self.of} cores busy{among}{own}"
 
     @property
     def fraction(self) -> float:
@@ -108,8 +120,9 @@ def background_load(
         busy = [cores for cores in whole if cores is not None]
         if not busy:
             return None
-        cores = sum(busy) / len(busy) - sum(known.values()) - own.conductor_cores
-        return [BackgroundLoad("this machine", max(0.0, cores), max(machines.cores.values()), own.others[:MOST_NAMED])]
+        cores = sum(busy) / len(busy) - sum(known.values()) - own.conductor_cores - own.reading_cores
+        of, named = max(machines.cores.values()), own.others[:MOST_NAMED]
+        return [BackgroundLoad("this machine", max(0.0, cores), of, named, own.reading_cores)]
     by_machine = []
     for node in sorted(samples):
         machine = _machine_cores(samples[node], machines.cores.get(node, 0), begun_s, ended_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from steelyard.model import histogram
 from steelyard.model import responses as registered
@@ -12,7 +13,9 @@ from steelyard.model.outcome import ANSWERED
 from steelyard.model.percentiles import quantile_ns, supported
 from steelyard.model.response import NS_PER_MS, NS_PER_S, Counted, Measured
 from steelyard.model.trial import Responses, TrialRecord
-from steelyard.wire.record import Done, Interval
+
+if TYPE_CHECKING:
+    from steelyard.wire.record import Done, Interval
 
 
 def merged(intervals: Sequence[Interval], measure: str, outcomes: Collection[str] = ANSWERED) -> list[Bucket]:

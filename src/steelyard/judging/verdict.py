@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from steelyard.judging.background_load import Machines, OwnTime, background_load, longest_gap_s, steal_fraction
+from steelyard.judging.background_load import (
+    NAMED_CORES,
+    BackgroundLoad,
+    Machines,
+    OwnTime,
+    background_load,
+    longest_gap_s,
+    steal_fraction,
+)
 from steelyard.judging.trial_responses import merged, quantile_ms
 from steelyard.model import histogram
 from steelyard.model.calibration import Calibration
@@ -58,7 +66,7 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
         *disturbed,
         *_cluster(evidence),
     )
-    notes = unseen
+    notes = (*unseen, *_reading_commands(evidence.own))
     if evidence.calibration is None:
         notes = (f"the generator's ceiling is unknown: {evidence.no_calibration}", *notes)
     return Verdict(outcome="invalid" if reasons else "valid", reasons=reasons, notes=notes)
@@ -177,26 +185,38 @@ def _span(evidence: Evidence) -> tuple[float, float]:
 
 
 def _surroundings(evidence: Evidence, limits: Limits) -> tuple[list[Reason], tuple[str, ...]]:
-    """STEAL: time used by other guests of the hardware or by other programs on the machine; and a note where it is
-    unknown."""
+    """Disturbances during the trial; and a note where they are unknown."""
     begun_s, ended_s = _span(evidence)
-    readings = []
     steals = {node: steal_fraction(samples, begun_s, ended_s) for node, samples in evidence.samples.items()}
+    machines = background_load(evidence.samples, evidence.machines, evidence.own, begun_s, ended_s)
+    reasons = disturbances(machines or (), steals, limits)
+    if machines is None and evidence.samples:
+        return reasons, ("background load is unknown: too short a trial, or a node whose CPU time is not measured",)
+    return reasons, ()
+
+
+def disturbances(machines: Sequence[BackgroundLoad], steals: Mapping[str, float], limits: Limits) -> list[Reason]:
+    """STEAL: time used by other guests of the hardware (`steals`: node to fraction, the worst counts) or by other
+    programs on a machine. The same rule judges a trial and decides whether the machine is quiet before it."""
+    readings = []
     if steals:
         worst = max(sorted(steals), key=lambda node: steals[node])
         detail = f"other guests of the hardware, seen on {worst}"
         readings.append((steals[worst], limits.steal_fraction, detail))
-    machines = background_load(evidence.samples, evidence.machines, evidence.own, begun_s, ended_s)
-    for machine in machines or ():
+    for machine in machines:
         readings.append((machine.fraction, limits.background_cpu_fraction, machine.text))
-    reasons = [
+    return [
         reason
         for measured, limit, detail in readings
         for reason in over(ReasonKind.STEAL, measured, limit, "of all CPU time", detail)
     ]
-    if machines is None and evidence.samples:
-        return reasons, ("background load is unknown: too short a trial, or a node whose CPU time is not measured",)
-    return reasons, ()
+
+
+def _reading_commands(own: OwnTime) -> tuple[str, ...]:
+    """The laboratory's own `status`, `report` and `serve` during the trial, which are not background load."""
+    if own.reading_cores < NAMED_CORES:
+        return ()
+    return (f"reading commands of Steelyard kept {own.reading_cores:.2f} cores busy, at idle priority",)
 
 
 def _cluster(evidence: Evidence) -> list[Reason]:

@@ -25,6 +25,7 @@ from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Study
 from steelyard.model.trial import Capacity, Phase
 from steelyard.node.base import START, Node
+from steelyard.node.processor import has_variable
 from steelyard.node.tasks import to_the_end, together
 from steelyard.progress.events import Waiting, Watcher
 from steelyard.site.base import Request, Site
@@ -73,6 +74,11 @@ class Cluster:
     def loaders(self) -> tuple[Node, ...]:
         """Nodes that drive load."""
         return self.lease.loaders
+
+    def owns(self, pid: int) -> bool:
+        """Whether a process of this machine belongs to this start: its nodes, its load, its probes."""
+        start = self.lease.nodes[0].environment.get(START, "")
+        return pid in self.readings.process_ids or has_variable(pid, START, start)
 
     async def healthy(self) -> bool:
         """Whether every node answers and sees all members, or does within HEALTH_TIMEOUT_S."""
@@ -123,7 +129,7 @@ async def _lend(study: Study, trials: Sequence[PlannedTrial], site: Site, phases
     site_settings = trials[0].settings.site
     request = Request(study=study.study.name, database_nodes=site_settings.nodes, load_nodes=site_settings.load_nodes)
     limits = study.limits
-    one_s = limits.trial_timeout_s + study.data.settle_timeout_s
+    one_s = limits.trial_timeout_s + study.data.settle_timeout_s + limits.quiet_wait_s
     longest_s = (
         3 * limits.start_timeout_s + study.server_warm_up.longest_s + one_s * (1 + len(trials) * limits.attempts)
     )

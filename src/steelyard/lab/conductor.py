@@ -17,9 +17,10 @@ from steelyard.lab import noise_floor, provenance, server_warm_up
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster, started
 from steelyard.lab.parts import Parts
+from steelyard.lab.quiet import Ours, QuietGate
 from steelyard.lab.resume import attempts_by_id, missing, settled
 from steelyard.lab.trial import TrialRunner
-from steelyard.model.errors import SteelyardError, StoreError, StudyError, SystemFault
+from steelyard.model.errors import NotQuiet, SteelyardError, StoreError, StudyError, SystemFault
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -36,6 +37,7 @@ from steelyard.progress.events import (
     Watcher,
 )
 from steelyard.progress.reason_words import short
+from steelyard.site.base import Site, on_this_machine
 from steelyard.store import Store, StoreWriter, journal
 from steelyard.store.write import record_sha256
 from steelyard.system.base import warms_up
@@ -65,14 +67,23 @@ class Conductor:
     """Carries out what is missing of a plan."""
 
     def __init__(
-        self, study: Study, plan: Plan, writer: StoreWriter, parts: Parts, watcher: Watcher, foresight: Foresight
+        self,
+        study: Study,
+        plan: Plan,
+        writer: StoreWriter,
+        parts: Parts,
+        watcher: Watcher,
+        foresight: Foresight,
+        gate: QuietGate | None = None,
     ) -> None:
+        """`gate`: waits for a quiet machine before trials; None: trials begin whatever else the machine does."""
         self.study = study
         self.plan = plan
         self.writer = writer
         self.parts = parts
         self.watcher = Guarded(watcher, writer.conceal)
         self.foresight = foresight
+        self.gate = gate
         self.finishing = False
         self._rule = rule_of(study)
         self._judged = -1
@@ -153,6 +164,9 @@ class Conductor:
 
     async def _start(self, trials: list[PlannedTrial]) -> None:
         first = trials[0]
+        await self._quiet(self.parts.site(first.settings), lambda pid: False)
+        if self.finishing:
+            return
         phases = PhaseLog(self.watcher, time.time)
         blocks = max(trial.block for trial in self.plan.trials)
         hard = {name: level for name, level in first.treatment.items() if name in first.hard}
@@ -161,16 +175,24 @@ class Conductor:
         try:
             async with started(self.study, trials, self.parts, self.watcher, phases) as cluster:
                 self.writer.event(journal.StartReady(start=first.start, cluster=cluster.start))
+                await self._quiet(cluster.site, cluster.owns)
                 if not self.finishing:
                     await self._warm_up(cluster, trials)
                 await self._trials(cluster, deque(trials))
         except SystemFault as fault:
             self._start_failed(trials, fault, phases)
+        except NotQuiet:
+            raise
         except SteelyardError as error:
             self._laboratory_failed(first, error)
         finally:
             with contextlib.suppress(OSError):
                 self.writer.event(journal.StartEnded(start=first.start, phases=tuple(phases.times)))
+
+    async def _quiet(self, site: Site, ours: Ours) -> None:
+        """Return when this machine is quiet, if nodes of the site run on it. Raises NotQuiet."""
+        if self.gate is not None and on_this_machine(site):
+            await self.gate.wait(self.study.limits, ours, self.watcher, self.writer, lambda: self.finishing)
 
     async def _warm_up(self, cluster: Cluster, trials: Sequence[PlannedTrial]) -> None:
         """The server warm-up of a start, if the study has one."""
@@ -201,13 +223,18 @@ class Conductor:
         failed."""
         runner = TrialRunner(self.study, cluster, self.parts, self.watcher)
         limit = self.study.limits.attempts
-        while queue and not self.finishing:
+        while queue:
+            await self._quiet(cluster.site, cluster.owns)
+            if self.finishing:
+                return
             planned = queue.popleft()
             attempts = attempts_by_id(self._records).get(planned.id, [])
             attempt = max((record.attempt for record in attempts), default=0) + 1
             number = len(self.plan.trials) - len(missing(self.plan, self._records, limit)) + 1
             self.watcher.tell(TrialBegan(planned, attempt, number, len(self.plan.trials)))
             record = await runner.run(planned, attempt, self.writer.draft(planned.id, attempt))
+            if self.gate is not None:
+                self.gate.attempted(record.verdict)
             self._sealed(record, number)
             if record.verdict.system_fault or cluster.readings.failure is not None:
                 return

@@ -34,9 +34,10 @@ from steelyard.model.sample import Sample
 from steelyard.model.study import Study
 from steelyard.model.trial import Capacity, Phase, Responses, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
-from steelyard.node.base import START
-from steelyard.node.processor import busiest, census, has_variable, process_time_s
+from steelyard.node import reading_commands
+from steelyard.node.processor import busiest, census, process_time_s
 from steelyard.progress.events import PhaseEntered, Ticked, Trouble, Waiting, Watcher
+from steelyard.site.base import on_this_machine
 from steelyard.store.write import TrialDraft, sha256_of
 from steelyard.wire.record import Done, Hello, Interval, Record
 from steelyard.workload.base import Workload
@@ -251,13 +252,17 @@ class TrialRunner:
             if load.warm_up_s:
                 self.watcher.tell(PhaseEntered(Phase.WARM_UP, load.warm_up_s))
             own_s, before = self._own_time_s(), census()
+            read_s = reading_commands.times_s(self.parts.state_folder, before)
             await cluster.engine.drive(driving, cluster.loaders, take, limit_s + ENGINE_GRACE_S)
         ended_s = time.time()
+        after = census()
+        readers = reading_commands.process_ids(self.parts.state_folder, after)
         course.own = OwnTime(
             elapsed_s=ended_s - begun_s,
             conductor_s=self._own_time_s() - own_s,
             load_s={node: done.cpu_ns / NS_PER_S for node, done in course.dones.items()},
-            others=busiest(before, census(), ended_s - begun_s, self._ours),
+            reading_s=reading_commands.taken_s(read_s, reading_commands.times_s(self.parts.state_folder, after)),
+            others=busiest(before, after, ended_s - begun_s, lambda pid: pid in readers or self._ours(pid)),
         )
         async with phases.bracket(Phase.DRAIN, DRAIN_TIMEOUT_S, ProbeError):
             await cluster.readings.reach(ended_s)
@@ -304,15 +309,14 @@ class TrialRunner:
 
     def _ours(self, pid: int) -> bool:
         """Whether a process of this machine belongs to this start, or is the conductor."""
-        start = self.cluster.lease.nodes[0].environment.get(START, "")
-        return pid in {os.getpid(), *self.cluster.readings.process_ids} or has_variable(pid, START, start)
+        return pid == os.getpid() or self.cluster.owns(pid)
 
     def _machines(self) -> Machines:
         """How the nodes are spread over machines, by what the site says."""
         facts = self.cluster.facts
         cores = {node.name: facts.get(node.name, {}).get("cores", "") for node in self.cluster.lease.nodes}
         known = {name: int(text) for name, text in cores.items() if text.isdigit()}
-        return Machines(cores=known, shared="cpu" in self.cluster.site.shares)
+        return Machines(cores=known, shared=on_this_machine(self.cluster.site))
 
     async def _collect(self, draft: TrialDraft, course: Course, phases: PhaseLog, offsets: Mapping[Path, int]) -> None:
         """Write down what was seen. Logs are read beside the event loop, within COLLECT_TIMEOUT_S: raises NodeError."""

@@ -26,7 +26,8 @@ from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
 from steelyard.model.value import Value
 from steelyard.node.base import Node
-from steelyard.node.process import Server, start_ticks
+from steelyard.node.process import Server
+from steelyard.node.processor import start_ticks
 
 MARKER = "STEELYARD_LEASE"
 """Environment variable that every process of a lease has; its value is the lease's id."""

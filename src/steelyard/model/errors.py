@@ -39,6 +39,10 @@ class StudyError(SteelyardError):
         self.errors = tuple(errors) or (self,)
 
 
+class NotQuiet(SteelyardError):
+    """The machine was not quiet in time: no trial was begun, and none is lost."""
+
+
 class SiteError(SteelyardError):
     """The site could not lend nodes, or take them back."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import polars as pl
+from steelyard.heavy import pl
 
 
 def quantiles(rows: pl.DataFrame, group: str, value: str, shares: Mapping[str, float]) -> dict[str, dict[int, float]]:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from steelyard.node.processor import start_ticks
+
 POLL_S = 0.02
 KILL_TIMEOUT_S = 10.0
 """Time limit for a killed process to disappear; beyond it, something (a dead disk, a debugger) holds it."""
@@ -39,18 +41,6 @@ class Server:
                 os.kill(self.pid, number)
             except ProcessLookupError:
                 return
-
-
-def start_ticks(pid: int) -> int | None:
-    """Start time of a process in clock ticks since boot, None if there is none or it is a zombie. See
-    proc_pid_stat(5)."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    # The name in parentheses may hold anything; field 3 (state) follows the last ")", field 22 is the start time.
-    fields = text.rpartition(")")[2].split()
-    return None if fields[0] in {"Z", "X"} else int(fields[19])
 
 
 def write_record(path: Path, pid: int, **more: Any) -> Server | None:

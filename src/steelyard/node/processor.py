@@ -1,4 +1,4 @@
-"""CPU time from the kernel: of the whole machine and of single processes."""
+"""CPU time from the kernel, of the whole machine and of single processes; when a process started."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 """First columns of the line `cpu` in /proc/stat, see proc_stat(5)."""
 BUSY = ("user", "nice", "system", "irq", "softirq")
+INTERRUPTS = ("irq", "softirq")
 
 
 @dataclass(frozen=True)
@@ -19,10 +20,17 @@ class MachineTime:
     busy_s: float
     steal_s: float
     total_s: float
+    interrupt_s: float = 0.0
+    """Part of `busy_s`: interrupts, which many kernels charge to no process."""
 
     def since(self, before: MachineTime) -> MachineTime:
         """The difference to `before`."""
-        return MachineTime(self.busy_s - before.busy_s, self.steal_s - before.steal_s, self.total_s - before.total_s)
+        return MachineTime(
+            self.busy_s - before.busy_s,
+            self.steal_s - before.steal_s,
+            self.total_s - before.total_s,
+            self.interrupt_s - before.interrupt_s,
+        )
 
 
 def machine_time(stat: str | None = None) -> MachineTime:
@@ -31,7 +39,8 @@ def machine_time(stat: str | None = None) -> MachineTime:
     ticks = os.sysconf("SC_CLK_TCK")
     columns = [int(field) / ticks for field in text.split("\n", 1)[0].split()[1 : 1 + len(FIELDS)]]
     seconds = dict(zip(FIELDS, columns, strict=False))
-    return MachineTime(sum(seconds[name] for name in BUSY), seconds.get("steal", 0.0), sum(columns))
+    interrupt_s = sum(seconds[name] for name in INTERRUPTS)
+    return MachineTime(sum(seconds[name] for name in BUSY), seconds.get("steal", 0.0), sum(columns), interrupt_s)
 
 
 def process_time_s(pid: int) -> float:
@@ -43,6 +52,18 @@ def process_time_s(pid: int) -> float:
     # Fields 14 to 17 of proc_pid_stat(5); the name in parentheses may hold anything.
     fields = text.rpartition(")")[2].split()
     return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def start_ticks(pid: int) -> int | None:
+    """Start time of a process in clock ticks since boot, None if there is none or it is a zombie. See
+    proc_pid_stat(5)."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The name in parentheses may hold anything; field 3 (state) follows the last ")", field 22 is the start time.
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in {"Z", "X"} else int(fields[19])
 
 
 def most_resident_bytes(pid: int) -> int:
@@ -62,6 +83,8 @@ class Program:
     name: str
     used_s: float
     """User and system seconds of its own, not of its children."""
+    parent: int = 0
+    """Id of the process that started it; 0 if unknown."""
 
 
 def census() -> dict[tuple[int, int], Program]:
@@ -78,7 +101,7 @@ def census() -> dict[tuple[int, int], Program]:
         head, _, tail = text.rpartition(")")
         fields = tail.split()
         used_s = (int(fields[11]) + int(fields[12])) / ticks
-        programs[int(entry), int(fields[19])] = Program(head.partition("(")[2], used_s)
+        programs[int(entry), int(fields[19])] = Program(head.partition("(")[2], used_s, int(fields[1]))
     return programs
 
 

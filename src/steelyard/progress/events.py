@@ -11,6 +11,7 @@ from steelyard.model.plan import PlannedTrial
 from steelyard.model.sample import Sample
 from steelyard.model.secret import Concealer
 from steelyard.model.trial import Phase, TrialRecord
+from steelyard.model.verdict_reasons import Reason
 from steelyard.wire.record import Interval
 
 
@@ -82,6 +83,23 @@ class Waiting:
 
 
 @dataclass(frozen=True)
+class QuietAwaited:
+    """No trial begins until the machine is quiet: what is over its limit now, and how long is waited at most."""
+
+    reasons: Sequence[Reason]
+    """Of the newest second that was not quiet."""
+    waited_s: float
+    limit_s: float
+
+
+@dataclass(frozen=True)
+class QuietReached:
+    """The machine is quiet, and the study goes on."""
+
+    waited_s: float
+
+
+@dataclass(frozen=True)
 class Ticked:
     """One interval of load, as the engine said it."""
 
@@ -121,6 +139,8 @@ Event = (
     | TrialBegan
     | PhaseEntered
     | Waiting
+    | QuietAwaited
+    | QuietReached
     | Ticked
     | Sampled
     | TrialSealed

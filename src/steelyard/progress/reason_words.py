@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from steelyard.format import number, percent
+from steelyard.format import duration, number, percent
 from steelyard.model.value import Value
 from steelyard.model.verdict_reasons import Reason, ReasonKind
 
@@ -80,6 +81,13 @@ def short(reason: Reason) -> str:
     (group,) = groups([reason])
     detail = f" ({reason.detail})" if reason.detail and reason.measured is not None else ""
     return f"{group.kind}{f': {group.words}' if group.words else ''}{detail}"
+
+
+def waiting_words(reasons: Iterable[Reason], waited_s: float, limit_s: float) -> str:
+    """The wait for a quiet machine: who is busy, the limit, its option, and how long is waited at most."""
+    busy = "; ".join(short(reason) for reason in reasons)
+    waited = f"{duration(math.floor(waited_s))} of at most " if waited_s >= 1 else "at most "
+    return f"waiting for a quiet machine, {waited}{duration(limit_s)} (limits.quiet_wait_s): {busy}"
 
 
 def option_of(reason: Reason) -> str:

@@ -19,6 +19,7 @@ from steelyard.model.sample import Sample
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
+from steelyard.model.verdict_reasons import Reason
 from steelyard.progress import events
 from steelyard.wire.record import Interval
 
@@ -59,6 +60,16 @@ class PhaseUnderWay(_Part):
     name: str
     entered_s: float
     timeout_s: float | None = None
+
+
+class AwaitedQuiet(_Part):
+    """The machine is not quiet, and no trial begins until it is."""
+
+    reasons: tuple[Reason, ...] = ()
+    """Of the newest second that was not quiet: what is over its limit, and who is busy."""
+    since_s: float
+    limit_s: float
+    """How long is waited at most."""
 
 
 class Left(_Part):
@@ -140,6 +151,8 @@ class Live(_Part):
     phase: PhaseUnderWay | None = None
     waiting: str = ""
     """What is waited for."""
+    quiet: AwaitedQuiet | None = None
+    """None while nobody waits for a quiet machine."""
     left: Left | None = None
     seconds: tuple[LoadSecond, ...] = ()
     """The newest `LAST_SECONDS`, oldest first."""
@@ -179,8 +192,8 @@ def _changes(live: Live, event: events.Event, now_s: float) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     match event:
         case events.StudyBegan():
-            for name in ("study", "folder", "total", "todo", "blocks", "at_most", "response"):
-                changes[name] = getattr(event, name)
+            names = ("study", "folder", "total", "todo", "blocks", "at_most", "response")
+            changes = {name: getattr(event, name) for name in names}
         case events.Judged():
             changes = {"decision": event.decision, "cells": _judged(live.cells, event.decision)}
         case events.TimeLeft():
@@ -195,6 +208,8 @@ def _changes(live: Live, event: events.Event, now_s: float) -> dict[str, Any]:
             changes = {"phase": phase, "waiting": ""}
         case events.Waiting():
             changes = {"waiting": event.what}
+        case events.QuietAwaited() | events.QuietReached():
+            changes = {"quiet": _awaited(event, now_s)}
         case events.Ticked():
             seconds = (*live.seconds, second_of(event.node, event.record))[-LAST_SECONDS:]
             changes = {"seconds": seconds, "seconds_under_way": live.seconds_under_way + 1}
@@ -229,6 +244,12 @@ def _trial_began(event: events.TrialBegan, now_s: float) -> dict[str, Any]:
         "total": event.total,
         "seconds_under_way": 0,
     }
+
+
+def _awaited(event: events.QuietAwaited | events.QuietReached, now_s: float) -> AwaitedQuiet | None:
+    if isinstance(event, events.QuietReached):
+        return None
+    return AwaitedQuiet(reasons=tuple(event.reasons), since_s=now_s - event.waited_s, limit_s=event.limit_s)
 
 
 def _left(event: events.TimeLeft, now_s: float) -> Left | None:

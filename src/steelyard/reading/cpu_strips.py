@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-import polars as pl
+from steelyard.heavy import pl
 
 CPU: Final = ("node_cpu_user_cores", "node_cpu_system_cores")
 READING_S: Final = 1.0

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
+from steelyard.heavy import pl
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 

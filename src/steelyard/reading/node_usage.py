@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import polars as pl
-
+from steelyard.heavy import pl
 from steelyard.model.facts import role_of
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.usage import measured_samples

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-import polars as pl
-
 from steelyard.analysis.frame import TrialFrame, frame_of
 from steelyard.analysis.results import Results
 from steelyard.analysis.tables import columns, tables
+from steelyard.heavy import pl
 from steelyard.model.plan import Plan
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import polars as pl
-
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.tables import tables
+from steelyard.heavy import pl
 from steelyard.model.errors import StoreError
 from steelyard.model.facts import of_systems
 from steelyard.model.plan import Plan

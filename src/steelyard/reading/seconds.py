@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import polars as pl
-
 from steelyard.analysis.frame import TrialFrame, frame_of
 from steelyard.analysis.statistic import Attempt, Seconds, Within
 from steelyard.analysis.statistics.percentile import TrialPercentile
 from steelyard.analysis.statistics.pooled_percentile import PooledPercentile
+from steelyard.heavy import pl
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reading import trial_percentiles, usage

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
-import polars as pl
-
+from steelyard.heavy import pl
 from steelyard.model.histogram import Bucket, total
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, POPULATE, WARM_UP, LoadPhase, Offered
 from steelyard.model.outcome import ANSWERED

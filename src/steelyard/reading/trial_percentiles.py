@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import polars as pl
-
 from steelyard.analysis.inference import percentile_intervals
 from steelyard.analysis.statistics.percentile import SHOWN, TrialPercentile
 from steelyard.analysis.statistics.pooled_percentile import PooledPercentile
+from steelyard.heavy import pl
 from steelyard.model import histogram, responses
 from steelyard.model.histogram import Bucket
 from steelyard.model.percentiles import BEYOND, needed, quantile_buckets, quantile_ns, supported

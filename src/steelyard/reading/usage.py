@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import polars as pl
-
 from steelyard.analysis.statistic import Attempt, Use
+from steelyard.heavy import pl
 from steelyard.model.facts import of_machines, of_systems
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord

@@ -9,10 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import numpy as np
-from scipy import stats
-
 from steelyard.format import signed
+from steelyard.heavy import np, stats
 from steelyard.model.estimate import Estimate
 from steelyard.model.value import Value
 from steelyard.reference.printed import Printed

@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-import polars as pl
-
+from steelyard.heavy import pl
 from steelyard.report.data.presentation import Figure
 from steelyard.report.draw import files
 from steelyard.report.draw.files import SUFFIXES

@@ -14,7 +14,6 @@ from importlib import resources
 from typing import Any, Final
 
 import jinja2
-import polars as pl
 from markupsafe import Markup, escape
 
 import steelyard
@@ -28,6 +27,7 @@ from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.validity import Validity
 from steelyard.format import FORM, FORM_NAME, count, moment
+from steelyard.heavy import pl
 from steelyard.model import responses
 from steelyard.model.facts import MACHINE
 from steelyard.reading.node_traces import Trace

@@ -21,7 +21,7 @@ from steelyard.model.load import MEASURE
 from steelyard.node import agent, process
 from steelyard.node.base import Node
 from steelyard.node.command import end, run, spawn
-from steelyard.node.processor import most_resident_bytes
+from steelyard.node.processor import most_resident_bytes, start_ticks
 from steelyard.node.tasks import to_the_end
 from steelyard.wire.record import FORMAT, Done, Hello, Interval, Record
 
@@ -60,7 +60,7 @@ async def serving(*options: str) -> AsyncIterator[BenchServer]:
         errors = Path(folder) / "sim.stderr"
         argv = [str(agent.find()), "sim", "--listen", f"{ADDRESS}:0", *options]
         started = await spawn(None, argv, stdout=asyncio.subprocess.PIPE, stderr=errors)
-        ticks = process.start_ticks(started.pid)
+        ticks = start_ticks(started.pid)
         try:
             contact = await _contact(started, errors)
             if ticks is None:

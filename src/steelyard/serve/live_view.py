@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from steelyard.format import NONE, count, data_rate, data_size, duration, number, percent, treatment_label
 from steelyard.model.trial import Phase
+from steelyard.progress.reason_words import waiting_words
 from steelyard.progress.state import Live, LoadSecond, NodeReadings, newest_of_nodes, slowest, throughput
 from steelyard.serve.store_cache import StoreLook
 
@@ -80,6 +81,8 @@ class Now:
     gone: str
     """Time spent in this phase, and its expected length."""
     waiting: str
+    busy: str
+    """Why no trial begins: the machine is not quiet."""
     drawings: tuple[Drawing, ...]
     notes: tuple[str, ...]
     nodes: tuple[Node, ...]
@@ -97,13 +100,21 @@ def now(look: StoreLook, now_s: float) -> Now | None:
         block=f"{live.block}{f' of {live.blocks}' if live.blocks else ''}" if live.block else NONE,
         trial=f"{trial.number} of {live.total}{again}" if trial is not None else "between trials",
         cell=treatment_label(live.treatment) if live.treatment else NONE,
-        phase=live.phase.name if live.phase is not None else "beginning",
-        gone=_gone(look, live, now_s),
+        phase="waiting" if live.quiet is not None else live.phase.name if live.phase is not None else "beginning",
+        gone="" if live.quiet is not None else _gone(look, live, now_s),
         waiting=live.waiting,
+        busy=_busy(live, now_s),
         drawings=_drawings(seconds),
         notes=_notes(seconds),
         nodes=tuple(_node(name, node, now_s) for name, node in sorted(live.nodes.items())),
     )
+
+
+def _busy(live: Live, now_s: float) -> str:
+    if live.quiet is None:
+        return ""
+    text = waiting_words(live.quiet.reasons, now_s - live.quiet.since_s, live.quiet.limit_s)
+    return text[:1].upper() + text[1:]
 
 
 def _gone(look: StoreLook, live: Live, now_s: float) -> str:

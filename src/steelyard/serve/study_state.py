@@ -10,6 +10,7 @@ from steelyard.format import count, duration, treatment_label
 from steelyard.judging.attempts import attempts_by_id, settled
 from steelyard.judging.stopping import not_needed
 from steelyard.model.trial import TrialRecord
+from steelyard.progress.reason_words import short
 from steelyard.report.tables.validity import reason_text
 from steelyard.serve.store_cache import StoreLook
 from steelyard.store.journal import (
@@ -18,6 +19,8 @@ from steelyard.store.journal import (
     Event,
     LaboratoryFailed,
     NoiseFloorSought,
+    QuietAwaited,
+    QuietReached,
     SessionBegan,
     SessionEnded,
     SessionFailed,
@@ -213,7 +216,7 @@ def _line(entry: Entry, cells: Mapping[str, str]) -> Line | None:
     return Line(entry.t_s, text, trouble=trouble)
 
 
-def _in_words(  # noqa: PLR0911 - one a kind of event
+def _in_words(  # noqa: PLR0911, PLR0912 - one a kind of event
     event: Event | Unknown, cells: Mapping[str, str]
 ) -> tuple[str, bool]:
     """An event in words, and whether something went wrong."""
@@ -232,6 +235,10 @@ def _in_words(  # noqa: PLR0911 - one a kind of event
             return f"cluster {event.cluster} is ready", False
         case StartEnded():
             return f"cluster of {event.start} given back", False
+        case QuietAwaited():
+            return f"waiting for a quiet machine: {'; '.join(short(reason) for reason in event.reasons)}", True
+        case QuietReached():
+            return f"the machine is quiet: waited {duration(event.waited_s)}", False
         case TrialSealed():
             return _sealed(event, cells), event.outcome != "valid"
         case DraftRemoved():

@@ -52,6 +52,11 @@ class Site(Protocol):
         ...
 
 
+def on_this_machine(site: Site) -> bool:
+    """Whether all nodes of a site run on the conductor's machine, so that its readings of the processor are theirs."""
+    return "cpu" in site.shares
+
+
 class LeaseTimes(Value):
     """Expected seconds of lending and releasing, before anything has been measured."""
 

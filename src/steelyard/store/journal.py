@@ -19,6 +19,7 @@ from steelyard.judging.stopping_rule import Decision
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import PhaseTime
 from steelyard.model.value import Value
+from steelyard.model.verdict_reasons import Reason
 
 FORMER_NAMES: Final = {
     "run-began": "session-began",
@@ -139,6 +140,23 @@ class LaboratoryFailed(Event):
     notes: tuple[str, ...] = ()
 
 
+class QuietAwaited(Event):
+    """The machine was not quiet: no trial begins until it is."""
+
+    name = "quiet-awaited"
+    reasons: tuple[Reason, ...] = ()
+    """What was over its limit."""
+    wait_s: float | None = None
+    """How long is waited at most."""
+
+
+class QuietReached(Event):
+    """The machine was quiet again, and the study went on."""
+
+    name = "quiet-reached"
+    waited_s: float | None = None
+
+
 class TrialSealed(Event):
     """An attempt at a trial is in the store."""
 
@@ -219,6 +237,8 @@ KINDS: Final[Mapping[str, type[Event]]] = {
         StartFailed,
         StartEnded,
         LaboratoryFailed,
+        QuietAwaited,
+        QuietReached,
         TrialSealed,
         DraftRemoved,
         NoiseFloorSought,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import polars as pl
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from steelyard.heavy import pl
 
 FORMAT = 1
 
@@ -25,24 +28,38 @@ LOGS = "logs"
 PARTIAL_PREFIX = "."
 PARTIAL_SUFFIX = ".partial"
 
-INTERVAL_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "phase": pl.String,
-    "t_s": pl.Float64,
-    "seconds": pl.Float64,
-    "operation": pl.String,
-    "outcome": pl.String,
-    "measure": pl.String,
-    "bucket_low_ns": pl.Int64,
-    "bucket_high_ns": pl.Int64,
-    "count": pl.Int64,
-}
+
+class Columns(Mapping[str, "type[pl.DataType]"]):
+    """Columns of a frame and their types, which are named so that no library is loaded for a name of a file."""
+
+    def __init__(self, **types: str) -> None:
+        self._types = types
+
+    def __getitem__(self, column: str) -> type[pl.DataType]:
+        named: type[pl.DataType] = getattr(pl, self._types[column])
+        return named
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._types)
+
+    def __len__(self) -> int:
+        return len(self._types)
+
+
+INTERVAL_SCHEMA: Final = Columns(
+    phase="String",
+    t_s="Float64",
+    seconds="Float64",
+    operation="String",
+    outcome="String",
+    measure="String",
+    bucket_low_ns="Int64",
+    bucket_high_ns="Int64",
+    count="Int64",
+)
 """`intervals/<node>.parquet`: one row per occupied bucket of one second's histogram."""
 
-SAMPLE_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "t_s": pl.Float64,
-    "metric": pl.String,
-    "value": pl.Float64,
-}
+SAMPLE_SCHEMA: Final = Columns(t_s="Float64", metric="String", value="Float64")
 """`samples/<node>.parquet`: one row per reading."""
 
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 from pydantic import ValidationError
 
+from steelyard.heavy import pl
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, circumstances, mismatch
 from steelyard.model.errors import StoreError
 from steelyard.model.facts import of_machines
@@ -159,7 +159,7 @@ class Store:
         """Samples of every node: `node` and the columns of `layout.SAMPLE_SCHEMA`."""
         return self._frames(record, layout.SAMPLES, layout.SAMPLE_SCHEMA)
 
-    def _frames(self, record: TrialRecord, part: str, schema: dict[str, Any]) -> pl.DataFrame:
+    def _frames(self, record: TrialRecord, part: str, schema: layout.Columns) -> pl.DataFrame:
         paths = sorted((self.folder_of(record) / part).glob("*.parquet"))
         empty = pl.DataFrame(schema={"node": pl.String, **schema})
         frames = [pl.read_parquet(path).select(pl.lit(path.stem).alias("node"), *schema) for path in paths]

@@ -16,9 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import polars as pl
-
 from steelyard.atomic_file import replace_file, sync_folder
+from steelyard.heavy import pl
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.model.errors import StoreError
 from steelyard.model.plan import Plan

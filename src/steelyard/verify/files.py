@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-import polars as pl
 from pydantic import ValidationError
 
+from steelyard.heavy import pl
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
 from steelyard.store.write import sha256_of
@@ -61,7 +60,7 @@ def checksums(store: Path, folder: Path, record: TrialRecord, book: Book) -> Non
 
 def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | None:
     """All Parquet files of a part of a trial, with their columns checked; None if one cannot be read."""
-    schema: dict[str, Any] = layout.INTERVAL_SCHEMA if part == layout.INTERVALS else layout.SAMPLE_SCHEMA
+    schema: layout.Columns = layout.INTERVAL_SCHEMA if part == layout.INTERVALS else layout.SAMPLE_SCHEMA
     tables = [pl.DataFrame(schema={"node": pl.String, **schema})]
     whole = True
     for path in sorted((folder / part).glob("*.parquet")):

@@ -10,8 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import polars as pl
-
+from steelyard.heavy import pl
 from steelyard.judging.trial_responses import responses
 from steelyard.judging.verdict import SAID, Evidence, judge
 from steelyard.model import responses as registered

@@ -6,7 +6,8 @@ import pkgutil
 
 import pytest
 
-from steelyard.analysis import analyse, statistics
+from steelyard.analysis import statistics
+from steelyard.analysis.analyse import analyse
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.results import Results
 from steelyard.analysis.row import Row, columns_of

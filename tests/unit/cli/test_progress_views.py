@@ -15,6 +15,7 @@ from steelyard.judging.stopping import decide
 from steelyard.judging.stopping_rule import Decision, Narrowing, Rule, rule_of
 from steelyard.model.sample import Sample
 from steelyard.model.trial import Phase, Responses
+from steelyard.model.verdict_reasons import Reason, ReasonKind
 from steelyard.progress import events as progress
 from steelyard.progress.publisher import Publisher
 from steelyard.wire.record import Interval
@@ -215,3 +216,46 @@ def test_an_interval_without_width_is_the_narrowest_of_a_decision() -> None:
     decision = Decision(rule=rule, go_on=False, why="narrow", blocks=6, cap=9, needed=6, hours=1.0, cells=cells)
     assert "7 nodes ±6.00%" in decision_line(decision)
     assert "1 node ±0.00%" not in decision_line(decision)
+
+
+def busy(waited_s: float) -> progress.QuietAwaited:
+    detail = "other programs on this machine kept 1.60 of 2 cores busy, among them java 1.50"
+    reason = Reason(kind=ReasonKind.STEAL, measured=0.8, threshold=0.2, unit="of all CPU time", detail=detail)
+    return progress.QuietAwaited([reason], waited_s, 1800.0)
+
+
+BUSY_WORDS = (
+    "waiting for a quiet machine", "30 min (limits.quiet_wait_s)", "background load: 80% of all CPU time, limit 20%",
+    "limits.background_cpu_fraction", "java 1.50",
+)  # fmt: skip
+
+
+def test_plain_lines_say_who_is_busy_and_do_not_flood() -> None:
+    clock, lines = Clock(), list[str]()
+    view = PlainView(lines.append, clock)
+    publisher = Publisher(clock, view)
+    for second in range(61):
+        publisher.tell(busy(float(second)))
+        view.beat()
+        clock.now_s += 1
+    publisher.tell(progress.QuietReached(61.0))
+    first, *still, last = lines
+    assert all(words in first for words in BUSY_WORDS), first
+    assert [line.split("machine, ")[1].split(" (")[0] for line in still] == [
+        "30 s of at most 30 min",
+        "60 s of at most 30 min",
+    ]
+    assert last.endswith("the machine is quiet: waited 61 s")
+
+
+def test_the_screen_says_who_is_busy() -> None:
+    clock = Clock()
+    console = Console(file=io.StringIO(), width=400, force_terminal=True, color_system=None)
+    view = LiveView(console, LiveCells(study()), clock)
+    publisher = Publisher(clock, view)
+    publisher.tell(progress.StudyBegan("fake", 8, 8, 2, "store/fake"))
+    publisher.tell(busy(0.0))
+    _, now, _ = view.lines()
+    assert all(words in now.plain for words in BUSY_WORDS), now.plain
+    publisher.tell(progress.QuietReached(5.0))
+    assert "quiet" not in view.lines()[1].plain

@@ -180,6 +180,16 @@ def test_background_load_is_what_nobody_of_ours_accounts_for() -> None:
     assert judge(crowd(0.6), Limits(background_cpu_fraction=0.5)).outcome == "valid"
 
 
+def test_reading_commands_are_the_laboratorys_own_and_noted() -> None:
+    """0.6 of 1.4 cores busy were `report`'s: what is left is within the limit."""
+    own = OwnTime(elapsed_s=6.0, conductor_s=0.6, load_s={"l1": 0.6}, reading_s=3.6)
+    verdict = judge(crowd(0.6, own=own), Limits())
+    assert (verdict.outcome, verdict.reasons) == ("valid", ())
+    assert "reading commands of Steelyard kept 0.60 cores busy, at idle priority" in verdict.notes
+    (reason,) = judge(crowd(0.6, own=own), Limits(background_cpu_fraction=0.0)).reasons
+    assert reason.detail.endswith("; reading commands of Steelyard besides 0.60")
+
+
 def test_a_load_node_with_readings_of_its_own_is_not_counted_twice() -> None:
     load = {**MACHINE, "node_cpu_user_cores": 0.4, "node_cpu_system_cores": 0.1}
     node = {**MACHINE, "node_cpu_user_cores": 0.6, "node_cpu_system_cores": 0.1}

@@ -16,6 +16,7 @@ import pytest
 
 from steelyard.node import process
 from steelyard.node.process import Server
+from steelyard.node.processor import start_ticks
 
 STUBBORN = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
@@ -36,7 +37,7 @@ def record(tmp_path: Path) -> Path:
 
 def test_what_is_written_down_is_found_again(child: subprocess.Popen[bytes], record: Path) -> None:
     server = process.write_record(record, child.pid, argv=["sleep", "60"])
-    assert server == Server(child.pid, process.start_ticks(child.pid) or 0)
+    assert server == Server(child.pid, start_ticks(child.pid) or 0)
     assert process.read_record(record) == process.living(record) == server
     assert json.loads(record.read_text()) == {
         "pid": child.pid,

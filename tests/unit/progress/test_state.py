@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from steelyard.model.trial import Phase
-from steelyard.model.verdict_reasons import ReasonKind
+from steelyard.model.verdict_reasons import Reason, ReasonKind
 from steelyard.progress import events
 from steelyard.progress.state import CellSoFar, Live, beginning, fold, second_of, slowest, throughput, with_trial
 from steelyard.wire.record import Interval
@@ -47,6 +47,14 @@ def test_seconds_of_the_trial_before_are_kept_but_are_not_under_way() -> None:
 def test_a_phase_ends_what_was_waited_for() -> None:
     live = folded(events.Waiting("quiet"), events.PhaseEntered(Phase.MEASURE, 60.0))
     assert (live.waiting, live.phase.name if live.phase else "", live.t_s) == ("", "measure", 3.0)
+
+
+def test_a_wait_for_a_quiet_machine_lasts_until_it_is_quiet() -> None:
+    reason = Reason(kind=ReasonKind.STEAL, measured=0.8, threshold=0.2, unit="of all CPU time")
+    live = folded(events.QuietAwaited([reason], 0.0, 60.0), events.QuietAwaited([reason], 1.0, 60.0))
+    assert live.quiet is not None
+    assert (live.quiet.since_s, live.quiet.limit_s, live.quiet.reasons) == (2.0, 60.0, (reason,))
+    assert fold(live, events.QuietReached(4.0), 6.0).quiet is None
 
 
 def test_a_time_left_that_is_no_number_is_not_told() -> None:

@@ -264,6 +264,7 @@ def test_a_gap_between_trials_breaks_the_line(tmp_path: Path) -> None:
         {"seconds": "?"}, {"seconds": [1, None, {}]}, {"seconds": [{"t_s": "?"}, second(NOW_S - 1, rate_per_s="?")]},
         {"nodes": []}, {"nodes": {"n1": 3}}, {"nodes": {"n1": {"values": {"node_memory_limit_hits": float("nan")}}}},
         {"seconds": [{**second(NOW_S - 1), "t_s": 10**400, "rate_per_s": 10**400}], "phase": {"entered_s": 10**400}},
+        {"quiet": 3}, {"quiet": {"since_s": 10**400, "limit_s": 1.0}}, {"quiet": {"since_s": -1e308, "limit_s": 1e308}},
         {"trial": 7, "phase": [], "start": "?"}, {"phase": {"entered_s": {}}}, {"seconds": [second(NOW_S + 1e9)]},
         {"seconds": [second(NOW_S - 1, response_ms_p99=0.0, response_ms_p50=0.0, rate_per_s=0.0, lag_ms_p99=None)]},
     ],
@@ -289,3 +290,25 @@ def test_estimates_without_an_interval_have_no_width() -> None:
     one = Estimate(value=3.0, n=1, unit="ms", method="one")
     assert cells_table._half_percent(one) is None
     assert cells_table._half_percent(None) is None
+
+
+BUSY: dict[str, Any] = {
+    "kind": "background load or steal", "measured": 0.8, "threshold": 0.2, "unit": "of all CPU time",
+    "detail": "other programs on this machine kept 1.60 of 2 cores busy, among them java 1.50",
+}  # fmt: skip
+
+
+def test_who_is_busy_is_shown_while_a_quiet_machine_is_waited_for(tmp_path: Path) -> None:
+    now = moment(tmp_path, quiet={"since_s": NOW_S - 90, "limit_s": 1800.0, "reasons": [BUSY]})
+    assert (now.phase, now.gone) == ("waiting", "")
+    for words in ("Waiting for a quiet machine", "of at most 30 min (limits.quiet_wait_s)", "80%", "limit 20%", "java"):
+        assert words in now.busy, words
+    assert moment(tmp_path / "2").busy == ""
+
+
+def test_the_log_says_how_long_a_quiet_machine_was_waited_for(tmp_path: Path) -> None:
+    awaited = {"event": "quiet-awaited", "t_s": NOW_S + 1, "reasons": [BUSY], "wait_s": 1800.0}
+    reached = {"event": "quiet-reached", "t_s": NOW_S + 60, "waited_s": 60.0}
+    last, first, _ = study_state.log(look(tmp_path, ALL[:1], [BEGAN, awaited, reached]))
+    assert first.text.startswith("waiting for a quiet machine: background load: 80% of all CPU time, limit 20%")
+    assert (last.text, first.trouble, last.trouble) == ("the machine is quiet: waited 60 s", True, False)

@@ -12,6 +12,7 @@ from steelyard.judging.stopping import decide
 from steelyard.judging.stopping_rule import rule_of
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import Phase, PhaseTime
+from steelyard.model.verdict_reasons import Reason, ReasonKind
 from steelyard.store import Store, StoreWriter, journal
 from tests.unit.lab.fakes import plan_of, study
 
@@ -36,6 +37,10 @@ EVENTS: tuple[journal.Event, ...] = (
     ),
     journal.StartEnded(start="b01-1", phases=(PhaseTime(phase=Phase.DEPLOY, entered_s=1.0, left_s=2.0),)),
     journal.LaboratoryFailed(start="b01-1", message="no disk", notes=("and no wipe",)),
+    journal.QuietAwaited(
+        reasons=(Reason(kind=ReasonKind.STEAL, measured=0.8, threshold=0.2, detail="a"),), wait_s=60.0
+    ),
+    journal.QuietReached(waited_s=7.0),
     journal.TrialSealed(trial="a-s1-t1", attempt=2, outcome="invalid", reasons=("LAG",), record_sha256="ab"),
     journal.DraftRemoved(folder=".a-s1-t1.partial"),
     journal.NoiseFloorSought(found=True, study="floor", made_s=1.0, sha256="ab"),

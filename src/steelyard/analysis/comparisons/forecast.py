@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import polars as pl
-
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference.power import MOST_STARTS, POWER, More
 from steelyard.analysis.wording import blocks
 from steelyard.format import number
+from steelyard.heavy import np, pl
 
 MOST_PERCENT = 900.0
 """A change above it is said as more than tenfold."""

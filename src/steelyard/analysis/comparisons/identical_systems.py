@@ -25,14 +25,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-import polars as pl
-from scipy import stats
-
 from steelyard.analysis.comparisons.level_ratios import paired_starts
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import estimates, variance_components
 from steelyard.analysis.wording import change_text
 from steelyard.format import signed
+from steelyard.heavy import pl, stats
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, circumstances, unlike
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate

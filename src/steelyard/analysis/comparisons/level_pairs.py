@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from steelyard.analysis.comparisons.level_ratios import (
     FEWEST_STARTS,
     ComparisonVerdict,
@@ -24,6 +22,7 @@ from steelyard.analysis.comparisons.level_ratios import (
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import effect_sizes
 from steelyard.analysis.treatments import WORKLOADS, Treatment
+from steelyard.heavy import np
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
 

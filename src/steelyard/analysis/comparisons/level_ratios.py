@@ -12,9 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import numpy as np
-
 from steelyard.analysis.inference import effect_sizes, estimates
+from steelyard.heavy import np
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from steelyard.model.response import Direction
@@ -64,8 +63,9 @@ def units(
     return tuple(a.values()), tuple(b.values())
 
 
-def centre(means: Sequence[float], unit: str, confidence: float) -> Estimate:
-    """The value of a level: the geometric mean of its start means, t interval on logarithms from three starts on.
+def centre(means: Sequence[float], unit: str, confidence: float | None) -> Estimate:
+    """The value of a level: the geometric mean of its start means, t interval on logarithms from three starts on; none
+    where `confidence` is None.
 
     Two such values over the starts that a comparison rests on (`units`) have its ratio as their quotient.
     """

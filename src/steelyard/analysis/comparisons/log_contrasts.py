@@ -16,13 +16,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
 from steelyard.analysis.comparisons.level_ratios import FEWEST_PAIRED, FEWEST_STARTS, NOTHING_VARIES, judge, varies
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.treatments import Treatment
 from steelyard.analysis.wording import change_text
+from steelyard.heavy import pl
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of
 from steelyard.model.study import Level

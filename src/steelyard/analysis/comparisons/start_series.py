@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-import polars as pl
-
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference.warming import Series, settling_places
 from steelyard.analysis.statistic import Attempt, Seconds
+from steelyard.heavy import np, pl
 from steelyard.model import responses
 from steelyard.model.response import Direction
 

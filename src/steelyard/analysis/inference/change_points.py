@@ -21,10 +21,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
-import numpy as np
-from scipy import signal, stats
+from steelyard.heavy import np, signal, stats
 
 ALPHA = 0.01
 """Level of each search: strict, because every series of a study is looked at."""
@@ -46,7 +45,7 @@ STEP = 0.05
 HIGHEST = 0.95
 """Cap of the correlation: seconds more correlated than this never show a level."""
 
-Numbers = np.ndarray[Any, Any]
+Numbers: TypeAlias = "np.ndarray[Any, Any]"
 
 
 @dataclass(frozen=True)

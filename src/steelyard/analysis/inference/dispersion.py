@@ -6,10 +6,8 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-import numpy as np
-from scipy import stats
-
 from steelyard.analysis.inference import estimates
+from steelyard.heavy import np, stats
 from steelyard.model.estimate import Estimate
 
 WHISKER = 1.5

@@ -26,12 +26,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from scipy import optimize, special, stats
+from typing import Any, TypeAlias
 
 from steelyard.analysis.inference import estimates
+from steelyard.heavy import np, optimize, special, stats
 from steelyard.model.estimate import Estimate
 
 RESAMPLES = 2000
@@ -51,7 +49,7 @@ STEP_ASIDE = 1e-9
 WIDEST = 1e6
 """Noncentrality at which the search for an end of an interval gives up."""
 
-Numbers = np.ndarray[Any, Any]
+Numbers: TypeAlias = "np.ndarray[Any, Any]"
 
 
 def cohens_d(

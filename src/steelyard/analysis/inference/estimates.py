@@ -6,9 +6,7 @@ import functools
 import math
 from collections.abc import Sequence
 
-import numpy as np
-from scipy import stats
-
+from steelyard.heavy import np, stats
 from steelyard.judging.t_interval import deviation as deviation  # noqa: PLC0414 - part of this module
 from steelyard.judging.t_interval import half_width
 from steelyard.judging.t_interval import t_quantile as t_quantile  # noqa: PLC0414 - part of this module
@@ -65,20 +63,25 @@ def _bare(estimate: Estimate, why: str) -> Estimate:
     return estimate.model_copy(update={"low": None, "high": None, "method": f"{why}: no interval"})
 
 
-def geometric_mean(values: Sequence[float], unit: str, confidence: float, over: str, fewest: int = 2) -> Estimate:
+def geometric_mean(
+    values: Sequence[float], unit: str, confidence: float | None, over: str, fewest: int = 2
+) -> Estimate:
     """Geometric mean with Student's t interval of the mean logarithm, so that no end is below 0.
 
-    `over` names the unit of replication. The arithmetic mean, without an interval, where a value is not above 0. The
-    ends are None below `fewest` values, or where nothing varies. Raises ValueError for none.
+    `over` names the unit of replication. `confidence` None: no interval is asked for. The arithmetic mean, without an
+    interval, where a value is not above 0. The ends are None below `fewest` values, or where nothing varies. Raises
+    ValueError for none.
     """
     n = len(values)
     if not n:
         raise ValueError("the mean of no values")
     if min(values) <= 0:
         method = f"mean over {over}; a value is not above 0: no interval"
-        return Estimate(value=math.fsum(values) / n, confidence=confidence, n=n, unit=unit, method=method)
+        return Estimate(value=math.fsum(values) / n, confidence=confidence or 0.95, n=n, unit=unit, method=method)
     logs = [math.log(value) for value in values]
     centre = math.fsum(logs) / n
+    if confidence is None:
+        return Estimate(value=math.exp(centre), n=n, unit=unit, method=f"geometric mean over {over}, without interval")
     spread = deviation(logs) if n > 1 else 0.0
     if n < max(fewest, 2) or spread <= ROUNDING:
         why = "nothing varies" if n >= max(fewest, 2) else f"fewer than {max(fewest, 2)}"

@@ -12,12 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
-
-import numpy as np
-from scipy import optimize
+from typing import Any, Literal, TypeAlias
 
 from steelyard.analysis.inference import estimates
+from steelyard.heavy import np, optimize
 
 Law = Literal["usl", "amdahl", "linear"]
 
@@ -35,7 +33,7 @@ NO_SPREAD = 1e-10
 
 PARAMETERS: dict[Law, tuple[str, ...]] = {"usl": ("sigma", "kappa"), "amdahl": ("sigma",), "linear": ()}
 
-Numbers = np.ndarray[Any, Any]
+Numbers: TypeAlias = "np.ndarray[Any, Any]"
 
 
 @dataclass(frozen=True)

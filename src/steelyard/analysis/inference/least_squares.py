@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-import numpy as np
+from steelyard.heavy import np
 
-Numbers = np.ndarray[Any, Any]
+Numbers: TypeAlias = "np.ndarray[Any, Any]"
 
 PASSES = 2
-LONG = np.longdouble
 DEPENDENT = 1e4
 """A column is linearly dependent if its residual is below this multiple of the rounding error of its length."""
 
@@ -49,9 +48,9 @@ def least_squares(columns: Sequence[Sequence[float]], y: Sequence[float], consta
 
     Raises ValueError unless there are more values than coefficients, `Dependent` for linearly dependent columns.
     """
-    target = np.asarray(y, dtype=LONG)
-    parts = [np.ones(len(target), dtype=LONG)] if constant else []
-    design = np.column_stack([*parts, *(np.asarray(one, dtype=LONG) for one in columns)])
+    target = np.asarray(y, dtype=np.longdouble)
+    parts = [np.ones(len(target), dtype=np.longdouble)] if constant else []
+    design = np.column_stack([*parts, *(np.asarray(one, dtype=np.longdouble) for one in columns)])
     return _solve(design, target, constant)
 
 
@@ -66,8 +65,8 @@ def _solve(design: Numbers, y: Numbers, constant: bool) -> Coefficients:
     centred = y - y.mean() if constant else y
     total = float(centred @ centred)
     squares = float(left @ left) if total > 0 else 0.0
-    inverse = np.column_stack([_back(r, column) for column in np.eye(p, dtype=LONG)])
-    errors = np.sqrt(LONG(squares) / degrees * np.sum(inverse**2, axis=1))
+    inverse = np.column_stack([_back(r, column) for column in np.eye(p, dtype=np.longdouble)])
+    errors = np.sqrt(np.longdouble(squares) / degrees * np.sum(inverse**2, axis=1))
     return Coefficients(
         tuple(float(one) for one in values), tuple(float(one) for one in errors), degrees,
         math.sqrt(squares / degrees), 1 - squares / total if total > 0 else None, n,
@@ -77,16 +76,16 @@ def _solve(design: Numbers, y: Numbers, constant: bool) -> Coefficients:
 def _factored(design: Numbers) -> tuple[Numbers, Numbers]:
     """Q with orthonormal columns and upper triangular R, design = Q R; each pass makes Q orthogonal anew."""
     p = design.shape[1]
-    q, whole = design.copy(), np.eye(p, dtype=LONG)
+    q, whole = design.copy(), np.eye(p, dtype=np.longdouble)
     lengths = np.sqrt(np.sum(design**2, axis=0))
     for turn in range(PASSES):
-        r = np.zeros((p, p), dtype=LONG)
+        r = np.zeros((p, p), dtype=np.longdouble)
         for j in range(p):
             for i in range(j):
                 r[i, j] = q[:, i] @ q[:, j]
                 q[:, j] -= r[i, j] * q[:, i]
             r[j, j] = np.sqrt(q[:, j] @ q[:, j])
-            if not turn and r[j, j] <= DEPENDENT * np.finfo(LONG).eps * lengths[j]:
+            if not turn and r[j, j] <= DEPENDENT * np.finfo(np.longdouble).eps * lengths[j]:
                 raise Dependent(j)
             q[:, j] /= r[j, j]
         whole = r @ whole
@@ -94,7 +93,7 @@ def _factored(design: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _back(r: Numbers, right: Numbers) -> Numbers:
-    solution = np.zeros(len(right), dtype=LONG)
+    solution = np.zeros(len(right), dtype=np.longdouble)
     for j in reversed(range(len(right))):
         solution[j] = (right[j] - r[j, j + 1 :] @ solution[j + 1 :]) / r[j, j]
     return solution

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
+from steelyard.heavy import np
 
 BATCH = 5
 FEWEST_BATCHES = 4

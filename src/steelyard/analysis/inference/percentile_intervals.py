@@ -17,9 +17,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-import numpy as np
-from scipy import special
-
+from steelyard.heavy import np, special
 from steelyard.model import histogram, percentiles
 from steelyard.model.estimate import Estimate
 from steelyard.model.histogram import Bucket

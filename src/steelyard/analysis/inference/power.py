@@ -6,9 +6,8 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from scipy import stats
-
 from steelyard.analysis.inference import estimates
+from steelyard.heavy import stats
 from steelyard.model.value import Value
 
 POWER = 0.8

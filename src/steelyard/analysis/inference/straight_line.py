@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from scipy import stats
-
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import HIDDEN, IN_UNIT, Column, InUnit, Number, P
+from steelyard.heavy import stats
 from steelyard.model.estimate import Estimate
 from steelyard.model.value import Value
 

@@ -17,11 +17,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-import numpy as np
-from scipy import linalg, stats
-
+from steelyard.heavy import linalg, np, stats
 from steelyard.model.estimate import Estimate
 
 HARDLY = 0.05
@@ -29,7 +27,7 @@ HARDLY = 0.05
 TINY = 1e-12
 """A sum of squares below this share of the whole is rounding."""
 
-Numbers = np.ndarray[Any, Any]
+Numbers: TypeAlias = "np.ndarray[Any, Any]"
 
 
 @dataclass(frozen=True)

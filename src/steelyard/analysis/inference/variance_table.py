@@ -9,16 +9,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-import numpy as np
-from scipy import linalg, stats
+from steelyard.heavy import linalg, np, stats
 
 MOST_FACTORS_CROSSED = 3
 """Interactions of more factors are left in the error."""
 TINY = 1e-12
 """A sum of squares below this share of the whole is rounding."""
-Numbers = np.ndarray[Any, Any]
+Numbers: TypeAlias = "np.ndarray[Any, Any]"
 Term = tuple[str, ...]
 
 

@@ -17,12 +17,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from scipy import stats
+from typing import Any, TypeAlias
 
 from steelyard.analysis.inference import estimates
+from steelyard.heavy import np, stats
 from steelyard.model.estimate import Estimate
 
 ALPHA = 0.05
@@ -41,7 +39,7 @@ POWER = 0.8
 VANISHES = 1e-6
 """Norm below which a curve cannot be told from the levels."""
 
-Numbers = np.ndarray[Any, Any]
+Numbers: TypeAlias = "np.ndarray[Any, Any]"
 
 
 @dataclass(frozen=True)

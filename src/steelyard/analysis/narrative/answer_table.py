@@ -15,7 +15,6 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final, Literal, cast
 
-import polars as pl
 from pydantic import Field
 
 from steelyard.analysis.comparisons import forecast, side_trends
@@ -33,6 +32,7 @@ from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import NODES, Treatment, label, part
 from steelyard.analysis.wording import blocks, capital, change_text, quantities, quantity
 from steelyard.format import count, number
+from steelyard.heavy import pl
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level, Study

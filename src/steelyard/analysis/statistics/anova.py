@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-import polars as pl
-
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes
 from steelyard.analysis.inference.multiplicity import holm
@@ -22,6 +20,7 @@ from steelyard.analysis.inference.variance_table import Table, Term, crossed, ta
 from steelyard.analysis.row import NO_UNIT, Column, P, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.format import p_equals
+from steelyard.heavy import pl
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
 

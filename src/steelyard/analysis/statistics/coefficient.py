@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-import polars as pl
-from scipy import stats
-
 from steelyard.analysis.frame import TrialFrame, numeric
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.inference.least_squares import Coefficients, Dependent, least_squares
 from steelyard.analysis.row import IN_UNIT, Column, P, Row
 from steelyard.analysis.statistic import Section, Statistic
+from steelyard.heavy import pl, stats
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
 from steelyard.model.study import Level

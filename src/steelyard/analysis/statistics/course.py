@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-import polars as pl
-
 from steelyard.analysis.comparisons.level_pairs import Over
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import change_points
@@ -21,6 +19,7 @@ from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import MOST_NAMED
 from steelyard.format import count, p_equals, signed
+from steelyard.heavy import pl
 from steelyard.model.responses import unit_of
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-import polars as pl
-
 from steelyard.analysis.comparisons.level_pairs import pairs_of_levels
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import dispersion, estimates
 from steelyard.analysis.row import IN_UNIT, Column, InUnit, InUnitOrNone, MeasuredLevels, NumberInUnit
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import Treatment
+from steelyard.heavy import pl
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
 from steelyard.model.study import Level

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import numpy as np
-
 from steelyard.analysis.comparisons import level_ratios
 from steelyard.analysis.comparisons.level_pairs import (
     Equivalence,
@@ -24,6 +22,7 @@ from steelyard.analysis.inference import effect_sizes, power
 from steelyard.analysis.row import NO_UNIT, Column, InUnitOrNone, MeasuredLevels
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import Treatment
+from steelyard.heavy import np
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
 from steelyard.model.study import Level

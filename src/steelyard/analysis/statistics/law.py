@@ -21,15 +21,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
-import numpy as np
-import polars as pl
-from scipy import stats
-
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference.law_fit import PARAMETERS, Interval, Law, Solution, bootstrap, columns, solve
 from steelyard.analysis.row import HIDDEN, NO_UNIT, Column, InUnitOrNone, Levels, P, RatioOrNone, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import NODES, Treatment
+from steelyard.heavy import np, pl, stats
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Study
 from steelyard.model.value import Value

@@ -11,13 +11,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Literal
 
-import polars as pl
-
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import Column, TreatmentRow
 from steelyard.analysis.statistic import Attempt, Context, Section, Statistic, Use
 from steelyard.analysis.treatments import Treatment
+from steelyard.heavy import pl
 from steelyard.model.cost import Cost
 from steelyard.model.estimate import Estimate
 

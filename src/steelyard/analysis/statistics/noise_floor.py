@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-import polars as pl
-
 from steelyard.analysis.comparisons.identical_systems import Floors, FloorSource, floor_percent, spread_of, with_floor
 from steelyard.analysis.comparisons.level_ratios import ratio_between
 from steelyard.analysis.frame import TrialFrame, start_means
@@ -16,6 +14,7 @@ from steelyard.analysis.inference.variance_components import Stratum
 from steelyard.analysis.row import Column, FractionOrNone, PercentOrNone, RatioOrNone, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.format import number
+from steelyard.heavy import pl
 from steelyard.judging.noise_floor import Spread, in_words
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of

@@ -6,15 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import polars as pl
-from scipy import stats
-
 from steelyard.analysis.comparisons.level_pairs import Over
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference.variance_table import Line, table
 from steelyard.analysis.row import NO_UNIT, Column, Levels, Number, P, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import WORKLOADS, Treatment
+from steelyard.heavy import pl, stats
 from steelyard.model.responses import unit_of
 
 

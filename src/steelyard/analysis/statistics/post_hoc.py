@@ -7,9 +7,6 @@ import math
 from collections.abc import Sequence
 from typing import Annotated
 
-import numpy as np
-from scipy import stats
-
 from steelyard.analysis.comparisons.level_pairs import LevelPair, Over, level_pairs
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes
@@ -17,6 +14,7 @@ from steelyard.analysis.inference.multiplicity import holm
 from steelyard.analysis.row import NO_UNIT, Column, InUnit, MeasuredLevels, P
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import WORKLOADS, Treatment
+from steelyard.heavy import np, stats
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
 

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import math
 
-import polars as pl
-from scipy import stats
-
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.inference.straight_line import Fit, line
@@ -18,6 +15,7 @@ from steelyard.analysis.row import Levels, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.exclusions import exclusions
 from steelyard.analysis.treatments import Treatment, part
+from steelyard.heavy import pl, stats
 from steelyard.model.responses import unit_of
 
 

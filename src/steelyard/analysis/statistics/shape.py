@@ -10,10 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-from scipy import stats
+from typing import Any, TypeAlias
 
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates
@@ -22,6 +19,7 @@ from steelyard.analysis.row import MeasuredTreatment, Number, P
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.wording import named
 from steelyard.format import count
+from steelyard.heavy import np, stats
 from steelyard.model.responses import unit_of
 
 
@@ -55,7 +53,7 @@ MOST_CELLS = 2_000_000
 ALPHA = 0.01
 """Below this p a second mode is reported: strict, because every treatment is tested."""
 
-Numbers = np.ndarray[Any, Any]
+Numbers: TypeAlias = "np.ndarray[Any, Any]"
 
 
 def modes(values: Numbers, bandwidth: float) -> Numbers:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import numpy as np
-
 from steelyard.analysis.comparisons.level_pairs import LevelPair, level_pairs, pairs_of_levels
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes
 from steelyard.analysis.row import NO_UNIT, Column, ComparedLevels
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import Treatment
+from steelyard.heavy import np
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from steelyard.model.response import Direction

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from scipy import stats
-
 from steelyard.analysis.inference import change_points, steadiness
 from steelyard.analysis.inference.mser5 import BATCH, FEWEST_BATCHES, mser5
 from steelyard.analysis.inference.steadiness import ChangePoint, WarmUpVerdict, changes_text, relative_change
@@ -14,6 +12,7 @@ from steelyard.analysis.row import HIDDEN, Column, Levels, Number, Row, Share
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
 from steelyard.format import count
+from steelyard.heavy import stats
 from steelyard.model.responses import unit_of
 
 

@@ -6,11 +6,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-import polars as pl
-
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.row import Column, TreatmentRow
 from steelyard.analysis.statistic import Section, Statistic
+from steelyard.heavy import pl
 
 
 class Point(TreatmentRow):

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
-
-import numpy as np
-import polars as pl
+from typing import Annotated, Any, TypeAlias
 
 from steelyard.analysis.comparisons.identical_systems import settings_unlike
 from steelyard.analysis.frame import TrialFrame
@@ -16,6 +13,7 @@ from steelyard.analysis.row import HIDDEN, Column, FractionOrNone, Row
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.noise_floor import NoiseFloor, ResponseFloor, judged_against
 from steelyard.format import signed
+from steelyard.heavy import np, pl
 from steelyard.model.estimate import Estimate
 from steelyard.model.value import Value
 
@@ -57,7 +55,7 @@ TINY = 1e-12
 SHORTEST_H = 1.0
 """Least length of a study for a slope per hour; below it the slope is an extrapolation."""
 
-Numbers = np.ndarray[Any, Any]
+Numbers: TypeAlias = "np.ndarray[Any, Any]"
 
 
 def drift(frame: TrialFrame, response: str, confidence: float = 0.95) -> Drift:

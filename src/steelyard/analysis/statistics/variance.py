@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import polars as pl
-
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference.variance_components import Components, advice, as_cv, components
 from steelyard.analysis.row import FractionOrNone, RatioOrNone, TreatmentRow
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
 from steelyard.format import number
+from steelyard.heavy import pl
 from steelyard.model import responses
 from steelyard.model.responses import label_of
 

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-import numpy as np
-import polars as pl
-from scipy import stats
-
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import change_points, estimates, steadiness
 from steelyard.analysis.inference.mser5 import BATCH, FEWEST_BATCHES, mser5
@@ -16,6 +12,7 @@ from steelyard.analysis.inference.steadiness import ChangePoint, WarmUpVerdict, 
 from steelyard.analysis.row import HIDDEN, InUnit, InUnitOrNone, Share, TreatmentRow
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import Treatment
+from steelyard.heavy import np, pl, stats
 from steelyard.model.responses import unit_of
 
 

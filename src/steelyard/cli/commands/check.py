@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,12 +19,14 @@ from steelyard.cli.noise_floor import foreseen
 from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.cli.terminal.output import complain, data_console, message_console, print_table
-from steelyard.format import clock, count, data_size, forecast
+from steelyard.format import clock, count, data_size, duration, forecast
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping_rule import rule_of
+from steelyard.lab.quiet import Look, disturbed_since, look
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
+from steelyard.node.folders import state_folder
 from steelyard.plan import (
     Machine,
     PlanEstimate,
@@ -38,7 +40,9 @@ from steelyard.plan import (
 from steelyard.plan.abilities import Abilities, assumptions
 from steelyard.plan.stopping_simulation import Expected
 from steelyard.plugin import Plugins
-from steelyard.plugin_factory import make_workload
+from steelyard.plugin_factory import make_site, make_workload
+from steelyard.progress.reason_words import short
+from steelyard.site.base import on_this_machine
 from steelyard.study.treatments import fraction_of, treatments_of
 from steelyard.workload.base import Explains, Explanation
 
@@ -76,10 +80,12 @@ def check(
     as_json: Json = False,
 ) -> int:
     """Print what a study would do; with `as_json` to stdout as one object. Returns 0, or 2 if it is wrong."""
+    before = look(state_folder())
     checked: Check | None = None
     refused: tuple[StudyError, ...]
     try:
         checked = weigh(study_path, store, scale)
+        checked = replace(checked, warnings=(*_busy(checked, before), *checked.warnings))
         refused = checked.refusals
     except StudyError as wrong:
         refused = wrong.errors
@@ -119,6 +125,16 @@ def weigh(study_path: Path, store: Path | None, scale: float) -> Check:
         ),
         refusals=examined.refusals,
     )
+
+
+def _busy(checked: Check, before: Look) -> Iterator[str]:
+    """A note if this machine is too busy to measure on, by what it did during this command."""
+    limits = checked.study.limits
+    settings = checked.plan.trials[0].settings
+    if on_this_machine(make_site(checked.plugins, settings, state_folder())):
+        for reason in disturbed_since(before, state_folder(), limits):
+            wait = f"`run` would wait for a quiet machine, at most {duration(limits.quiet_wait_s)}"
+            yield f"this machine is busy: {short(reason)}; {wait} (limits.quiet_wait_s)"
 
 
 def as_data(checked: Check | None, refused: Sequence[StudyError]) -> dict[str, Any]:

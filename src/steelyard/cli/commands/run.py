@@ -31,12 +31,13 @@ from steelyard.judging.stopping import SECONDS_PER_HOUR, decide
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.lab.parts import Parts
+from steelyard.lab.quiet import QuietGate, look
 from steelyard.lab.resume import missing
 from steelyard.model.errors import SteelyardError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.node import secrets, signals
+from steelyard.node import reading_commands, secrets, signals
 from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import estimate, load_feasibility, preflight
 from steelyard.plan.stopping_simulation import likely_blocks
@@ -50,6 +51,7 @@ from steelyard.store import Store, StoreWriter, journal
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
 BEAT_S = 0.25
 KEYS_AT_ONCE = 64
+QUIET_WAIT_VARIABLE = "STEELYARD_QUIET_WAIT_S"
 PAGE = "report.html"
 """What `report` writes into the study's folder."""
 ASK = "interrupt: [f]inish the trial, [s]top now, [g]o on?"
@@ -60,9 +62,22 @@ def run(
     store: StoreRoot = Path("store"),
     scale: Scale = 1.0,
     plain: Annotated[bool, typer.Option("--plain", help="Print log lines instead of a live screen.")] = False,
+    quiet_wait_s: Annotated[
+        float | None,
+        typer.Option(
+            "--quiet-wait",
+            min=0.0,
+            metavar="SECONDS",
+            envvar=QUIET_WAIT_VARIABLE,
+            help="Longest wait for a quiet machine, instead of limits.quiet_wait_s. 0: end at once, with code 3.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> int:
-    """Carry out a study. Returns the exit code: 0 done, 1 done but some trials invalid, 130 interrupted."""
+    """Carry out a study. Returns the exit code: 0 done, 1 done but some trials invalid, 130 interrupted. Raises
+    NotQuiet, which ends with 3, if the machine stays busy."""
+    # Everything that passes until the first start is the first reading of whether the machine is quiet.
+    gate = QuietGate(lambda: look(state_folder()))
     console = message_console()
     plain = plain or not console.is_terminal
     plugins = Plugins(study_path.parent)
@@ -75,12 +90,16 @@ def run(
         examined = preflight.examine(study_path, study, plan, plugins, store)
         preflight.refuse(examined.refusals)
         study = examined.study
+        if quiet_wait_s is not None:
+            study = study.model_copy(update={"limits": study.limits.model_copy(update={"quiet_wait_s": quiet_wait_s})})
         writer.conceal = secrets.concealer(settings)
         for note in load_feasibility.notes(plan, examined.history, examined.machine.cores, plugins):
             say(console, f"note: {note}")
         writer.intend(study, _text(study_path, scale), plan)
         try:
-            outcome, interrupted = asyncio.run(_conduct(study, plan, plugins, writer, plain=plain, console=console))
+            outcome, interrupted = asyncio.run(
+                _conduct(study, plan, plugins, writer, gate, plain=plain, console=console)
+            )
         except SteelyardError as error:
             error.message, error.hint = writer.conceal.text(error.message), writer.conceal.text(error.hint)
             with contextlib.suppress(OSError):
@@ -136,15 +155,15 @@ def _lines(console: Console) -> Callable[[str], None]:
 
 
 async def _conduct(
-    study: Study, plan: Plan, plugins: Plugins, writer: StoreWriter, *, plain: bool, console: Console
+    study: Study, plan: Plan, plugins: Plugins, writer: StoreWriter, gate: QuietGate, *, plain: bool, console: Console
 ) -> tuple[Outcome, bool]:
     cells = LiveCells(study, Store(writer.folder).trials())
     view = PlainView(_lines(console)) if plain else LiveView(console, cells)
     parts = Parts(cache_folder=cache_folder(), state_folder=state_folder(), plugins=plugins)
     live_file = LiveFile(writer.folder, writer.conceal, time.time)
     publisher = Publisher(time.time, view, live_file)
-    conductor = Conductor(study, plan, writer, parts, publisher, _foresight(study, plan, plugins))
-    with live_file, view:
+    conductor = Conductor(study, plan, writer, parts, publisher, _foresight(study, plan, plugins), gate)
+    with reading_commands.session(parts.state_folder), live_file, view:
         task = asyncio.ensure_future(conductor.run())
         beating = [asyncio.ensure_future(_beat(one)) for one in (view, live_file)]
         with _interrupts(conductor, task, view, ask=not plain and _at_the_terminal()) as state:

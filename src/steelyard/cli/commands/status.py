@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,17 +16,20 @@ from rich.text import Text
 
 from steelyard.analysis.cells import VALUE_HEAD, cell_values
 from steelyard.cli.signature import Json, StoreFolder
-from steelyard.cli.terminal.live_cells import narrowing_words
 from steelyard.cli.terminal.output import data_console, print_table, print_wrapped, say
 from steelyard.format import count, treatment_label
+from steelyard.judging.attempts import attempts_by_id, settled
 from steelyard.judging.stopping import decide, not_needed
-from steelyard.judging.stopping_rule import Decision, rule_of
-from steelyard.lab.resume import attempts_by_id, settled
+from steelyard.judging.stopping_rule import Decision, Narrowing, rule_of
 from steelyard.model.responses import label_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.progress.reason_words import ReasonGroup, groups
+from steelyard.progress.reason_words import ReasonGroup, groups, waiting_words
+from steelyard.store import layout
 from steelyard.store.read import open_store
+
+STALE_S = 60.0
+"""A live file that is older was left by a killed process."""
 
 
 def status(
@@ -60,7 +65,8 @@ def status(
             for group in groups(reason for record in records for reason in record.verdict.reasons)
         ],
         "last_event": journal[-1].fields() if journal else None,
-        "cells": _cells(records, store.study),
+        "waiting": _waiting(store.folder),
+        "cells": _cells(records, store.study, intervals=as_json),
     }
     if as_json:
         print(json.dumps(summary, indent=1))
@@ -69,13 +75,26 @@ def status(
     return 0 if planned and summary["valid"] == len(planned) - spared else 1
 
 
-def _cells(records: tuple[TrialRecord, ...], study: Study) -> list[dict[str, Any]]:
-    """Each cell as the report counts it: used trials, their starts, and the number that its answer quotes."""
+def _waiting(folder: Path) -> str:
+    """Who is busy, while the study waits for a quiet machine; else empty. Without a live file nothing is read."""
+    if not (folder / layout.LIVE).is_file():
+        return ""
+    from steelyard.progress import live_file
+
+    live, now_s = live_file.read(folder), time.time()
+    if live is None or live.quiet is None or now_s - live.t_s > STALE_S:
+        return ""
+    return waiting_words(live.quiet.reasons, now_s - live.quiet.since_s, live.quiet.limit_s)
+
+
+def _cells(records: tuple[TrialRecord, ...], study: Study, *, intervals: bool) -> list[dict[str, Any]]:
+    """Each cell as the report counts it: used trials, their starts, and the number that its answer quotes, with its
+    interval where that is shown."""
     attempts: dict[str, list[TrialRecord]] = {}
     for record in records:
         attempts.setdefault(treatment_label(record.treatment), []).append(record)
     rows = []
-    for known in cell_values(records, study):
+    for known in cell_values(records, study, intervals=intervals):
         members = attempts.get(known.cell, [])
         why = Counter(f"{reason.kind} {reason.detail}".strip() for r in members for reason in r.verdict.reasons)
         rows.append(
@@ -109,6 +128,8 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
     if event:
         when = f" at {datetime.fromtimestamp(event['t_s']):%Y-%m-%d %H:%M:%S}" if event["t_s"] is not None else ""
         say(console, f"last event: {event['event']}{when}")
+    if summary["waiting"]:
+        print_wrapped(summary["waiting"], console)
     say(console)
     print_table(_table(summary, decision), console)
     response = label_of(summary["cells"][0]["response"]) if summary["cells"] else "response"
@@ -135,9 +156,15 @@ def _table(summary: dict[str, Any], decision: Decision | None) -> Table:
     if known:
         table.add_column("interval of the mean")
     for cell in summary["cells"]:
-        narrowing = known.get(cell["cell"])
-        interval = [narrowing_words(narrowing, cell["starts"]) if narrowing else "-"] if known else []
+        interval = [_narrowing(known.get(cell["cell"]), cell["starts"])] if known else []
         lost = str(cell["attempts_not_valid"] or "-")
         numbers = (str(cell["valid"]), lost, str(cell["n"]), str(cell["starts"]))
         table.add_row(cell["cell"], *numbers, cell["value_text"] or "-", *interval)
     return table
+
+
+def _narrowing(cell: Narrowing | None, starts: int) -> str:
+    """As on the live screen, which is loaded only for a study that has a stopping rule."""
+    from steelyard.cli.terminal.live_cells import narrowing_words
+
+    return narrowing_words(cell, starts) if cell else "-"

@@ -9,8 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from scipy import optimize
-
+from steelyard.heavy import optimize
 from steelyard.reference.rounding import EVERYTHING, Interval, hull
 
 Quartiles = Literal["linear", "any"]

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from scipy import stats
-
+from steelyard.heavy import stats
 from steelyard.reference.audit import bounds
 from steelyard.reference.audit.finding import DUST, Ledger, Place, words
 from steelyard.reference.audit.single_cell import Conventions, ss_of

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import polars as pl
-
+from steelyard.heavy import pl
 from steelyard.reading.node_traces import Trace
 
 MEGABYTE: Final = 1e6

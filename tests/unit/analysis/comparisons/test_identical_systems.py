@@ -8,7 +8,7 @@ import pytest
 import statsmodels.formula.api as smf
 from scipy import stats
 
-from steelyard.analysis import analyse
+from steelyard.analysis.analyse import analyse
 from steelyard.analysis.comparisons import identical_systems
 from steelyard.analysis.statistics import comparison, noise_floor
 from steelyard.analysis.statistics.comparison import Comparison, comparisons

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.analysis import analyse
+from steelyard.analysis.analyse import analyse
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
 from steelyard.analysis.results import Results
 from steelyard.analysis.wording import capital

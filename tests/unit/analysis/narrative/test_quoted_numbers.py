@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steelyard.analysis import analyse
+from steelyard.analysis.analyse import analyse
 from steelyard.analysis.cells import cell_values
 from steelyard.analysis.comparisons.two_sided import Side, contrasts, pair
 from steelyard.analysis.frame import frame_of

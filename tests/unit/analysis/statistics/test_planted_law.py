@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tools.coverage.models import _stated
 
-from steelyard.analysis import analyse
+from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.law_choice import LawChoice, planted_contention

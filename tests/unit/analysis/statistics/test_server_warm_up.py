@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.analysis import analyse
+from steelyard.analysis.analyse import analyse
 from steelyard.analysis.statistics.server_warm_up import WarmedStart, cold_starts, warmed_starts
 from steelyard.model.server_warm_up import NodeWarmth, ServerWarmth
 from tests.unit.analysis.made import cell, study

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.analysis import analyse
+from steelyard.analysis.analyse import analyse
 from steelyard.analysis.box_plots import boxes
 from steelyard.analysis.statistics.medians import size_points
 from steelyard.analysis.statistics.summary import summaries, summarise

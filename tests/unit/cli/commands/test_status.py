@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
 from steelyard.cli.commands.status import status
+from steelyard.model.secret import Concealer
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
+from steelyard.progress import live_file
 from steelyard.progress.reason_words import groups, short
+from steelyard.progress.state import AwaitedQuiet, Live
 from tests.unit.cli.screen import printed
 from tests.unit.serve.stores import FAULT, VOIDED, a_record, write
 
@@ -65,3 +69,18 @@ def test_kinds_without_a_number_say_what_was_said() -> None:
     assert short(fault) == "the system under test failed: n1 does not answer"
     assert groups([fault, fault])[0].sentence == "the system under test failed 2 x (n1 does not answer)"
     assert groups([]) == ()
+
+
+def test_a_wait_for_a_quiet_machine_is_shown_as_long_as_it_lasts(store: Path) -> None:
+    assert json.loads(printed(lambda: status(store, as_json=True)).out)["waiting"] == ""
+    reasons = (steal(0.8, "other programs on this machine kept 1.60 of 2 cores busy, among them java 1.50"),)
+    now_s = time.time()
+    live = Live(t_s=now_s, quiet=AwaitedQuiet(reasons=reasons, since_s=now_s - 90, limit_s=1800.0))
+    live_file.write(store, live, Concealer())
+    text = " ".join(printed(lambda: status(store), 80).out.split())
+    assert (
+        "waiting for a quiet machine, 1 min 30 s of at most 30 min (limits.quiet_wait_s): background load: 80%" in text
+    )
+    assert "limits.background_cpu_fraction" in text
+    live_file.write(store, live.model_copy(update={"t_s": now_s - 600}), Concealer())
+    assert "waiting" not in printed(lambda: status(store), 80).out, "its process was killed"

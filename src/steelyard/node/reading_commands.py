@@ -1,0 +1,158 @@
+"""Commands that only read (`status`, `report`, `serve`, ...): while a study is measured they run at idle priority, and
+the study knows their processor time and counts it as the laboratory's own, not as background load.
+
+A study in progress has an empty file in the folder `sessions` of the state folder, `PID.TICKS`, where TICKS is the
+start time of its process. Each reading command that runs then has one in `readers`, `PID.TICKS.COMMAND`; when it ends,
+the milliseconds that it took are added to that name. Only commands at idle priority are recorded: they take what nobody
+else wants. Commands with another state folder, and those begun before the study, are background load.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from steelyard.node.processor import Program, process_time_s, start_ticks
+
+FOLDER, SESSIONS = "readers", "sessions"
+LASTING = frozenset({"serve"})
+"""Commands that go on until they are stopped."""
+KEPT_S = 3600.0
+"""A record is kept for this long after its command began or ended, which is longer than almost all trials."""
+MS_PER_S = 1000
+
+
+@contextlib.contextmanager
+def session(state: Path) -> Iterator[None]:
+    """Announce that this process measures a study. Where it cannot, reading commands keep their priority."""
+    record = state / SESSIONS / f"{os.getpid()}.{start_ticks(os.getpid())}"
+    with contextlib.suppress(OSError):
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.touch()
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            record.unlink()
+
+
+def measured_now(state: Path) -> bool:
+    """Whether a study is measured on this machine. What a killed one left does not count."""
+    names = (name.split(".") for name in _names(state / SESSIONS))
+    return any(len(words) == 2 and _is_alive(*words) for words in names)
+
+
+@contextlib.contextmanager
+def recorded(command: str, state: Path) -> Iterator[None]:
+    """While a study is measured: run at idle priority, with a record in the state folder; a command of LASTING always,
+    because a study may begin later. Where either is impossible, the command runs all the same, and its time is
+    background load."""
+    wanted = command in LASTING or measured_now(state)
+    record = _begin(command, state) if wanted and at_idle_priority() else None
+    try:
+        yield
+    finally:
+        if record is not None:
+            _end(record)
+
+
+def at_idle_priority() -> bool:
+    """Give this process, and all that it starts, only the time that no other process wants. Its input and output get
+    the idle class with it (ioprio_set(2)). Returns whether the kernel permits it."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    except OSError:
+        return False
+    return True
+
+
+def times_s(state: Path, programs: Mapping[tuple[int, int], Program]) -> dict[str, float]:
+    """Processor seconds of each recorded command so far, of processes that it started too, by `PID.TICKS.COMMAND`.
+    `programs`: a census of now."""
+    living = _living(state, programs)
+    seconds: dict[str, float] = {}
+    for name in _names(state / FOLDER):
+        identity, _, milliseconds = name.rpartition(".")
+        if milliseconds.isdigit():
+            seconds[identity] = int(milliseconds) / MS_PER_S
+        elif name in living:
+            seconds[name] = sum(process_time_s(pid) for pid in living[name])
+    return seconds
+
+
+def process_ids(state: Path, programs: Mapping[tuple[int, int], Program]) -> frozenset[int]:
+    """Recorded commands that are running, with all processes that they started."""
+    return frozenset(pid for family in _living(state, programs).values() for pid in family)
+
+
+def taken_s(before: Mapping[str, float], after: Mapping[str, float]) -> float:
+    """Processor seconds that recorded commands took between two readings of `times_s`."""
+    return sum(max(0.0, seconds - before.get(identity, 0.0)) for identity, seconds in after.items())
+
+
+def _begin(command: str, state: Path) -> Path | None:
+    """The record; None where there can be none, or where the parent has one: the time of its children is its own."""
+    folder, ticks = state / FOLDER, start_ticks(os.getpid())
+    if any(name.startswith(f"{os.getppid()}.") and name.count(".") == 2 for name in _names(state / FOLDER)):
+        return None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _forget(folder)
+        record = folder / f"{os.getpid()}.{ticks}.{command}"
+        record.touch()
+    except OSError:
+        return None
+    return record
+
+
+def _end(record: Path) -> None:
+    own = os.times()
+    milliseconds = int(MS_PER_S * (own.user + own.system + own.children_user + own.children_system))
+    with contextlib.suppress(OSError):
+        os.utime(record)
+        record.rename(record.with_name(f"{record.name}.{milliseconds}"))
+
+
+def _forget(folder: Path) -> None:
+    """Remove old records of commands that have ended, or were killed."""
+    for entry in os.scandir(folder):
+        pid, ticks, *_ = (*entry.name.split("."), "", "")
+        # Another command may have removed it.
+        with contextlib.suppress(OSError):
+            if time.time() - entry.stat().st_mtime > KEPT_S and not _is_alive(pid, ticks):
+                Path(entry).unlink()
+
+
+def _is_alive(pid: str, ticks: str) -> bool:
+    return pid.isdigit() and ticks.isdigit() and start_ticks(int(pid)) == int(ticks)
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _living(state: Path, programs: Mapping[tuple[int, int], Program]) -> dict[str, list[int]]:
+    """Record to the process and all its descendants."""
+    roots = {}
+    for name in _names(state / FOLDER):
+        words = name.split(".")
+        if len(words) == 3 and words[0].isdigit() and words[1].isdigit():
+            who = int(words[0]), int(words[1])
+            if who in programs:
+                roots[who[0]] = name
+    families: dict[str, list[int]] = {}
+    if roots:
+        parents = {pid: program.parent for (pid, _), program in programs.items()}
+        for pid in parents:
+            ancestor = pid
+            while ancestor in parents and ancestor not in roots:
+                ancestor = parents[ancestor]
+            if ancestor in roots:
+                families.setdefault(roots[ancestor], []).append(pid)
+    return families
