@@ -61,7 +61,7 @@ probe_gap_s = 60.0
 [factors]
 nodes = [1, 2]
 """
-COMMAND_LIMIT_S: Final = 30.0
+COMMAND_LIMIT_S: Final = 20.0
 REFUSED: Final = (2, 3)
 """Exit codes of a refusal."""
 
@@ -82,7 +82,7 @@ class Damage:
 
     name = "damage"
     about = "files of a store torn, deleted, copied, edited"
-    limit_s = 180.0
+    limit_s = 60.0
 
     def cases(self, seed: int) -> Sequence[Case]:
         """One case per kind of damage."""

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tools.campaigns.campaign import FAULTS, Campaign, Case, Fault, Outcome
 
+GRACE_S = 30.0
+"""So much longer than its limit may a case take before the process is ended."""
+EXIT_BLOCKED = 4
 World = TypeVar("World")
 Line = Mapping[str, Any]
 """An outcome as written: `case`, `stratum`, `seconds`, `faults` (`kind`, `text`), `facts`."""
@@ -46,13 +52,34 @@ def carry_out(
             root = Path(name)
             with campaign.world(_made(root / "world")) as world:
                 for number, case in enumerate(left, start=1):
-                    line = _line(campaign, world, case, _made(root / "case"))
+                    with _watched(campaign, case, path):
+                        line = _line(campaign, world, case, _made(root / "case"))
                     shutil.rmtree(root / "case", ignore_errors=True)
                     _append(path, line)
                     known[case.name] = line
                     said = ", ".join(f"{one['kind']}: {one['text']}" for one in line["faults"]) or "as it should be"
                     print(f"{number}/{len(left)}  {line['seconds']:6.1f} s  {case.name}: {said}", file=sys.stderr)
     return {case.name: known[case.name] for case in cases}
+
+
+@contextlib.contextmanager
+def _watched(campaign: Campaign[World], case: Case, path: Path) -> Iterator[None]:
+    """End this process if a case blocks where no signal reaches it: in a system call of a library. Its outcome is
+    written first, so that the next call goes on behind it."""
+
+    def ended() -> None:
+        text = f"it blocked, and was ended after {campaign.limit_s + GRACE_S:g} s"
+        _append(path, _as_line(case, Outcome((Fault("late", text),)), campaign.limit_s + GRACE_S))
+        print(f"{case.name}: {text}; say the same command again to go on", file=sys.stderr, flush=True)
+        os._exit(EXIT_BLOCKED)
+
+    timer = threading.Timer(campaign.limit_s + GRACE_S, ended)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _made(folder: Path) -> Path:
@@ -68,14 +95,18 @@ def _line(campaign: Campaign[World], world: World, case: Case, folder: Path) -> 
         facts = {"traceback": traceback.format_exc()}
         outcome = Outcome((Fault("campaign", f"{type(error).__name__}: {error}"),), facts)
     seconds = time.monotonic() - begun_s
-    faults = list(outcome.faults)
     if seconds > campaign.limit_s:
-        faults.append(Fault("late", f"{seconds:.1f} s of at most {campaign.limit_s:g} s"))
+        late = Fault("late", f"{seconds:.1f} s of at most {campaign.limit_s:g} s")
+        outcome = Outcome((*outcome.faults, late), outcome.facts)
+    return _as_line(case, outcome, seconds)
+
+
+def _as_line(case: Case, outcome: Outcome, seconds: float) -> Line:
     return {
         "case": case.name,
         "stratum": case.stratum,
         "seconds": round(seconds, 3),
-        "faults": [{"kind": fault.kind, "text": fault.text} for fault in faults],
+        "faults": [{"kind": fault.kind, "text": fault.text} for fault in outcome.faults],
         "facts": dict(outcome.facts),
     }
 
