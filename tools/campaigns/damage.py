@@ -21,7 +21,7 @@ from unittest.mock import patch
 
 from steelyard.node.folders import STATE_VARIABLE
 from steelyard.store import layout
-from steelyard.store.write import sha256_of
+from steelyard.store.plain_file import sha256_of
 from tools.campaigns import harms
 from tools.campaigns.campaign import Case, Fault, Outcome
 from tools.campaigns.command import Call, call, lines_of

@@ -170,7 +170,7 @@ class Watched:
         return study, "".join(remarks)
 
     def _plan(self, store: Store, remarks: list[str]) -> Plan | None:
-        plan: Plan | None = self._fresh(layout.PLAN, lambda: store.plan, None, remarks)
+        plan: Plan | None = self._fresh(layout.PLAN, store.read_plan, None, remarks)
         return plan
 
     def _fresh(self, name: str, read: Callable[[], Any], nothing: Any, remarks: list[str]) -> Any:
