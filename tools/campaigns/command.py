@@ -82,6 +82,6 @@ def bounded(limit_s: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def lines_of(calls: Sequence[Call]) -> dict[str, list[object]]:
+def lines_of(calls: Sequence[Call]) -> list[list[object]]:
     """Each command with its exit code, seconds and last line: facts for a record."""
-    return {one.words[0]: [one.code, round(one.seconds, 2), one.last_line[:300]] for one in calls}
+    return [[one.words[0], one.code, round(one.seconds, 2), one.last_line[:300]] for one in calls]

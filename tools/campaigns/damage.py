@@ -7,6 +7,7 @@ change without a word; `run` leaves a store that verifies, or says what to do; n
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -20,6 +21,9 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from steelyard.node.folders import STATE_VARIABLE
+from steelyard.serve.report_jobs import Maker
+from steelyard.serve.routes import Routes
+from steelyard.serve.store_cache import Shelf
 from steelyard.store import layout
 from steelyard.store.plain_file import sha256_of
 from tools.campaigns import harms
@@ -115,18 +119,20 @@ class Damage:
         verified = call("verify", store, limit_s=COMMAND_LIMIT_S)
         status, state = _status(store)
         report, tables = _report(store)
+        shown = _served(store)
         ran = call("run", world.study, "--store", store.parent, "--plain", limit_s=COMMAND_LIMIT_S)
         again = _page(store, ran)
         calls = [verified, status, report, ran, *again]
         judge = _Judge(harm, trial)
         judge.no_traceback(calls)
+        judge.served(shown)
         judge.named({harms.VERIFY: verified, harms.STATUS: status, harms.REPORT: report})
         judge.verified(verified)
         judge.same(status, _counts(state), _counts(world.status))
         judge.same(report, tables, world.tables)
         judge.went_on(ran, again)
         judge.kept(before, harmed, _contents(store))
-        return Outcome(tuple(judge.faults), {"commands": lines_of(calls), "after": [one.code for one in again]})
+        return Outcome(tuple(judge.faults), {"commands": lines_of(calls)})
 
 
 def _page(store: Path, ran: Call) -> list[Call]:
@@ -134,6 +140,33 @@ def _page(store: Path, ran: Call) -> list[Call]:
     if ran.code in REFUSED:
         return []
     return [call("report", store, limit_s=COMMAND_LIMIT_S), call("verify", store, limit_s=COMMAND_LIMIT_S)]
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What `serve` shows of a store."""
+
+    records: Sequence[tuple[str, int]]
+    statuses: Sequence[int]
+    fell_over: str = ""
+
+
+def _served(store: Path) -> _Shown:
+    """The list of stores and the store's page, as `serve` answers them, without a socket."""
+    scratch = store.parent.parent / "served"
+    scratch.mkdir()
+    with (
+        contextlib.closing(Shelf(store.parent)) as shelf,
+        contextlib.closing(Maker(lambda *_: ["true"], scratch)) as maker,
+    ):
+        routes = Routes(shelf, maker)
+        try:
+            statuses = [int(routes.answer(target).status) for target in ("/", f"/s/{NAME}", f"/api/s/{NAME}")]
+            look = shelf.look(NAME, COMMAND_LIMIT_S) if NAME in shelf.names() else None
+        except Exception as error:  # whatever it is, the server would have fallen over
+            return _Shown((), (), f"{type(error).__name__}: {error}")
+    records = () if look is None else tuple((record.id, record.attempt) for record in look.records)
+    return _Shown(records, statuses)
 
 
 def _status(store: Path) -> tuple[Call, Any]:
@@ -185,6 +218,13 @@ class _Judge:
             if one.code is None:
                 self._add("late", f"{one.words[0]} was ended after {one.seconds:.0f} s")
 
+    def served(self, shown: _Shown) -> None:
+        """`serve` answers, and counts nothing twice."""
+        if shown.fell_over or any(status >= 500 for status in shown.statuses):
+            self._add("traceback", f"serve: {shown.fell_over or shown.statuses}")
+        if len(set(shown.records)) < len(shown.records):
+            self._add("silently-wrong", "serve shows a trial twice")
+
     def named(self, calls: dict[str, Call]) -> None:
         """Whoever reads the file names it."""
         for command, called in calls.items():
@@ -211,7 +251,8 @@ class _Judge:
             if not self._is_named(ran) or "\n  " not in ran.err:
                 self._add("unlike", f"run refuses without file or remedy: {ran.err[-300:]}")
             return
-        if ran.code != 0:
+        # 1: a trial that was measured again was voided, on a busy machine.
+        if ran.code not in (0, 1):
             self._add("unlike", f"run: exit code {ran.code}: {ran.last_line[:200]}")
         if self._harm.mended and again and again[-1].code != 0:
             self._add("unlike", f"verify after run and report: {again[-1].out[:400]}")

@@ -187,8 +187,8 @@ def _of_plan_and_journal() -> list[Harm]:
              "a tail of zeros": zeros, "garbage in the middle": partial(
                  _lines, lambda lines: [lines[0], b"}{\n", *lines[1:]])},
              weight="remark"),
-        *_of(journal, "journal", {"deleted": _delete, "empty": empty, "a trial of another outcome": outcome},
-             named_by=frozenset({VERIFY})),
+        *_of(journal, "journal", {"deleted": _delete, "empty": empty}),
+        *_of(journal, "journal", {"a trial of another outcome": outcome}, named_by=frozenset({VERIFY}), mended=False),
         *_of(journal, "journal", {"every line twice": twice, "lines of sealed trials gone": sealed}, weight="remark",
              named_by=NOBODY),
         *_of(journal, "journal", {"a folder in its place": _folder}, mended=False),
@@ -217,8 +217,8 @@ def _of_folders() -> list[Harm]:
         *_of(trial, "trial's folder", {"copied as attempt 7": partial(_copy, ".7"), "copied as attempt 2":
              partial(_copy, ".2"), "copied beside": partial(_copy, " (copy)"), "a file in its place": _empty_file,
              "emptied": _folder}),
-        *_of(trial, "trial's folder", {"deleted": _delete}, named_by=frozenset({VERIFY})),
-        *_of("trials", "trial's folder", {"deleted": _delete}, named_by=frozenset({VERIFY})),
+        *_of(trial, "trial's folder", {"deleted": _delete}),
+        *_of("trials", "trial's folder", {"deleted": _delete}),
         *_of("trials", "trial's folder", {"a file in its place": _empty_file}, mended=False),
     ]  # fmt: skip
 
