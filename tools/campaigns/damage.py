@@ -40,6 +40,7 @@ name = "{NAME}"
 question = "Does a second node help?"
 [site]
 name = "fake"
+address = "ADDRESS"
 [system]
 name = "simulated"
 service_us = 200.0
@@ -98,7 +99,7 @@ class Damage:
         environment = {STATE_VARIABLE: str(folder / "state"), "COLUMNS": "400"}
         with patch.dict(os.environ, environment), patch.object(tempfile, "tempdir", str(folder)):
             study = folder / f"{NAME}.toml"
-            study.write_text(STUDY, encoding="utf-8")
+            study.write_text(STUDY.replace("ADDRESS", _address()), encoding="utf-8")
             ran = call("run", study, "--store", folder / "store", "--plain", limit_s=COMMAND_LIMIT_S)
             store = folder / "store" / NAME
             page = call("report", store, limit_s=COMMAND_LIMIT_S)
@@ -133,6 +134,12 @@ class Damage:
         judge.went_on(ran, again)
         judge.kept(before, harmed, _contents(store))
         return Outcome(tuple(judge.faults), {"commands": lines_of(calls)})
+
+
+def _address() -> str:
+    """Loopback addresses of this process: two campaigns at once would meet on the same ports."""
+    process = os.getpid()
+    return f"127.{1 + process % 250}.{process // 250 % 250}"
 
 
 def _page(store: Path, ran: Call) -> list[Call]:

@@ -288,6 +288,9 @@ def test_an_edited_study_is_noticed(store: Path, name: str) -> None:
     assert told["verify"].code == EXIT_DIFFERENCE
     assert f"{name}: SHA-256" in told["verify"].out
     if name != "study.toml":
+        watched = Watched("made", store)
+        assert [name in remark for remark in watched.read().remarks] == [True]
+        assert [name in remark for remark in watched.read().remarks] == [True]
         assert name in told["status"].err
         assert name in told["report"].err
 

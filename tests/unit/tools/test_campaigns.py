@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -101,3 +103,30 @@ def test_outcomes_are_plain_json(tmp_path: Path) -> None:
     carry_out(campaign, campaign.cases(1), path)
     for text in path.read_text().splitlines():
         assert {one["kind"] for one in json.loads(text)["faults"]} <= set(FAULTS)
+
+
+DAMAGE = (
+    "plan.jsonl: half",
+    "TRIAL/trial.json: deleted",
+    "TRIAL/intervals/l1.parquet: a pipe in its place",
+)
+"""Each through `run` with a simulated cluster; tests/unit/store/test_damage.py has the others."""
+
+
+@pytest.mark.agent
+def test_damage_in_small(tmp_path: Path) -> None:
+    campaign = CAMPAIGNS["damage"]
+    cases = [case for case in campaign.cases(SEED) if case.name in DAMAGE]
+    assert len(cases) == len(DAMAGE)
+    lines = carry_out(campaign, cases, tmp_path / "damage.jsonl")
+    assert {name: line["faults"] for name, line in lines.items() if line["faults"]} == {}
+
+
+def test_the_page_on_faults_has_the_cases_that_there_are() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "explanation" / "faults.md").read_text(encoding="utf-8")
+    cases = CAMPAIGNS["damage"].cases(SEED)
+    strata = Counter(case.stratum for case in cases)
+    assert len(cases) >= 60
+    for stratum, number in {**strata, "all": len(cases)}.items():
+        assert re.search(rf"^\| {stratum} \| {number} \|", page, re.MULTILINE), (stratum, number)
+    assert f" of {len(cases)}." in page
