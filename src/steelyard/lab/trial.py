@@ -38,7 +38,8 @@ from steelyard.node import reading_commands
 from steelyard.node.processor import busiest, census, process_time_s
 from steelyard.progress.events import PhaseEntered, Ticked, Trouble, Waiting, Watcher
 from steelyard.site.base import on_this_machine
-from steelyard.store.write import TrialDraft, sha256_of
+from steelyard.store.plain_file import sha256_of
+from steelyard.store.write import TrialDraft
 from steelyard.wire.record import Done, Hello, Interval, Record
 from steelyard.workload.base import Workload
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.tables import tables
 from steelyard.heavy import pl
+from steelyard.model.damage import Damage
 from steelyard.model.errors import StoreError
 from steelyard.model.facts import of_systems
 from steelyard.model.plan import Plan
@@ -53,6 +54,8 @@ class ReportInput:
     """Published numbers with ours beside them, where the study repeats a publication that is shipped."""
     published_name: str = ""
     """Name of that publication."""
+    damages: Sequence[Damage] = ()
+    """Files of the store that were passed over, or read although they were changed."""
     made_s: float | None = None
     """When the page is made, seconds since the epoch; None leaves it out, so that equal stores give equal pages."""
 
@@ -60,6 +63,14 @@ class ReportInput:
 def sealed_trials(store: Store) -> tuple[TrialRecord, ...]:
     """Every sealed attempt of a store, in order of time. Raises StoreError if there is none."""
     records = store.trials()
+    damages = [damage.words() for damage in store.damages if not damage.harmless]
+    if not records and damages:
+        more = f" and {len(damages) - 1} more" if len(damages) > 1 else ""
+        raise StoreError(
+            f"{store.folder} has no sealed trial that can be read: {damages[0]}{more}",
+            f"`steelyard verify {store.folder}` names all; restore the store from a copy, or run the study again",
+            path=str(store.folder),
+        )
     if not records:
         raise StoreError(
             f"{store.folder} has no sealed trial yet",
@@ -97,7 +108,7 @@ def report_input(
     samples = {(record.id, record.attempt): store.samples(record) for record in shown}
     lines, too_short = _timelines(store, records, used, samples) if courses else ((), ())
     largest = max(shown or records, key=lambda record: len(store.facts(record)))
-    return ReportInput(
+    page_input = ReportInput(
         study=store.study,
         plan=store.plan,
         results=results,
@@ -112,6 +123,8 @@ def report_input(
         facts=store.facts(largest),
         tables=tables(results),
     )
+    # Now everything that the page shows has been read.
+    return replace(page_input, damages=store.damages)
 
 
 def _timelines(
