@@ -28,7 +28,7 @@ def replace_file(path: Path, text: str, draft: Path | None = None) -> None:
             file.flush()
             os.fsync(file.fileno())
         draft.rename(path)
-    except OSError:
+    except BaseException:  # an interrupt too leaves nothing behind
         draft.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
