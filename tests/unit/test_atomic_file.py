@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from steelyard import atomic_file
-from steelyard.atomic_file import replace_file
+from steelyard.atomic_file import replace_file, write_output
 
 
 def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
@@ -45,3 +45,21 @@ def test_what_fails_leaves_the_old_file(error: BaseException, tmp_path: Path, mo
     with pytest.raises(type(error)):
         replace_file(path, "new")
     assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("a.json", "old")]
+
+
+def test_output_follows_links_and_leaves_devices_alone(tmp_path: Path) -> None:
+    target, link = tmp_path / "target.html", tmp_path / "link.html"
+    link.symlink_to(target)
+    write_output(link, "page")
+    assert (target.read_text(), link.is_symlink()) == ("page", True)
+    write_output(tmp_path / "new" / "folder" / "a.csv", b"bytes")
+    assert (tmp_path / "new" / "folder" / "a.csv").read_bytes() == b"bytes"
+    write_output(Path("/dev/null"), "nothing")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_an_error_names_the_file_that_was_wanted(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "no" / "folder.txt"):
+        with pytest.raises(OSError, match=str(path)) as caught:
+            replace_file(path, "text")
+        assert caught.value.filename == str(path)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from steelyard import __version__, engine_order
+from steelyard.file_errors import of_the_disk
 from steelyard.judging.background_load import Machines, OwnTime
 from steelyard.judging.trial_responses import joined, responses
 from steelyard.judging.verdict import Evidence, judge
@@ -186,6 +187,8 @@ class TrialRunner:
         except SystemFault as fault:
             return _blamed(ReasonKind.SYSTEM_FAULT, fault)
         except (SteelyardError, OSError, LookupError, ValueError) as error:
+            if of_the_disk(error):
+                raise
             self.watcher.tell(Waiting("whether the cluster is still well"))
             if await self.cluster.healthy():
                 return _blamed(ReasonKind.LAB_FAULT, error)

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from steelyard.atomic_file import replace_file
+
 POLL_S = 0.02
 ENDING_KNOWN_S = 1.0
 KILL_TIMEOUT_S = 10.0
@@ -60,7 +62,7 @@ def write_record(path: Path, pid: int, **more: Any) -> Server | None:
     ticks = start_ticks(pid)
     if ticks is None:
         return None
-    path.write_text(json.dumps({"pid": pid, "started_ticks": ticks, **more}), encoding="utf-8")
+    replace_file(path, json.dumps({"pid": pid, "started_ticks": ticks, **more}), sync=False)
     return Server(pid, ticks)
 
 

@@ -208,6 +208,7 @@ class FakeEngine:
 class FakeParts:
     script: Script
     plugins: Plugins = field(default_factory=Plugins)
+    state_folder: Path = Path("/there/is/no/state")
 
     def site(self, settings: Mapping[str, Any]) -> FakeSite:
         return FakeSite(self.script)
