@@ -107,7 +107,7 @@ def run(
 
 def _text(study_path: Path, scale: float) -> str:
     """The study file, and on its first line with which scale it was read."""
-    text = study_path.read_text(encoding="utf-8")
+    text = study_path.read_text(encoding="utf-8-sig")
     return text if scale == 1.0 else f"# run with --scale {scale:g}\n{text}"
 
 
