@@ -117,5 +117,5 @@ def test_a_later_study_is_judged_against_the_floor_of_this_machine(laboratory: L
     (store.folder / "noise-floor.json").write_text("{}")
     broken = analyse(records, store.study, seed=1, floor=store.noise_floor(records))
     assert [one.verdict for one in broken.of(Comparison)] == [without.verdict]
-    assert "judged against no noise floor" in broken.of(Validity)[0].floor.sentence
+    assert "not screened for noise" in broken.of(Validity)[0].floor.sentence
     assert "cannot be read" in broken.of(Validity)[0].floor.sentence

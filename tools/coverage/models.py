@@ -97,8 +97,8 @@ def _two_sizes(rng: np.random.Generator, studies: int, starts: int) -> Iterator[
 def _indicator(starts: int, over: str) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         for frame in _two_sizes(rng, studies, starts):
-            line = next(one for one in effect_lines(frame, RESPONSE, CONFIDENCE) if one.over == over)
-            yield held(line.slope, 0.0)
+            lines = effect_lines(frame, RESPONSE, CONFIDENCE)
+            yield held(next((line.slope for line in lines if line.over == over), None), 0.0)
 
     return draw
 

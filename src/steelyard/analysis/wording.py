@@ -141,3 +141,9 @@ def named(treatments: Sequence[Treatment]) -> str:
     names = [label(treatment) for treatment in treatments]
     rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return f"{'; '.join(names[:MOST_NAMED])}{rest}"
+
+
+def capital(sentence: str) -> str:
+    """The sentence with a capital first letter; the name of a setting (`load.rate_per_s`) stays as it is."""
+    first = sentence.split(" ", 1)[0].rstrip(".,:;")
+    return sentence if "." in first or "_" in first else sentence[:1].upper() + sentence[1:]

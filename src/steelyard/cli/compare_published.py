@@ -63,7 +63,7 @@ def _refuse(tables: Sequence[shipped.Table], response_name: str | None, margin_p
     """Options that mean nothing beside published numbers. Raises StudyError."""
     response = tables[0].form.response if tables[0].form is not None else ""
     if response_name is not None and (not response or SHORT_NAMES.get(response_name, response_name) != response):
-        what = f"{label_of(response)}s only" if response else "numbers of its own, each of which is laid beside ours"
+        what = f"{label_of(response)}s only" if response else "numbers of its own, each of which is compared with ours"
         raise StudyError(f"--response {response_name}", f"{tables[0].source.name} published {what}", key="--response")
     if margin_percent is not None:
         raise StudyError("--margin is for two sides of trials", "what agrees is decided by the printed digits")

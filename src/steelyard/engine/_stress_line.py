@@ -155,7 +155,7 @@ def _statement(statement: Json) -> str:
 
 def _kind(steps: Sequence[Json], statements: Mapping[str, str]) -> str:
     if len(steps) != 1 or steps[0]["kind"] != "execute":
-        raise refused("operations of several requests, or batches", "one statement an operation")
+        raise refused("operations of several requests, or batches", "one statement per operation")
     return statements[steps[0]["statement"]]
 
 

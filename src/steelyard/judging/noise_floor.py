@@ -19,7 +19,7 @@ from steelyard.model.value import Value
 
 STUDY = "studies/noise-floor.toml"
 """The shipped study that measures a noise floor."""
-NONE = f"no noise floor of this machine is known: `steelyard run {STUDY}` measures it"
+NONE = f"this machine's noise floor has not been measured; `steelyard run {STUDY}` measures it"
 ALIKE = ("site", "system", "engine", "loop", "nodes")
 """Properties that a treatment of the study must share with a floor for the floor to be valid."""
 MOST_TOLD = 3

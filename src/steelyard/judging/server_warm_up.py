@@ -108,13 +108,13 @@ def not_reached(
     compiling = {name: node.compiler_fraction for name, node in nodes.items() if node.compiler_fraction is not None}
     busy = {name: fraction for name, fraction in compiling.items() if fraction >= limit}
     if busy:
-        taken = ", ".join(f"{name} {fraction:.0%}" for name, fraction in busy.items())
-        yield f"compilers still took {taken} of a core (warm: below {limit:.0%})"
+        taken = ", ".join(f"{fraction:.0%} of a core on {name}" for name, fraction in busy.items())
+        yield f"compilers still used {taken} (warm: below {limit:.0%})"
     changes = {name: node.cpu_change_percent for name, node in nodes.items() if node.cpu_change_percent is not None}
     falling = {name: change for name, change in changes.items() if change <= -100 * CPU_NOISE}
     if falling:
-        by = ", ".join(f"{name} {-change:.0f}%" for name, change in falling.items())
-        yield f"CPU per operation still fell: {by} (noise: {CPU_NOISE:.0%})"
+        by = ", ".join(f"by {-change:.0f}% on {name}" for name, change in falling.items())
+        yield f"CPU per operation still fell {by} (noise: {CPU_NOISE:.0%})"
     silent = [name for name, workload in workloads.items() if workload is None]
     if silent:
         yield f"no operation was answered at the study's own load: {', '.join(silent)}"
@@ -127,7 +127,9 @@ def not_reached(
         if workload.change_percent is not None and workload.noise_percent is not None
     }
     fallen = [
-        f"{name} {-change:.0f}% (noise: {noise:.0f}%)" for name, (change, noise) in changed.items() if change <= -noise
+        f"by {-change:.0f}% for {name} (noise: {noise:.0f}%)"
+        for name, (change, noise) in changed.items()
+        if change <= -noise
     ]
     if fallen:
-        yield f"service times still fell: {', '.join(fallen)}"
+        yield f"service times still fell {', '.join(fallen)}"

@@ -151,8 +151,8 @@ class Decision(Value):
             return f"stopped after {done}: {spent} are spent and one more block would exceed them, {wide}"
         least = self.rule.least_starts
         if self.why == "least-starts":
-            return f"goes on after {done}: no interval is judged before {least} starts"
-        return f"goes on after {done}, {wide}"
+            return f"continues after {done}: no interval is judged before {least} starts"
+        return f"continues after {done}, {wide}"
 
     def _wide(self) -> str:
         judged = [cell for cell in self.wide if cell.state != "too few starts"]

@@ -244,7 +244,7 @@ class Conductor:
         if self._failed_in_a_row >= FAILED_LAB_LIMIT:
             detail = record.verdict.reasons[0].detail
             message = f"the laboratory failed {self._failed_in_a_row} times in a row, at last with: {detail}"
-            raise SteelyardError(message, "mend it and say the same command again; `steelyard doctor` may know more")
+            raise SteelyardError(message, "fix it and run the same command again; `steelyard doctor` may know more")
 
     def _start_failed(self, trials: Sequence[PlannedTrial], fault: SystemFault, phases: PhaseLog) -> None:
         """After FAILED_STARTS_LIMIT failed starts the trials are sealed as infeasible, with the reason."""

@@ -128,7 +128,7 @@ def assumptions(plan: Plan, abilities: Abilities) -> Iterator[str]:
         if not isinstance(system, Timed):
             yield (
                 f"system {name} does not say how long a start takes: {ASSUMED_START_S:g} s assumed, with "
-                f"{ASSUMED_FILL_PER_S:,.0f} records/s filled and {ASSUMED_SERVICE_MS:g} ms an operation"
+                f"{ASSUMED_FILL_PER_S:,.0f} records/s filled and {ASSUMED_SERVICE_MS:g} ms per operation"
             )
         if not isinstance(system, Footprint):
             yield (

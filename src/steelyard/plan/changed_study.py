@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from typing import Final
 
 from steelyard.judging.stopping_rule import rule_of
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
+
+BESIDE_TRIALS: Final = ("study", "limits", "analysis", "server_warm_up")
+"""Sections that do not decide a trial's treatment, id or seed."""
 
 
 def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[TrialRecord]) -> None:
@@ -25,8 +29,9 @@ def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[Tri
         return
     count = len(orphans)
     raise StudyError(
-        f"this study file does not go on where the store is: {count} sealed trials would lose their treatment or seed",
-        "give the changed study another name, or another --store; the difference:\n" + _difference(before, after),
+        f"the changed study cannot continue this store: {count} sealed trials would lose their treatment or seed",
+        "give the changed study another name, or another --store; what matters of the difference:\n"
+        + (_difference(before, after, without=BESIDE_TRIALS) or _difference(before, after)),
         key="study.name",
         read=after.study.name,
     )
@@ -64,8 +69,10 @@ def _refuse_server_warm_up(before: Study, after: Study, records: Sequence[TrialR
     )
 
 
-def _difference(before: Study, after: Study) -> str:
-    old = before.model_dump_json(indent=1).splitlines()
-    new = after.model_dump_json(indent=1).splitlines()
+def _difference(before: Study, after: Study, without: Sequence[str] = ()) -> str:
+    """The difference of two studies, line by line, with a line around each change; `without` these sections."""
+    left_out = set(without)
+    old = before.model_dump_json(indent=1, exclude=left_out).splitlines()
+    new = after.model_dump_json(indent=1, exclude=left_out).splitlines()
     lines = difflib.unified_diff(old, new, "stored study", "this file", n=1, lineterm="")
     return "\n".join(line for line in lines if line.strip())

@@ -74,7 +74,7 @@ def compare_with_published(
     if not rows and placed:
         needs = "; ".join(f"{table.name}: {table.form.needs}" for table in tables if table.form and table.form.needs)
         hint = f"it needs {needs}" if needs else f"`steelyard reference show {name}` lists its cells"
-        raise StudyError(f"nothing of ours can be laid beside {name}", hint, read=name)
+        raise StudyError(f"no results here can be compared with {name}", hint, read=name)
     return PublishedComparison(name, tuple(rows), tuple(own), tuple(_remarks(tables, rows, own, placed)))
 
 
@@ -108,7 +108,7 @@ def lay(
         both = clashes(table, own)
         if both is not None:
             raise StudyError(
-                f"{both[0].name} and {both[1].name} would be laid beside the same number of {table.name}",
+                f"{both[0].name} and {both[1].name} would be compared with the same number of {table.name}",
                 f"choose one: --a {_differing_factor(frame, *both)}=LEVEL",
                 key="--a",
             )
@@ -303,7 +303,7 @@ def _remarks(
     """Remarks on all numbers, and on tables and cells that could not be compared."""
     if placed:
         options = ", ".join(f"{name}=" for name in placed)
-        yield f"ours are laid beside {' '.join(placed.values())}; --b {options} choose others"
+        yield f"ours are compared with {' '.join(placed.values())}; --b {options} choose others"
         without = dict.fromkeys(cell for table in tables for cell in unpublished(table, own))
         if without:
             yield f"nothing was published of {'; '.join(without)}"

@@ -51,7 +51,7 @@ async def calibrate(seconds: float, tell: Callable[[Step], None]) -> Calibration
                 drives.append(await _saturate(server, kind, in_flight, step.seconds))
                 ceilings.append(ceiling_of(kind, in_flight, drives[-1].done))
                 tell(Step(step.name, step.seconds, ceilings[-1]))
-        step = Step(f"{SLIP_RATE_PER_S:,.0f} reads a second, open loop", SLIP_SHARE * seconds)
+        step = Step(f"{SLIP_RATE_PER_S:,.0f} reads per second, open loop", SLIP_SHARE * seconds)
         tell(step)
         schedule = {"kind": "constant", "rate_per_s": SLIP_RATE_PER_S, "in_flight": SLIP_IN_FLIGHT}
         asked = order(server.contact, PROPORTIONS["read"], schedule, duration_s=step.seconds)

@@ -64,11 +64,13 @@ class Asked:
             least_s = (1 - QUANTILE) * self.seconds + LEAST_TRUTH_S
             raise _wrong("--stall", self.stall_s, f"at least {least_s:g} s, to be seen at p99 of {self.seconds:g} s")
         if self.due < LEAST_OPERATIONS:
-            raise _wrong("--rate", self.rate_per_s, f"at least {LEAST_OPERATIONS / self.seconds:g} a second")
+            raise _wrong(
+                "--rate", self.rate_per_s, f"at least {LEAST_OPERATIONS / self.seconds:g} operations per second"
+            )
 
 
 def _wrong(key: str, read: float, allowed: str) -> StudyError:
-    return StudyError(f"{key} {read:g} proves nothing", allowed, key=key, read=read)
+    return StudyError(f"{key} {read:g} is too low to prove anything", allowed, key=key, read=read)
 
 
 def truth_s(q: float, stall_s: float, seconds: float) -> float:

@@ -219,9 +219,9 @@ def working(job: Job, gone_s: float, what: str) -> Page:
     part = _part("working", "working.html.j2", job=job, name=job.name, gone=duration(gone_s), again=again)
     failed = job.state == "failed"
     return Page(
-        title=f"{'not made' if failed else 'making'} · {job.name} · Steelyard",
+        title=f"{'failed' if failed else 'preparing'} · {job.name} · Steelyard",
         parts=(part,),
-        say="it could not be made" if failed else "being made",
+        say="it failed" if failed else "being prepared",
         poll="" if failed else f"/api{base}/made/{job.number}/{what}",
         next_ms=FAST_MS,
         go=ready if job.state == "ready" else "",

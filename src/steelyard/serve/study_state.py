@@ -148,9 +148,9 @@ def _state(  # noqa: PLR0911 - one a way to end
         case _ if planned and not missing:
             return FINISHED, ""
         case SessionEnded():
-            return INTERRUPTED, "it was asked to stop after a trial; the same command goes on"
+            return INTERRUPTED, "it was asked to stop after a trial; the same command resumes"
         case SessionInterrupted():
-            return INTERRUPTED, "it was stopped; the same command goes on"
+            return INTERRUPTED, "it was stopped; the same command resumes"
         case SessionBegan():
             return INTERRUPTED, _without_a_word(silent_s)
     return INTERRUPTED, "the journal does not say how it ended"
@@ -158,9 +158,9 @@ def _state(  # noqa: PLR0911 - one a way to end
 
 def _without_a_word(silent_s: float | None) -> str:
     if silent_s is None:
-        return "it ended without a word (killed, or a power cut); the same command goes on"
+        return "it ended without a word (killed, or a power cut); the same command resumes"
     return (
-        f"no sign of life for {duration(silent_s)}: killed, or a power cut (then the same command goes on), or its "
+        f"no sign of life for {duration(silent_s)}: killed, or a power cut (then the same command resumes), or its "
         "machine sleeps"
     )
 
@@ -239,7 +239,7 @@ def _in_words(  # noqa: PLR0911 - one a kind of event
         case NoiseFloorSought(why=why) if why:
             return why, False
         case StoppingJudged(decision=decision):
-            going = "goes on" if decision.go_on else "ends"
+            going = "continues" if decision.go_on else "ends"
             return f"stopping rule after {decision.blocks} blocks: the study {going} ({decision.why})", False
     return event.name.replace("-", " "), False
 

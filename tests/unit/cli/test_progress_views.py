@@ -197,7 +197,7 @@ def test_the_stopping_rule_is_said_before_the_first_block_and_after_each() -> No
     assert "block 3 is whole: " in text
     assert "too few starts (n 3)" in text
     assert "narrowing (n 7)" in text
-    assert "goes on after 7 of at most 12 blocks" in text
+    assert "continues after 7 of at most 12 blocks" in text
     out.print(live)
     screen = out.file.getvalue()  # type: ignore[attr-defined]
     assert "until ±5%" in screen

@@ -49,8 +49,8 @@ def test_a_quiet_compiler_and_a_level_service_time_are_warm():
     ("rounds", "words"),
     [
         ((made(1.0),), "there was time for one round"),
-        ((made(1.0), made(1.0, compiled_s=0.3)), "compilers still took n2 10% of a core (warm: below 5%)"),
-        ((made(1.0), made(0.9)), "service times still fell: ycsb-c 10% (noise: 5%)"),
+        ((made(1.0), made(1.0, compiled_s=0.3)), "compilers still used 10% of a core on n2 (warm: below 5%)"),
+        ((made(1.0), made(0.9)), "service times still fell by 10% for ycsb-c (noise: 5%)"),
     ],
 )
 def test_what_is_not_warm_is_said(rounds, words):
@@ -61,7 +61,7 @@ def test_what_is_not_warm_is_said(rounds, words):
 def test_without_a_compiler_cpu_per_operation_decides_for_each_node():
     level = made(1.0, compiled_s=None, cpu_s=0.8)
     (reason,) = reasons(made(1.0, compiled_s=None, cpu_s=1.0), level)
-    assert reason == "CPU per operation still fell: n2 20% (noise: 10%)"
+    assert reason == "CPU per operation still fell by 20% on n2 (noise: 10%)"
     assert reasons(level, level) == []
     idle = made(1.0, compiled_s=None, cpu_s=0.01)
     assert reasons(level, idle) == [], "too little CPU time to compare"
@@ -78,7 +78,7 @@ def test_a_workload_that_answers_nothing_is_not_warm_and_its_last_answers_are_co
     assert reason == "no operation was answered at the study's own load: ycsb-c"
     assert reasons(made(1.0), silent, made(1.0)) == []
     (reason,) = reasons(made(1.0), silent, made(0.5))
-    assert "service times still fell: ycsb-c 50%" in reason
+    assert "service times still fell by 50% for ycsb-c" in reason
 
 
 def test_several_workloads_raise_no_more_alarms_than_one():

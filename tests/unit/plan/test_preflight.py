@@ -133,10 +133,13 @@ def test_a_study_that_would_orphan_the_trials_of_its_store_is_refused_by_both(
         draft.intend(first)
         draft.seal(first)
     assert checked(path, store) == []
-    path.write_text(path.read_text().replace("operations = 1000", "operations = 999"))
+    path.write_text(
+        path.read_text().replace("operations = 1000", "operations = 999") + "[limits]\nbackground_cpu_fraction = 0.5\n"
+    )
     ((message, hint, line),) = checked(path, store)
-    assert "paper.toml:5: this study file does not go on where the store is: 1 sealed trials" in message
+    assert "paper.toml:5: the changed study cannot continue this store: 1 sealed trials" in message
     assert '"operations": 999' in hint
+    assert "background_cpu_fraction" not in hint, "a limit does not decide which trials there are"
     assert line == 5
     assert ran(path, store) == [(message, hint, line)]
 

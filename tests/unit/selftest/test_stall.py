@@ -51,7 +51,7 @@ def test_a_stall_that_the_quantile_does_not_reach_is_no_truth() -> None:
     ],
 )
 def test_sizes_that_prove_nothing_are_refused(sizes: dict[str, float], key: str) -> None:
-    with pytest.raises(StudyError, match="proves nothing") as caught:
+    with pytest.raises(StudyError, match="too low to prove anything") as caught:
         Asked(**sizes).check()
     assert caught.value.key == key
 

@@ -281,7 +281,7 @@ def test_what_cannot_be_made_says_why(served: Served) -> None:
     served.ask("/s/s/report")
     for _ in range(600):
         news = json.loads(served.ask("/api/s/s/made/1/report")[2])
-        if news["say"] == "it could not be made":
+        if news["say"] == "it failed":
             break
         threading.Event().wait(0.05)
     assert "it has no &lt;sealed&gt; trial" in news["parts"][0]["html"]
@@ -294,9 +294,9 @@ def test_other_requests_go_on_while_a_report_is_made_and_the_end_ends_it(served:
     (served.root / "s" / "slow").touch()
     status, _, text = served.ask("/s/s/report")
     assert status == 202
-    assert "Making the report" in text
+    assert "Preparing the report" in text
     assert served.ask("/s/s")[0] == 200
-    assert "Its turn comes" in served.ask("/s/s/figures")[2]
+    assert "Queued behind another report" in served.ask("/s/s/figures")[2]
     served.maker.close()
     assert served.maker.ask("s", "report", served.root / "s", "x").state == "waiting"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,12 @@ def test_what_the_report_prints_as_its_own_keeps_its_promise(case):
             continue
         kept = 1 - line.rate if case.promise == "errs" else line.rate
         assert kept >= 0.94 - 4 * (0.94 * 0.06 / line.given) ** 0.5, f"{line.method}: {kept:.3f} of {line.given}"
+
+
+def test_every_case_of_the_full_run_draws_a_study():
+    """The full run takes half an hour: a case that falls over, or draws nothing, is seen here."""
+    empty = [case.key for case in every_case() if not list(itertools.islice(case.draw(np.random.default_rng(1), 2), 2))]
+    assert empty == []
 
 
 def test_what_is_too_narrow_is_seen_to_be():

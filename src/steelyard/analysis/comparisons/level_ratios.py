@@ -1,8 +1,8 @@
 """Ratio of two levels with a confidence interval over start means, and a verdict in words.
 
 The interval was chosen by simulation with few starts (identical systems, start-to-start deviation 3%, trials 2%, three
-trials a start; share called different at 95%): a percentile bootstrap over starts 33%, 20% and 12% of
-the time with 2, 3 and 5 starts a level; Welch's t over trials 26%, 24% and 22%; Welch's t over logarithms of start
+trials per start; share called different at 95%): a percentile bootstrap over starts 33%, 20% and 12% of
+the time with 2, 3 and 5 starts per level; Welch's t over trials 26%, 24% and 22%; Welch's t over logarithms of start
 means 2%, 4% and 4%. The last is used: it needs no resampling, and its error stays near the nominal 5%.
 """
 

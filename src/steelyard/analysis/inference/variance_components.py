@@ -207,7 +207,7 @@ def _difference(
 
 
 def _icc(start: Stratum, rest: Stratum, about: _About) -> Estimate | None:
-    """(F - 1) / (F - 1 + k), k the trials a start; the interval of F / F quantile in its place."""
+    """(F - 1) / (F - 1 + k), k the trials per start; the interval of F / F quantile in its place."""
     if rest.mean_square <= 0 or start.starts <= TINY:
         return None
     f, k = start.mean_square / rest.mean_square, start.starts
@@ -255,7 +255,7 @@ def advice(spread: Components, trials_a_start: float) -> str:
         f"{by_trials:.0%}"
     )
     if by_trials < HARDLY:
-        return f"{text}: more starts help, more trials do not"
+        return f"{text}: more starts help, more trials hardly do"
     if between == 0:
         return f"{text}: starts are not seen to differ, though the interval does not rule it out: more starts are safe"
     return f"{text}: both help"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.inference import multiplicity
-from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable, at
+from steelyard.analysis.narrative.answer_table import LACKS, AnswerRow, AnswerTable, at, factor_asked
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.law_choice import LawChoice
@@ -15,7 +15,7 @@ from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.scaling import scaled
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, label
-from steelyard.analysis.wording import scale
+from steelyard.analysis.wording import capital, scale
 from steelyard.format import count, interval, listed, number
 from steelyard.model.responses import label_of
 
@@ -28,10 +28,8 @@ MOST_LEVELS = 4
 
 
 def main_factor(results: Results) -> str | None:
-    """The factor that the question is about: the size, else the first that was compared."""
-    if results.size_factor:
-        return results.size_factor
-    return results.of(Comparison)[0].factor if results.of(Comparison) else None
+    """The factor that the question is about; see `factor_asked`."""
+    return factor_asked(results.size_factor, results.of(Comparison), results.factors)
 
 
 def answer(question: str, results: Results) -> list[str]:
@@ -54,9 +52,9 @@ def answer(question: str, results: Results) -> list[str]:
     sentences = [sentence for sentence in sentences if sentence]
     if not sentences:
         sentences = [f"No two levels of {factor} have valid trials, so the question is not answered yet."]
-    sentences[0] = _place(results) + sentences[0] if _place(results) else _capital(sentences[0])
+    sentences[0] = _place(results) + sentences[0] if _place(results) else capital(sentences[0])
     sentences += [one.sentence for one in results.of(LawChoice) if one.n and one.sizes >= FEWEST_SIZES]
-    return [*(_capital(one) for one in sentences[: MOST_SENTENCES - 1]), _closing(results)]
+    return [*(capital(one) for one in sentences[: MOST_SENTENCES - 1]), _closing(results)]
 
 
 def _of_fraction(results: Results) -> list[str]:
@@ -85,22 +83,19 @@ def _place(results: Results) -> str:
     return "On this machine, " if "cpu" in results.shares else ""
 
 
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
-
-
 def _verb(results: Results) -> str:
-    return {"execution_time_ms": "took", "throughput_per_s": "served"}.get(results.response, "")
+    return {"execution_time_ms": "took", "throughput_per_s": "ran at"}.get(results.response, "")
 
 
 def _line(results: Results, table: AnswerTable, rows: Sequence[AnswerRow]) -> str:
     """One line (workload): its value at each level and the change from the baseline, both sides named."""
     shown = [row for row in rows if row.value is not None]
-    gone = "".join(f"; {row.level_text} has no valid trial" for row in rows if row.value is None)
+    gone = "".join(f"; {row.level_text} has {LACKS[row.verdict]}" for row in rows if row.value is None)
     verb, line = _verb(results), rows[0].line
     if not shown:
-        return f"{line or 'the whole load'} has no valid trial at any level of {table.factor}."
-    who = f"{line or 'the whole load'} {verb}" if verb else _of_response(results, line)
+        (lacks, *others) = {LACKS[row.verdict] for row in rows}
+        return f"{line or 'the study'} has {'no value' if others else lacks} at any level of {table.factor}."
+    who = f"{line} {verb}" if verb and line else _of_response(results, line)
     base, rest = shown[0], shown[1:]
     if not rest:
         return f"{who} {_valued(base)} ({_counts([_own(base)])}){gone}."
@@ -123,6 +118,8 @@ def _line(results: Results, table: AnswerTable, rows: Sequence[AnswerRow]) -> st
 def _of_response(results: Results, line: str) -> str:
     """`workload A had a 99th percentile of response time of`: the values follow."""
     name = label_of(results.response)
+    if not line and results.response == "execution_time_ms":
+        return "each trial took"
     return f"{line} had a {name} of" if line else f"the {name} was"
 
 
@@ -205,7 +202,7 @@ def _described(summary: Summary, confidence: float) -> str:
     shown = f"{number(value.value * factor, digits=3, trim=False)} {unit} {interval(scaled(value, factor))}".strip()
     counts = f"geometric mean of {count(summary.n, 'trial')} from {count(summary.starts, 'start')}"
     known = "" if value.low is None else f"{confidence:.0%} interval; "
-    return _capital(f"{label(summary.treatment)}: {label_of(summary.response)} {shown} ({known}{counts}).")
+    return capital(f"{label(summary.treatment)}: {label_of(summary.response)} {shown} ({known}{counts}).")
 
 
 def _closing(results: Results) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
+from steelyard.analysis.wording import capital
 from steelyard.format import note_letter
 
 BASELINE: Final = "baseline"
@@ -58,4 +59,4 @@ def _beginning(sentence: str) -> list[str]:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capital(text)}."

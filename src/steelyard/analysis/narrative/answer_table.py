@@ -12,9 +12,10 @@ units; `value` and `ratio` are the numbers behind them, for charts.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final, Literal, cast
 
+import polars as pl
 from pydantic import Field
 
 from steelyard.analysis.comparisons import forecast, side_trends
@@ -30,7 +31,7 @@ from steelyard.analysis.statistics.comparison import Comparison, compare, judged
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import NODES, Treatment, label, part
-from steelyard.analysis.wording import blocks, change_text, quantities, quantity
+from steelyard.analysis.wording import blocks, capital, change_text, quantities, quantity
 from steelyard.format import count, number
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of, unit_of
@@ -39,12 +40,29 @@ from steelyard.model.value import Value
 
 IN_RESPONSE: Final = "in the unit of the main response"
 AnswerVerdict = Literal[
-    "baseline", "slower", "faster", "higher", "lower", "equivalent", "undecided", "no verdict", "no valid trial"
+    "baseline",
+    "slower",
+    "faster",
+    "higher",
+    "lower",
+    "equivalent",
+    "undecided",
+    "no verdict",
+    "no value",
+    "no valid trial",
 ]
 """`slower` and `faster` of times and rates, `higher` and `lower` of percentiles and counts; `equivalent`: within the
 study's margin; `undecided`: the interval includes no change, or lies within the noise floor or a trend; `no verdict`:
-too few starts for an interval, or no baseline; `no valid trial`: nothing was measured at this level, though
+too few starts for an interval, or no baseline; `no value`: its valid trials have too few operations for this
+percentile; `no valid trial`: nothing was measured at this level, though
 it was planned."""
+
+
+LACKS: Final = {
+    "no value": "too few operations per trial for this percentile",
+    "no valid trial": "no valid trial",
+}
+"""What a level without a value has, in words."""
 
 
 class AnswerRow(Row):
@@ -89,7 +107,7 @@ class AnswerRow(Row):
     change_text: str = ""
     """`+18% [3, 35]`, `3.1 times as long [2.2, 4.4]`; empty for the baseline."""
     verdict: AnswerVerdict
-    """Baseline, slower, faster, higher, lower, equivalent, undecided, no verdict or no valid trial."""
+    """Baseline, slower, faster, higher, lower, equivalent, undecided, no verdict, no value or no valid trial."""
     verdict_text: str
     """The verdict as it is shown: `slower`, `undecided (within noise)`."""
     why: str = ""
@@ -124,6 +142,16 @@ class AnswerTable(Value):
             yield line, tuple(rows)
 
 
+def factor_asked(
+    size: str | None, compared: Sequence[Comparison], factors: Mapping[str, Sequence[Level]]
+) -> str | None:
+    """The factor that the question is about: the size, else the first that was compared, else the only one."""
+    if size or compared:
+        return size or compared[0].factor
+    varied = [name for name, levels in factors.items() if len(levels) > 1]
+    return varied[0] if len(varied) == 1 else None
+
+
 def answer_table(
     frame: TrialFrame, study: Study, factor: str, comparisons: Sequence[Comparison] = (), floors: Floors | None = None,
     trends: Sequence[Trend] = (), *, every_pair: bool = False,
@@ -151,7 +179,7 @@ def answer_table(
 
 def _caption(rows: Sequence[AnswerRow], response_label: str, factor: str, confidence: float) -> str:
     estimator = "geometric means of start means, so that each cluster start counts once"
-    about = f"{_capital(response_label)} by {factor}: {estimator}"
+    about = f"{capital(response_label)} by {factor}: {estimator}"
     known = any(row.ratio is not None and row.ratio.low is not None for row in rows)
     return f"{about}; changes with {confidence:.0%} intervals over starts" if known else about
 
@@ -208,16 +236,24 @@ def _level(frame: TrialFrame, study: Study, factor: str, others: Treatment, base
     is_base = level == base
     value = centre([mean for _, mean, _ in starts], unit_of(response), study.analysis.confidence) if starts else None
     n = sum(trials for _, _, trials in starts)
-    verdict: AnswerVerdict = "no valid trial" if value is None else "baseline" if is_base else "no verdict"
+    missing = _missing(frame, {**others, factor: level})
+    verdict: AnswerVerdict = missing if value is None else "baseline" if is_base else "no verdict"
+    lacks = f"{part(factor, base)} has {LACKS[_missing(frame, {**others, factor: base})]}, so there is no baseline"
     line = label(others) if others else ""
     side = part(factor, level)
     return AnswerRow(
         line=line, others=others, factor=factor, level=level, level_text=side, baseline=base,
         baseline_text=part(factor, base), value=None if value is None else value.value, value_interval=value, n=n,
         starts=len(starts), n_text=_counts(n, len(starts)), verdict=verdict, verdict_text=verdict,
-        why=f"{part(factor, base)} has no valid trial to compare with" if verdict == "no verdict" else "",
-        sentence=f"{f'{line}, ' if line else ''}{side}: no valid trial" if value is None else "",
+        why=lacks if verdict == "no verdict" else LACKS[missing] if verdict == "no value" else "",
+        sentence=f"{f'{line}, ' if line else ''}{side}: {LACKS[missing]}" if value is None else "",
     )  # fmt: skip
+
+
+def _missing(frame: TrialFrame, treatment: Treatment) -> Literal["no value", "no valid trial"]:
+    """What a level without a value lacks."""
+    rows = frame.where(treatment)
+    return "no value" if rows.filter(pl.col("used") & ~pl.col("control")).height else "no valid trial"
 
 
 def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) -> AnswerRow:
@@ -279,7 +315,7 @@ def of_main_effects(effects: Sequence[MainEffect], study: Study) -> AnswerTable:
     return AnswerTable(
         response=response, response_label=label_of(response), unit=unit_of(response), factor="factor",
         confidence=confidence, rows=tuple(rows), same_n=_same_n(rows),
-        caption=f"{_capital(label_of(response))}: effect of each factor, over all treatments of the fraction, with "
+        caption=f"{capital(label_of(response))}: effect of each factor, over all treatments of the fraction, with "
         f"{confidence:.0%} intervals over starts",
     )  # fmt: skip
 
@@ -320,7 +356,11 @@ def _reason_of_pair(compared: Comparison) -> str:
     if compared.verdict == "equivalent" and compared.margin_percent is not None:
         text = f"within the study's margin of {number(compared.margin_percent, digits=2)}%"
     elif compared.verdict == "undecided" and compared.more_starts:
-        text = f"about {blocks(compared.more_starts, compared.more_s)} would decide, with a chance of 80%"
+        more = blocks(compared.more_starts, compared.more_s)
+        text = (
+            f"neither a change nor its absence is shown; if the change is as measured, about {more} would decide, with "
+            "a chance of 80%"
+        )
     elif compared.survives_holm is False:
         text = multiplicity.lost(compared.family, compared.p, compared.p_holm)
     return text
@@ -346,7 +386,3 @@ def _same_n(rows: Sequence[AnswerRow]) -> str:
     counts = {(row.n, row.starts) for row in rows if row.n}
     text = next((row.n_text for row in rows if row.n), "")
     return f"{text} each" if len(counts) == 1 else ""
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from steelyard.analysis import statistics
 from steelyard.analysis.results import Results
@@ -17,15 +18,19 @@ from steelyard.format import count, listed
 from steelyard.model import responses
 from steelyard.model.study import Study
 
+OF_SIMULATED: Final = "The cluster is simulated: this says what the laboratory finds, nothing about any database."
+
 
 def caveats(study: Study, results: Results) -> list[str]:
     """Caveats, most important first."""
     sentences = trend.first_rank(results.of(Trend))
+    if study.system.name == SIMULATED:
+        sentences.append(OF_SIMULATED)
     sentences += server_warm_up.cold_starts(results.of(WarmedStart))
     shared = [thing for thing in ("cpu", "memory", "disk", "clock", "kernel") if thing in results.shares]
     if shared:
         named = listed(["processor" if thing == "cpu" else thing for thing in shared])
-        scaling = ": adding a node adds no hardware, so nothing is said about scaling out on separate machines"
+        scaling = ": adding a node adds no hardware, so this says nothing about scaling out on separate machines"
         sentences.append(
             f"The nodes share one {named}{scaling if 'cpu' in shared and results.size_factor in NODES else ''}."
         )
@@ -54,7 +59,7 @@ def caveats(study: Study, results: Results) -> list[str]:
         )
     elif results.hard and any(summary.starts == 2 for summary in results.main(Summary)):
         sentences.append(
-            "With two starts a level the intervals are wide; more starts narrow them, more trials hardly do."
+            "With two starts per level the intervals are wide; more starts narrow them, more trials hardly do."
         )
     if results.of(Exclusion):
         sentences.append(_left_out(results.of(Exclusion), results.trials))

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from steelyard.analysis.narrative.answer_table import AnswerRow, answer_table, of_main_effects
+from steelyard.analysis.narrative.answer_table import AnswerRow, answer_table, factor_asked, of_main_effects
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.main_effect import MainEffect
 
 
 def rows(context: Context) -> tuple[AnswerRow, ...]:
-    """The rows of the answer's table; of a fractional design one per factor; none if nothing was compared."""
+    """The rows of the answer's table; of a fractional design one per factor; none without a factor."""
     effects = context.of(MainEffect)
     if effects:
         return of_main_effects(effects, context.study).rows
     compared = context.of(Comparison)
-    factor = context.size or (compared[0].factor if compared else None)
+    factor = factor_asked(context.size, compared, context.frame.factors)
     if factor is None:
         return ()
     return answer_table(context.frame, context.study, factor, compared, context.floors).rows

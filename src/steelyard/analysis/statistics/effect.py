@@ -60,7 +60,7 @@ class Effect(MeasuredLevels):
     """The greater p of the two one-sided tests on the ratio; none without margin, with too few units, or where
     nothing varies."""
     more_starts: int | None = None
-    """Further starts a level that would decide with a chance of 80%, if difference and spread stayed as they are; 0:
+    """Further starts per level that would decide with a chance of 80%, if difference and spread stayed as they are; 0:
     decided already; none: not over start means, or not within 1,000."""
 
 
@@ -101,8 +101,8 @@ def _effect(
 
 
 def more_starts(pair: LevelPair, margin_percent: float | None, confidence: float = 0.95) -> int | None:
-    """Further starts a level that would decide (`inference.power.more_starts`); 0 where the interval or the margin has
-    already decided.
+    """Further starts per level that would decide (`inference.power.more_starts`); 0 where the interval or the margin
+    has already decided.
 
     None where nothing up to `inference.power.MOST_STARTS` would.
     """

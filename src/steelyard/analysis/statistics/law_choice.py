@@ -84,7 +84,7 @@ def _contention_words(contention: Estimate | None, planted: float | None) -> str
 
 def _choice(group: Sequence[LawFit], planted: float | None) -> LawChoice:
     first = group[0]
-    who = label(first.others) if first.others else "the whole load"
+    who = label(first.others) if first.others else "all operations"
     if first.load == "single":
         who = f"{who}, by the time of one operation"
     law, preference = _preference(group)

@@ -177,7 +177,7 @@ def _sentence(
         why = [f"{one.source} of {one.starts} starts: too few" for one in mine if one.source != "none"]
         why += [floors.stored.why] if floors.stored.why else []
         told_why = "; ".join(why) or "this response has none"
-        return f"Verdicts on two levels were judged against no noise floor: {told_why}."
+        return f"Small differences are not screened for noise: {told_why}."
     floor = _of_way(main, paired)
     what = "tried within the same starts" if paired else "on starts of their own"
     where = "This study compares identical systems"
@@ -185,7 +185,7 @@ def _sentence(
         spread, source = next((one, of) for one, of in floors.spreads(main.response) if of == main.source)
         where = "Verdicts on two levels were judged against the noise floor of this machine "
         where += f"({floors.words(source, spread)})"
-    sizes = f"{main.level_starts} starts of {main.level_trials} trials a level, {what}"
+    sizes = f"{main.level_starts} starts of {main.level_trials} trials per level, {what}"
     text = f"{where}: {floors.confidence:.0%} of comparisons of identical systems with {sizes}, stay below "
     text += f"{number(floor.value if floor else 0.0, digits=2)}%"
     if main.within_cv is not None:

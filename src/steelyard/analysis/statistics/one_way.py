@@ -110,7 +110,7 @@ def _independent(rows: pl.DataFrame, response: str, factor: str, others: Treatme
     common = {"factor": factor, "others": others, "response": response, "unit": unit_of(response),
               "levels": len(groups), "over": over, "n": len(values)}  # fmt: skip
     if len(values) <= len(groups):
-        note = "each level was started once: no error term" if over == "start means" else "one trial a level"
+        note = "each level was started once: no error term" if over == "start means" else "one trial per level"
         return OneWay.model_validate({**common, "note": note})
     result = table(values, {factor: _labels(groups)}, [(factor,)])
     line = result.lines[0]

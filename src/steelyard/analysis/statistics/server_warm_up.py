@@ -7,7 +7,7 @@ from typing import Annotated
 
 from steelyard.analysis.row import Column, Row
 from steelyard.analysis.statistic import Section, Statistic
-from steelyard.format import count, number
+from steelyard.format import count, listed, number
 from steelyard.model.trial import TrialRecord
 
 MOST_NAMED = 2
@@ -58,19 +58,30 @@ def cold_starts(rows: Sequence[WarmedStart]) -> Iterator[str]:
     server warm-up ended too early."""
     refused = [row for row in rows if not row.warm and not row.rounds]
     ended = [row for row in rows if not row.warm and row.rounds]
-    unfair = "Clusters that are not equally warm cannot be compared fairly"
+    unfair = "Colder servers look slower than they are"
     if refused:
         yield (
-            f"In {len(refused)} of {count(len(rows), 'start')} the servers were not warmed up: {_reasons(refused)}. "
-            f"{unfair}."
+            f"In {len(refused)} of {count(len(rows), 'start')}{_sizes(refused, rows)} the servers were not warmed up: "
+            f"{_reasons(refused)}. {unfair}."
         )
     if ended:
         longest_s = number(max(row.seconds for row in ended), digits=2)
         yield (
-            f"In {len(ended)} of {count(len(rows), 'start')} the servers were not warm at the end of their server "
-            f"warm-up, after up to {longest_s} s: {_reasons(ended)}. {unfair}; a longer server_warm_up.deadline_s "
-            "helps."
+            f"In {len(ended)} of {count(len(rows), 'start')}{_sizes(ended, rows)} the servers were not warm at the end "
+            f"of their server warm-up, after up to {longest_s} s: {_reasons(ended)}. {unfair}; a longer "
+            "server_warm_up.deadline_s helps."
         )
+
+
+def _sizes(cold: Sequence[WarmedStart], rows: Sequence[WarmedStart]) -> str:
+    """Of which size the cold starts were, where sizes differ: `, all with 2 nodes,`."""
+    if len({row.nodes for row in rows}) < 2:
+        return ""
+    sizes = sorted({row.nodes for row in cold})
+    if len(sizes) == 1:
+        each = {1: "", 2: "both "}.get(len(cold), "all ")
+        return f", {each}with {count(sizes[0], 'node')},"
+    return f", with {listed([str(size) for size in sizes])} nodes,"
 
 
 def _reasons(rows: Sequence[WarmedStart]) -> str:

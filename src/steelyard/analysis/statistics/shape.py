@@ -139,15 +139,15 @@ def pointed_out(shapes: Sequence[Shape], response: str = "") -> list[str]:
     if outlying:
         total = sum(one.outliers for one in outlying)
         sentences.append(
-            f"{count(total, 'trial')} of {named([one.treatment for one in outlying])} "
-            f"{'lies' if total == 1 else 'lie'} beyond the fences of the box plot; none was removed."
+            f"{count(total, 'outlier')} among the trials of {named([one.treatment for one in outlying])} (beyond the "
+            f"fences of the box plot); {'it was' if total == 1 else 'they were'} kept."
         )
     odd = [one for one in shapes if one.normality_p is not None and one.normality_p < ALPHA]
     if odd:
         sentences.append(
             f"The trials of {named([one.treatment for one in odd])} are not normally distributed (Shapiro and Wilk, "
-            f"p < {ALPHA:.0%}): medians and rank tests do not mind; intervals of means rest on means of starts, which "
-            "are nearer to normal."
+            f"p < {ALPHA:.0%}): medians and rank tests are unaffected; intervals of means rest on means of starts, "
+            "which are nearer to normal."
         )
     return sentences
 

@@ -72,7 +72,7 @@ def steady(
     }  # fmt: skip
     if cut is None:
         needed = BATCH * FEWEST_BATCHES
-        detail = f"{len(series)} seconds are too few to detect a steady state; {needed} are needed"
+        detail = f"{count(len(series), 'second')} measured: too short to detect a steady state, {needed} are needed"
         return Steady.model_validate({**about, "verdict": "none", "detail": detail})
     means, each = change_points.batch_means(series)
     r = change_points.likeness(means)

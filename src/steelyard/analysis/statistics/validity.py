@@ -39,7 +39,7 @@ class Validity(Row):
     """Trials looked at, control trials included."""
     drift_per_hour: Annotated[Estimate | None, Column(unit="% an hour")] = None
     """Change of the response over time of day, after each treatment's own mean is taken out."""
-    drift_per_position: Annotated[Estimate | None, Column(unit="% a trial")] = None
+    drift_per_position: Annotated[Estimate | None, Column(unit="% per trial")] = None
     """The same over the order within a start."""
     control_trials: int
     """Valid control trials."""
@@ -76,7 +76,7 @@ def drift(frame: TrialFrame, response: str, confidence: float = 0.95) -> Drift:
     keys = list(frame.names)
     span_h = _span(rows["hour"])
     per_hour = _slope(rows, "hour", keys, confidence, "% an hour") if span_h >= SHORTEST_H else None
-    per_position = _slope(rows, "order", [*keys, "start"], confidence, "% a trial")
+    per_position = _slope(rows, "order", [*keys, "start"], confidence, "% per trial")
     return Drift(
         n=rows.height,
         per_hour_percent=per_hour,

@@ -93,7 +93,7 @@ def _note(spread: Components) -> str:
     if spread.starts < 2:
         return "one start: what starts differ is not known"
     if spread.within_starts is None:
-        return "one trial a start: what trials differ cannot be told from what starts differ"
+        return "one trial per start: what trials differ cannot be told from what starts differ"
     if spread.between_starts is None:
         return "each treatment has one start: what starts differ cannot be told from what treatments differ"
     if spread.between_blocks is None and spread.blocks > 1:

@@ -193,12 +193,14 @@ def _workloads(checked: Check) -> Iterator[Table]:
 def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
     for column in columns:
-        table.add_column(column, justify="right" if column in right else "left")
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return table
 
 
 def _factors(checked: Check) -> Table:
-    table = _table("Factors", "factor", "levels", "varies over", "n a level", "can tell apart", right=("n a level",))
+    table = _table(
+        "Factors", "factor", "levels", "varies over", "n per level", "can tell apart", right=("n per level",)
+    )
     resolved = {item.factor: item for item in checked.resolutions}
     for factor, levels in checked.plan.factors.items():
         item = resolved.get(factor)
@@ -216,7 +218,7 @@ def _apart(item: Resolution | None) -> str:
     if item is None:
         return ""
     if item.difference is None:
-        return "nothing: one start a level has no error term"
+        return "nothing: one start per level has no error term"
     return f"{item.difference:.0%} and up, with a CV of {item.cv:.1%} ({item.cv_source})"
 
 
@@ -307,8 +309,8 @@ def _needs(checked: Check) -> Table:
         f"done about {end} ({low} to {high}) if started now",
     )
     starts = ", ".join(f"{forecast(second)} with {count(nodes, 'node')}" for nodes, second in cost.start_s.items())
-    table.add_row("a start", starts, count(cost.starts, "start"))
-    table.add_row("a trial", forecast(cost.trial_s), count(cost.trials, "trial"))
+    table.add_row("per start", starts, count(cost.starts, "start"))
+    table.add_row("per trial", forecast(cost.trial_s), count(cost.trials, "trial"))
     table.add_row(
         "memory",
         f"{data_size(cost.memory_mb * BYTES_PER_MIB)} at most",

@@ -145,7 +145,7 @@ def _agent() -> list[Finding]:
 
 def _engine() -> list[Finding]:
     """What the load engine can do here, by the last calibration."""
-    mend = "steelyard calibrate (20 s): only then can a trial be told from the generator's own limit"
+    mend = "steelyard calibrate (20 s): without it, the generator's limit can pass for the system's"
     ceilings = calibration.read(calibration.path_in(state_folder()))
     if ceilings is None:
         return [Finding(name="load engine", state="poor", found="never calibrated on this machine", mend=mend)]
@@ -219,7 +219,7 @@ def _lease_for_real() -> list[Finding]:
         except SteelyardError as error:
             return [Finding(name="site local", state="bad", found=error.message, mend=error.hint)]
     shared = ", ".join(sorted(site.shares))
-    text = f"{site.mode}: 1 + 1 nodes lent in {seconds[0]:.2f} s, back in {seconds[1]:.2f} s; they share {shared}"
+    text = f"{site.mode}: 1 + 1 nodes leased in {seconds[0]:.2f} s, returned in {seconds[1]:.2f} s; they share {shared}"
     return [Finding(name="site local", state="good", found=text)]
 
 

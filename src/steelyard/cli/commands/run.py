@@ -188,7 +188,7 @@ class _Interrupt:
         """Stop now: the trial in flight is lost, everything is released. Asking again changes nothing."""
         if not self._stopping:
             self._stopping = self.interrupted = True
-            self._view.note = "stopping: releasing what was lent"
+            self._view.note = "stopping: releasing the nodes"
             self._task.cancel()
 
     def ask(self) -> None:

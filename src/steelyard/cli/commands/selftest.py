@@ -46,7 +46,7 @@ def stall(
     console = message_console()
     say(
         console,
-        f"{asked.rate_per_s:,.0f} operations a second for {asked.seconds:g} s, {IN_FLIGHT} in flight at most; in the "
+        f"{asked.rate_per_s:,.0f} operations per second for {asked.seconds:g} s, {IN_FLIGHT} in flight at most; in the "
         f"middle the server is stopped for {asked.stall_s:g} s",
     )
     proof = asyncio.run(_prove(asked, console))

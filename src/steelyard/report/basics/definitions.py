@@ -38,7 +38,7 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "verdict": "Valid, invalid or unknown; each reason with the number measured and its threshold.",
     "blamed": "A fault of the system under test is a result; a fault of the laboratory voids the attempt.",
     "counts": "Whether the numbers of the page rest on this attempt.",
-    "response of parts": "What was averaged over each part: mean response time, or operations a second.",
+    "response of parts": "What was averaged over each part: mean response time, or operations per second.",
     "steady state of a trial": "Used trials of which change points over their seconds say this; none: no state shown.",
     "response and service time": "Response time counts from when an operation was due, service time from its sending.",
     "percentile of a curve": "Time that this share of all operations of the treatment did not exceed.",

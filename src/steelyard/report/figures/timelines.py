@@ -93,7 +93,7 @@ def figure(timeline: Timeline) -> Figure:
     caption = (
         f"Trial {timeline.record.id}: {which}windows of {timeline.step_s:g} s, "
         f"n = {count(operations, 'answered operation')}. "
-        "From above: operations a second (the axis starts at 0); percentiles of response time, from added histograms "
+        "From above: operations per second (the axis starts at 0); percentiles of response time, from added histograms "
         "(logarithmic); the same times as a heat map, darker where a window has more operations."
     )
     if not offered:

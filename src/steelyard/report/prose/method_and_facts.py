@@ -62,7 +62,7 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
     sizes = listed([str(level) for level in nodes])
     plural = "node" if list(nodes) == [1] else "nodes"
     sentence = (
-        f"The system under test was {named} on clusters of {sizes} {plural}, lent by the site “{study.site.name}”."
+        f"The system under test was {named} on clusters of {sizes} {plural}, provided by the site “{study.site.name}”."
     )
     shares = shared(records)
     if shares:
@@ -135,7 +135,7 @@ def _how(load: Load, offered: Offered) -> str:
         return (
             f"a closed loop with {operations} in flight: each next operation is sent when the last is answered, {why}"
         )
-    rate = f"{offered.rate_per_s:,g} operations a second" if offered.rate_per_s else ""
+    rate = f"{offered.rate_per_s:,g} operations per second" if offered.rate_per_s else ""
     if offered.capacity_fraction:
         rate = f"{offered.capacity_fraction:.0%} of capacity, by a closed loop in each start,"
     match offered.schedule:
@@ -144,15 +144,14 @@ def _how(load: Load, offered: Offered) -> str:
         case "poisson":
             kind = f"Poisson arrivals, {rate} offered"
         case "ramp":
-            kind = (
-                f"from {offered.from_per_s:,g} to {offered.to_per_s:,g} operations a second within {offered.ramp_s:g} s"
-            )
+            ends = f"from {offered.from_per_s:,g} to {offered.to_per_s:,g}"
+            kind = f"{ends} operations per second within {offered.ramp_s:g} s"
         case "steps":
             rates = listed([f"{one:,g}" for one in offered.rates_per_s or ()])
-            kind = f"steps of {offered.step_s:g} s at {rates} operations a second"
+            kind = f"steps of {offered.step_s:g} s at {rates} operations per second"
         case "sine":
             kind = (
-                f"{offered.mean_per_s:,g} operations a second, swinging by {offered.amplitude_per_s:,g} "
+                f"{offered.mean_per_s:,g} operations per second, swinging by {offered.amplitude_per_s:,g} "
                 f"every {offered.period_s:g} s"
             )
         case _:

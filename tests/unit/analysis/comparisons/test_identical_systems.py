@@ -270,7 +270,7 @@ def test_the_answer_and_the_caveats_say_what_was_judged_against():
     assert any("load.operations 600, which this study has nowhere" in one for one in result.caveats)
     none = analyse(records, asked, seed=1)
     assert none.of(Validity)[0].floor.source == "none"
-    assert any("judged against no noise floor" in one and "noise-floor.toml" in one for one in none.caveats)
+    assert any("not screened for noise" in one and "noise-floor.toml" in one for one in none.caveats)
     assert not any(one.within_noise for one in none.of(Comparison))
     row = tables(result)["noise_floor"].row(0, named=True)
     assert (row["response"], row["source"], row["level_starts"], row["level_trials"]) == (TIME, "kept floor", 3, 2)

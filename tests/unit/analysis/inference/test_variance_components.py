@@ -90,7 +90,7 @@ def test_intervals_hold_what_was_planted(between):
 def test_advice_says_what_helps():
     rng = np.random.default_rng(2)
     far = components(*nested(rng, 6, 5, 5, 0.5))
-    assert "more starts help, more trials do not" in advice(far, 5)
+    assert "more starts help, more trials hardly do" in advice(far, 5)
     near = components(*nested(rng, 6, 2, 0.0, 1))
     assert "help" in advice(near, 2) or "more starts are safe" in advice(near, 2)
     assert advice(components([5.0] * 6, [1, 1, 2, 2, 3, 3]), 2) == "nothing varies: more trials add nothing"
@@ -112,7 +112,7 @@ def test_a_store_gives_a_row_for_all_together_and_one_for_each_treatment():
 
 @pytest.mark.parametrize(
     ("values", "note"),
-    [([[5.0, 6.0, 7.0]], "one start"), ([[5.0], [6.0], [7.0]], "one trial a start"), ([[5.0, 5.0], [5.0, 5.0]], "")],
+    [([[5.0, 6.0, 7.0]], "one start"), ([[5.0], [6.0], [7.0]], "one trial per start"), ([[5.0, 5.0], [5.0, 5.0]], "")],
 )
 def test_what_cannot_be_estimated_is_said(values, note):
     (found,) = variance_components(frame(cell(values)), [TIME])

@@ -7,8 +7,9 @@ import pytest
 from steelyard.analysis import analyse
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
 from steelyard.analysis.results import Results
+from steelyard.analysis.wording import capital
 from steelyard.model.trial import TrialRecord
-from tests.unit.analysis.made import cell, study
+from tests.unit.analysis.made import cell, record, study
 
 ONE = [[300.0, 330.0], [310.0, 320.0], [290.0, 320.0]]
 TWO = [[330.0, 390.0], [320.0, 360.0], [350.0, 370.0]]
@@ -114,3 +115,27 @@ def test_that_equivalence_is_a_verdict() -> None:
 def test_that_a_table_survives_json() -> None:
     results = _results(_three_levels())
     assert Results.model_validate_json(results.model_dump_json()).answer_table == results.answer_table
+
+
+def test_that_no_level_vanishes_where_the_baseline_has_no_value() -> None:
+    """Valid trials without a value: of too few operations for the percentile that is asked for."""
+    rates = {100: None, 400: 15.0, 600: 5.0}
+    records = [
+        record(value, replicate=place, order=place, extra={"load.rate_per_s": rate})
+        for place, (rate, value) in enumerate(rates.items(), start=1)
+    ]
+    results = _results(records, factors={"load.rate_per_s": tuple(rates)})
+    assert results.answer_table is not None
+    assert [(row.level, row.verdict) for row in results.answer_table.rows] == [
+        (100, "no value"), (400, "no verdict"), (600, "no verdict")]  # fmt: skip
+    assert results.of(AnswerRow) == results.answer_table.rows
+    assert results.answer[0] == (
+        "Workload A, 1 node took 15.0 ms with load.rate_per_s 400 and 5.00 ms with load.rate_per_s 600 (geometric "
+        "means of 1 trial from 1 start each): no verdict, because load.rate_per_s 100 has too few operations per trial "
+        "for this percentile, so there is no baseline."
+    )
+
+
+def test_that_the_name_of_a_setting_keeps_its_small_letter() -> None:
+    assert capital("load.rate_per_s 100 has no valid trial") == "load.rate_per_s 100 has no valid trial"
+    assert capital("workload A took 3 ms.") == "Workload A took 3 ms."

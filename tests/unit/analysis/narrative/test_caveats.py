@@ -31,7 +31,7 @@ def test_outliers_are_counted_and_kept():
     values = [[float(v) for v in rng.normal(100, 1, 12)] for _ in range(2)]
     values[0][5] = 300.0
     found = analyse(cell(values), study(), seed=1)
-    assert any("1 trial of workload A, 1 node lies beyond the fences" in one for one in found.caveats)
+    assert any("1 outlier among the trials of workload A, 1 node (beyond the fences" in one for one in found.caveats)
     assert any("not normally distributed" in one for one in found.caveats)
     assert found.main(summary.Summary)[0].n == 24
 
@@ -41,7 +41,7 @@ def test_two_modes_are_said():
     values = [[float(v) for v in rng.normal(100 + 40 * (start % 2), 1, 8)] for start in range(4)]
     said = told(cell(values))
     assert "workload A, 1 node has trials of more than one mode" in said
-    assert "more starts help, more trials do not" in said
+    assert "more starts help, more trials hardly do" in said
 
 
 def test_start_means_that_vary_too_much_for_their_intervals_are_said():
@@ -119,3 +119,9 @@ def test_servers_are_called_cold_only_where_they_can_be(system, order, sizes, co
     said = [one for one in analyse(records, asked, seed=1).caveats if "not warmed up" in one]
     assert len(said) == (cold is not None)
     assert all(cold in one for one in said)
+
+
+def test_a_simulated_cluster_is_said_to_be_one():
+    of_simulated = "The cluster is simulated: this says what the laboratory finds, nothing about any database."
+    assert analyse(cell([[1.0]]), study(), seed=1).caveats[0] == of_simulated
+    assert of_simulated not in analyse(cell([[1.0]]), study(system={"name": "cassandra"}), seed=1).caveats

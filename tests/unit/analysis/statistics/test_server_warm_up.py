@@ -7,7 +7,7 @@ from steelyard.analysis.statistics.server_warm_up import WarmedStart, cold_start
 from steelyard.model.server_warm_up import NodeWarmth, ServerWarmth
 from tests.unit.analysis.made import cell, study
 
-LEFT = "compilers still took n2 9% of a core (warm: below 5%)"
+LEFT = "compilers still used 9% of a core on n2 (warm: below 5%)"
 
 
 def warmed(*, reached: bool = True):
@@ -30,8 +30,7 @@ def test_what_was_not_reached_is_a_caveat():
     (caveat,) = [one for one in results.caveats if "server warm-up" in one]
     assert caveat == (
         "In 2 of 2 starts the servers were not warm at the end of their server warm-up, after up to 41 s: "
-        f"{LEFT}. Clusters that are not equally warm cannot be compared fairly; a longer server_warm_up.deadline_s "
-        "helps."
+        f"{LEFT}. Colder servers look slower than they are; a longer server_warm_up.deadline_s helps."
     )
 
 
@@ -44,13 +43,25 @@ def start_of(rounds: int, left: str, *, warm: bool = False) -> WarmedStart:
 
 def test_a_refused_server_warm_up_is_not_said_to_need_a_later_deadline():
     assert list(cold_starts([start_of(0, REFUSED)] * 4)) == [
-        f"In 4 of 4 starts the servers were not warmed up: {REFUSED}. Clusters that are not equally warm cannot be "
-        "compared fairly."
+        f"In 4 of 4 starts the servers were not warmed up: {REFUSED}. Colder servers look slower than they are."
     ]
     refused, ended = cold_starts([start_of(0, REFUSED), start_of(2, LEFT), start_of(3, "", warm=True)])
     assert refused.startswith("In 1 of 3 starts the servers were not warmed up: ")
     assert "after up to 40 s: " in ended
     assert ended.endswith("a longer server_warm_up.deadline_s helps.")
+
+
+def test_the_sizes_of_cold_starts_are_named_where_sizes_differ():
+    small = start_of(3, "", warm=True).model_copy(update={"nodes": 1})
+    cold = start_of(2, LEFT)
+    for rows, words in (
+        ([small, cold], "In 1 of 2 starts, with 2 nodes, the servers"),
+        ([small, cold, cold], "In 2 of 3 starts, both with 2 nodes, the servers"),
+        ([small, cold, cold, cold], "In 3 of 4 starts, all with 2 nodes, the servers"),
+        ([small, cold, cold.model_copy(update={"nodes": 4})], "In 2 of 3 starts, with 2 and 4 nodes, the servers"),
+    ):
+        (caveat,) = cold_starts(rows)
+        assert caveat.startswith(words)
 
 
 def test_reasons_that_are_left_out_are_different_ones():

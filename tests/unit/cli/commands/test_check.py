@@ -110,7 +110,7 @@ def test_it_says_which_noise_floor_the_study_will_be_judged_against(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
-    assert "noise floor none: no noise floor of this machine is known" in checked(tmp_path, REST).out
+    assert "noise floor none: this machine's noise floor has not been measured" in checked(tmp_path, REST).out
     assert "this study measures it" in checked(tmp_path, '[design]\nkind = "same"\n').out
     study = read(tmp_path / "paper.toml")
     of = circumstances(expand(study).trials[0].settings, [machine_facts.facts()])
@@ -131,3 +131,12 @@ def test_it_says_which_noise_floor_the_study_will_be_judged_against(
         if '"nodes": 9' not in path.read_text():
             path.unlink()
     assert "it was measured with nodes 9, this study has 1 and 3" in checked(tmp_path, REST).out
+
+
+def test_the_long_name_of_a_factor_is_whole_at_80_columns(tmp_path: Path) -> None:
+    """It once read `system.compress…`; a name that does not fit is broken over two lines."""
+    path = tmp_path / "paper.toml"
+    path.write_text(HEAD + '[factors]\n"load.connections_per_node" = [1, 2]\nnodes = [1, 2]\n')
+    found = printed(lambda: check(path, store=tmp_path / "store"), width=80)
+    assert found.code == 0, found.err
+    assert "…" not in found.out

@@ -103,7 +103,7 @@ def test_a_figure(stores: tuple[Path, Path], tmp_path: Path, suffix: str) -> Non
             {"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "response_name": "errors"},
             "other than 0 on side a",
         ),
-        ({"b": "speedup"}, "nothing of ours can be laid beside speedup"),
+        ({"b": "speedup"}, "no results here can be compared with speedup"),
         ({"b": "all"}, "one publication at a time"),
         ({"b": "srinadhuni2018", "response_name": "p99"}, "--response p99"),
         ({"b": "srinadhuni2018", "margin_percent": 5.0}, "--margin is for two sides"),
@@ -184,7 +184,7 @@ def test_one_table_of_a_reference(stores: tuple[Path, Path]) -> None:
 def test_own_treatments_that_cannot_be_told_apart(tmp_path: Path) -> None:
     text = CASSANDRA.replace("nodes = [1, 2]", "nodes = [3, 5]\nload.timeout_ms = [5000, 10000]")
     store = made.store(tmp_path, text=text)
-    with pytest.raises(StudyError, match="laid beside the same number") as caught:
+    with pytest.raises(StudyError, match="compared with the same number") as caught:
         told(store, "srinadhuni2018")
     assert "--a load.timeout_ms=LEVEL" in caught.value.hint
     assert told(store, "srinadhuni2018", fixed_a=["load.timeout_ms=5000"])[0] == 1

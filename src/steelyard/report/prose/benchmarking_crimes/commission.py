@@ -63,7 +63,7 @@ def _baseline(results: Results) -> Crime:
         name,
         True,
         f"{count(treatments, 'treatment')} and 0 comparisons: nothing says whether these numbers are good.",
-        "Add a level to compare with, or lay the store beside a published table.",
+        "Add a level to compare with, or compare the store with a published table.",
     )
 
 

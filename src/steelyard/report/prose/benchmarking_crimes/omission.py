@@ -61,14 +61,14 @@ def _subset(results: Results) -> Crime:
 def _one_workload(study: Study) -> Crime:
     names = study.factors.get("workload") or study.factors.get("workload.name") or (study.workload.name,)
     evidence = f"{count(len(names), 'workload')}: {some([str(name) for name in names])}"
-    mend = "Say nothing of other uses, or make the workload a factor."
+    mend = "Do not generalise to other uses, or make the workload a factor."
     return Crime("One workload only", len(names) == 1, f"{evidence}.", mend)
 
 
 def _simulated(study: Study, records: Sequence[TrialRecord]) -> Crime:
     simulated = sum((record.settings.at("system.name") or study.system.name) == "simulated" for record in records)
     evidence = f"{simulated} of {count(len(records), 'trial')} measured the simulated cluster"
-    mend = "Such figures are of the laboratory, and of no database."
+    mend = "These figures describe the laboratory, not a database."
     return Crime("A simulated system", simulated > 0, f"{evidence}.", mend)
 
 
@@ -82,7 +82,7 @@ def _no_variance(results: Results) -> Crime:
         "No significance",
         bool(bare) or bool(spread),
         f"{evidence}.",
-        "Raise design.starts: an interval needs two of each.",
+        "Raise design.starts: an interval needs three starts per level.",
     )
 
 
@@ -91,7 +91,9 @@ def _platform(facts: Mapping[str, Mapping[str, str]]) -> Crime:
     lacking = [f"{name} of {node}" for node, found in sorted(nodes.items()) for name in PLATFORM if not found.get(name)]
     evidence = f"{count(len(nodes), 'node')} with facts, {len(lacking)} of the facts {listed(list(PLATFORM))} missing"
     evidence += f" ({some(lacking)})" if lacking else ""
-    return Crime("No platform told", not nodes or bool(lacking), f"{evidence}.", "Let the site say what its nodes are.")
+    return Crime(
+        "Platform not described", not nodes or bool(lacking), f"{evidence}.", "Let the site say what its nodes are."
+    )
 
 
 def _relative(results: Results) -> Crime:
@@ -136,14 +138,14 @@ def _shared(results: Results) -> Crime:
     shared = "cpu" in results.shares and results.size_factor in NODES
     sizes = len(results.factors.get(results.size_factor or "", ()))
     evidence = f"{count(sizes, 'cluster size')} on nodes that share {listed(list(results.shares)) or 'nothing'}"
-    mend = "Say nothing of scaling out: another node brought no hardware."
+    mend = "Do not conclude anything about scaling out: another node added no hardware."
     return Crime("Scaling on shared hardware", shared, f"{evidence}.", mend)
 
 
 def _order(study: Study) -> Crime:
     published = study.design.order == "published"
     how = "one treatment after the other" if published else f"shuffled in blocks, seed {study.design.seed}"
-    mend = 'design.order = "blocks": drift then looks like no effect.'
+    mend = 'design.order = "blocks": drift then does not look like an effect.'
     return Crime("Treatments in a fixed order", published, f"Trials came {how}.", mend)
 
 

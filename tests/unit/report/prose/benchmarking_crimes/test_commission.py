@@ -84,5 +84,5 @@ def test_a_known_noise_floor_is_told_and_none_is_a_crime() -> None:
     assert "judged against the noise floor of this machine (study noise-floor of 2026-09-21" in crime.evidence
     none = found(study)["No measure of noise"]
     assert none.guilty
-    assert "judged against no noise floor" in none.evidence
+    assert "not screened for noise" in none.evidence
     assert "noise-floor.toml" in none.mend

@@ -35,7 +35,8 @@ def test_a_usual_study_is_clear_of_most() -> None:
     sheet = found()
     clear = {name for name, crime in sheet.items() if not crime.guilty}
     assert clear >= {
-        "A subset of what was planned", "No platform told", "Relative numbers only", "Treatments in a fixed order",
+        "A subset of what was planned", "Platform not described", "Relative numbers only",
+        "Treatments in a fixed order",
         "Effects that are confounded", "Percentiles of few operations", "Throughput without what it takes",
     }  # fmt: skip
     assert all(any(letter.isdigit() for letter in crime.evidence) or not crime.guilty for crime in sheet.values())
@@ -64,7 +65,7 @@ def test_the_generator_is_named_where_it_was_the_limit_or_might_be() -> None:
     ("facts", "words"), [({}, "0 nodes with facts"), ({"n1": {"cores": "4", "kernel": "6"}}, "cpu_model of n1")]
 )
 def test_a_platform_that_nobody_tells(facts: Mapping[str, Mapping[str, str]], words: str) -> None:
-    crime = found(facts=facts)["No platform told"]
+    crime = found(facts=facts)["Platform not described"]
     assert crime.guilty
     assert words in crime.evidence
 
