@@ -81,7 +81,7 @@ def test_before_the_first_start_nothing_is_left(tmp_path: Path, monkeypatch: pyt
     code, messages = signalled(signal.SIGTERM, ".study.json.", "run", str(study), "--store", str(tmp_path), "--plain")
     assert code == 130, messages
     assert (tmp_path / "early" / "study.toml").is_file(), "the file before it"
-    assert {path.name for path in (tmp_path / "early").iterdir()} <= {".lock", "study.toml", "trials"}
+    assert {path.name for path in (tmp_path / "early").iterdir()} <= {".lock", "events.jsonl", "study.toml", "trials"}
     assert "not foreseen" not in messages
 
 

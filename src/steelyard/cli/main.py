@@ -39,7 +39,8 @@ CONTENTS = {
         "lists the options.",
     },
     "Read": {
-        "status": "Show the progress of a study, what failed and why. Exit code 1 if a trial is missing or not valid.",
+        "status": "Show the progress of a study, what failed and why. Exit code 1 if a trial is missing or not valid, "
+        "or a file of the store is damaged.",
         "report": "Write one HTML file that answers the study's question. It works offline and can be printed.",
         "serve": "Show stores, a study in progress and its report in the browser of this machine. Read-only; ctrl-C "
         "ends it.",

@@ -38,7 +38,8 @@ from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.node.base import START
 from steelyard.node.processor import busiest, census, has_variable, process_time_s
 from steelyard.progress.events import PhaseEntered, Ticked, Trouble, Waiting, Watcher
-from steelyard.store.write import TrialDraft, sha256_of
+from steelyard.store.plain_file import sha256_of
+from steelyard.store.write import TrialDraft
 from steelyard.wire.record import Done, Hello, Interval, Record
 from steelyard.workload.base import Workload
 

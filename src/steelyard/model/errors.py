@@ -93,8 +93,14 @@ class FileError(SteelyardError):
 
 
 class StoreError(SteelyardError):
-    """The store cannot be read or written: not sealed, another format, wrong checksum."""
+    """The store cannot be read or written: not sealed, another format, wrong checksum. `what` is wrong with the file at
+    `path`: the message without its name."""
 
-    def __init__(self, message: str, hint: str = "", *, path: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", *, path: str = "", what: str = "") -> None:
         super().__init__(message, hint)
         self.path = path
+        self.what = what or message
+
+
+class OtherFormatError(StoreError):
+    """A file of the store was written by another version: whole, but not for this one to read."""

@@ -23,7 +23,7 @@ from steelyard.model.value import Value
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.phase_times import treatment_hash
 from steelyard.plugin import Plugins
-from steelyard.store.write import sha256_of
+from steelyard.store.plain_file import sha256_of
 
 MS_PER_S = 1000.0
 LONGEST_READ = 40

@@ -20,7 +20,7 @@ from steelyard.model.secret import Concealer, redacted
 from steelyard.progress import events
 from steelyard.progress.state import Live, LoadSecond, NodeReadings, TroubleNoted, beginning
 from steelyard.store import layout
-from steelyard.store.read import text_of
+from steelyard.store.plain_file import text_of
 
 LEAST_S: Final = 0.9
 """Least seconds between two writes."""

@@ -14,6 +14,7 @@ import polars as pl
 from steelyard.analysis.frame import TrialFrame, frame_of
 from steelyard.analysis.results import Results
 from steelyard.analysis.tables import columns, tables
+from steelyard.model.damage import Damage
 from steelyard.model.plan import Plan
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
@@ -29,7 +30,8 @@ COURSE_COLUMNS = ("trial_id", "attempt", "second", "response_ms_mean", "throughp
 def read(path: str | Path) -> Reading:
     """A `Reading` of the study's folder at `path`, or of the only one in it.
 
-    Raises StoreError if there is none, if it has no sealed trial yet, or if a file in it is damaged.
+    Raises StoreError if there is none, if it has no sealed trial yet, or if its study cannot be read. Other damaged
+    files are passed over, see `Reading.damages`.
     """
     return Reading(opened(path))
 
@@ -52,6 +54,12 @@ class Reading:
     def plan(self) -> Plan | None:
         """The plan; None in a store that has none."""
         return self._source.store.plan
+
+    @property
+    def damages(self) -> tuple[Damage, ...]:
+        """Files of the store that were passed over so far, or read although they were changed: what rests on them is
+        not in the numbers. It grows with what is read."""
+        return self._source.store.damages
 
     @property
     def records(self) -> tuple[TrialRecord, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -11,6 +11,7 @@ from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.tables import tables
+from steelyard.model.damage import Damage
 from steelyard.model.errors import StoreError
 from steelyard.model.facts import of_systems
 from steelyard.model.plan import Plan
@@ -54,6 +55,8 @@ class ReportInput:
     """Published numbers with ours beside them, where the study repeats a publication that is shipped."""
     published_name: str = ""
     """Name of that publication."""
+    damages: Sequence[Damage] = ()
+    """Files of the store that were passed over, or read although they were changed."""
     made_s: float | None = None
     """When the page is made, seconds since the epoch; None leaves it out, so that equal stores give equal pages."""
 
@@ -98,7 +101,7 @@ def report_input(
     samples = {(record.id, record.attempt): store.samples(record) for record in shown}
     lines, too_short = _timelines(store, records, used, samples) if courses else ((), ())
     largest = max(shown or records, key=lambda record: len(store.facts(record)))
-    return ReportInput(
+    page_input = ReportInput(
         study=store.study,
         plan=store.plan,
         results=results,
@@ -113,6 +116,8 @@ def report_input(
         facts=store.facts(largest),
         tables=tables(results),
     )
+    # Now everything that the page shows has been read.
+    return replace(page_input, damages=store.damages)
 
 
 def _timelines(

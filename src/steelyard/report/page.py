@@ -110,6 +110,7 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
     script, style = _source("format.js") + _source("zoom.js") + _source("page.js"), _style()
     return {
         "study": page_input.study,
+        "damages": [damage.words() for damage in page_input.damages if not damage.harmless],
         "results": page_input.results,
         "version": steelyard.__version__,
         "made": moment(page_input.made_s) if page_input.made_s is not None else "",

@@ -137,7 +137,7 @@ class Watched:
             what = f"{self.folder} has no {layout.STUDY_JSON} yet"
             return StoreLook(self.name, self.folder, problem=what if self.folder.is_dir() else "")
         remarks: list[str] = []
-        study, problem = self._study(store)
+        study, problem = self._study(store, remarks)
         plan = self._plan(store, remarks)
         records = self._attempts(store, plan, remarks)
         journal = self._fresh(layout.EVENTS, store.journal, (), remarks)
@@ -164,13 +164,15 @@ class Watched:
             self._decided = state, decide(plan, records, rule)
         return self._decided[1]
 
-    def _study(self, store: Store) -> tuple[Study | None, str]:
-        remarks: list[str] = []
-        study = self._fresh(layout.STUDY_JSON, lambda: store.study, None, remarks)
-        return study, "".join(remarks)
+    def _study(self, store: Store, remarks: list[str]) -> tuple[Study | None, str]:
+        """The study, and why it cannot be read; that it was changed is a remark."""
+        problems: list[str] = []
+        study, changed = self._fresh(layout.STUDY_JSON, lambda: _study_of(store), (None, ()), problems)
+        remarks += changed
+        return study, "".join(problems)
 
     def _plan(self, store: Store, remarks: list[str]) -> Plan | None:
-        plan: Plan | None = self._fresh(layout.PLAN, lambda: store.plan, None, remarks)
+        plan: Plan | None = self._fresh(layout.PLAN, store.read_plan, None, remarks)
         return plan
 
     def _fresh(self, name: str, read: Callable[[], Any], nothing: Any, remarks: list[str]) -> Any:
@@ -222,6 +224,11 @@ class Watched:
     def _changed(self) -> str:
         parts = [f"{name} {_stamp(self.folder / name)}" for name in (layout.STUDY_JSON, layout.PLAN, layout.EVENTS)]
         return hashlib.sha256("\n".join([*parts, *sorted(self._records)]).encode()).hexdigest()[:16]
+
+
+def _study_of(store: Store) -> tuple[Study, tuple[str, ...]]:
+    study = store.study
+    return study, tuple(damage.words() for damage in store.damages if not damage.harmless)
 
 
 class Shelf:

@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 from pydantic import ConfigDict, ValidationError
 
 from steelyard.judging.stopping_rule import Decision
+from steelyard.model.errors import StoreError
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import PhaseTime
 from steelyard.model.value import Value
+from steelyard.store.plain_file import content_of, problem_of
 
+NOT_UTF8: Final = "\N{REPLACEMENT CHARACTER}"
+"""What a byte that is not UTF-8 is read as."""
 FORMER_NAMES: Final = {
     "run-began": "session-began",
     "run-ended": "session-ended",
@@ -159,6 +164,32 @@ class DraftRemoved(Event):
     folder: str
 
 
+class FolderSetAside(Event):
+    """An entry of the folder `trials` that is no sealed attempt was moved out of the way, and kept."""
+
+    name = "set-aside"
+    folder: str
+    """Its name in `trials`."""
+    to: str
+    """Where it is now, relative to the study's folder."""
+    why: str = ""
+
+
+class FolderMissed(Event):
+    """A session found that a sealed attempt is no longer there."""
+
+    name = "trial-missing"
+    folder: str
+
+
+class StudyWritten(Event):
+    """The study and its plan are about to be written into the store."""
+
+    name = "study-written"
+    sha256: dict[str, str]
+    """File name to its SHA-256."""
+
+
 class NoiseFloorSought(Event):
     """The noise floor of this machine was copied into the store, or the reason why there is none."""
 
@@ -221,6 +252,9 @@ KINDS: Final[Mapping[str, type[Event]]] = {
         LaboratoryFailed,
         TrialSealed,
         DraftRemoved,
+        FolderSetAside,
+        FolderMissed,
+        StudyWritten,
         NoiseFloorSought,
         StoppingJudged,
     )
@@ -237,7 +271,7 @@ class Entry:
     t_s: float | None
     """Time of the event, seconds since the epoch; None if the line has no such number."""
     event: Event | Unknown | None
-    """None if a power cut tore the line."""
+    """None if the line cannot be read: a power cut tore it, or it is not UTF-8."""
 
     def fields(self) -> dict[str, Any]:
         """The line as a table, under current names."""
@@ -254,6 +288,10 @@ def line(event: Event, t_s: float, conceal: Callable[[Any], Any] = lambda fields
 def entries(text: str, conceal: Callable[[Any], Any] = lambda fields: fields) -> Iterator[Entry]:
     """Every line of a journal from any source. `conceal` removes secrets from each line. Never raises."""
     for number, written in enumerate(text.splitlines(), start=1):
+        if NOT_UTF8 in written:
+            # A writer escapes every other character.
+            yield Entry(number, None, None)
+            continue
         try:
             fields = conceal(json.loads(written))
         except (ValueError, RecursionError):
@@ -263,6 +301,27 @@ def entries(text: str, conceal: Callable[[Any], Any] = lambda fields: fields) ->
             yield Entry(number, _time_of(fields), event_of(fields))
         else:
             yield Entry(number, None, Unknown("", {}, "no table"))
+
+
+def read(path: Path, conceal: Callable[[Any], Any] = lambda fields: fields) -> tuple[Entry, ...]:
+    """Every line of the journal at `path`; none if there is no such file. Raises StoreError if it is no regular
+    file."""
+    try:
+        text = content_of(path).decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        what = f"the journal cannot be read: {problem_of(error)}"
+        raise StoreError(
+            f"{path}: {what}", "move it away, or restore it from a copy", path=str(path), what=what
+        ) from error
+    return tuple(entries(text, conceal))
+
+
+def written(entries: Iterable[Entry], name: str) -> frozenset[str]:
+    """SHA-256 of a file of the study in each of its forms that a session wrote; empty if the journal does not say."""
+    events = (entry.event for entry in entries)
+    return frozenset(event.sha256[name] for event in events if isinstance(event, StudyWritten) and name in event.sha256)
 
 
 def event_of(fields: Mapping[str, Any]) -> Event | Unknown:

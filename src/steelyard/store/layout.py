@@ -15,6 +15,8 @@ NOISE_FLOOR = "noise-floor.json"
 LIVE = ".live.json"
 LIVE_FORMAT = 1
 TRIALS = "trials"
+SET_ASIDE = "set-aside"
+"""Folder of what was in `trials` and is no sealed attempt."""
 
 TRIAL_JSON = "trial.json"
 LINKS_JSON = "links.json"

@@ -6,36 +6,48 @@ shows none.
 
 from __future__ import annotations
 
-import errno
+import contextlib
+import hashlib
 import json
 import os
-import stat
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
-from pydantic import ValidationError
 
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, circumstances, mismatch
-from steelyard.model.errors import StoreError
+from steelyard.model.damage import Damage
+from steelyard.model.errors import OtherFormatError, StoreError
 from steelyard.model.facts import of_machines
 from steelyard.model.outcome import ANSWERED
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.secret import redacted
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.store import journal, layout
+from steelyard.store import journal, layout, sealed
+from steelyard.store.plain_file import content_of, problem_of, sha256_of
 
-FREE_TEXT = ("settings", "treatment", "verdict")
-"""Fields of a trial's record that hold text from the study's author or from nodes: secrets in them are redacted."""
+MEASURED_AGAIN: Final = "the next `steelyard run` measures it again"
+CHANGED: Final = "it was changed after it was written: its SHA-256 is not the journal's"
+PLAN_ANEW: Final = "the next `steelyard run` of the study writes it anew"
+MOST_LINES: Final = 5
+"""Lines of the journal that a damage names."""
+UNREADABLE_TABLE: Final = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What reading a damaged Parquet file raises."""
 
 
 class Store:
-    """One study's folder."""
+    """One study's folder. What cannot be read is passed over and kept in `damages`, as far as an answer is possible
+    without it; otherwise a StoreError names the file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._damages: dict[str, Damage] = {}
+        self._tables: dict[tuple[str, str], tuple[Path, ...]] = {}
+        """Trial's folder and part to the files that are as they were sealed."""
+        self._journal: tuple[tuple[int, int], tuple[journal.Entry, ...]] | None = None
         if not (folder / layout.STUDY_JSON).is_file():
             raise StoreError(
                 f"{folder} is not a study's folder: it has no {layout.STUDY_JSON}",
@@ -44,41 +56,77 @@ class Store:
             )
 
     @property
+    def damages(self) -> tuple[Damage, ...]:
+        """Damages met so far, by file: of everything that was read."""
+        return tuple(self._damages[file] for file in sorted(self._damages))
+
+    def _pass_over(self, damage: Damage) -> None:
+        self._damages.setdefault(damage.file, damage)
+
+    @property
     def study(self) -> Study:
-        """The study as it was last run."""
+        """The study as it was last run. Raises StoreError if it cannot be read."""
         path = self.folder / layout.STUDY_JSON
         try:
-            read = json.loads(path.read_text(encoding="utf-8"))
+            content = content_of(path)
+            read = json.loads(content)
+            if not isinstance(read, dict):
+                raise ValueError(f"a {type(read).__name__} where a table should be")
             if (version := read.get("format", layout.FORMAT)) != layout.FORMAT:
-                raise StoreError(
-                    f"{path} has format {version}, this version reads {layout.FORMAT}", "use the version that wrote it"
-                )
+                message = f"{path} has format {version}, this version reads {layout.FORMAT}"
+                raise OtherFormatError(message, sealed.OTHER_VERSION, path=str(path))
             # Written before there was a server warm-up, and so without one.
-            return Study.model_validate(redacted({"server_warm_up": {"mode": "off"}, **read}))
-        except (ValueError, AttributeError, RecursionError) as error:
-            raise StoreError(f"{path} cannot be read: {error}", "was it written by another version?") from error
+            study = Study.model_validate(redacted({"server_warm_up": {"mode": "off"}, **read}))
+        except (OSError, ValueError, RecursionError) as error:
+            what = f"the study cannot be read: {problem_of(error)}"
+            hint = "restore it from a copy, or remove the file: `steelyard run` writes it anew from the study file"
+            raise StoreError(f"{path}: {what}", hint, path=str(path), what=what) from error
+        if not self._is_as_written(layout.STUDY_JSON, content):
+            remedy = "restore it from a copy, or run the study again: it is written anew from the study file"
+            self._pass_over(Damage(file=path.name, what=CHANGED, effect="read as it is now", remedy=remedy))
+        return study
 
     @property
     def plan(self) -> Plan | None:
-        """The plan, or None if it was never written."""
-        path = self.folder / layout.PLAN
-        if not path.is_file():
+        """The plan; None, and a damage, if it is not there, cannot be read or was changed."""
+        try:
+            return self.read_plan()
+        except StoreError as error:
+            effect = "without it nobody knows which trials are missing"
+            self._pass_over(Damage(file=layout.PLAN, what=error.what, effect=effect, remedy=error.hint))
             return None
-        head, *lines = (redacted(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines())
-        trials = tuple(PlannedTrial.model_validate(line) for line in lines)
-        return Plan.model_validate({**head, "trials": trials})
+
+    def read_plan(self) -> Plan:
+        """The plan. Raises StoreError if it is not there, cannot be read or was changed."""
+        path = self.folder / layout.PLAN
+        try:
+            content = content_of(path)
+            plan = _plan_in(content)
+        except (OSError, ValueError, RecursionError) as error:
+            what = f"the plan cannot be read: {problem_of(error)}"
+            raise StoreError(f"{path}: {what}", PLAN_ANEW, path=str(path), what=what) from error
+        if not self._is_as_written(layout.PLAN, content):
+            raise StoreError(f"{path}: {CHANGED}", PLAN_ANEW, path=str(path), what=CHANGED)
+        return plan
+
+    def _is_as_written(self, name: str, content: bytes) -> bool:
+        """Whether a session wrote this content. Journals of earlier versions do not say."""
+        # The journal is written first: what is in the file is in the journal too.
+        known = journal.written(self.journal(), name)
+        return not known or hashlib.sha256(content).hexdigest() in known
 
     def trials(self) -> tuple[TrialRecord, ...]:
         """Every sealed attempt, in order of time. Treatments are named as in the current plan, so that trials from
-        before a factor was added appear in its column."""
+        before a factor was added appear in its column. Raises OtherFormatError for a record of another version."""
+        kept = sealed.attempts(self.folder, self._seals())
+        for damage in kept.damages:
+            self._pass_over(damage)
+        if kept.records and not self.journal():
+            what = "the journal is not there, or has no line that can be read"
+            self._pass_over(Damage(file=layout.EVENTS, what=what, effect="nothing says which records were sealed"))
         plan = self.plan
         named = {trial.id: trial for trial in plan.trials} if plan else {}
-        records = [
-            as_planned(self._record(path.parent), named)
-            for path in (self.folder / layout.TRIALS).glob(f"*/{layout.TRIAL_JSON}")
-            if not path.parent.name.startswith(layout.PARTIAL_PREFIX)
-        ]
-        return tuple(sorted(records, key=lambda record: (record.begun_s, record.id, record.attempt)))
+        return tuple(as_planned(record, named) for record in kept.records)
 
     def attempts(self) -> frozenset[str]:
         """Folder names of attempts that are not drafts."""
@@ -90,29 +138,12 @@ class Store:
         )
 
     def attempt(self, name: str) -> TrialRecord:
-        """One sealed attempt by its folder's name, with the treatment as recorded. Raises StoreError if it is
-        incomplete or of another format."""
-        folder = self.folder / layout.TRIALS / name
-        try:
-            return self._record(folder)
-        except OSError as error:
-            message = f"{folder} has no {layout.TRIAL_JSON} that can be read: {error.strerror}"
-            raise StoreError(message, "was it copied to its end?", path=str(folder)) from error
+        """One sealed attempt by its folder's name, with the treatment as recorded. Raises StoreError if it does not
+        count as one, see `steelyard.store.sealed`."""
+        return sealed.attempt(self.folder / layout.TRIALS / name, self._seals().get(name))
 
-    def _record(self, folder: Path) -> TrialRecord:
-        path = folder / layout.TRIAL_JSON
-        try:
-            read = json.loads(text_of(path))
-            version = read.get("format")
-            if version != layout.FORMAT:
-                raise StoreError(
-                    f"{path} has format {version}, this version reads {layout.FORMAT}", "use the version that wrote it"
-                )
-            return TrialRecord.model_validate({**read, **{key: redacted(read[key]) for key in FREE_TEXT}})
-        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
-            raise StoreError(
-                f"{path} cannot be read: {error}", "restore it from a copy, or remove its folder"
-            ) from error
+    def _seals(self) -> dict[str, str | None]:
+        return sealed.seals(self.journal())
 
     def folder_of(self, record: TrialRecord) -> Path:
         """Folder of a sealed attempt."""
@@ -143,8 +174,8 @@ class Store:
 
     def _scan(self, records: Iterable[TrialRecord]) -> pl.LazyFrame:
         """Intervals of several trials as one frame: `trial`, `node`, and the columns of the files."""
-        folders = {self.folder_of(record) / layout.INTERVALS for record in records}
-        paths = sorted(str(path) for folder in folders for path in folder.glob("*.parquet"))
+        files = (self._parquet(record, layout.INTERVALS, layout.INTERVAL_SCHEMA) for record in records)
+        paths = sorted({str(path) for part in files for path in part})
         if not paths:
             return pl.LazyFrame(schema={"trial": pl.String, "node": pl.String, **layout.INTERVAL_SCHEMA})
         # A path ends in TRIAL/intervals/NODE.parquet.
@@ -160,23 +191,85 @@ class Store:
         return self._frames(record, layout.SAMPLES, layout.SAMPLE_SCHEMA)
 
     def _frames(self, record: TrialRecord, part: str, schema: dict[str, Any]) -> pl.DataFrame:
-        paths = sorted((self.folder_of(record) / part).glob("*.parquet"))
         empty = pl.DataFrame(schema={"node": pl.String, **schema})
+        paths = self._parquet(record, part, schema)
         frames = [pl.read_parquet(path).select(pl.lit(path.stem).alias("node"), *schema) for path in paths]
         return pl.concat([empty, *frames])
 
+    def _parquet(self, record: TrialRecord, part: str, schema: dict[str, Any]) -> tuple[Path, ...]:
+        """Tables of a part of a trial that are as they were sealed and have these columns."""
+        key = (layout.trial_folder(record.id, record.attempt), part)
+        if key not in self._tables:
+            files = self._files(record, part, ".parquet")
+            self._tables[key] = tuple(path for path in files if self._has_columns(path, schema))
+        return self._tables[key]
+
+    def _has_columns(self, path: Path, schema: dict[str, Any]) -> bool:
+        try:
+            columns = pl.read_parquet_schema(path)
+            lacking = ", ".join(name for name, dtype in schema.items() if columns.get(name) != dtype)
+            what = f"the table lacks columns or has others: {lacking}" if lacking else ""
+        except (OSError, *UNREADABLE_TABLE) as error:
+            what = f"the table cannot be read: {problem_of(error)}"
+        if what:
+            self._pass_over_file(path, what)
+        return not what
+
+    def _files(self, record: TrialRecord, part: str, suffix: str) -> list[Path]:
+        """Files of a part of a trial that are as they were sealed, by name. Others are passed over: what is not there,
+        what was changed, what the record does not know."""
+        folder = self.folder_of(record)
+        there = {f"{part}/{path.name}" for path in (folder / part).glob(f"*{suffix}")}
+        named = {name for name in record.checksums if name.startswith(f"{part}/") and name.endswith(suffix)}
+        return [folder / name for name in sorted(there | named) if self._is_sealed(record, name)]
+
+    def _is_sealed(self, record: TrialRecord, name: str) -> bool:
+        """Whether a trial's file is as it was sealed; a damage if not."""
+        path, sha256 = self.folder_of(record) / name, record.checksums.get(name)
+        if not path.is_file():
+            what = "it is no regular file" if path.exists() else "it is not there"
+        elif sha256 is None and record.checksums:
+            what = "the record of the trial does not know it"
+        elif sha256 is not None and sha256_of(path) != sha256:
+            what = "it was changed after it was sealed: its SHA-256 is not the record's"
+        else:
+            return True
+        self._pass_over_file(path, what)
+        return False
+
+    def _pass_over_file(self, path: Path, what: str) -> None:
+        self._pass_over(
+            Damage(
+                file=str(path.relative_to(self.folder)),
+                what=what,
+                effect="passed over: what rests on it is left out",
+                remedy=f"restore it from a copy, or remove the trial's folder: {MEASURED_AGAIN}",
+            )
+        )
+
     def facts(self, record: TrialRecord) -> dict[str, dict[str, str]]:
         """Facts by name: `n1`, `system:n1`, see `steelyard.model.facts`."""
-        folder = self.folder_of(record) / layout.FACTS
-        return {
-            layout.facts_name(path.stem): redacted(json.loads(path.read_text(encoding="utf-8")))
-            for path in sorted(folder.glob("*.json"))
-        }
+        read = {path: self._json(path, dict) for path in self._files(record, layout.FACTS, ".json")}
+        return {layout.facts_name(path.stem): facts for path, facts in read.items() if facts is not None}
 
     def links(self, record: TrialRecord) -> list[dict[str, Any]]:
         """Measured paths between the nodes of a trial."""
-        path = self.folder_of(record) / layout.LINKS_JSON
-        return list(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else []
+        name = layout.LINKS_JSON
+        path = self.folder_of(record) / name
+        if name not in record.checksums and not path.exists():
+            return []
+        return (self._json(path, list) if self._is_sealed(record, name) else None) or []
+
+    def _json(self, path: Path, form: type[Any]) -> Any:
+        """Content of a file, without secrets; None, and a damage, if it is not of this form."""
+        try:
+            read = json.loads(content_of(path))
+            if not isinstance(read, form):
+                raise ValueError(f"a {type(read).__name__} where a {form.__name__} should be")
+        except (OSError, ValueError, RecursionError) as error:
+            self._pass_over_file(path, f"it cannot be read: {problem_of(error)}")
+            return None
+        return redacted(read)
 
     def circumstances(self, records: Sequence[TrialRecord]) -> tuple[Circumstances, ...]:
         """Distinct circumstances of the trials: settings and machines; the machines are those of the first trial with
@@ -192,22 +285,76 @@ class Store:
         """The noise floor that the laboratory copied into the store, if it is valid for these trials; else the reason
         why there is none."""
         path = self.folder / layout.NOISE_FLOOR
-        if not path.is_file():
-            return FoundFloor()
+        sought = [entry.event for entry in self.journal() if isinstance(entry.event, journal.NoiseFloorSought)]
+        sha256 = next((event.sha256 for event in reversed(sought) if event.found), None)
         try:
-            floor = KeptFloor.model_validate_json(path.read_text(encoding="utf-8"))
-        except (OSError, ValidationError) as error:
-            return FoundFloor(why=f"{path} cannot be read ({type(error).__name__}) and was passed over")
+            content = content_of(path)
+            floor = KeptFloor.model_validate_json(content)
+            problem = (
+                ""
+                if sha256 in (None, hashlib.sha256(content).hexdigest())
+                else "it was changed: its SHA-256 is not the journal's"
+            )
+        except FileNotFoundError:
+            if sha256 is None:
+                return FoundFloor()
+            problem = "it is not there"
+        except (OSError, ValueError) as error:
+            problem = f"it cannot be read ({type(error).__name__})"
+        if problem:
+            remedy = "restore it from a copy; the next `steelyard run` writes it anew"
+            self._pass_over(Damage(file=path.name, what=problem, effect="passed over", remedy=remedy))
+            return FoundFloor(why=f"{path}: {problem}, and was passed over")
         why = mismatch(floor, self.circumstances(records))
         if why:
             return FoundFloor(why=f"{path.name} of study {floor.study} does not hold: {why}")
         return FoundFloor(floor=floor, why="")
 
+    def _read_journal(self) -> tuple[journal.Entry, ...]:
+        try:
+            entries = journal.read(self.folder / layout.EVENTS, redacted)
+        except StoreError as error:
+            effect = "nothing says which records were sealed"
+            self._pass_over(Damage(file=layout.EVENTS, what=error.what, effect=effect, remedy=error.hint))
+            return ()
+        torn = [str(entry.number) for entry in entries if entry.event is None]
+        if torn:
+            lines = f"line{'s' if len(torn) > 1 else ''} {', '.join(torn[:MOST_LINES])}"
+            more = f" and {len(torn) - MOST_LINES} more" if len(torn) > MOST_LINES else ""
+            what = f"{lines}{more} cannot be read: torn by a power cut?"
+            self._pass_over(Damage(file=layout.EVENTS, what=what, effect="skipped", harmless=True))
+        return tuple(entry for entry in entries if entry.event is not None)
+
     def journal(self) -> tuple[journal.Entry, ...]:
-        """The journal without secrets. A line torn by a power cut is skipped."""
-        path = self.folder / layout.EVENTS
-        text = path.read_text(encoding="utf-8") if path.is_file() else ""
-        return tuple(entry for entry in journal.entries(text, redacted) if entry.event is not None)
+        """The journal without secrets. A line that cannot be read is skipped, and is a harmless damage."""
+        stamp = self._stamp(layout.EVENTS)
+        if self._journal is None or self._journal[0] != stamp:
+            self._journal = stamp, self._read_journal()
+        return self._journal[1]
+
+    def _stamp(self, name: str) -> tuple[int, int]:
+        with contextlib.suppress(OSError):
+            status = (self.folder / name).stat()
+            return status.st_mtime_ns, status.st_size
+        return 0, 0
+
+
+def _plan_in(content: bytes) -> Plan:
+    """The plan in a file. Raises ValueError, with the line, if it is torn."""
+    lines = content.decode("utf-8").splitlines()
+    read: list[Any] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            read.append(redacted(json.loads(line)))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"line {number}: {problem_of(error)}") from error
+    if not read or not isinstance(read[0], dict):
+        raise ValueError("it has no first line")
+    plan = Plan.model_validate({**read[0], "trials": [PlannedTrial.model_validate(line) for line in read[1:]]})
+    twice = [trial for trial, times in Counter(trial.id for trial in plan.trials).items() if times > 1]
+    if twice:
+        raise ValueError(f"trial {twice[0]} is planned more than once")
+    return plan
 
 
 def as_planned(record: TrialRecord, named: Mapping[str, PlannedTrial]) -> TrialRecord:
@@ -216,15 +363,6 @@ def as_planned(record: TrialRecord, named: Mapping[str, PlannedTrial]) -> TrialR
     if planned is None or planned.treatment == record.treatment:
         return record
     return record.model_copy(update={"treatment": planned.treatment, "hard": planned.hard})
-
-
-def text_of(path: Path) -> str:
-    """Text of a regular file. Raises OSError for anything else: reading a pipe or a device that somebody put there (a
-    store may come from anybody) would block, or never end."""
-    with open(path, encoding="utf-8", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as handle:
-        if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
-        return handle.read()
 
 
 def _hint_for(folder: Path) -> str:

@@ -6,6 +6,7 @@ draft, which the next `StoreWriter` removes.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import io
@@ -22,25 +23,17 @@ import polars as pl
 
 from steelyard.atomic_file import replace_file, sync_folder
 from steelyard.judging.noise_floor import KeptFloor
+from steelyard.model.damage import Damage
 from steelyard.model.errors import StoreError
 from steelyard.model.plan import Plan
 from steelyard.model.sample import Sample
 from steelyard.model.secret import Concealer
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.store import journal, layout
+from steelyard.store import journal, layout, sealed
+from steelyard.store.plain_file import sha256_of
+from steelyard.store.read import Store
 from steelyard.wire.record import Interval
-
-HASH_CHUNK_BYTES = 1 << 20
-
-
-def sha256_of(path: Path) -> str:
-    """Hex SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as handle:
-        while chunk := handle.read(HASH_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def record_sha256(record: TrialRecord) -> str:
@@ -138,7 +131,11 @@ class StoreWriter:
         self.conceal = conceal or Concealer()
         self.folder = root / study
         self.trials = self.folder / layout.TRIALS
-        self.trials.mkdir(parents=True, exist_ok=True)
+        try:
+            self.trials.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            message = f"{self.trials}: a file in the place of the folder of trials"
+            raise StoreError(message, "move it away, or name another store", path=str(self.trials)) from error
         self._lock = (self.folder / layout.LOCK).open("a+")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -149,7 +146,12 @@ class StoreWriter:
                 "wait for it, or look with `steelyard status`",
                 path=str(self.folder),
             ) from error
-        self._mend_journal()
+        try:
+            self.damages = self._mend()
+        except BaseException:
+            self._lock.close()
+            raise
+        """Damages of the store as it was opened. What is no sealed attempt has been set aside."""
         for partial in self.trials.glob(f"{layout.PARTIAL_PREFIX}*{layout.PARTIAL_SUFFIX}"):
             shutil.rmtree(partial)
             self.event(journal.DraftRemoved(folder=partial.name))
@@ -167,6 +169,49 @@ class StoreWriter:
     def close(self) -> None:
         """Release the lock. Idempotent."""
         self._lock.close()
+
+    def _mend(self) -> tuple[Damage, ...]:
+        """Make the store fit to be written: files that are no files are refused, a torn journal is terminated, what is
+        no sealed attempt is set aside. Returns all damages."""
+        for name in (layout.STUDY_TOML, layout.STUDY_JSON, layout.PLAN, layout.EVENTS, layout.NOISE_FLOOR):
+            path = self.folder / name
+            if (path.exists() or path.is_symlink()) and not path.is_file():
+                raise StoreError(f"{path}: it is no regular file", "move it away", path=str(path))
+        self._mend_journal()
+        kept = sealed.attempts(self.folder, sealed.seals(journal.read(self.folder / layout.EVENTS)))
+        damages = {damage.file: damage for damage in kept.damages}
+        if (self.folder / layout.STUDY_JSON).is_file():
+            store = Store(self.folder)
+            store.trials()
+            with contextlib.suppress(StoreError):
+                # Whoever compares the study with the stored one reads it again, and refuses.
+                store.study  # noqa: B018
+            damages |= {damage.file: damage for damage in store.damages}
+        for name, damage in kept.unfit.items():
+            to = self._set_aside(name)
+            self.event(journal.FolderSetAside(folder=name, to=to, why=damage.what))
+            damages[damage.file] = damage.model_copy(update={"effect": f"set aside, kept as {to}", "remedy": ""})
+        missed = {
+            entry.event.folder
+            for entry in journal.read(self.folder / layout.EVENTS)
+            if isinstance(entry.event, journal.FolderMissed)
+        }
+        for name in kept.gone.keys() - missed:
+            self.event(journal.FolderMissed(folder=name))
+        return tuple(damages[file] for file in sorted(damages))
+
+    def _set_aside(self, name: str) -> str:
+        """Move an entry of the folder `trials` out of the way. Returns its new place in the study's folder."""
+        aside = self.folder / layout.SET_ASIDE
+        aside.mkdir(exist_ok=True)
+        target, number = aside / name, 1
+        while target.exists() or target.is_symlink():
+            number += 1
+            target = aside / f"{name}~{number}"
+        (self.trials / name).rename(target)
+        sync_folder(aside)
+        sync_folder(self.trials)
+        return str(target.relative_to(self.folder))
 
     def _mend_journal(self) -> None:
         """Terminate a line torn by a power cut, so that the next one is whole."""
@@ -189,12 +234,19 @@ class StoreWriter:
                 raise type(error)(error.errno, error.strerror, str(path)) from error
 
     def intend(self, study: Study, text: str, plan: Plan) -> None:
-        """Write the study, as its original file and as parsed, and its plan."""
-        replace_file(self.folder / layout.STUDY_TOML, text)
-        replace_file(self.folder / layout.STUDY_JSON, study.model_dump_json(indent=1))
+        """Write the study, as its original file and as parsed, and its plan. Their checksums are in the journal before
+        they are written: a file that no session wrote was changed by somebody else."""
         head = plan.model_dump_json(exclude={"trials"})
         lines = [head, *(trial.model_dump_json() for trial in plan.trials)]
-        replace_file(self.folder / layout.PLAN, "\n".join(lines) + "\n")
+        files = {
+            layout.STUDY_TOML: text,
+            layout.STUDY_JSON: study.model_dump_json(indent=1),
+            layout.PLAN: "\n".join(lines) + "\n",
+        }
+        sha256 = {name: hashlib.sha256(content.encode("utf-8")).hexdigest() for name, content in files.items()}
+        self.event(journal.StudyWritten(sha256=sha256))
+        for name, content in files.items():
+            replace_file(self.folder / name, content)
 
     def noise_floor(self, floor: KeptFloor) -> str:
         """Copy this machine's noise floor into the store, so that a reader needs nothing else. Returns the file's

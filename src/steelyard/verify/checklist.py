@@ -13,6 +13,7 @@ Weight = Literal["difference", "remark"]
 
 CHECKS: dict[str, str] = {
     "format": "a file is there, readable, and of the format and columns that it should have",
+    "written": "the study, its file and its plan are as a session wrote them",
     "checksum": "a file has the SHA-256 that its trial's record says, and the record names every file",
     "record": "a trial's record has the SHA-256 that the journal says",
     "id": "a trial's id follows from its settings and replicate numbers",

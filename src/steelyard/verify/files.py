@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from pydantic import ValidationError
 
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
-from steelyard.store.write import sha256_of
+from steelyard.store.plain_file import sha256_of, text_of
+from steelyard.store.read import UNREADABLE_TABLE
 from steelyard.verify.checklist import Book
 
 LONGEST_ERROR = 200
@@ -32,12 +32,12 @@ def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
     path = folder / layout.TRIAL_JSON
     where = str(path.relative_to(store))
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))
+        read = json.loads(text_of(path))
         form = read.get("format") if isinstance(read, dict) else None
         if not book.equal("format", where, "format", form, layout.FORMAT):
             return None
         record = TrialRecord.model_validate(read)
-    except (OSError, ValueError, ValidationError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         book.check("format", False, where, "the record cannot be read", _short(error))
         return None
     name = layout.trial_folder(record.id, record.attempt)
@@ -67,8 +67,10 @@ def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | N
     for path in sorted((folder / part).glob("*.parquet")):
         where = str(path.relative_to(store))
         try:
+            if not path.is_file():
+                raise OSError("it is no regular file")
             frame = pl.read_parquet(path)
-        except (OSError, pl.exceptions.PolarsError) as error:
+        except (OSError, *UNREADABLE_TABLE) as error:
             whole = book.check("format", False, where, "the table cannot be read", _short(error))
             continue
         columns = {name: str(dtype) for name, dtype in frame.schema.items()}
@@ -83,16 +85,17 @@ def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | N
 def facts(store: Path, folder: Path, book: Book) -> None:
     """Check that facts and links are JSON of the expected type."""
     for path in [*sorted((folder / layout.FACTS).glob("*.json")), folder / layout.LINKS_JSON]:
-        if not path.exists():
+        if not path.is_file():
+            # A file that is named and not there is a finding of the checksums.
             continue
         form = list if path.name == layout.LINKS_JSON else dict
         try:
-            read = type(json.loads(path.read_text(encoding="utf-8"))).__name__
-        except (OSError, ValueError) as error:
+            read = type(json.loads(text_of(path))).__name__
+        except (OSError, ValueError, RecursionError) as error:
             read = _short(error)
         book.equal("format", str(path.relative_to(store)), "JSON", read, form.__name__)
 
 
-def _short(error: Exception) -> str:
+def _short(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}"[:LONGEST_ERROR]

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from steelyard.judging.settings_hash import settings_hash
+from steelyard.model.errors import StoreError
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
-from steelyard.store.journal import NoiseFloorSought, TrialSealed, Unknown, entries
-from steelyard.store.read import Store
-from steelyard.store.write import sha256_of
+from steelyard.store.journal import (
+    Entry,
+    FolderMissed,
+    FolderSetAside,
+    NoiseFloorSought,
+    TrialSealed,
+    Unknown,
+    read,
+    written,
+)
+from steelyard.store.plain_file import content_of, problem_of, sha256_of
 from steelyard.verify.checklist import Book
 from steelyard.verify.recompute import measured_here
 
@@ -26,14 +35,30 @@ study is widened."""
 
 
 def study(folder: Path, book: Book) -> None:
-    """Check that `study.json` is a study."""
-    path = folder / layout.STUDY_JSON
+    """Check that `study.json` is a study, and that study and plan are as a session wrote them."""
     try:
-        name = Study.model_validate_json(path.read_text(encoding="utf-8")).study.name
-    except (OSError, ValidationError) as error:
+        name = Study.model_validate_json(content_of(folder / layout.STUDY_JSON)).study.name
+        book.check("format", bool(name), layout.STUDY_JSON, "the study's name", name)
+    except (OSError, ValueError) as error:
         book.check("format", False, layout.STUDY_JSON, "the study cannot be read", type(error).__name__)
-        return
-    book.check("format", bool(name), layout.STUDY_JSON, "the study's name", name)
+    entries = entries_of(folder)
+    for file in (layout.STUDY_TOML, layout.STUDY_JSON, layout.PLAN):
+        known = written(entries, file)
+        if not known:
+            book.skip("study and plan against the journal: it is from a version that did not record their SHA-256")
+        elif not (folder / file).is_file():
+            book.check("written", False, file, "a file that a session wrote", "no such file")
+        else:
+            sha256 = sha256_of(folder / file)
+            book.check("written", sha256 in known, file, "SHA-256", sha256, " or ".join(sorted(known)))
+
+
+def entries_of(folder: Path) -> tuple[Entry, ...]:
+    """The journal; empty if it is no file, which is a finding of `journal`."""
+    try:
+        return read(folder / layout.EVENTS)
+    except StoreError:
+        return ()
 
 
 def ids(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
@@ -80,7 +105,13 @@ def _planned(folder: Path, book: Book) -> dict[str, PlannedTrial] | None:
         book.remark("plan", layout.PLAN, "the plan", "no such file")
         return None
     planned: dict[str, PlannedTrial] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()[1:], start=2):
+    try:
+        head, *lines = content_of(path).decode("utf-8").splitlines() or [""]
+        json.loads(head)
+    except (OSError, ValueError, RecursionError) as error:
+        book.check("format", False, layout.PLAN, "the plan cannot be read", problem_of(error))
+        return None
+    for number, line in enumerate(lines, start=2):
         try:
             trial = PlannedTrial.model_validate_json(line)
         except ValidationError:
@@ -97,23 +128,45 @@ def journal(
 ) -> None:
     """Check that every trial that the journal reports as sealed exists, with the same verdict. `unreadable`: folders
     without a readable record."""
-    path = folder / layout.EVENTS
-    if not path.is_file():
-        book.remark("journal", layout.EVENTS, "the journal", "no such file")
+    entries = entries_of(folder)
+    if not entries:
+        read_as = "nothing in it" if (folder / layout.EVENTS).is_file() else "no such file"
+        if records:
+            book.check("journal", False, layout.EVENTS, "the journal", read_as, "a line for each sealed trial")
+        else:
+            book.remark("journal", layout.EVENTS, "the journal", read_as)
         return
-    known: Counter[Key] = Counter()
-    for entry in entries(path.read_text(encoding="utf-8")):
+    for entry in entries:
         match entry.event:
             case None:
-                book.remark("journal", layout.EVENTS, f"line {entry.number}", "torn by a power cut")
+                book.remark("journal", layout.EVENTS, f"line {entry.number}", "cannot be read: torn by a power cut?")
             case Unknown(name=TrialSealed.name, problem=problem):
                 book.check("journal", False, layout.EVENTS, f"line {entry.number}: a sealed trial", problem)
-            case TrialSealed() as event:
-                known[event.trial, event.attempt] += 1
-                _sealed(event, entry.number, folder, records, unreadable, book)
+            case FolderSetAside(folder=name, to=to, why=why):
+                book.remark("journal", layout.EVENTS, f"line {entry.number}: {name} was set aside as {to}", why)
+    lines = _last_lines(entries)
+    missed = {key for key, (_, _, gone) in lines.items() if gone}
+    for key, (event, number, _) in lines.items():
+        if key not in missed or key not in records:
+            _sealed(event, number, folder, records, unreadable, book)
     for key, (_, where) in records.items():
-        if not known[key]:
+        if key not in lines or key in missed:
             book.remark("journal", where, "a trial", "the journal does not know it: copied from another store?")
+
+
+def _last_lines(entries: Sequence[Entry]) -> dict[Key, tuple[TrialSealed, int, bool]]:
+    """The last line about each attempt that was not set aside since: one that was measured anew was sealed more than
+    once. With its number, and whether a session has missed the attempt since."""
+    lines: dict[str, tuple[TrialSealed, int, bool]] = {}
+    for entry in entries:
+        match entry.event:
+            case TrialSealed(trial=trial, attempt=attempt) as event:
+                lines[layout.trial_folder(trial, attempt)] = event, entry.number, False
+            case FolderSetAside(folder=name):
+                lines.pop(name, None)
+            case FolderMissed(folder=name) if name in lines:
+                lines[name] = (*lines[name][:2], True)
+    return {(line[0].trial, line[0].attempt): line for line in lines.values()}
 
 
 def _sealed(
@@ -137,7 +190,7 @@ def _sealed(
 def noise_floor(folder: Path, book: Book) -> None:
     """Check that the noise floor in the store is the one that the laboratory wrote last."""
     path = folder / layout.NOISE_FLOOR
-    sought = [entry.event for entry in Store(folder).journal() if isinstance(entry.event, NoiseFloorSought)]
+    sought = [entry.event for entry in entries_of(folder) if isinstance(entry.event, NoiseFloorSought)]
     events = [event for event in sought if event.found]
     if not path.is_file():
         if events:
@@ -152,14 +205,20 @@ def noise_floor(folder: Path, book: Book) -> None:
 
 def _event(event: TrialSealed, record: TrialRecord, where: str, folder: Path, number: int, book: Book) -> None:
     line = f"as line {number} of the journal says"
-    book.equal("journal", where, f"outcome, {line}", record.verdict.outcome, event.outcome)
     reasons = [reason.kind.name for reason in record.verdict.reasons]
-    book.equal("journal", where, f"reasons, {line}", reasons, list(event.reasons))
-    wanted = event.record_sha256
+    wanted, sha256 = event.record_sha256, sha256_of(folder / where)
     if wanted is None:
         book.skip("records against the journal: it is from a version that did not record their SHA-256")
     else:
-        book.equal("record", where, f"SHA-256 of the record, {line}", sha256_of(folder / where), wanted)
+        book.equal("record", where, f"SHA-256 of the record, {line}", sha256, wanted)
+    if sha256 == wanted:
+        # The record is the one that was sealed: what differs was changed in the journal.
+        what = f"line {number}: trial {layout.trial_folder(record.id, record.attempt)}"
+        book.equal("journal", layout.EVENTS, f"{what}, outcome", event.outcome, record.verdict.outcome)
+        book.equal("journal", layout.EVENTS, f"{what}, reasons", list(event.reasons), reasons)
+        return
+    book.equal("journal", where, f"outcome, {line}", record.verdict.outcome, event.outcome)
+    book.equal("journal", where, f"reasons, {line}", reasons, list(event.reasons))
 
 
 def capacities(records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:

@@ -70,7 +70,7 @@ def read(path: Path, where: str, book: Book) -> tuple[Tables | None, list[str]]:
             else:
                 book.remark("report", where, "text of the page", "made by another version: not compared")
             tables = embedded_data.unpack("".join(page.data))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         book.check("format", False, where, "the report's tables cannot be read", f"{type(error).__name__}: {error}")
         return None, lines
     fits = isinstance(tables, dict) and all(isinstance(one, dict) and "rows" in one for one in tables.values())

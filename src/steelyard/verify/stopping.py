@@ -17,7 +17,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout
 from steelyard.store.read import Store
 from steelyard.verify.checklist import Book
-from steelyard.verify.journal_and_plan import Key
+from steelyard.verify.journal_and_plan import Key, entries_of
 
 EARLIER = "decisions of the stopping rule that were made on an earlier form of the plan"
 SAME_WIDTH = 1e-9
@@ -61,9 +61,8 @@ def _known_then(records: Sequence[TrialRecord], decision: Decision) -> list[Tria
 
 def _decisions(folder: Path) -> Iterator[tuple[int, Decision, int | None]]:
     """Decisions in the journal: line number, decision, and the number of planned trials at that time if known."""
-    path = folder / layout.EVENTS
     planned: int | None = None
-    for entry in journal.entries(path.read_text(encoding="utf-8") if path.is_file() else ""):
+    for entry in entries_of(folder):
         match entry.event:
             case journal.SessionBegan(total=total):
                 planned = total

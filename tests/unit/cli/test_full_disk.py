@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tools.campaigns.small_disk import SmallDisk, mounted
 
 from steelyard.cli.main import main
-from tests.small_disk import SmallDisk, mounted
 from tests.unit.report import synthetic
 
 STUDY = """

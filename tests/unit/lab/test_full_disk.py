@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tools.campaigns.small_disk import SmallDisk, mounted
 
 from steelyard.file_errors import foreseen
 from steelyard.lab.conductor import Outcome
@@ -19,7 +20,6 @@ from steelyard.plugin import Plugins
 from steelyard.store import Store, StoreWriter, journal
 from steelyard.store.write import TrialDraft
 from steelyard.verify.store import verification
-from tests.small_disk import SmallDisk, mounted
 from tests.unit.lab.fakes import FakeSystem, Script, plan_of, study, without_waiting
 from tests.unit.lab.test_conductor import conduct
 

@@ -36,7 +36,9 @@ class Folder(Store):
     """A store whose trials are given and whose intervals lie in a folder."""
 
     def __init__(self, folder: Path, records) -> None:
-        self.folder, self.records = folder, records
+        (folder / layout.STUDY_JSON).write_text("{}")
+        super().__init__(folder)
+        self.records = records
 
     def trials(self):
         return tuple(self.records)

@@ -75,7 +75,7 @@ def test_what_was_half_copied_is_read_when_it_is_whole(tmp_path: Path) -> None:
         ('{"format": 2}', "format 2, this version reads 1"),
         ("{", "cannot be read"),
         ("[]", "cannot be read"),
-        ("{}", "was it written by another version?"),
+        ("{}", "restore it from a copy"),
     ],
 )
 def test_a_study_that_cannot_be_read_is_a_problem_and_no_error(tmp_path: Path, text: str, told: str) -> None:
@@ -278,9 +278,11 @@ def test_attempts_that_cannot_be_read_are_tried_again_only_when_they_change(
     monkeypatch.setattr(Store, "attempt", attempt)
     assert watched.read().remarks == first.remarks
     assert tried == []
-    (folder / layout.TRIALS / "torn07" / layout.TRIAL_JSON).write_text(a_record(1).model_dump_json())
+    mended = a_record(1)
+    (folder / layout.TRIALS / "torn07" / layout.TRIAL_JSON).write_text(mended.model_dump_json())
+    (folder / layout.TRIALS / "torn07").rename(folder / layout.TRIALS / mended.id)
     shutil.rmtree(folder / layout.TRIALS / "torn08")
     found = watched.read()
-    assert tried == ["torn07"]
+    assert tried == [mended.id]
     assert len(found.records) == 2
     assert found.remarks[-1] == "28 other attempts cannot be read either"

@@ -38,6 +38,9 @@ EVENTS: tuple[journal.Event, ...] = (
     journal.LaboratoryFailed(start="b01-1", message="no disk", notes=("and no wipe",)),
     journal.TrialSealed(trial="a-s1-t1", attempt=2, outcome="invalid", reasons=("LAG",), record_sha256="ab"),
     journal.DraftRemoved(folder=".a-s1-t1.partial"),
+    journal.FolderSetAside(folder="a-s1-t1", to="set-aside/a-s1-t1", why="no record"),
+    journal.FolderMissed(folder="a-s1-t1"),
+    journal.StudyWritten(sha256={"study.toml": "ab"}),
     journal.NoiseFloorSought(found=True, study="floor", made_s=1.0, sha256="ab"),
     journal.NoiseFloorSought(found=False, why="none was measured"),
     journal.StoppingJudged(decision=decision()),
@@ -49,7 +52,7 @@ EVENTS: tuple[journal.Event, ...] = (
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     with StoreWriter(tmp_path, "fake") as writer:
-        writer.intend(study(), "", plan_of(study()))
+        (writer.folder / "study.json").write_text(study().model_dump_json())
         for event in EVENTS:
             writer.event(event)
         read = Store(writer.folder).journal()

@@ -80,7 +80,7 @@ def test_a_torn_journal_is_mended(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "events.jsonl").write_text('{"t_s": 1, "event": "a"}\n{"t_s": 2, "ev')
     with StoreWriter(tmp_path, "fake") as writer:
-        writer.intend(study(), "", plan_of(study()))
+        (folder / "study.json").write_text(study().model_dump_json())
         writer.event(SessionInterrupted())
         assert [entry.event for entry in Store(writer.folder).journal()] == [Unknown("a", {}), SessionInterrupted()]
 

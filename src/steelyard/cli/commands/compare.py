@@ -14,7 +14,7 @@ from steelyard.analysis.comparisons.two_sided import DECIDED, limits_percent
 from steelyard.analysis.treatments import label
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.comparison_table import draw, footer
-from steelyard.cli.terminal.output import data_console, say
+from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
 from steelyard.model.responses import label_of, unit_of
 from steelyard.reading import comparison as comparing
 from steelyard.reading.comparison import Comparison, opened
@@ -70,14 +70,17 @@ def compare(
     if figure is not None:
         forest.refuse_other(figure)
     first = opened(a)
+    second = first if b is None else opened(b)
     comparison = comparing.compare(
         first,
-        first if b is None else opened(b),
+        second,
         a=fixed_a or (),
         b=fixed_b or (),
         response=response_name,
         margin_percent=margin_percent,
     )
+    for side in (first,) if second is first else (first, second):
+        warn_of_damages(message_console(), side.store.damages)
     if as_json:
         print(json.dumps(_as_json(comparison), indent=1, ensure_ascii=False, allow_nan=False))
     else:

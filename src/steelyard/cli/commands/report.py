@@ -10,7 +10,7 @@ import typer
 from steelyard.analysis.tables import columns
 from steelyard.atomic_file import write_output
 from steelyard.cli.signature import Json, StoreFolder
-from steelyard.cli.terminal.output import message_console, say
+from steelyard.cli.terminal.output import message_console, say, warn_of_damages
 from steelyard.judging.attempts import without_valid_attempt
 from steelyard.model.errors import StudyError
 from steelyard.reading.published import with_published
@@ -46,7 +46,8 @@ def report(
     """Write the page (to `output`, else `report.html` in the study's folder) and whatever else is asked for.
 
     With `as_json` all tables go to stdout, with `methods` the methods text of a paper; the page is then written only
-    if `output` names it. Returns 0, or 1 if a trial that was tried has no valid attempt. Raises StoreError if the
+    if `output` names it. Returns 0, or 1 if a trial that was tried has no valid attempt or a file of the store is
+    damaged. Raises StoreError if the
     store has no sealed trial, StudyError if both are asked for.
     """
     if as_json and methods:
@@ -56,16 +57,16 @@ def report(
             key="--methods",
         )
     console = message_console()
-    page_input = report_input(
-        open_store(store), courses=output is not None or figures is not None or not (as_json or methods)
-    )
+    opened = open_store(store)
+    page_input = report_input(opened, courses=output is not None or figures is not None or not (as_json or methods))
+    warn_of_damages(console, opened.damages)
     if as_json:
         print(export.as_json(page_input.tables, columns(page_input.results)))
     if methods:
         print(paragraph(page_input), end="")
     if output is not None or not (as_json or methods):
-        path = output or open_store(store).folder / PAGE
-        write_output(path, build(with_published(open_store(store), page_input)))
+        path = output or opened.folder / PAGE
+        write_output(path, build(with_published(opened, page_input)))
         say(console, f"report  {path}")
     if tables is not None:
         written = export.tables(page_input.tables, analysed.every(page_input.results), tables)
@@ -73,7 +74,8 @@ def report(
     if figures is not None:
         written = export.figures(_figures(page_input), figures)
         say(console, f"figures {figures} ({len(written)} files)")
-    return EXIT_SOME_INVALID if without_valid_attempt(page_input.records) else EXIT_DONE
+    whole = all(damage.harmless for damage in opened.damages)
+    return EXIT_DONE if whole and not without_valid_attempt(page_input.records) else EXIT_SOME_INVALID
 
 
 def _figures(page_input: ReportInput) -> dict[str, Figure]:

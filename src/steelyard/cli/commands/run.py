@@ -26,7 +26,7 @@ from steelyard.cli.progress_views import LiveView, PlainView
 from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile
 from steelyard.cli.terminal.answer_output import print_answer
 from steelyard.cli.terminal.live_cells import LiveCells
-from steelyard.cli.terminal.output import message_console, print_wrapped, say
+from steelyard.cli.terminal.output import message_console, print_wrapped, say, warn_of_damages
 from steelyard.file_errors import foreseen
 from steelyard.judging.stopping import SECONDS_PER_HOUR, decide
 from steelyard.judging.stopping_rule import Decision, rule_of
@@ -71,6 +71,7 @@ def run(
     settings = [trial.settings for trial in plan.trials]
     # Under the lock of the store: nobody else adds trials to what is examined.
     with StoreWriter(store, study.study.name) as writer:
+        warn_of_damages(console, writer.damages)
         site_names = sorted({trial.settings.site.name for trial in plan.trials})
         asyncio.run(reclaim(site_names, console=console))
         examined = preflight.examine(study_path, study, plan, plugins, store)

@@ -15,7 +15,14 @@ from rich.text import Text
 from steelyard.analysis.cells import VALUE_HEAD, cell_values
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.live_cells import narrowing_words
-from steelyard.cli.terminal.output import data_console, print_table, print_wrapped, say
+from steelyard.cli.terminal.output import (
+    data_console,
+    message_console,
+    print_table,
+    print_wrapped,
+    say,
+    warn_of_damages,
+)
 from steelyard.format import count, treatment_label
 from steelyard.judging.stopping import decide, not_needed
 from steelyard.judging.stopping_rule import Decision, rule_of
@@ -32,23 +39,24 @@ def status(
     everything: Annotated[bool, typer.Option("--all", help="Print every reason in full, cell by cell.")] = False,
     as_json: Json = False,
 ) -> int:
-    """Print where the study is. Returns 0 when complete and valid, 1 when some trials are invalid or missing. What a
-    stopping rule made unnecessary is neither."""
+    """Print where the study is. Returns 0 when complete and valid, 1 when some trials are invalid or missing, or a file
+    of the store is damaged. What a stopping rule made unnecessary is neither."""
     store = open_store(path)
     records = store.trials()
     plan = store.plan
-    limit = store.study.limits.attempts
+    study = store.study
+    limit = study.limits.attempts
     by_trial = attempts_by_id(records)
     planned = plan.trials if plan else ()
     done = sum(settled(by_trial.get(trial.id, []), limit) for trial in planned)
-    rule = rule_of(store.study)
+    rule = rule_of(study)
     decision = decide(plan, records, rule) if plan and rule else None
     spared = len(not_needed(plan, records, decision)) if plan and decision else 0
     journal = store.journal()
     reasons = Counter(str(reason.kind) for record in records for reason in record.verdict.reasons)
     summary: dict[str, Any] = {
-        "study": store.study.study.name,
-        "planned": len(planned),
+        "study": study.study.name,
+        "planned": len(planned) if plan else None,
         "done": done,
         "not_needed": spared,
         "until": decision.model_dump(mode="json") if decision else None,
@@ -60,13 +68,16 @@ def status(
             for group in groups(reason for record in records for reason in record.verdict.reasons)
         ],
         "last_event": journal[-1].fields() if journal else None,
-        "cells": _cells(records, store.study),
+        "cells": _cells(records, study),
+        "damages": [damage.model_dump(mode="json") for damage in store.damages],
     }
+    warn_of_damages(message_console(), store.damages)
     if as_json:
         print(json.dumps(summary, indent=1))
     else:
         _draw(summary, decision, data_console(), everything=everything)
-    return 0 if planned and summary["valid"] == len(planned) - spared else 1
+    whole = all(damage.harmless for damage in store.damages)
+    return 0 if whole and planned and summary["valid"] == len(planned) - spared else 1
 
 
 def _cells(records: tuple[TrialRecord, ...], study: Study) -> list[dict[str, Any]]:
@@ -98,11 +109,10 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
     spared = f", {summary['not_needed']} not needed" if summary["not_needed"] else ""
     of = "of at most" if decision is not None and decision.go_on else "of"
     console.print(f"[bold]{summary['study']}[/bold]", highlight=False)
-    say(
-        console,
-        f"{summary['done']} {of} {summary['planned']} trials done{spared}; {summary['valid']} valid in "
-        f"{count(summary['attempts'], 'attempt')}",
-    )
+    done = "trials done: not known without the plan"
+    if summary["planned"] is not None:
+        done = f"{summary['done']} {of} {summary['planned']} trials done{spared}"
+    say(console, f"{done}; {summary['valid']} valid in {count(summary['attempts'], 'attempt')}")
     if decision is not None:
         say(console, f"until {decision.target}: {decision.sentence}")
     event = summary["last_event"]

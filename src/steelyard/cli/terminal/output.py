@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.model.damage import Damage
 from steelyard.model.errors import SteelyardError
 
 LEAST_WIDTH: Final = 20
+MOST_DAMAGES: Final = 20
+"""Damages of a store that are printed one by one."""
 HANGING: Final = 2
 """Blanks before all lines of a sentence but the first."""
 
@@ -56,3 +60,13 @@ def complain(console: Console, error: SteelyardError) -> None:
     for hint in (error.hint, *getattr(error, "__notes__", ())):
         for line in hint.splitlines():
             say(console, f"  {line}")
+
+
+def warn_of_damages(console: Console, damages: Sequence[Damage]) -> None:
+    """Damages of a store, a line each, and under them each remedy once; nothing if there are none."""
+    for damage in damages[:MOST_DAMAGES]:
+        say(console, Text.assemble(("damaged: ", "bold yellow"), damage.words()))
+    if len(damages) > MOST_DAMAGES:
+        say(console, f"and {len(damages) - MOST_DAMAGES} more: `steelyard verify STORE --json` names all")
+    for remedy in dict.fromkeys(damage.remedy for damage in damages if damage.remedy):
+        say(console, f"  {remedy}")

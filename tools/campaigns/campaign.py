@@ -1,0 +1,78 @@
+"""Campaign, case and outcome: what a campaign is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeVar
+
+FAULTS: Final[Mapping[str, str]] = {
+    "traceback": "a traceback, or an error that was not foreseen",
+    "silently-wrong": "a number changed, or a thing was counted twice, without a word",
+    "leftover": "processes, namespaces, cgroups, mounts, leases or drafts are left behind",
+    "lost": "a sealed trial is gone",
+    "late": "it took longer than its limit",
+    "unlike": "it ended otherwise than it should: another exit code, the file is not named",
+    "campaign": "the campaign could not carry out the case",
+}
+"""Kind of fault to what it means."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One fault to be tried."""
+
+    name: str
+    """Unique in its campaign, and the same in every version: outcomes are resumed by it."""
+    stratum: str
+    """The summary counts by it: a phase, a command, a kind of file."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """What the campaign needs to carry it out."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What was wrong about one case."""
+
+    kind: str
+    """One of `FAULTS`."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one case came to."""
+
+    faults: Sequence[Fault] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What was seen; values that JSON can hold."""
+
+
+World = TypeVar("World")
+
+
+class Campaign(Protocol[World]):
+    """Faults of one sort, and how each is tried."""
+
+    name: str
+    about: str
+    limit_s: float
+    """The longest that one case may take."""
+
+    def cases(self, seed: int) -> Sequence[Case]:
+        """Every case, in order."""
+
+    def world(self, folder: Path) -> AbstractContextManager[World]:
+        """What all cases share, made in `folder`."""
+
+    def run(self, world: World, case: Case, folder: Path) -> Outcome:
+        """Carry out one case in an empty folder."""
+
+
+@contextmanager
+def no_world(folder: Path) -> Iterator[None]:
+    """The world of a campaign whose cases share nothing."""
+    del folder
+    yield None
