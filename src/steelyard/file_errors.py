@@ -20,6 +20,8 @@ AGAIN = "then the same command goes on: no sealed trial is lost"
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
 BROKEN = frozenset({errno.EIO, errno.ESTALE, errno.ENXIO, errno.ENODEV})
+UNFIT = frozenset({errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EMFILE, errno.ENFILE})
+"""Names that cannot be files. Not a file that is missing: whoever expects one says so, else it is a fault of ours."""
 RUST_ERROR = re.compile(r"\(os error (\d+)\)")
 """What libraries written in Rust (polars) add to the text of an error that the kernel gave them."""
 
@@ -54,8 +56,9 @@ def _words(number: int, path: str) -> tuple[str, str]:
     if number in BROKEN:
         hint = "the disk may be failing: read the kernel's messages (dmesg), and copy the store to another one"
         return f"{named} cannot be read or written: {os.strerror(number)}", hint
-    reason = os.strerror(number)
-    return (f"{path}: {reason[:1].lower()}{reason[1:]}", "") if number and path else ("", "")
+    if number in UNFIT:
+        return f"{named}: {os.strerror(number)[:1].lower()}{os.strerror(number)[1:]}", "name another file or folder"
+    return "", ""
 
 
 def _of(error: BaseException) -> tuple[int, str]:

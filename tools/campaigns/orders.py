@@ -23,6 +23,7 @@ ODD_VALUES: Final[tuple[Any, ...]] = (
     "", "x", "a b", "\u0000", "\u202e", "x" * 100_000, "9" * 400, [], {}, [[]], [None], ["x"], {"x": 1}, {"kind": "x"},
     "closed", "uniform", "127.0.0.1", ":", "'; DROP TABLE x; --",
 )  # fmt: skip
+DEEP: Final = "a nested value"
 STRATA: Final = ("an odd value", "a missing key", "a key too many", "a nested order", "other characters")
 
 
@@ -50,13 +51,12 @@ def mutated(order: dict[str, Any], stratum: str, rng: random.Random) -> bytes:
         elif stratum == "a key too many" and isinstance(holder, dict):
             holder[rng.choice(("x", "kind", "records", "k" * 10_000))] = rng.choice(ODD_VALUES)
         elif stratum == "a nested order":
-            depth, inner = rng.choice((2, 50, 500)), holder[last]
-            for _ in range(depth):
-                inner = rng.choice(([inner], {"x": inner}))
-            holder[last] = inner
+            holder[last] = DEEP
         else:
             holder[last] = rng.choice(ODD_VALUES)
-    content = json.dumps(order).encode()
+    depth = rng.choice((2, 50, 500, 5000))
+    opened, closed = rng.choice((("[", "]"), ('{"x":', "}")))
+    content = json.dumps(order).replace(f'"{DEEP}"', f"{opened * depth}1{closed * depth}").encode()
     if stratum != "other characters":
         return content
     changed = bytearray(content)

@@ -116,4 +116,4 @@ def test_report_on_a_read_only_disk_names_the_page(
 
 def test_a_folder_in_place_of_a_file_is_named(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, messages = called(monkeypatch, "report", sound, "--output", tmp_path)
-    assert (code, messages) == (3, f"error: {tmp_path}: is a directory\n")
+    assert (code, messages) == (3, f"error: {tmp_path}: is a directory\n  name another file or folder\n")

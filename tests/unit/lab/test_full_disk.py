@@ -192,4 +192,5 @@ def test_what_a_disk_says_is_foreseen(error: Exception, words: str) -> None:
 
 
 def test_nothing_else_is(tmp_path: Path) -> None:
-    assert [foreseen(error) for error in (ValueError("no"), ConnectionRefusedError(111, "refused"))] == [None, None]
+    others = (ValueError("no"), ConnectionRefusedError(111, "refused"), FileNotFoundError(2, "", str(tmp_path / "a")))
+    assert [foreseen(error) for error in others] == [None, None, None]
