@@ -64,6 +64,14 @@ class ReportInput:
 def sealed_trials(store: Store) -> tuple[TrialRecord, ...]:
     """Every sealed attempt of a store, in order of time. Raises StoreError if there is none."""
     records = store.trials()
+    damages = [damage.words() for damage in store.damages if not damage.harmless]
+    if not records and damages:
+        more = f" and {len(damages) - 1} more" if len(damages) > 1 else ""
+        raise StoreError(
+            f"{store.folder} has no sealed trial that can be read: {damages[0]}{more}",
+            f"`steelyard verify {store.folder}` names all; restore the store from a copy, or run the study again",
+            path=str(store.folder),
+        )
     if not records:
         raise StoreError(
             f"{store.folder} has no sealed trial yet",

@@ -90,6 +90,8 @@ def test_a_store_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
         writer.intend(asked, "", plan)
         writer.draft(sealed.id, 1).seal(sealed)
         folder = writer.folder
+    # Journals of earlier versions do not hold the checksums of study and plan.
+    (folder / layout.EVENTS).write_text("")
     written = [folder / layout.STUDY_JSON, folder / layout.PLAN, *folder.glob("trials/*/trial.json")]
     for path in written:
         before = path.read_text()

@@ -223,6 +223,14 @@ def test_a_store_whose_deleted_trial_was_measured_again_verifies(store: Path) ->
     assert missed == [journal.FolderMissed(folder=folder.name)]
 
 
+def test_a_store_that_lost_all_trials_says_which(store: Path) -> None:
+    name = first(store).name
+    shutil.rmtree(store / "trials")
+    with pytest.raises(StoreError, match=rf"trials/{name}.* and 5 more"):
+        printed(lambda: report(store))
+    assert f"damaged: trials/{name}" in printed(lambda: status(store)).err
+
+
 def remove_record(folder: Path) -> None:
     (folder / "trial.json").unlink()
 
