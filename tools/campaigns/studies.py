@@ -171,7 +171,7 @@ class Studies:
             faults.append(Fault("unlike", f"a message of {len(checked.err):,} characters"))
         if list(folder.iterdir()):
             faults.append(Fault("leftover", "check wrote files"))
-        has_line = f"{study}:" in checked.err
+        has_line = re.search(rf"{re.escape(str(study))}:\d+:", checked.err) is not None
         return Outcome(faults, {"calls": lines_of([checked]), "refused": checked.code == 2, "line": has_line})
 
 

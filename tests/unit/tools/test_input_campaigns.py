@@ -1,4 +1,4 @@
-"""A few cases of the campaigns of studies, orders, servers and full disks; in full: `python -m tools.campaigns NAME`."""
+"""Some cases of the campaigns of studies, orders, servers and full disks; all: `python -m tools.campaigns NAME`."""
 
 from __future__ import annotations
 
