@@ -1,9 +1,14 @@
-"""Replace a file at once and for good: a reader sees the old text or the new one, also after a power cut."""
+"""Write a file whole or not at all: a reader sees the old content or the new one, also after a power cut or on a full
+disk."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
+
+NAME_CHARS = 50
+"""Of the file's name in that of its draft: names have 255 bytes at most."""
 
 
 def sync_folder(folder: Path) -> None:
@@ -15,20 +20,44 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def replace_file(path: Path, text: str, draft: Path | None = None) -> None:
-    """Write a text into a draft in the same folder, put it on disk, and rename it to `path`.
+def write_output(path: Path, content: str | bytes) -> None:
+    """Write what a user asked for to the place that the user named, whole or not at all; its folder is created. A link
+    is followed. What is no regular file (a terminal, a pipe) is written to as it is. Raises OSError that names the
+    path."""
+    path = path.resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_bytes(_bytes(content))
+    else:
+        replace_file(path, content)
+
+
+def replace_file(path: Path, content: str | bytes, draft: Path | None = None, *, sync: bool = True) -> None:
+    """Write a text (as UTF-8) or bytes into a draft in the same folder, put it on disk, and rename it to `path`.
 
     `draft`: a file that nobody else writes; else one with the number of this process in its name, `.NAME.PID.tmp`. It
-    is left behind only by a kill. Raises OSError; the old file is then what it was.
+    is left behind only by a kill. Without `sync` the content may be lost in a power cut, but is never half there
+    otherwise. Raises OSError that names `path`; the old file is then what it was.
     """
-    draft = draft or path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    draft = draft or path.with_name(f".{path.name[:NAME_CHARS]}.{os.getpid()}.tmp")
     try:
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(text)
+        with draft.open("wb") as file:
+            file.write(_bytes(content))
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         draft.rename(path)
-    except OSError:
+        if sync:
+            sync_folder(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        # Writing names no file, and renaming names two.
+        raise type(error)(error.errno, error.strerror, str(path)) from error
+    except BaseException:  # an interrupt too leaves nothing behind
         draft.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+
+
+def _bytes(content: str | bytes) -> bytes:
+    return content.encode("utf-8") if isinstance(content, str) else content

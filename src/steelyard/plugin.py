@@ -75,7 +75,7 @@ class Plugins:
     def file(self, name: str, what: str, key: str) -> Path:
         """A file that a study names in `key`, relative to the study or to the working directory. Raises StudyError."""
         places = [folder / name for folder in self._places]
-        path = next((place for place in places if place.is_file()), None)
+        path = next((place for place in places if _is_file(place)), None)
         if path is None:
             looked = " and ".join(dict.fromkeys(str(place) for place in places))
             raise StudyError(f"there is no {what} {name}", f"looked at {looked}", key=key, read=name)
@@ -89,6 +89,14 @@ class Plugins:
 
             self._files[path] = of_file(path)
         return self._files[path]
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is such a file; False also for names that no file can have."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def find(seam: str, name: str) -> ModuleType:
@@ -138,7 +146,7 @@ def _from_path(seam: str, path: Path) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
-    if not path.is_file() or spec is None or spec.loader is None:
+    if not _is_file(path) or spec is None or spec.loader is None:
         raise StudyError(
             f"there is no {seam} plug-in at {path}",
             "give the path of a Python file",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from steelyard import atomic_file
-from steelyard.atomic_file import replace_file
+from steelyard.atomic_file import replace_file, write_output
 
 
 def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
@@ -33,14 +33,33 @@ def test_text_is_on_disk_before_it_has_the_name_and_the_name_after(
     assert steps == [("text", False), ("folder", True)]
 
 
-def test_what_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_what_fails_leaves_the_old_file(error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.json"
     replace_file(path, "old")
 
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
+    def fail(descriptor: int) -> None:
+        raise error
 
-    monkeypatch.setattr(atomic_file.os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    monkeypatch.setattr(atomic_file.os, "fsync", fail)
+    with pytest.raises(type(error)):
         replace_file(path, "new")
     assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("a.json", "old")]
+
+
+def test_output_follows_links_and_leaves_devices_alone(tmp_path: Path) -> None:
+    target, link = tmp_path / "target.html", tmp_path / "link.html"
+    link.symlink_to(target)
+    write_output(link, "page")
+    assert (target.read_text(), link.is_symlink()) == ("page", True)
+    write_output(tmp_path / "new" / "folder" / "a.csv", b"bytes")
+    assert (tmp_path / "new" / "folder" / "a.csv").read_bytes() == b"bytes"
+    write_output(Path("/dev/null"), "nothing")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_an_error_names_the_file_that_was_wanted(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "no" / "folder.txt"):
+        with pytest.raises(OSError, match=str(path)) as caught:
+            replace_file(path, "text")
+        assert caught.value.filename == str(path)

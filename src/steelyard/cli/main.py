@@ -19,6 +19,7 @@ import typer
 from steelyard import __version__
 from steelyard.cli.terminal.help_text import Command, Group
 from steelyard.cli.terminal.output import complain, message_console, say
+from steelyard.file_errors import foreseen
 from steelyard.model.errors import SteelyardError, StudyError
 from steelyard.node.folders import state_folder
 from steelyard.node.reading_commands import recorded
@@ -132,7 +133,9 @@ def main() -> None:
     wanted = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
     try:
         with recorded(wanted, state_folder()) if wanted in READING else nullcontext():
-            sys.exit(command_line(wanted)(prog_name="steelyard", standalone_mode=False))
+            code = command_line(wanted)(prog_name="steelyard", standalone_mode=False)
+            sys.stdout.flush()
+            sys.exit(code)
     except StudyError as error:
         complain(message_console(), error)
         sys.exit(EXIT_STUDY)
@@ -146,11 +149,19 @@ def main() -> None:
         say(message_console(), "interrupted", style="yellow")
         sys.exit(EXIT_INTERRUPTED)
     except Exception as error:  # the command line's main is the last place: say it for people, keep the facts
-        kept = Path(tempfile.mkstemp(prefix="steelyard-", suffix=".txt")[1])
-        kept.write_text(traceback.format_exc(), encoding="utf-8")
-        message = f"{type(error).__name__}: {error}"
-        complain(message_console(), SteelyardError(message, f"this was not foreseen; details: {kept}"))
+        complain(message_console(), foreseen(error) or _unforeseen(error))
         sys.exit(EXIT_LABORATORY)
+
+
+def _unforeseen(error: Exception) -> SteelyardError:
+    details = "".join(traceback.format_exception(error))
+    try:
+        kept = Path(tempfile.mkstemp(prefix="steelyard-", suffix=".txt")[1])
+        kept.write_text(details, encoding="utf-8")
+        hint = f"this was not foreseen; details: {kept}"
+    except OSError:
+        hint = f"this was not foreseen; details:\n{details}"
+    return SteelyardError(f"{type(error).__name__}: {error}", hint)
 
 
 def _misused(error: Any) -> None:

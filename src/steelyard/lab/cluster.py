@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -13,6 +13,7 @@ from typing import Any
 from steelyard.engine.base import Engine
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.data_state import DataState
+from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import in_a_thread, tails
 from steelyard.lab.parts import Known, Parts
 from steelyard.lab.probe_processes import Readings, watching
@@ -30,6 +31,7 @@ from steelyard.node.tasks import to_the_end, together
 from steelyard.progress.events import Waiting, Watcher
 from steelyard.site.base import Request, Site
 from steelyard.system.base import System, warms_up
+from steelyard.wire.record import Record
 from steelyard.workload.base import Workload
 
 LEASE_TIMEOUT_S = 60.0
@@ -79,6 +81,16 @@ class Cluster:
         """Whether a process of this machine belongs to this start: its nodes, its load, its probes."""
         start = self.lease.nodes[0].environment.get(START, "")
         return pid in self.readings.process_ids or has_variable(pid, START, start)
+
+    async def drive(self, order: Mapping[str, Any], on_record: Callable[[str, Record], None], timeout_s: float) -> None:
+        """Have the engine carry out an order for as long as all nodes live. Raises SystemFault within seconds of the
+        first node that dies, EngineError if the generator fails."""
+        driving = self.engine.drive(order, self.loaders, on_record, timeout_s)
+        await while_alive(driving, self.system, self.databases)
+
+    async def death(self) -> SystemFault | None:
+        """The fault of the first dead node; None if there is none, or if the system does not notice."""
+        return await first_death(self.system, self.databases)
 
     async def healthy(self) -> bool:
         """Whether every node answers and sees all members, or does within HEALTH_TIMEOUT_S."""

@@ -16,11 +16,12 @@ from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab import noise_floor, provenance, server_warm_up
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster, started
+from steelyard.lab.disk_room import DiskRoom
 from steelyard.lab.parts import Parts
 from steelyard.lab.quiet import Ours, QuietGate
 from steelyard.lab.resume import attempts_by_id, missing, settled
 from steelyard.lab.trial import TrialRunner
-from steelyard.model.errors import NotQuiet, SteelyardError, StoreError, StudyError, SystemFault
+from steelyard.model.errors import FileError, NotQuiet, SteelyardError, StoreError, StudyError, SystemFault
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -92,6 +93,7 @@ class Conductor:
         self._failed_starts: dict[str, int] = {}
         self._failed_in_a_row = 0
         self._floor_sought = False
+        self._room = DiskRoom(writer.folder, parts.state_folder, parts.plugins)
 
     def finish(self) -> None:
         """Stop when the trial in flight is sealed."""
@@ -213,8 +215,9 @@ class Conductor:
         """Count a failure of the laboratory. Raises the error when another attempt makes no sense."""
         self._failed_in_a_row += 1
         notes = tuple(getattr(error, "__notes__", ()))
-        self.writer.event(journal.LaboratoryFailed(start=first.start, message=error.message, notes=notes))
-        if self._failed_in_a_row >= FAILED_LAB_LIMIT or isinstance(error, StoreError | StudyError):
+        with contextlib.suppress(OSError):
+            self.writer.event(journal.LaboratoryFailed(start=first.start, message=error.message, notes=notes))
+        if self._failed_in_a_row >= FAILED_LAB_LIMIT or isinstance(error, FileError | StoreError | StudyError):
             raise error
         self.watcher.tell(Trouble(error.message, "starting the cluster once more"))
 
@@ -228,6 +231,7 @@ class Conductor:
             if self.finishing:
                 return
             planned = queue.popleft()
+            self._room.require(planned.settings)
             attempts = attempts_by_id(self._records).get(planned.id, [])
             attempt = max((record.attempt for record in attempts), default=0) + 1
             number = len(self.plan.trials) - len(missing(self.plan, self._records, limit)) + 1
@@ -250,6 +254,7 @@ class Conductor:
 
     def _sealed(self, record: TrialRecord, number: int) -> None:
         self._records.append(record)
+        self._room.sealed(record)
         self._failed_in_a_row = self._failed_in_a_row + 1 if record.verdict.lab_fault else 0
         self.writer.event(
             journal.TrialSealed(

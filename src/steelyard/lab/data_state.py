@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from steelyard import engine_order
 from steelyard.engine.base import Engine
+from steelyard.lab.node_death import while_alive
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError, SystemFault
 from steelyard.model.study import Data
@@ -133,7 +134,8 @@ class DataState:
 
         filling = engine_order.populate(endpoint, schema, workload, self.data.populate_threads)
         if records:
-            await self.engine.drive(filling, self.loaders, take, self.timeout_s)
+            driving = self.engine.drive(filling, self.loaders, take, self.timeout_s)
+            await while_alive(driving, self.system, self.databases)
         done = sum(end.operations for end in dones)
         errors = sum(end.errors for end in dones)
         if errors or done != records:

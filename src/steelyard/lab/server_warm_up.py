@@ -82,6 +82,8 @@ async def warm_up(
             return await warming.run(finishing)
         except EngineError as error:
             if not await cluster.healthy():
+                if (death := await cluster.death()) is not None:
+                    raise death from error
                 message = f"a node no longer answers in the server warm-up: {error.message}"
                 raise SystemFault(message, error.hint, system=cluster.system.name) from error
             raise
@@ -228,7 +230,7 @@ class _Warming:
 
         self.watcher.tell(Waiting(f"{part.name} {how}, {self._sentence()}"))
         timeout_s = (load.duration_s or 0.0) + SLICE_GRACE_S
-        await self.cluster.engine.drive(self._order(part, load), self.cluster.loaders, take, timeout_s)
+        await self.cluster.drive(self._order(part, load), take, timeout_s)
         if part.workload.writes:
             self.cluster.state.used(part.workload)
         self.progress.operations += answered

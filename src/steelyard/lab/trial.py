@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from steelyard import __version__, engine_order
+from steelyard.file_errors import of_the_disk
 from steelyard.judging.background_load import Machines, OwnTime
 from steelyard.judging.trial_responses import joined, responses
 from steelyard.judging.verdict import Evidence, judge
@@ -188,9 +189,12 @@ class TrialRunner:
         except SystemFault as fault:
             return _blamed(ReasonKind.SYSTEM_FAULT, fault)
         except (SteelyardError, OSError, LookupError, ValueError) as error:
+            if of_the_disk(error):
+                raise
             self.watcher.tell(Waiting("whether the cluster is still well"))
-            well = await self.cluster.healthy()
-            return _blamed(ReasonKind.LAB_FAULT if well else ReasonKind.SYSTEM_FAULT, error)
+            if await self.cluster.healthy():
+                return _blamed(ReasonKind.LAB_FAULT, error)
+            return _blamed(ReasonKind.SYSTEM_FAULT, await self.cluster.death() or error)
         finally:
             self.cluster.state.used(workload)
         return None
@@ -221,7 +225,7 @@ class TrialRunner:
             limit_s, measured_s = self.study.limits.trial_timeout_s, time.time()
             async with phases.bracket(Phase.CAPACITY, limit_s, SystemFault):
                 self.watcher.tell(Waiting(f"capacity: {load.capacity_threads} in flight for {load.capacity_s:g} s"))
-                await cluster.engine.drive(driving, cluster.loaders, take, limit_s + ENGINE_GRACE_S)
+                await cluster.drive(driving, take, limit_s + ENGINE_GRACE_S)
             limits = self.study.limits
             measured = capacity.capacity_of(load, intervals, dones, planned.id, measured_s, limits)
             cluster.capacities[key] = measured
@@ -254,7 +258,7 @@ class TrialRunner:
                 self.watcher.tell(PhaseEntered(Phase.WARM_UP, load.warm_up_s))
             own_s, before = self._own_time_s(), census()
             read_s = reading_commands.times_s(self.parts.state_folder, before)
-            await cluster.engine.drive(driving, cluster.loaders, take, limit_s + ENGINE_GRACE_S)
+            await cluster.drive(driving, take, limit_s + ENGINE_GRACE_S)
         ended_s = time.time()
         after = census()
         readers = reading_commands.process_ids(self.parts.state_folder, after)
@@ -270,7 +274,9 @@ class TrialRunner:
             course.probed = cluster.readings.between(begun_s, ended_s)
             self.watcher.tell(Waiting("whether every node still answers"))
             if not await cluster.healthy():
-                raise SystemFault("a node no longer answers after the load", system=cluster.system.name)
+                raise await cluster.death() or SystemFault(
+                    "a node no longer answers after the load", system=cluster.system.name
+                )
 
     def _take(self, course: Course, node: str, record: Record) -> Interval | None:
         """Take in a record; gives it back if it is the first interval of the measured phase."""

@@ -88,6 +88,14 @@ class ProbeError(SteelyardError):
     """An instrument failed: the laboratory's fault."""
 
 
+class FileError(SteelyardError):
+    """A file cannot be read or written: its disk is full, read-only or failing, or permission is missing."""
+
+    def __init__(self, message: str, hint: str = "", *, path: str = "") -> None:
+        super().__init__(message, hint)
+        self.path = path
+
+
 class StoreError(SteelyardError):
     """The store cannot be read or written: not sealed, another format, wrong checksum. `what` is wrong with the file at
     `path`: the message without its name."""

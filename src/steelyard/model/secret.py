@@ -30,10 +30,11 @@ _FILE_REFERENCE = re.compile(r"file:/\S.*")
 _OPTION = re.compile(r"(?P<name>-{0,2}[A-Za-z][\w.-]*)=(?P<value>.+)", re.DOTALL)
 _IN_URL = re.compile(r"(://[^/\s:@]*:)([^/\s@]+)(@)")
 _IN_TEXT = re.compile(
-    r"(?P<name>[\w.-]*(?:pass|pwd|secret|credential)[\w.-]*)(?P<between>[\"']?\s*[=:]\s*)"
+    r"(?<![\w.-])(?=[\w.-]*?(?:pass|pwd|secret|credential))(?P<name>[\w.-]++)(?P<between>[\"']?\s*[=:]\s*)"
     r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s,;\"'{}()\[\]]+)",
     re.IGNORECASE,
 )
+"""Each word is looked at once, so that time grows with the length of the text and not with its square."""
 _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 

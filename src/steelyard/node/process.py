@@ -7,6 +7,7 @@ process from a later one with the same id.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -15,9 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from steelyard.atomic_file import replace_file
 from steelyard.node.processor import start_ticks
 
 POLL_S = 0.02
+ENDING_KNOWN_S = 1.0
 KILL_TIMEOUT_S = 10.0
 """Time limit for a killed process to disappear; beyond it, something (a dead disk, a debugger) holds it."""
 
@@ -48,7 +51,7 @@ def write_record(path: Path, pid: int, **more: Any) -> Server | None:
     ticks = start_ticks(pid)
     if ticks is None:
         return None
-    path.write_text(json.dumps({"pid": pid, "started_ticks": ticks, **more}), encoding="utf-8")
+    replace_file(path, json.dumps({"pid": pid, "started_ticks": ticks, **more}), sync=False)
     return Server(pid, ticks)
 
 
@@ -65,6 +68,27 @@ def living(path: Path) -> Server | None:
     """The recorded process, if it is still running."""
     server = read_record(path)
     return server if server and server.alive else None
+
+
+def how_ended(process: asyncio.subprocess.Process | None) -> str:
+    """How a process that this one started ended: `killed by SIGKILL`, `ended with code 1`; `ended` if it is not known,
+    or not yet."""
+    code = None if process is None else process.returncode
+    if code is None:
+        return "ended"
+    if code >= 0:
+        return f"ended with code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"
+
+
+async def ending_known(process: asyncio.subprocess.Process | None) -> None:
+    """Wait, ENDING_KNOWN_S at most, until it is known how a process that is gone has ended."""
+    if process is not None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), ENDING_KNOWN_S)
 
 
 async def gone(server: Server, timeout_s: float) -> bool:

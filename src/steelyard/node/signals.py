@@ -1,8 +1,12 @@
-"""Handling of termination signals: in the event loop, or as KeyboardInterrupt without one."""
+"""Handling of termination signals: in the event loop, or as KeyboardInterrupt without one.
+
+A signal that was ignored when the process began stays ignored, as POSIX asks of programs: SIGHUP under nohup, SIGINT in
+the background of a script. SIGTERM always works. asyncio is imported where it is used, so that the command line can
+handle signals before it imports anything slow.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,14 +16,51 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, kill, and the end of the terminal."""
 
 
+def wanted() -> tuple[signal.Signals, ...]:
+    """The termination signals that are not ignored."""
+    return tuple(number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN)
+
+
+@contextmanager
+def handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Within the block, every termination signal that is not ignored calls `handler` at once."""
+    before = {number: signal.signal(number, handler) for number in wanted()}
+    try:
+        yield
+    finally:
+        for number, handler_before in before.items():
+            signal.signal(number, handler_before)
+
+
+@contextmanager
+def like_ctrl_c() -> Iterator[None]:
+    """Within the block, SIGTERM and SIGHUP do what ctrl-C does just then: in an event loop they cancel its task, else
+    they raise KeyboardInterrupt."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        ctrl_c = signal.getsignal(signal.SIGINT)
+        if not callable(ctrl_c):  # ignored, or left to the kernel
+            raise KeyboardInterrupt
+        ctrl_c(signal.SIGINT, frame)
+
+    before = {number: signal.signal(number, interrupt) for number in wanted() if number != signal.SIGINT}
+    try:
+        yield
+    finally:
+        for number, handler_before in before.items():
+            signal.signal(number, handler_before)
+
+
 @contextmanager
 def heard(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
-    """Within the block, these signals call these functions in the running event loop; then what applied before does,
-    such as the ignored end of the terminal under nohup."""
+    """Within the block, these signals, but for ignored ones, call these functions in the running event loop; then what
+    applied before does."""
+    import asyncio
+
     loop = asyncio.get_running_loop()
-    before = {number: signal.getsignal(number) for number in handlers}
-    for number, handler in handlers.items():
-        loop.add_signal_handler(number, handler)
+    before = {number: signal.getsignal(number) for number in handlers if number in wanted()}
+    for number in before:
+        loop.add_signal_handler(number, handlers[number])
     try:
         yield
     finally:
@@ -33,6 +74,8 @@ def heard(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[Non
 def interruptible() -> Iterator[None]:
     """Within the block, a termination signal cancels the current task, so that everything is undone, and then raises
     KeyboardInterrupt."""
+    import asyncio
+
     task = asyncio.current_task()
     signalled = asyncio.Event()
 
@@ -60,12 +103,10 @@ def as_keyboard_interrupt() -> Iterator[None]:
             signal.signal(ending, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    # Under nohup the program ignores the end of the terminal.
-    wanted = [one for one in ENDING if one != signal.SIGHUP or signal.getsignal(one) is not signal.SIG_IGN]
-    before = {one: signal.signal(one, end) for one in wanted}
+    before = {number: signal.signal(number, end) for number in wanted()}
     try:
         yield
     finally:
-        if all(signal.getsignal(one) is end for one in wanted):
+        if all(signal.getsignal(number) is end for number in before):
             for ending, handler in before.items():
                 signal.signal(ending, handler)

@@ -41,6 +41,12 @@ def filled_state(settings: TrialSettings, records: int) -> str:
     return canonical({**settings.part("system"), "nodes": settings.site.nodes, "records": records})
 
 
+def written_bytes(settings: TrialSettings, abilities: Abilities) -> float:
+    """Bytes of the rows that a trial writes, all copies counted; 0 if a duration ends it."""
+    shape = abilities.shape(settings)
+    return (settings.load.operations or 0) * shape.writes * abilities.copies(settings) * shape.record_bytes
+
+
 def disk_bytes(plan: Plan, abilities: Abilities) -> int:
     """Live data and logs of the largest cluster, a snapshot of every filled state, and the store."""
     snapshots: dict[str, int] = {}
@@ -50,7 +56,7 @@ def disk_bytes(plan: Plan, abilities: Abilities) -> int:
         shape = abilities.shape(trial.settings)
         row_bytes = abilities.copies(trial.settings) * shape.record_bytes
         snapshots[filled_state(trial.settings, shape.records)] = shape.records * row_bytes
-        added = (trial.settings.load.operations or 0) * shape.writes * row_bytes
+        added = written_bytes(trial.settings, abilities)
         continues = trial.settings.data.state == "continue"
         written[trial.start] = written.get(trial.start, 0.0) + added if continues else added
         stored = shape.records * row_bytes + written[trial.start]

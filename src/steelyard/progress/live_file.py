@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError, ValidationInfo, ValidatorFunctionWrapHandler, field_validator
 
+from steelyard.atomic_file import replace_file
 from steelyard.model.secret import Concealer, redacted
 from steelyard.progress import events
 from steelyard.progress.state import Live, LoadSecond, NodeReadings, TroubleNoted, beginning
@@ -72,8 +73,8 @@ def write(folder: Path, live: Live, conceal: Concealer) -> None:
     path = folder / layout.LIVE
     temporary = path.with_name(f"{path.name}.tmp")
     data = conceal.tree(live.model_dump(mode="json", exclude=set(NOT_WRITTEN)))
-    temporary.write_text(json.dumps({"format": layout.LIVE_FORMAT, **data}, separators=(",", ":")), encoding="utf-8")
-    temporary.rename(path)
+    text = json.dumps({"format": layout.LIVE_FORMAT, **data}, separators=(",", ":"))
+    replace_file(path, text, draft=temporary, sync=False)
 
 
 def remove(folder: Path) -> None:

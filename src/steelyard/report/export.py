@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from steelyard.atomic_file import write_output
 from steelyard.heavy import pl
 from steelyard.report.data.presentation import Figure
 from steelyard.report.draw import files
@@ -26,7 +27,7 @@ def tables(frames: Mapping[str, pl.DataFrame], shown: Mapping[str, Table], folde
             texts |= {"md": markdown(shown[name]), "tex": latex.table(shown[name], name)}
         for suffix, text in texts.items():
             path = folder / f"{name}.{suffix}"
-            path.write_text(text, encoding="utf-8")
+            write_output(path, text)
             written.append(path)
     return tuple(written)
 
@@ -70,7 +71,7 @@ def figures(by_name: Mapping[str, Figure], folder: Path) -> tuple[Path, ...]:
                 written.append(path)
             captions.append(f"{stem}: {panel.title or figure.title}. {_key(figure)}{figure.caption}")
     path = folder / "captions.txt"
-    path.write_text("\n\n".join(captions) + "\n", encoding="utf-8")
+    write_output(path, "\n\n".join(captions) + "\n")
     return (*written, path)
 
 

@@ -38,6 +38,14 @@ HTTP_PORT: Final = 80
 PIECE_BYTES: Final = 64 * 1024
 CONNECTIONS: Final = 64
 """At the same time; more are refused."""
+REFUSALS: Final = 16
+"""Connections that are told so at the same time; beyond that they are closed."""
+REFUSAL_S: Final = 1.0
+BUSY: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 2\r\n"
+    b"Connection: close\r\nContent-Length: 64\r\n\r\n"
+    b"Too many connections are open. Close some pages, and try again.\n"
+)
 BACKLOG: Final = 32
 
 Respond = Callable[[str], Answer]
@@ -81,6 +89,7 @@ class Server(ThreadingHTTPServer):
         self.respond = respond
         self.complain = complain
         self._places = threading.BoundedSemaphore(CONNECTIONS)
+        self._refusals = threading.BoundedSemaphore(REFUSALS)
         self._ends: dict[socket.socket, float] = {}
         self._guard = threading.Lock()
         try:
@@ -115,15 +124,30 @@ class Server(ThreadingHTTPServer):
         self.server_name, self.server_port = str(self.server_address[0]), self.port
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """In a thread of its own, if there is a place."""
+        """In a thread of its own, if there is a place; else it is told so."""
         if not self._places.acquire(blocking=False):
-            self.shutdown_request(request)
+            if self._refusals.acquire(blocking=False):
+                threading.Thread(target=self._refuse, args=(request,), daemon=True).start()
+            else:
+                self.shutdown_request(request)
             return
         try:
             super().process_request(request, client_address)
         except BaseException:
             self._places.release()
             raise
+
+    def _refuse(self, request: Any) -> None:
+        """Answer 503, once the request is there: what is unread when a connection is closed takes the answer along."""
+        try:
+            with contextlib.suppress(OSError):
+                request.settimeout(REFUSAL_S)
+                with contextlib.suppress(TimeoutError):
+                    request.recv(PIECE_BYTES)
+                request.sendall(BUSY)
+        finally:
+            self._refusals.release()
+            self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer one connection."""

@@ -35,7 +35,7 @@ MOST_LINES: Final = 5
 """Lines of the journal that a damage names."""
 
 
-def unreadable_table() -> tuple[type[BaseException], ...]:
+def unreadable_table() -> tuple[type[Exception], ...]:
     """What reading a damaged Parquet file raises."""
     return (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import io
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,18 +56,18 @@ class TrialDraft:
 
     def intend(self, record: TrialRecord) -> None:
         """Record what is about to be done, before it is done."""
-        (self.folder / layout.TRIAL_JSON).write_text(record.model_dump_json(indent=1), encoding="utf-8")
+        replace_file(self.folder / layout.TRIAL_JSON, record.model_dump_json(indent=1), sync=False)
 
     def facts(self, name: str, facts: Mapping[str, str]) -> None:
         """Write facts under a name: about a node, or about the system on it; see `steelyard.model.facts`."""
         path = self.folder / layout.FACTS / layout.facts_file(name)
         concealed = self._conceal.tree(dict(facts))
-        path.write_text(json.dumps(concealed, indent=1, sort_keys=True), encoding="utf-8")
+        replace_file(path, json.dumps(concealed, indent=1, sort_keys=True))
 
     def links(self, links: Sequence[Mapping[str, Any]]) -> None:
         """Write the measured paths between nodes."""
         concealed = self._conceal.tree(list(links))
-        (self.folder / layout.LINKS_JSON).write_text(json.dumps(concealed, indent=1), encoding="utf-8")
+        replace_file(self.folder / layout.LINKS_JSON, json.dumps(concealed, indent=1))
 
     def intervals(self, node: str, intervals: Iterable[Interval]) -> None:
         """Write the intervals of one load node, as received."""
@@ -78,7 +80,7 @@ class TrialDraft:
                     for column, value in zip(columns.values(), values, strict=True):
                         column.append(value)
         frame = pl.DataFrame(columns, schema=layout.INTERVAL_SCHEMA)
-        frame.write_parquet(self.folder / layout.INTERVALS / f"{node}.parquet", compression="zstd")
+        replace_file(self.folder / layout.INTERVALS / f"{node}.parquet", _parquet(frame))
 
     def samples(self, node: str, samples: Sequence[Sample]) -> None:
         """Write the samples of one node."""
@@ -90,13 +92,13 @@ class TrialDraft:
             },
             schema=layout.SAMPLE_SCHEMA,
         )
-        frame.write_parquet(self.folder / layout.SAMPLES / f"{node}.parquet", compression="zstd")
+        replace_file(self.folder / layout.SAMPLES / f"{node}.parquet", _parquet(frame))
 
     def log(self, node: str, name: str, content: bytes) -> None:
         """Write a log of a node."""
         folder = self.folder / layout.LOGS / node
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(self._conceal.content(content))
+        replace_file(folder / name, self._conceal.content(content))
 
     def seal(self, record: TrialRecord) -> TrialRecord:
         """Seal the attempt: compute checksums, then rename once. Returns the record as written."""
@@ -112,6 +114,12 @@ class TrialDraft:
     def discard(self) -> None:
         """Discard the attempt."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="zstd")
+    return buffer.getvalue()
 
 
 class StoreWriter:
@@ -212,9 +220,17 @@ class StoreWriter:
                 handle.write(b"\n")
 
     def event(self, event: journal.Event) -> None:
-        """Append one line to the journal."""
-        with (self.folder / layout.EVENTS).open("a", encoding="utf-8") as handle:
-            handle.write(journal.line(event, time.time(), self.conceal.tree))
+        """Append one line to the journal, whole or not at all. Raises OSError."""
+        rest = journal.line(event, time.time(), self.conceal.tree).encode("utf-8")
+        path = self.folder / layout.EVENTS
+        with path.open("ab", buffering=0) as handle:
+            size = os.fstat(handle.fileno()).st_size
+            try:
+                while rest:
+                    rest = rest[handle.write(rest) :]
+            except OSError as error:
+                os.ftruncate(handle.fileno(), size)
+                raise type(error)(error.errno, error.strerror, str(path)) from error
 
     def intend(self, study: Study, text: str, plan: Plan) -> None:
         """Write the study, as its original file and as parsed, and its plan. Their checksums are in the journal before

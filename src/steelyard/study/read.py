@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,30 +19,26 @@ from steelyard.plugin import Plugins, how_to_add
 from steelyard.study.fields import SEAMS, SECTIONS, allowed_factors, dotted, exists, names_in_use, short
 from steelyard.study.settings import complete, tables_of
 from steelyard.study.treatments import control_of, design_problems, treatments_of
+from steelyard.tomlfile.parse import parsed, text_of
 from steelyard.tomlfile.positions import key_lines, line_of
 from steelyard.tomlfile.problems import Missing, from_validation, placed, problem, raise_all
 
 LEAST_SCALED = 100
 """Lower limit of records and operations when scaling down."""
 SCALED = ("workload.records", "load.operations")
-QUOTES_HINT = 'a key cannot be a value and a table: write the longer one in quotes: "workload.records" = [1000, 2000]'
 
 
 def read(path: Path, *, scale: float = 1.0, plugins: Plugins | None = None) -> Study:
     """The study in a file. `scale` multiplies records and operations; `plugins` (default: those beside the file)
     resolves names of plug-ins. Raises StudyError; see its `errors`."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise StudyError(f"{path}: cannot be read: {reason}", "name a study file", path=str(path)) from error
+    text = text_of(path, "study file")
     return read_text(text, str(path), scale=scale, plugins=plugins or Plugins(path.parent))
 
 
 def read_text(text: str, path: str = "", *, scale: float = 1.0, plugins: Plugins | None = None) -> Study:
     """The study in a text; `path` is only for error messages. Raises StudyError; see its `errors`."""
     plugins = plugins or Plugins()
-    raw = _parsed(text, path)
+    raw = parsed(text, path)
     lines = key_lines(text)
 
     def find_line(key: str) -> int:
@@ -71,20 +66,6 @@ def read_text(text: str, path: str = "", *, scale: float = 1.0, plugins: Plugins
     assert study is not None
     raise_all(_treatment_problems(study, plugins), path, find_line)
     return study
-
-
-def _parsed(text: str, path: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        message = str(error)
-        place = re.search(r" \(at line (\d+), column (\d+)\)", message)
-        line = int(place[1]) if place else text.count("\n") + 1
-        what = message[: place.start()] if place else message.removesuffix(" (at end of document)")
-        column = f"column {place[2]}: " if place else ""
-        where = f"{path}:{line}" if path else f"line {line}"
-        hint = QUOTES_HINT if "immutable namespace" in what else ""
-        raise StudyError(f"{where}: not TOML: {column}{what}", hint, path=path, line=line) from error
 
 
 def _spelt(key: str, lines: Mapping[str, int]) -> str:
@@ -167,7 +148,9 @@ def _scale(raw: dict[str, Any], scale: float, plugins: Plugins) -> None:
             raw["factors"][field] = [scaled(level) for level in raw["factors"][field]]
         design = raw.get("design")
         design = design if isinstance(design, dict) else {}
-        for levels in (design.get("base", {}), design.get("control", {}), *design.get("treatments", [])):
+        treatments = design.get("treatments")
+        treatments = treatments if isinstance(treatments, list) else []
+        for levels in (design.get("base", {}), design.get("control", {}), *treatments):
             if field in levels:
                 levels[field] = scaled(levels[field])
     about = raw.get("study")
@@ -190,9 +173,10 @@ def _write_default(table: dict[str, Any], seam: str, name: str, plugins: Plugins
 def _unknown_plugins(raw: Mapping[str, Any]) -> list[StudyError]:
     """Engines and probes that cannot be found."""
     load = raw.get("load")
-    engines = [("load.engine", load.get("engine", "agent") if isinstance(load, dict) else None)]
+    asked = [("load.engine", load.get("engine", "agent") if isinstance(load, dict) else None)]
     probes = raw.get("probes")
-    asked = [*engines, *((f"probes.{index}", name) for index, name in enumerate(probes))] if probes else engines
+    if isinstance(probes, list):
+        asked += [(f"probes.{index}", name) for index, name in enumerate(probes)]
     errors = []
     for key, name in asked:
         seam = "engine" if key == "load.engine" else "probe"
@@ -267,7 +251,7 @@ def _blamed(error: StudyError, treatment: Mapping[str, Level], table: str) -> St
 
 def located(errors: Sequence[StudyError], path: Path) -> tuple[StudyError, ...]:
     """Errors about a study, each with its line in the study file."""
-    lines = key_lines(path.read_text(encoding="utf-8"))
+    lines = key_lines(text_of(path, "study file"))
 
     def find_line(key: str) -> int:
         factor = _spelt(f"factors.{key}", lines)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from steelyard.model.data_model import Schema
-from steelyard.model.errors import StudyError
+from steelyard.model.errors import StudyError, SystemFault
 from steelyard.model.load import Load
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.value import Value
@@ -99,6 +99,17 @@ class System(Protocol):
 
     def logs(self, node: Node) -> tuple[Path, ...]:
         """Log files of the node that are worth keeping."""
+        ...
+
+
+@runtime_checkable
+class NoticesDeath(Protocol):
+    """Ability: reports that a node's server has died, without asking the server. Used every second while load is
+    driven, so that no trial waits for a dead cluster until all of its operations have timed out."""
+
+    async def death(self, node: Node) -> SystemFault | None:
+        """Why the server of a node that was started has died, with the node's name and the last lines of its logs; None
+        while it lives. Takes milliseconds, and never raises SystemFault."""
         ...
 
 

@@ -26,7 +26,7 @@ from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node import agent
 from steelyard.node.base import START, Node
 from steelyard.node.command import run, spawn
-from steelyard.node.process import living, stop, write_record
+from steelyard.node.process import ending_known, how_ended, living, stop, write_record
 from steelyard.system.base import ClusterTimes, Endpoint
 
 NAME = "simulated"
@@ -35,6 +35,7 @@ VERSION = "4.0.0-steelyard-sim"
 LEASE = "STEELYARD_LEASE"
 RECORD = "sim.json"
 OUT, ERR = "sim.out", "sim.err"
+LAST_LINES = 6
 SCHEMA_TIMEOUT_S = 30.0
 END_TIMEOUT_S = 5.0
 EXPECTED_START_S = 0.3
@@ -184,6 +185,13 @@ class Simulated:
             raise SystemFault(error.message, error.hint, node=node.name, system=NAME) from error
         return len(peers) == members - 1
 
+    async def death(self, node: Node) -> SystemFault | None:
+        """Why the server died; None while it lives."""
+        if living(node.folder / RECORD) is not None:
+            return None
+        await ending_known(self._started.get(node.folder))
+        return self._died(node)
+
     async def waiting_for(self, node: Node) -> str:
         """What a node that is not ready is doing."""
         return "beginning to listen" if living(node.folder / RECORD) is not None else "not running"
@@ -308,11 +316,13 @@ class Simulated:
         return tuple(os.fsdecode(Path(f"/proc/{server.pid}/cmdline").read_bytes()).rstrip("\0").split("\0"))
 
     def _died(self, node: Node) -> SystemFault:
-        with contextlib.suppress(OSError):
-            lines = (node.folder / ERR).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            if lines:
-                return SystemFault(f"{node.name}: the simulated node ended: {lines[-1]}", node=node.name, system=NAME)
-        return SystemFault(f"{node.name}: the simulated node is not running", node=node.name, system=NAME)
+        lines: list[str] = []
+        for name in (OUT, ERR):
+            with contextlib.suppress(OSError):
+                lines += (node.folder / name).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        last = f"last lines: {' | '.join(lines[-LAST_LINES:])}" if lines else "it wrote nothing"
+        how = how_ended(self._started.get(node.folder))
+        return SystemFault(f"{node.name}: the simulated node is dead: {how}; {last}", node=node.name, system=NAME)
 
     def _local(self, node: Node) -> None:
         if not node.local:

@@ -32,7 +32,17 @@ from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import run
-from steelyard.system.base import CompilesCode, Endpoint, Footprint, Foretells, Settles, Snapshots, System, Timed
+from steelyard.system.base import (
+    CompilesCode,
+    Endpoint,
+    Footprint,
+    Foretells,
+    NoticesDeath,
+    Settles,
+    Snapshots,
+    System,
+    Timed,
+)
 
 POLL_S = 0.1
 COMMAND_TIMEOUT_S = 60.0
@@ -165,10 +175,13 @@ class SystemContract:
         asyncio.run(body())
 
     def test_a_dead_server_is_a_fault(self, tmp_path: Path) -> None:
-        """`ready` reports a server that dies, with the node's name, and never waits forever."""
+        """`ready`, and `death` if the system has it, report a server that dies, with the node's name, and never wait
+        forever."""
 
         async def body() -> None:
             async with self._running(tmp_path) as (system, nodes):
+                if isinstance(system, NoticesDeath):
+                    assert [await system.death(node) for node in nodes] == [None] * len(nodes)
                 for pid in system.process_ids(nodes[0]):
                     os.kill(pid, signal.SIGKILL)
 
@@ -180,6 +193,11 @@ class SystemContract:
                     return False
 
                 await _until(reports_death, DEATH_TIMEOUT_S, "ready tells of the dead server")
+                if isinstance(system, NoticesDeath):
+                    fault, *others = [await system.death(node) for node in nodes]
+                    assert fault is not None
+                    assert fault.node == nodes[0].name
+                    assert others == [None] * len(others)
 
         asyncio.run(body())
 

@@ -1,4 +1,4 @@
-"""TOML files: line of each key, and error messages about its value.
+"""TOML files: text, tree, line of each key, and error messages about its value.
 
 Studies and workload files are read with it; it depends on neither.
 """

@@ -11,7 +11,6 @@ import copy
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -25,6 +24,7 @@ from steelyard.model.data_model import CQL, Schema
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Level
 from steelyard.model.value import Value
+from steelyard.tomlfile.parse import parsed, text_of
 from steelyard.tomlfile.positions import key_lines, line_of
 from steelyard.tomlfile.problems import from_validation, problem, raise_all
 from steelyard.workload._compile import Compiled, compiled
@@ -78,23 +78,12 @@ class Source:
 
 def read(path: Path) -> Source:
     """Read and check a workload file. Raises StudyError; see its `errors`."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise StudyError(f"{path}: cannot be read: {reason}", "name a workload file", path=str(path)) from error
-    return read_text(text, str(path))
+    return read_text(text_of(path, "workload file"), str(path))
 
 
 def read_text(text: str, path: str = "") -> Source:
     """Like `read`; `path` is only for messages."""
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r"at line (\d+)", str(error))
-        line = int(place[1]) if place else text.count("\n") + 1
-        where = f"{path}:{line}" if path else f"line {line}"
-        raise StudyError(f"{where}: not TOML: {error}", path=path, line=line) from error
+    raw = parsed(text, path)
     lines = key_lines(text)
     errors = [*_parameter_problems(raw), *_normalise(raw)]
     raise_all(errors, path, lambda key: line_of(lines, key))

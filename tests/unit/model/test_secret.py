@@ -6,7 +6,15 @@ import json
 
 import pytest
 
-from steelyard.model.secret import REDACTED, Concealer, is_reference, literals, looks_secret, redacted
+from steelyard.model.secret import (
+    REDACTED,
+    Concealer,
+    is_reference,
+    literals,
+    looks_secret,
+    redacted,
+    redacted_text,
+)
 from steelyard.system.cassandra._settings import known_keys
 
 SECRETS = (
@@ -109,3 +117,13 @@ def test_logs_lose_passwords_that_nobody_told_us_of() -> None:
     found = Concealer().content(log)
     assert b"hunter2" not in found
     assert json.loads(found.splitlines()[0])["port"] == 9042
+
+
+def test_long_words_take_no_longer_than_as_many_short_ones() -> None:
+    """A word of 200,000 characters was looked at from each of them: 2 hours."""
+    long = "x" * 200_000
+    assert (
+        redacted_text(f"{long} {long}password=hunter22 pass.{long}") == f"{long} {long}password={REDACTED} pass.{long}"
+    )
+    passes = "pass" * 50_000
+    assert redacted_text(f"{passes} {passes}word: hunter22") == f"{passes} {passes}word: {REDACTED}"

@@ -13,8 +13,7 @@ def send(number: signal.Signals) -> None:
     os.kill(os.getpid(), number)
 
 
-@pytest.mark.parametrize("ignored", [False, True], ids=["a terminal", "nohup"])
-def test_a_signal_is_heard_by_the_event_loop_and_by_nobody_afterwards(ignored: bool) -> None:
+def test_a_signal_is_heard_by_the_event_loop_and_by_nobody_afterwards() -> None:
     async def body() -> None:
         hup, term = asyncio.Event(), asyncio.Event()
         with signals.heard({signal.SIGHUP: hup.set, signal.SIGTERM: term.set}):
@@ -24,13 +23,66 @@ def test_a_signal_is_heard_by_the_event_loop_and_by_nobody_afterwards(ignored: b
             send(signal.SIGTERM)
             await asyncio.wait_for(term.wait(), 30)
 
-    began_with = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
+    began_with = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
         before = [signal.getsignal(number) for number in signals.ENDING]
         asyncio.run(body())
         assert [signal.getsignal(number) for number in signals.ENDING] == before
     finally:
         signal.signal(signal.SIGHUP, began_with)
+
+
+@pytest.mark.parametrize("ignored", [signal.SIGINT, signal.SIGHUP], ids=["background", "nohup"])
+def test_a_signal_that_is_ignored_stays_ignored_and_sigterm_works(ignored: signal.Signals) -> None:
+    async def body() -> None:
+        term = asyncio.Event()
+        with signals.heard({ignored: term.set, signal.SIGTERM: term.set}):
+            send(ignored)
+            await asyncio.sleep(0.05)
+            assert not term.is_set()
+            send(signal.SIGTERM)
+            await asyncio.wait_for(term.wait(), 30)
+
+    began_with = {number: signal.getsignal(number) for number in signals.ENDING}
+    signal.signal(ignored, signal.SIG_IGN)
+    try:
+        asyncio.run(body())
+        for block in (signals.as_keyboard_interrupt, signals.like_ctrl_c):
+            with block():
+                send(ignored)
+            with pytest.raises(KeyboardInterrupt), block():
+                send(signal.SIGTERM)
+            assert signal.getsignal(ignored) is signal.SIG_IGN
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    finally:
+        for number, handler in began_with.items():
+            signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_sigterm_does_what_ctrl_c_does_in_an_event_loop_and_without_one(number: signal.Signals) -> None:
+    done = []
+
+    async def body() -> None:
+        try:
+            send(number)
+            await asyncio.sleep(30)
+        finally:
+            await asyncio.sleep(0)
+            done.append("put away")
+
+    began_with = {number: signal.signal(number, signal.SIG_DFL), signal.SIGINT: signal.getsignal(signal.SIGINT)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), signals.like_ctrl_c():
+            asyncio.run(body())
+        assert done == ["put away"]
+        with pytest.raises(KeyboardInterrupt), signals.like_ctrl_c():
+            send(number)
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        for each, handler in began_with.items():
+            signal.signal(each, handler)
 
 
 @pytest.mark.parametrize("number", signals.ENDING)

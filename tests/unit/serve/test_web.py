@@ -468,14 +468,24 @@ def test_what_is_being_made_does_not_outlive_a_server_that_is_killed(tmp_path: P
     raise AssertionError("it lives on")
 
 
-def test_a_crowd_is_turned_away(served: Served) -> None:
-    crowd = [socket.create_connection(("127.0.0.1", served.server.port)) for _ in range(CONNECTIONS + 8)]
+def test_a_crowd_is_turned_away_with_an_answer(served: Served) -> None:
+    crowd = [socket.create_connection(("127.0.0.1", served.server.port)) for _ in range(CONNECTIONS)]
     try:
-        crowd[-1].settimeout(30)
-        assert crowd[-1].recv(1) == b""
+        status, headers, words = served.ask("/")
+        assert (status, headers["Connection"]) == (503, "close")
+        assert words == "Too many connections are open. Close some pages, and try again.\n"
+        silent = socket.create_connection(("127.0.0.1", served.server.port))
+        crowd.append(silent)
+        silent.settimeout(30)
+        assert silent.recv(100).startswith(b"HTTP/1.1 503"), "also to who asks nothing"
     finally:
         for one in crowd:
             one.close()
+    for _ in range(600):
+        if served.ask("/")[0] == 200:
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("it did not recover")
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.2", "localhost", "", "example.org", "127.0.0.2"])

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from steelyard.analysis.tables import columns
+from steelyard.atomic_file import write_output
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import message_console, say, warn_of_damages
 from steelyard.judging.attempts import without_valid_attempt
@@ -65,9 +66,7 @@ def report(
         print(paragraph(page_input), end="")
     if output is not None or not (as_json or methods):
         path = output or opened.folder / PAGE
-        path.parent.mkdir(parents=True, exist_ok=True)
-        page = build(with_published(opened, page_input))
-        path.write_text(page, encoding="utf-8")
+        write_output(path, build(with_published(opened, page_input)))
         say(console, f"report  {path}")
     if tables is not None:
         written = export.tables(page_input.tables, analysed.every(page_input.results), tables)

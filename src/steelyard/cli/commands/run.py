@@ -27,6 +27,7 @@ from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile
 from steelyard.cli.terminal.answer_output import print_answer
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say, warn_of_damages
+from steelyard.file_errors import foreseen
 from steelyard.judging.stopping import SECONDS_PER_HOUR, decide
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.conductor import Conductor, Outcome
@@ -106,6 +107,13 @@ def run(
             with contextlib.suppress(OSError):
                 writer.event(journal.SessionFailed(message=error.message, hint=error.hint))
             raise
+        except OSError as error:
+            failure = foreseen(error)
+            if failure is None:
+                raise
+            with contextlib.suppress(OSError):
+                writer.event(journal.SessionFailed(message=failure.message, hint=failure.hint))
+            raise failure from error
         folder = writer.folder
     if study.design.kind == "same" and not outcome.missing:
         keep(folder, console, scaled=scale != 1.0)
@@ -119,7 +127,7 @@ def run(
 
 def _text(study_path: Path, scale: float) -> str:
     """The study file, and on its first line with which scale it was read."""
-    text = study_path.read_text(encoding="utf-8")
+    text = study_path.read_text(encoding="utf-8-sig")
     return text if scale == 1.0 else f"# run with --scale {scale:g}\n{text}"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from steelyard import __version__
+from steelyard.atomic_file import write_output
 from steelyard.dropin import agent_run, hdrlog
 from steelyard.dropin.ycsb import java, measures, output, property_support
 from steelyard.dropin.ycsb.command import Command
@@ -196,7 +197,7 @@ class Screen:
         rows = output.overall(runtime_ms, operations)
         text = output.export(rows + output.measured(measured, self._shown, self._points), self._shown.exporter)
         if self._shown.export_file:
-            Path(self._shown.export_file).write_text(text, encoding="utf-8")
+            write_output(Path(self._shown.export_file), text)
         else:
             print(text, end="" if text.endswith("\n") else "\n", file=self._out)
         self._write_files()
@@ -250,4 +251,4 @@ class Screen:
         start_s = self._start_s if self._start_s is not None else self._now_s()
         for name, kept in self._files.items():
             text = hdrlog.head(f"Logging for: {name}", start_s) + "".join(kept)
-            Path(f"{self._shown.hdr_path}{name}.hdr").write_text(text, encoding="ascii")
+            write_output(Path(f"{self._shown.hdr_path}{name}.hdr"), text)

@@ -7,6 +7,7 @@ from typing import Final
 
 import vl_convert
 
+from steelyard.atomic_file import write_output
 from steelyard.report.draw.svg import Picture
 
 SUFFIXES: Final = (".svg", ".png", ".pdf")
@@ -15,13 +16,12 @@ PNG_SCALE: Final = 3.0
 
 
 def write(picture: Picture, path: Path) -> None:
-    """Write a picture in the format of the path's suffix, one of `SUFFIXES`."""
+    """Write a picture in the format of the path's suffix, one of `SUFFIXES`. Raises OSError."""
     drawing = picture.in_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
     match path.suffix.lower():
         case ".svg":
-            path.write_text(drawing, encoding="utf-8")
+            write_output(path, drawing)
         case ".png":
-            path.write_bytes(vl_convert.svg_to_png(drawing, scale=PNG_SCALE))
+            write_output(path, vl_convert.svg_to_png(drawing, scale=PNG_SCALE))
         case _:
-            path.write_bytes(vl_convert.svg_to_pdf(drawing))
+            write_output(path, vl_convert.svg_to_pdf(drawing))

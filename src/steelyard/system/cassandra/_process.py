@@ -46,8 +46,9 @@ def memory_kills(node: Node) -> int:
     return kills
 
 
-def why_dead(node: Node) -> tuple[str, str]:
-    """The likely reason why a server died, and what to do about it, from its logs and its limits."""
+def why_dead(node: Node, how: str = "ended") -> tuple[str, str]:
+    """The likely reason why a server died, and what to do about it, from its logs, its limits, and `how` it ended as
+    far as that is known."""
     folders = Folders(node.folder)
     lines = tail(folders.logs / "stdout.log", 60) + tail(folders.logs / "stderr.log", 60)
     lines += tail(folders.logs / "system.log", 60)
@@ -63,7 +64,7 @@ def why_dead(node: Node) -> tuple[str, str]:
         return f"a port is in use{last}", "another Cassandra uses the address: `steelyard clean`, or set the ports"
     if any(mark in text for mark in REFUSALS):
         return f"it refused its configuration{last}", "correct system.yaml"
-    return f"no known reason{last}", f"read {folders.logs}"
+    return f"{how}, no known reason{last}", f"read {folders.logs}"
 
 
 def command_line(node: Node) -> tuple[str, ...]:

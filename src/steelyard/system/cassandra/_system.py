@@ -18,7 +18,7 @@ from steelyard.model.replication import replication_problems
 from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node.base import Node
 from steelyard.node.command import spawn
-from steelyard.node.process import KILL_TIMEOUT_S, stop, write_record
+from steelyard.node.process import KILL_TIMEOUT_S, ending_known, how_ended, stop, write_record
 from steelyard.system.base import ClusterTimes, Endpoint
 from steelyard.system.cassandra import (
     _archive,
@@ -137,6 +137,13 @@ class Cassandra:
         normal = [row for row in gossip if _state.is_normal(row)]
         connected = [row for row in outbound if row["active_connections"] > 0]
         return len(normal) == members and len(peers) == members - 1 and len(connected) >= members - 1
+
+    async def death(self, node: Node) -> SystemFault | None:
+        """Why the server died; None while it lives."""
+        if _process.living(node) is not None:
+            return None
+        await ending_known(self._started.get(node.folder))
+        return self._died(node)
 
     async def waiting_for(self, node: Node) -> str:
         """What a node that is not ready is doing."""
@@ -321,7 +328,7 @@ class Cassandra:
             await asyncio.wait_for(process.wait(), KILL_TIMEOUT_S)
 
     def _died(self, node: Node) -> SystemFault:
-        reason, hint = _process.why_dead(node)
+        reason, hint = _process.why_dead(node, how_ended(self._started.get(node.folder)))
         return SystemFault(f"{node.name}: Cassandra is not running: {reason}", hint, node=node.name, system=self.name)
 
     def _local(self, node: Node) -> None:

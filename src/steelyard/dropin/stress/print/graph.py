@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from steelyard.atomic_file import write_output
 from steelyard.dropin.stress.parse.refusal import Refused
 from steelyard.dropin.stress.parse.settings import Graph
 from steelyard.dropin.stress.print.output import LABELS, header
@@ -85,8 +86,7 @@ def write(graph: Graph, words: Sequence[str], lines: Sequence[str]) -> None:
     stats["title"] = graph.title or f"cassandra-stress - {datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"
     stats["stats"] = [*stats.get("stats", []), *parsed(lines, graph, command)]
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page(stats), encoding="utf-8")
+        write_output(path, page(stats))
     except OSError as error:
         raise Refused("-graph file=", str(path), error.strerror or "cannot be written", "a file to write") from None
 

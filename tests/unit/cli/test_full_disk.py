@@ -1,0 +1,119 @@
+"""Commands on a disk that is full, read-only or forbidden: one foreseen error, code 3, and nothing half written."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tools.campaigns.small_disk import SmallDisk, mounted
+
+from steelyard.cli.main import main
+from tests.unit.report import synthetic
+
+STUDY = """
+[study]
+name = "full"
+question = "what does a full disk cost?"
+[site]
+name = "local"
+[system]
+name = "simulated"
+[workload]
+name = "ycsb-a"
+records = 10
+[load]
+operations = 10
+[design]
+starts = 2
+[factors]
+nodes = [1, 2]
+"""
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return synthetic.stored(tmp_path_factory.mktemp("sound"))
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with mounted(tmp_path / "disk", "6m") as small:
+        yield small
+
+
+def called(monkeypatch: pytest.MonkeyPatch, *words: str | Path) -> tuple[int, str]:
+    """Exit code and messages of a command."""
+    monkeypatch.setattr(sys, "argv", ["steelyard", *(str(word) for word in words)])
+    messages = io.StringIO()
+    with contextlib.redirect_stderr(messages), pytest.raises(SystemExit) as ended:
+        main()
+    code = ended.value.code
+    assert isinstance(code, int)
+    return code, messages.getvalue()
+
+
+@pytest.mark.root
+def test_report_is_written_whole_or_not_at_all(disk: SmallDisk, sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Path(shutil.copytree(sound, disk.folder / "store"))
+    before = {path for path in disk.folder.rglob("*") if path.is_file()}
+    disk.fill()
+    folders = ("--tables", disk.folder / "t", "--figures", disk.folder / "f")
+    for words in (
+        (),
+        ("--output", disk.folder / "page.html"),
+        ("--methods", *folders[:2]),
+        ("--methods", *folders[2:]),
+    ):
+        code, messages = called(monkeypatch, "report", store, *words)
+        assert code == 3
+        assert "the disk is full (0 B of 6 MiB are free)" in messages
+        assert "free some space" in messages
+        assert "not foreseen" not in messages
+        assert {path for path in disk.folder.rglob("*") if path.is_file()} - {disk.folder / "filler"} == before
+    disk.empty()
+    assert called(monkeypatch, "report", store)[0] == 0
+    page = (store / "report.html").read_bytes()
+    disk.fill()
+    assert called(monkeypatch, "report", store)[0] == 3
+    assert (store / "report.html").read_bytes() == page, "the page of before is what it was"
+
+
+@pytest.mark.root
+@pytest.mark.agent
+def test_run_on_a_disk_that_takes_nothing(disk: SmallDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+    study = tmp_path / "full.toml"
+    study.write_text(STUDY)
+    words = ("run", study, "--store", disk.folder, "--plain")
+    disk.fill()
+    code, messages = called(monkeypatch, *words)
+    assert (code, "not foreseen" in messages) == (3, False), messages
+    assert "of disk are free" in messages or "the disk is full" in messages
+    assert "the same command goes on: no sealed trial is lost" in messages
+    disk.empty()
+    shutil.rmtree(disk.folder / "full")
+    disk.remount("ro")
+    code, messages = called(monkeypatch, *words)
+    assert (code, "not foreseen" in messages) == (3, False), messages
+    assert "cannot be written: the file system is read-only" in messages
+
+
+@pytest.mark.root
+def test_report_on_a_read_only_disk_names_the_page(
+    disk: SmallDisk, sound: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Path(shutil.copytree(sound, disk.folder / "store"))
+    disk.remount("ro")
+    code, messages = called(monkeypatch, "report", store)
+    assert code == 3
+    assert f"{store / 'report.html'} cannot be written: the file system is read-only" in messages
+
+
+def test_a_folder_in_place_of_a_file_is_named(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, messages = called(monkeypatch, "report", sound, "--output", tmp_path)
+    assert (code, messages) == (3, f"error: {tmp_path}: is a directory\n  name another file or folder\n")

@@ -1,0 +1,196 @@
+"""The disk fills at each place where a study writes: no sealed trial is lost, nothing stays lent, and with room again
+the same study goes on."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tools.campaigns.small_disk import SmallDisk, mounted
+
+from steelyard.file_errors import foreseen
+from steelyard.lab.conductor import Outcome
+from steelyard.lab.disk_room import DiskRoom
+from steelyard.model.errors import FileError, SteelyardError
+from steelyard.plugin import Plugins
+from steelyard.store import Store, StoreWriter, journal
+from steelyard.store.write import TrialDraft
+from steelyard.verify.store import verification
+from tests.unit.lab.fakes import FakeSystem, Script, plan_of, study, without_waiting
+from tests.unit.lab.test_conductor import conduct
+
+WHOLE = Outcome(planned=8, valid=8, invalid=0, missing=0)
+PLACES: dict[str, tuple[type, str, int]] = {
+    "the study and its plan": (StoreWriter, "intend", 0),
+    "the first line of the journal": (StoreWriter, "event", 0),
+    "the line of a sealed trial": (StoreWriter, "event", 4),
+    "the folder of a draft": (StoreWriter, "draft", 2),
+    "what is about to be done": (TrialDraft, "intend", 2),
+    "facts": (TrialDraft, "facts", 6),
+    "intervals": (TrialDraft, "intervals", 2),
+    "a log": (TrialDraft, "log", 4),
+    "links": (TrialDraft, "links", 2),
+    "the seal": (TrialDraft, "seal", 2),
+}
+"""The function that meets a full disk, and how many of its calls go well before."""
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with mounted(tmp_path / "disk", "2m") as small:
+        yield small
+
+
+def filling(disk: SmallDisk, original: Callable[..., Any], calls: int) -> Callable[..., Any]:
+    """The function; before its call number `calls` the disk is filled."""
+    left = [calls]
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        if left[0] == 0:
+            disk.fill()
+        left[0] -= 1
+        return original(*arguments, **named)
+
+    return call
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("place", PLACES)
+def test_the_disk_fills_up(place: str, disk: SmallDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_waiting(monkeypatch)
+    script = Script(disk.folder)
+    log = tmp_path / "system.log"
+    log.write_text("INFO a line\n" * 1000)
+    monkeypatch.setattr(FakeSystem, "logs", lambda self, node: (log,))
+    holder, name, calls = PLACES[place]
+    store = disk.folder / "store" / "fake"
+    with monkeypatch.context() as patched:
+        patched.setattr(holder, name, filling(disk, getattr(holder, name), calls))
+        with pytest.raises((OSError, SteelyardError)) as caught:
+            conduct(script)
+    error = foreseen(caught.value)
+    assert error is not None
+    assert str(disk.folder) in error.path
+    assert re.search(r"the disk is full \(|: 0 B of disk are free", error.message)
+    assert "the same command goes on" in error.hint
+    assert script.leases == script.released
+    sealed = {record.id for record in Store(store).trials()} if (store / "study.json").is_file() else set()
+    assert len(sealed) == (0 if place in ("the study and its plan", "the first line of the journal") else len(sealed))
+    assert list((store / "trials").glob(".*")) == [], "no draft stays"
+    assert list(store.glob(".*.tmp")) == []
+    disk.empty()
+    assert conduct(script) == WHOLE
+    assert sealed <= {record.id for record in Store(store).trials()}
+    assert len(Store(store).trials()) == 8, "no trial is measured twice"
+    assert [finding for finding in verification(Store(store)).findings if "journal" in str(finding)] == []
+
+
+@pytest.mark.root
+def test_a_line_of_the_journal_is_whole_or_not_there(disk: SmallDisk) -> None:
+    with StoreWriter(disk.folder, "fake") as writer:
+        writer.event(journal.SessionFailed(message="before", hint=""))
+        before = (disk.folder / "fake" / "events.jsonl").read_bytes()
+        disk.fill()
+        with pytest.raises(OSError, match=r"events\.jsonl") as caught:
+            writer.event(journal.SessionFailed(message="x" * 100_000, hint=""))
+        assert caught.value.errno == errno.ENOSPC
+        assert (disk.folder / "fake" / "events.jsonl").read_bytes() == before
+
+
+def test_a_trial_whose_line_was_not_written_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk fills between the seal and the journal."""
+    without_waiting(monkeypatch)
+    script = Script(tmp_path)
+    original = StoreWriter.event
+
+    def full(self: StoreWriter, event: journal.Event) -> None:
+        if isinstance(event, journal.TrialSealed):
+            raise OSError(errno.ENOSPC, "No space left on device", "events.jsonl")
+        original(self, event)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StoreWriter, "event", full)
+        with pytest.raises(OSError, match="No space"):
+            conduct(script)
+    store = tmp_path / "store" / "fake"
+    assert len(Store(store).trials()) == 1
+    assert conduct(script) == WHOLE
+    assert len(Store(store).trials()) == 8
+    remarks = [finding for finding in verification(Store(store)).findings if finding.kind == "journal"]
+    assert [(finding.weight, finding.read) for finding in remarks] == [
+        ("remark", "the journal does not know it: copied from another store?")
+    ]
+
+
+@pytest.mark.root
+def test_a_read_only_disk(disk: SmallDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_waiting(monkeypatch)
+    disk.remount("ro")
+    with pytest.raises(OSError, match="Read-only") as caught:
+        conduct(Script(disk.folder))
+    error = foreseen(caught.value)
+    assert error is not None
+    assert "the file system is read-only" in error.message
+
+
+def room(tmp_path: Path, free_bytes: float) -> DiskRoom:
+    (tmp_path / "state").mkdir(exist_ok=True)
+    return DiskRoom(tmp_path, tmp_path / "state", Plugins(), free_bytes=lambda folder: int(free_bytes))
+
+
+def test_a_trial_that_would_not_fit_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After two trials somebody else fills the disk: the study ends, and says how to go on."""
+    without_waiting(monkeypatch)
+    script = Script(tmp_path)
+    monkeypatch.setattr(
+        "steelyard.lab.disk_room.shutil.disk_usage",
+        lambda folder: type("Usage", (), {"free": 10**9 if len(script.driven) < 3 else 120 * 1024}),
+    )
+    with pytest.raises(FileError, match=r"fake: 120 KiB of disk are free, the next trial may need 293 KiB") as caught:
+        conduct(script)
+    assert caught.value.hint == "free some space; then the same command goes on: no sealed trial is lost"
+    assert script.leases == script.released
+    assert 0 < len(Store(tmp_path / "store" / "fake").trials()) < 8
+    monkeypatch.undo()
+    without_waiting(monkeypatch)
+    assert conduct(script) == WHOLE
+
+
+def test_room_counts_what_a_trial_writes_and_how_large_the_largest_was(tmp_path: Path) -> None:
+    trial = plan_of(study(load={"operations": 1_000_000})).trials[0]
+    room(tmp_path, 10**12).require(trial.settings)
+    with pytest.raises(FileError, match=r"need 954 MiB"):
+        room(tmp_path, 10**8).require(trial.settings)
+    small = plan_of(study()).trials[0]
+    large = room(tmp_path, 10**6)
+    large.require(small.settings)
+    large.largest_bytes = 10**6
+    with pytest.raises(FileError):
+        large.require(small.settings)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.ENOSPC, "", "/tmp/x"), "/tmp/x cannot be written: the disk is full ("),
+        (OSError(errno.EDQUOT, "", "/tmp/x"), "the disk quota of user"),
+        (OSError(errno.EROFS, "", "/tmp/x"), "the file system is read-only"),
+        (PermissionError(errno.EACCES, "", "/tmp/x"), "permission denied for user"),
+        (OSError(errno.EIO, "", "/tmp/x"), "cannot be read or written"),
+        (IsADirectoryError(errno.EISDIR, "", "/tmp"), "/tmp: is a directory"),
+        (ValueError("parquet: No space left on device (os error 28)"), "a file cannot be written: the disk is full"),
+    ],
+)
+def test_what_a_disk_says_is_foreseen(error: Exception, words: str) -> None:
+    found = foreseen(error)
+    assert found is not None
+    assert words in found.message
+
+
+def test_nothing_else_is(tmp_path: Path) -> None:
+    others = (ValueError("no"), ConnectionRefusedError(111, "refused"), FileNotFoundError(2, "", str(tmp_path / "a")))
+    assert [foreseen(error) for error in others] == [None, None, None]
