@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from steelyard.analysis.comparisons import confounders, identical_systems
@@ -12,12 +12,14 @@ from steelyard.analysis.comparisons.confounders import Difference
 from steelyard.analysis.comparisons.two_sided import Contrast, Pairing, Side, contrasts, pair
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.statistics import noise_floor
+from steelyard.analysis.statistics.trend import Trend, trends
 from steelyard.analysis.treatments import label
 from steelyard.model import responses
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.report_input import sealed_trials
+from steelyard.reading.seconds import of_treatments
 from steelyard.store.read import Store, open_store
 
 SHORT = {"throughput": "throughput_per_s", "time": "execution_time_ms", "execution_time": "execution_time_ms",
@@ -88,10 +90,13 @@ def compare(
     """
     if margin_percent is None:
         margin_percent = first.study.analysis.equivalence_margin_percent
-    side_a, side_b = _sides(first, second, _texts(a), _texts(b))
     name = response_named(response, first.study)
-    pairing = pair(side_a, side_b)
     confidence = first.study.analysis.confidence
+    side_a, side_b = (
+        replace(side, trends=_trends(opened, side, name, confidence))
+        for opened, side in zip((first, second), _sides(first, second, _texts(a), _texts(b)), strict=True)
+    )
+    pairing = pair(side_a, side_b)
     floors = _floors(first, side_a, confidence), _floors(second, side_b, confidence)
     compared = contrasts(side_a, side_b, pairing, name, confidence, margin_percent, floors)
     if not compared:
@@ -173,6 +178,12 @@ def _missing(first: Opened, second: Opened, a: Side, b: Side, pairing: Pairing) 
         if same:
             missing.append(f"{same} {what} in both stores and counted as independent: they cannot differ")
     return missing
+
+
+def _trends(opened: Opened, side: Side, response: str, confidence: float) -> tuple[Trend, ...]:
+    """Trends of the whole study, as its report has them: its tests are one family."""
+    seconds = of_treatments(opened.store, side.frame, opened.records, response)
+    return trends(side.frame, response, confidence, seconds)
 
 
 def _floors(opened: Opened, side: Side, confidence: float) -> identical_systems.Floors:

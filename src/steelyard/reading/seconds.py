@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from steelyard.analysis.frame import frame_of
+from steelyard.analysis.frame import TrialFrame, frame_of
 from steelyard.analysis.statistic import Attempt, Seconds, Within
 from steelyard.analysis.statistics.percentile import TrialPercentile
 from steelyard.analysis.statistics.pooled_percentile import PooledPercentile
@@ -24,21 +24,33 @@ def within_trials(store: Store, every: Sequence[TrialRecord]) -> Within:
     `every`: all records of the store, which need not be read again.
     """
     study = store.study
-    rows = frame_of(every, study).values(study.analysis.response)
-    used = set(zip(rows["trial_id"], rows["attempt"], strict=True))
-    groups: dict[tuple[tuple[str, Level], ...], list[TrialRecord]] = {}
-    for record in every:
-        if (record.id, record.attempt) in used:
-            groups.setdefault(tuple(sorted(record.treatment.items())), []).append(record)
     per_treatment: list[Seconds] = []
     quantiles: list[TrialPercentile] = []
     pooled: list[PooledPercentile] = []
-    for treatment, records in groups.items():
+    for treatment, records in _used(frame_of(every, study), every, study.analysis.response).items():
         own, of_cell = trial_percentiles.of_treatment(store, records, dict(treatment), study.analysis.confidence)
         quantiles += own
         pooled += of_cell
         per_treatment.append(Seconds(dict(treatment), series(store, records)))
     return Within(seconds=per_treatment, percentiles=quantiles, pooled=pooled, uses=usage.uses(store, study, every))
+
+
+def of_treatments(store: Store, frame: TrialFrame, every: Sequence[TrialRecord], response: str) -> list[Seconds]:
+    """The seconds of the trials that have a value of the response, per treatment. `every`: all records."""
+    used = _used(frame, every, response)
+    return [Seconds(dict(treatment), series(store, records)) for treatment, records in used.items()]
+
+
+def _used(
+    frame: TrialFrame, every: Sequence[TrialRecord], response: str
+) -> dict[tuple[tuple[str, Level], ...], list[TrialRecord]]:
+    rows = frame.values(response)
+    used = set(zip(rows["trial_id"], rows["attempt"], strict=True))
+    groups: dict[tuple[tuple[str, Level], ...], list[TrialRecord]] = {}
+    for record in every:
+        if (record.id, record.attempt) in used:
+            groups.setdefault(tuple(sorted(record.treatment.items())), []).append(record)
+    return groups
 
 
 def series(store: Store, records: Sequence[TrialRecord]) -> list[tuple[Attempt, pl.DataFrame]]:

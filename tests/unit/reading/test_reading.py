@@ -12,8 +12,10 @@ from typing import Any
 import polars as pl
 import pytest
 
+from steelyard.analysis.statistics.trend import Trend
 from steelyard.model.errors import StoreError
 from steelyard.reading import read
+from steelyard.reading.comparison import compare, opened
 from steelyard.reading.usage import measured_samples
 from steelyard.store.read import Store
 
@@ -106,3 +108,10 @@ def test_the_snippets_of_the_page_run(store: Path, monkeypatch: pytest.MonkeyPat
     assert names["medians"].height == 2
     assert names["comparison"].contrasts
     assert len(names["published"].rows) == 27
+
+
+def test_a_comparison_weighs_the_trends_that_the_report_names(store: Path) -> None:
+    reading, both = read(store), opened(store)
+    compared = compare(both, both, a={"nodes": 1}, b={"nodes": 3})
+    assert reading.results.of(Trend)
+    assert compared.a.trends == compared.b.trends == reading.results.of(Trend)

@@ -236,10 +236,10 @@ def within_noise(ratio: Estimate, floor: Estimate) -> bool:
 
 
 def noise_words(ratio: Estimate, response: str, floor: Floor) -> str:
-    """`undecided: within the noise of this machine: ...`, of a ratio with its interval."""
+    """`within the noise of this machine: ...`, of a ratio with its interval."""
     share = f"{floor.percent.confidence:.0%}"
     return (
-        f"undecided: within the noise of this machine: {change_text(ratio, response)} leaves out no change but "
+        f"within the noise of this machine: {change_text(ratio, response)} leaves out no change but "
         f"lies within {_within(floor)}, in which {share} of comparisons of identical systems lie ({floor.words})"
     )
 

@@ -73,21 +73,40 @@ def of_levels(
 
     Over several combinations of hard levels, each counts alike.
     """
-    if not any(one.verdict in MOVES for one in trends):
-        return SideTrends()
+    own_starts = factor in frame.hard
+    sides = [
+        (part(factor, level) if own_starts else "both levels",
+         _groups(frame, response, {**(others or {}), factor: level}, trends))
+        for level in levels
+    ]  # fmt: skip
+    return _of_sides(sides, own_starts)
+
+
+def of_two(
+    sides: Sequence[tuple[str, TrialFrame, Treatment, Sequence[Trend]]], response: str, shared: bool
+) -> SideTrends:
+    """The trends of two sides of one cell: name, frame, treatment and trends of each; `shared`: the same starts."""
+    named = [
+        ("both sides" if shared else name, _groups(frame, response, treatment, trends))
+        for name, frame, treatment, trends in sides
+    ]
+    return _of_sides(named, own_starts=not shared)
+
+
+def _of_sides(sides: Sequence[tuple[str, Sequence[_Group]]], own_starts: bool) -> SideTrends:
     words: list[str] = []
     shift = 0.0
-    for level in levels:
-        groups = _groups(frame, response, {**(others or {}), factor: level}, trends)
+    for name, groups in sides:
         for group in groups:
-            own = part(factor, level) if factor in frame.hard else "both levels"
-            words += group.words(own if len(groups) == 1 else label(group.hard))
-        if groups and factor in frame.hard:
+            words += group.words(name if len(groups) == 1 else label(group.hard))
+        if groups and own_starts:
             shift = max(shift, math.fsum(group.shift for group in groups) / len(groups))
     return SideTrends("; ".join(dict.fromkeys(words)), shift)
 
 
 def _groups(frame: TrialFrame, response: str, treatment: Treatment, trends: Sequence[Trend]) -> list[_Group]:
+    if not any(one.verdict in MOVES for one in trends):
+        return []
     starts: dict[tuple[tuple[str, Level], ...], list[str]] = {}
     rows = frame.values(response, treatment).select("start", *frame.hard).unique(maintain_order=True)
     for start, *levels in rows.iter_rows():

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from steelyard.analysis.comparisons import forecast, identical_systems, level_ratios
+from steelyard.analysis.comparisons import forecast, identical_systems, level_ratios, side_trends
+from steelyard.analysis.comparisons.judgement import judgement
 from steelyard.analysis.comparisons.level_pairs import LevelPair, equivalence, verdict_of
 from steelyard.analysis.comparisons.level_ratios import (
     FEWEST_STARTS,
@@ -27,6 +28,7 @@ from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import multiplicity, power
 from steelyard.analysis.inference.effect_sizes import cliffs_delta, hedges_g
 from steelyard.analysis.statistics.exclusions import exclusions
+from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import change_text
 from steelyard.format import number
@@ -49,6 +51,8 @@ class Side:
     name: str
     frame: TrialFrame
     fixed: Mapping[str, Level] = field(default_factory=dict)
+    trends: Sequence[Trend] = ()
+    """Trends of the response that is compared, within the starts of the study."""
 
 
 class Contrast(Value):
@@ -103,6 +107,10 @@ class Contrast(Value):
     floor_source: str = ""
     within_noise: bool = False
     """The interval leaves 1 out, but lies within the floor: undecided."""
+    trend: str = ""
+    """Which side still warmed up or slowed down, and by how much; empty if none did."""
+    within_trend: bool = False
+    """The interval leaves 1 out, but the trend of a side is as large as the difference: undecided."""
     paired: bool
     n_a: int
     n_b: int
@@ -180,13 +188,16 @@ def contrasts(
     pace_s = None if None in paces.values() else sum(one for one in paces.values() if one is not None)
     every = [_contrast(a, b, cell, response, confidence, margin_percent, pace_s) for cell in pairing.both]
     known = [one for one in every if one is not None]
-    return _adjusted([_beside_floor(a, b, one, floors) for one in known] if floors else known)
+    return _adjusted([_judged(a, b, one, floors or _NO_FLOORS) for one in known])
 
 
-def _beside_floor(
+_NO_FLOORS = (identical_systems.Floors(), identical_systems.Floors())
+
+
+def _judged(
     a: Side, b: Side, contrast: Contrast, floors: tuple[identical_systems.Floors, identical_systems.Floors]
 ) -> Contrast:
-    """Add the noise floor; a difference whose whole interval lies within it becomes undecided, as in the report."""
+    """Add the noise floor and the trends of both sides, by the rule of the report."""
     trials = [
         {start: n for start, _, n in start_means(side.frame.values(contrast.response, treatment), contrast.response)}
         for side, treatment in ((a, contrast.a), (b, contrast.b))
@@ -194,14 +205,12 @@ def _beside_floor(
     both = [start for start in trials[0] if start in trials[1]] if contrast.paired else []
     counts = [[side[start] for start in both or side] for side in trials]
     floor = identical_systems.of_two(floors, contrast.response, counts[0], counts[1], contrast.paired)
-    if floor is None:
-        return contrast
-    known: dict[str, object] = {"floor_percent": floor.percent, "floor_source": floor.words}
-    if contrast.verdict in multiplicity.DIFFERENT and identical_systems.within_noise(contrast.ratio, floor.percent):
-        why = identical_systems.noise_words(contrast.ratio, contrast.response, floor)
-        sentence = f"{_head(a, b, contrast.cell)}: {why}"
-        known |= {"verdict": "undecided", "within_noise": True, "sentence": sentence, "why": why}
-    return contrast.model_copy(update=known)
+    sides = [(a.name, a.frame, contrast.a, a.trends), (b.name, b.frame, contrast.b, b.trends)]
+    trends = side_trends.of_two(sides, contrast.response, contrast.paired)
+    known = judgement(contrast.ratio, contrast.verdict, contrast.response, floor, trends)
+    update = known.known | {"sentence": known.after(_head(a, b, contrast.cell), contrast.sentence)}
+    update |= {} if floor is None else {"floor_source": floor.words}
+    return contrast.model_copy(update=update | ({"why": known.reason} if known.reason else {}))
 
 
 def _adjusted(unadjusted: Sequence[Contrast]) -> tuple[Contrast, ...]:

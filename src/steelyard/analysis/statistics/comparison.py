@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from steelyard.analysis.comparisons import forecast, level_ratios, side_trends
-from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels, noise_words, within_noise
+from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels
+from steelyard.analysis.comparisons.judgement import judgement
 from steelyard.analysis.comparisons.level_pairs import LevelPair, pairs_of_levels, verdict_of
 from steelyard.analysis.comparisons.level_ratios import (
     NOTHING_VARIES,
@@ -184,32 +185,17 @@ def judged(
 
     One whose whole interval lies within the floor becomes undecided, and one that a trend may explain.
     """
-    return tuple(_beside_trends(_beside_floor(one, frame, floors), frame, trends) for one in comparisons)
+    return tuple(_judged(row, frame, floors, trends) for row in comparisons)
 
 
-def _beside_floor(row: Comparison, frame: TrialFrame, floors: Floors) -> Comparison:
-    floor = floor_of_levels(frame, floors, row.response, row.factor, (row.baseline, row.level), row.others)
-    if floor is None:
-        return row
-    known = {"floor_percent": floor.percent, "floor_source": floor.words}
-    if row.verdict not in multiplicity.DIFFERENT or not within_noise(row.ratio, floor.percent):
-        return row.model_copy(update=known)
-    text = f"{head(row.factor, row.baseline, row.level, row.others)}: {noise_words(row.ratio, row.response, floor)}"
-    within = {"within_noise": True, "verdict": "undecided", "survives_holm": None, "sentence": text}
-    return row.model_copy(update={**known, **within})
-
-
-def _beside_trends(row: Comparison, frame: TrialFrame, trends: Sequence[Trend]) -> Comparison:
+def _judged(row: Comparison, frame: TrialFrame, floors: Floors, trends: Sequence[Trend]) -> Comparison:
     levels = (row.baseline, row.level)
+    floor = floor_of_levels(frame, floors, row.response, row.factor, levels, row.others)
     sides = side_trends.of_levels(frame, row.response, row.factor, levels, trends, row.others)
-    if not sides.words:
-        return row
-    if not sides.may_explain(row.ratio, row.verdict):
-        return row.model_copy(update={"trend": sides.words, "sentence": f"{row.sentence}; {sides.words}"})
-    about = head(row.factor, row.baseline, row.level, row.others)
-    text = f"{about}: undecided: {sides.words}, {side_trends.MAY_EXPLAIN}"
-    within = {"within_trend": True, "verdict": "undecided", "survives_holm": None, "sentence": text}
-    return row.model_copy(update={"trend": sides.words, **within})
+    known = judgement(row.ratio, row.verdict, row.response, floor, sides)
+    sentence = known.after(head(row.factor, row.baseline, row.level, row.others), row.sentence)
+    update = known.known | {"floor_source": "" if floor is None else floor.words, "sentence": sentence}
+    return row.model_copy(update=update | ({"survives_holm": None} if known.reason else {}))
 
 
 def _judged_comparisons(context: Context) -> tuple[Comparison, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from steelyard.analysis.comparisons import judged_means
 from steelyard.analysis.comparisons.identical_systems import Floors
+from steelyard.analysis.comparisons.judgement import judged_mean
 from steelyard.analysis.comparisons.level_ratios import judge
 from steelyard.analysis.comparisons.log_contrasts import Key, Logs, contrast, key_of, logs, sentence_of
 from steelyard.analysis.frame import TrialFrame
@@ -120,7 +120,7 @@ def judged(
     effects: Sequence[MainEffect], frame: TrialFrame, floors: Floors, trends: Sequence[Trend] = ()
 ) -> tuple[MainEffect, ...]:
     """Judge the effects against the noise floor and the trends of all starts of both levels."""
-    return tuple(row.model_copy(update=judged_means.changed(row, frame, floors, trends)) for row in effects)
+    return tuple(row.model_copy(update=judged_mean(row, frame, floors, trends)) for row in effects)
 
 
 def _of_context(context: Context) -> tuple[MainEffect, ...]:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
-from steelyard.analysis.comparisons import judged_means
 from steelyard.analysis.comparisons.identical_systems import Floors
+from steelyard.analysis.comparisons.judgement import judged_mean
 from steelyard.analysis.comparisons.level_pairs import baseline_of
 from steelyard.analysis.comparisons.level_ratios import judge
 from steelyard.analysis.comparisons.log_contrasts import Key, Logs, contrast, key_of, logs, sentence_of
@@ -123,7 +123,7 @@ def judged(
     rows: Sequence[Overall], frame: TrialFrame, floors: Floors, trends: Sequence[Trend] = ()
 ) -> tuple[Overall, ...]:
     """Judge the ratios against the noise floor and the trends of all starts of both levels."""
-    return tuple(row.model_copy(update=judged_means.changed(row, frame, floors, trends)) for row in rows)
+    return tuple(row.model_copy(update=judged_mean(row, frame, floors, trends)) for row in rows)
 
 
 STATISTIC = Statistic(

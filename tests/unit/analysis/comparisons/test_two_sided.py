@@ -9,6 +9,8 @@ from steelyard.analysis.comparisons.identical_systems import Floors
 from steelyard.analysis.comparisons.two_sided import Side, contrasts, limits_percent, pair
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.statistics.comparison import compare, comparisons
+from steelyard.analysis.statistics.trend import Trend
+from steelyard.cli.terminal.comparison_table import verdict_of
 from steelyard.judging.noise_floor import Spread
 from steelyard.model.errors import StudyError
 from tests.unit.analysis.made import cell, drawn, frame, record
@@ -184,3 +186,36 @@ def test_cells_of_one_side_only_are_named():
     nothing = Side("c", frame(cell([[1.0]], nodes=6)))
     with pytest.raises(StudyError, match="no treatment in common"):
         pair(a, nothing)
+
+
+def warming(factor: float, *, treatment) -> Trend:
+    return Trend(
+        treatment=treatment, start="3 starts", series="trials", response=TIME, n=9, starts=3, factor=factor,
+        verdict="warming", detail="",
+    )  # fmt: skip
+
+
+def test_a_side_that_still_warms_up_leaves_a_difference_undecided_as_in_the_report():
+    a, b = frame(cell([[100.0], [101.0], [99.0]])), frame(cell([[120.0], [121.0], [119.0]]))
+    sides = Side("a", a), Side("b", b, trends=[warming(0.5, treatment={"nodes": 1})])
+    (found,) = contrasts(*sides, pair(*sides), TIME, 0.95)
+    assert (found.verdict, found.within_trend, found.within_noise) == ("undecided", True, False)
+    assert found.trend == "b still warming: by a factor of 0.500 in all"
+    assert found.sentence.endswith(f"b against a: undecided: {found.trend}, which may be all of the difference")
+    assert verdict_of(found) == "undecided; within a trend"
+    sides = Side("a", a), Side("b", b, trends=[warming(0.99, treatment={"nodes": 1})])
+    (found,) = contrasts(*sides, pair(*sides), TIME, 0.95)
+    assert (found.verdict, found.within_trend) == ("slower", False)
+    assert found.sentence.endswith("; b still warming: by a factor of 0.990 in all")
+
+
+def test_sides_that_share_their_starts_share_their_trend():
+    records = []
+    for start, base in enumerate([100.0, 150.0, 80.0], start=1):
+        for place, (workload, factor) in enumerate([("A", 1.0), ("C", 1.1)]):
+            records.append(record(base * factor + start / 10, workload=workload, start=start, order=place + 1))
+    rows = frame(records)
+    sides = [Side(name, rows, {"workload": name}, [warming(0.5, treatment={"nodes": 1})]) for name in ("A", "C")]
+    (found,) = contrasts(*sides, pair(*sides), TIME, 0.95)
+    assert (found.verdict, found.within_trend) == ("slower", False)
+    assert found.sentence.endswith("; both sides still warming: by a factor of 0.500 in all")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from steelyard.analysis.frame import frame_of
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.wording import change_text
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -96,7 +98,7 @@ def test_that_quoted_numbers_agree_everywhere(made: tuple[list[TrialRecord], Stu
     for row in table.rows:
         if row.change_text:
             _row_agrees(row, results)
-            _compare_agrees(row, records, asked)
+            _compare_agrees(row, records, asked, results.of(Trend))
     _status_agrees(table, records, asked)
     _sentences_agree(table, results)
     told = json.loads(results.model_dump_json())
@@ -123,17 +125,17 @@ def _row_agrees(row: AnswerRow, results: Results) -> None:
     assert (row.ratio.low is None) or min(row.starts, row.baseline_starts) >= 3
 
 
-def _compare_agrees(row: AnswerRow, records: list[TrialRecord], asked: Study) -> None:
-    """`steelyard compare --a nodes=1 --b nodes=N` has the same values, n and change."""
+def _compare_agrees(row: AnswerRow, records: list[TrialRecord], asked: Study, trends: Sequence[Trend]) -> None:
+    """`steelyard compare --a nodes=1 --b nodes=N` has the same values, n, change and verdict."""
     frame = frame_of(records, asked)
-    a, b = (Side(str(level), frame, {"nodes": level, **row.others}) for level in (row.baseline, row.level))
+    a, b = (Side(str(level), frame, {"nodes": level, **row.others}, trends) for level in (row.baseline, row.level))
     margin = asked.analysis.equivalence_margin_percent
     (contrast,) = contrasts(a, b, pair(a, b), str(asked.analysis.response), asked.analysis.confidence, margin)
     assert (contrast.n_b, contrast.starts_b, contrast.n_a) == (row.n, row.starts, row.baseline_n)
     assert (contrast.mean_b.value, contrast.mean_a.value) == (row.value, row.baseline_value)
     assert change_text(contrast.ratio, contrast.response) == row.change_text
-    if "within trend" not in row.verdict_text:  # `compare` does not weigh trends
-        assert contrast.verdict == ("descriptive" if row.verdict == "no verdict" else row.verdict)
+    assert contrast.verdict == ("descriptive" if row.verdict == "no verdict" else row.verdict)
+    assert contrast.within_trend == ("within trend" in row.verdict_text)
 
 
 def _status_agrees(table: AnswerTable, records: list[TrialRecord], asked: Study) -> None:

@@ -1,0 +1,90 @@
+"""What the noise floor and the trends within starts leave of a verdict: one rule for every row that has one.
+
+A difference whose interval lies within the noise floor, or within what the trends of its starts explain, is undecided.
+The rule is the same for a level against its baseline, for a mean over several treatments (in a balanced design
+identical systems would differ as much over all of a level's starts), and for two sides of `compare`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from steelyard.analysis.comparisons import side_trends
+from steelyard.analysis.comparisons.identical_systems import (
+    Floor,
+    Floors,
+    floor_of_levels,
+    noise_words,
+    within_noise,
+)
+from steelyard.analysis.comparisons.side_trends import SideTrends
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.inference import multiplicity
+from steelyard.analysis.statistics.trend import Trend
+from steelyard.model.estimate import Estimate
+from steelyard.model.study import Level
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict beside the noise floor and the trends of both levels."""
+
+    known: dict[str, Any]
+    """Fields of the row that change: `floor_percent`, `trend`, `within_noise`, `within_trend`, `verdict`."""
+    reason: str = ""
+    """Why a difference is undecided after all; empty if the verdict stands."""
+    remark: str = ""
+    """The trends, where they are not the reason."""
+
+    def after(self, head: str, sentence: str) -> str:
+        """The row's sentence: its own, or `HEAD: undecided: REASON`; the trends follow."""
+        text = f"{head}: undecided: {self.reason}" if self.reason else sentence
+        return f"{text}; {self.remark}" if self.remark else text
+
+
+def judgement(ratio: Estimate | None, verdict: str, response: str, floor: Floor | None, sides: SideTrends) -> Judgement:
+    """The noise floor comes before the trends: what lies within it needs no other explanation."""
+    known: dict[str, Any] = {"trend": sides.words, "floor_percent": None if floor is None else floor.percent}
+    different = verdict in multiplicity.DIFFERENT
+    if floor is not None and ratio is not None and different and within_noise(ratio, floor.percent):
+        known |= {"within_noise": True, "verdict": "undecided"}
+        return Judgement(known, noise_words(ratio, response, floor), sides.words)
+    if sides.may_explain(ratio, verdict):
+        known |= {"within_trend": True, "verdict": "undecided"}
+        return Judgement(known, f"{sides.words}, {side_trends.MAY_EXPLAIN}")
+    return Judgement(known, remark=sides.words)
+
+
+class MeanOfLevel(Protocol):
+    """A row about a level against its baseline over several treatments."""
+
+    @property
+    def factor(self) -> str: ...
+    @property
+    def baseline(self) -> Level: ...
+    @property
+    def level(self) -> Level: ...
+    @property
+    def response(self) -> str: ...
+    @property
+    def ratio(self) -> Estimate | None: ...
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def sentence(self) -> str: ...
+
+
+def judged_mean(row: MeanOfLevel, frame: TrialFrame, floors: Floors, trends: Sequence[Trend]) -> dict[str, Any]:
+    """Fields that change by the noise floor and by the trends of both levels, each over all of their starts.
+
+    `floor_percent`, `within_noise`, `trend`, `within_trend`, and with them `verdict` and `sentence`.
+    """
+    levels = (row.baseline, row.level)
+    floor = floor_of_levels(frame, floors, row.response, row.factor, levels)
+    sides = side_trends.of_levels(frame, row.response, row.factor, levels, trends)
+    judged = judgement(row.ratio, row.verdict, row.response, floor, sides)
+    verdict = judged.known.get("verdict", row.verdict)
+    sentence = row.sentence.replace(f": {row.verdict}: ", f": {verdict}: ", 1)
+    return judged.known | {"sentence": "; ".join(filter(None, [sentence, judged.reason, judged.remark]))}
