@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.campaigns import damage
+from tools.campaigns import damage, kills
 from tools.campaigns.campaign import Campaign
 from tools.campaigns.runner import carry_out, table
 
-CAMPAIGNS: dict[str, Campaign[Any]] = {one.name: one for one in (damage.CAMPAIGN,)}
+CAMPAIGNS: dict[str, Campaign[Any]] = {one.name: one for one in (damage.CAMPAIGN, kills.CAMPAIGN)}
 SEED = 20261122
 
 
