@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tools.campaigns.leftovers import left_behind, unknown
 
 from steelyard.testing.cluster import RunningCluster
 from tests.e2e import shared_node
-from tests.e2e.laboratory import Laboratory, cgroups, left_behind, lent_elsewhere, namespaces
-
-LOOKS = 10
+from tests.e2e.laboratory import Laboratory
 
 
 @pytest.fixture
@@ -28,15 +26,3 @@ def real_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningClust
     """A running Cassandra node that tests share."""
     with shared_node.started(tmp_path_factory.mktemp("real-node")) as cluster:
         yield cluster
-
-
-def unknown(state: Path) -> list[str]:
-    """Namespaces and cgroups that belong to no lease of others, who may release one between two looks."""
-    for _ in range(LOOKS):
-        seen = sorted(namespaces() | cgroups())
-        others = lent_elsewhere(state)
-        names = [name for name in seen if not any(lease in name for lease in others)]
-        if not names:
-            break
-        time.sleep(0.2)
-    return names

@@ -79,37 +79,3 @@ class Laboratory:
         # 1: a trial has no valid attempt, where a busy machine voided all of them. One that was repeated is 0.
         assert done.returncode in (0, 1), done.stderr
         return json.loads(done.stdout)
-
-
-def left_behind(state: Path) -> list[str]:
-    """Namespaces, cgroups, processes and records that belong to leases of `state` and should not be there."""
-    marker = f"STEELYARD_STATE={state}".encode()
-    found = [f"record {path.name}" for path in state.glob("leases/*.json")]
-    found += [f"folder {path}" for path in state.glob("nodes/*")]
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            environ = (process / "environ").read_bytes().split(b"\0")
-            if marker in environ and any(entry.startswith(b"STEELYARD_LEASE=") for entry in environ):
-                found.append(f"process {process.name} {(process / 'cmdline').read_bytes()[:80]!r}")
-        except OSError:
-            continue
-    return found
-
-
-def lent_elsewhere(state: Path) -> set[str]:
-    """Ids of leases that other states hold: of somebody who works on the same machine."""
-    register = Path("/run/steelyard")
-    if not register.is_dir():
-        return set()
-    return {path.name for path in register.iterdir() if not path.read_text().startswith(str(state))}
-
-
-def namespaces() -> set[str]:
-    """Names of all our network namespaces."""
-    folder = Path("/run/netns")
-    return {path.name for path in folder.iterdir() if path.name.startswith("sy-")} if folder.is_dir() else set()
-
-
-def cgroups() -> set[str]:
-    """Our cgroups of leases."""
-    return {str(path) for path in Path("/sys/fs/cgroup").glob("*/steelyard/*") if path.is_dir()}

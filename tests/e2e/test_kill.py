@@ -9,9 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
+from tools.campaigns.leftovers import left_behind
 
 from steelyard.store import Store
-from tests.e2e.laboratory import BUSY_MACHINE, Laboratory, left_behind
+from tests.e2e.laboratory import BUSY_MACHINE, Laboratory
 
 pytestmark = pytest.mark.agent
 

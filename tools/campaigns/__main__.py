@@ -8,12 +8,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.campaigns import damage, full_disk, orders, servers, studies
+from tools.campaigns import damage, full_disk, kills, orders, servers, studies
 from tools.campaigns.campaign import Campaign
 from tools.campaigns.runner import carry_out, table
 
 CAMPAIGNS: dict[str, Campaign[Any]] = {
-    one.name: one for one in (damage.CAMPAIGN, studies.CAMPAIGN, orders.CAMPAIGN, servers.CAMPAIGN, full_disk.CAMPAIGN)
+    one.name: one
+    for one in (
+        damage.CAMPAIGN,
+        studies.CAMPAIGN,
+        orders.CAMPAIGN,
+        servers.CAMPAIGN,
+        full_disk.CAMPAIGN,
+        kills.CAMPAIGN,
+    )
 }
 SEED = 20261122
 

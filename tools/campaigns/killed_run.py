@@ -1,0 +1,82 @@
+"""`python -m tools.campaigns.killed_run PHASE NTH DELAY_S TARGET STATE WORDS...`: `steelyard WORDS`, with a kill -9.
+
+DELAY_S after the study has come to PHASE for the NTH time, TARGET is killed: `conductor` (this process), `agent` (a
+load generator of the study), or `node` (a database process). Other processes are found by their lease. The last line
+of standard error says what was killed; if nothing was there to kill, the line says so.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from steelyard.cli.main import main
+from steelyard.model.trial import Phase, TrialRecord
+from steelyard.progress.events import Event, PhaseEntered
+from steelyard.progress.publisher import Publisher
+from steelyard.store.write import TrialDraft
+from tools.campaigns.leftovers import processes_of
+
+CONDUCTOR, AGENT, NODE = "conductor", "agent", "node"
+WORDS_OF = {AGENT: ("steelyard-agent load",), NODE: ("steelyard-agent sim", "CassandraDaemon")}
+"""What the command line of a target holds."""
+KILLED = "killed:"
+
+
+class Killer:
+    """Counts how often a phase was entered, and kills once."""
+
+    def __init__(self, phase: Phase, nth: int, delay_s: float, target: str, state: Path) -> None:
+        self._phase, self._left = phase, nth
+        self._delay_s = delay_s
+        self._target, self._state = target, state
+
+    def came_to(self, phase: Phase) -> None:
+        """The study has entered a phase."""
+        if phase == self._phase:
+            self._left -= 1
+            if self._left == 0:
+                threading.Timer(self._delay_s, self._kill).start()
+
+    def _kill(self) -> None:
+        if self._target == CONDUCTOR:
+            print(f"{KILLED} conductor", file=sys.stderr, flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+        wanted = WORDS_OF[self._target]
+        running = processes_of(self._state).items()
+        pids = sorted(pid for pid, words in running if any(word in words for word in wanted))
+        for pid in pids[-1:]:
+            os.kill(pid, signal.SIGKILL)
+        print(f"{KILLED} {self._target if pids else 'nothing'}", file=sys.stderr, flush=True)
+
+
+def watched(killer: Killer) -> None:
+    """Let the killer see each phase of this process's study: those that are told, and the sealing of a trial."""
+    tell, seal = Publisher.tell, TrialDraft.seal
+
+    def telling(self: Publisher, event: Event) -> None:
+        tell(self, event)
+        if isinstance(event, PhaseEntered):
+            killer.came_to(event.phase)
+
+    def sealing(self: TrialDraft, record: TrialRecord) -> TrialRecord:
+        killer.came_to(Phase.SEAL)
+        return seal(self, record)
+
+    Publisher.tell, TrialDraft.seal = telling, sealing  # type: ignore[method-assign]
+
+
+def run(words: Sequence[str]) -> None:
+    """The whole command; ends the process."""
+    phase, nth, delay_s, target, state, *command = words
+    watched(Killer(Phase(phase), int(nth), float(delay_s), target, Path(state)))
+    sys.argv = ["steelyard", *command]
+    main()
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])

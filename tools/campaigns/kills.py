@@ -1,0 +1,226 @@
+"""The campaign of kills: a study loses its conductor, its load generator or a database process in every phase.
+
+A study of two trials per cluster is run with a kill -9 in it (`killed_run`). A killed conductor is followed by the same
+command, which must end with every trial valid; a killed generator is repeated by the same run; a killed node is a
+result, named, and the study goes on. Afterwards the store verifies, no trial that was sealed has changed, and nothing
+is left on the machine. 70 kills on simulated clusters, 30 on real Cassandra; each phase at least five times.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from steelyard.model.trial import Phase
+from steelyard.node.folders import STATE_VARIABLE
+from steelyard.store import Store, layout
+from tools.campaigns.campaign import Case, Fault, Outcome, no_world
+from tools.campaigns.killed_run import AGENT, CONDUCTOR, KILLED, NODE
+from tools.campaigns.leftovers import left_behind, unknown
+
+NAME: Final = "killed"
+STUDIES: Final[Mapping[str, str]] = {
+    "simulated": """
+[system]
+name = "simulated"
+service_us = 300
+warm_up = "2:50"
+[workload]
+name = "ycsb-a"
+records = 200
+[load]
+schedule = "poisson"
+threads = 16
+capacity_fraction = 0.5
+capacity_threads = 8
+capacity_s = 0.5
+duration_s = 1.0
+warm_up_s = 0.5
+[server_warm_up]
+mode = "on"
+steady_s = 0.5
+deadline_s = 3
+[factors]
+nodes = [1, 2]
+""",
+    "cassandra": """
+[system]
+name = "cassandra"
+heap_mb = 256
+[workload]
+name = "ycsb-a"
+records = 500
+[load]
+threads = 4
+duration_s = 2.0
+warm_up_s = 0.5
+[server_warm_up]
+mode = "on"
+steady_s = 1
+deadline_s = 5
+[factors]
+nodes = [1]
+""",
+}
+FRAME: Final = """
+[study]
+name = "{name}"
+question = "What does a kill cost?"
+[site]
+name = "local"
+{system}
+[data]
+state = "{state}"
+[design]
+starts = 1
+trials = 2
+[limits]
+background_cpu_fraction = 1.0
+steal_fraction = 1.0
+generator_cpu_fraction = 1.0
+generator_ceiling_fraction = 1.0
+lag_p99_ms = 100000.0
+probe_gap_s = 60.0
+"""
+LOADED: Final = (Phase.SERVER_WARM_UP, Phase.WARM_UP, Phase.MEASURE)
+"""Phases in which a load generator runs for long enough to be killed."""
+CONDUCTOR_KILLS: Final = {
+    "simulated": (*Phase,) * 4,
+    "cassandra": tuple(one for one in Phase if one != Phase.CAPACITY) * 2,
+}
+OTHER_KILLS: Final = {"simulated": 9, "cassandra": 3}
+"""Kills of a load generator, and as many of a node."""
+LONGEST_DELAY_S: Final = {Phase.MEASURE: 1.2, Phase.SERVER_WARM_UP: 1.5, Phase.DEPLOY: 1.0, Phase.POPULATE: 0.5}
+"""Where in a phase is killed, at random up to this; other phases take a fraction of a second."""
+SHORT_S: Final = 0.05
+RUN_LIMIT_S: Final = 240.0
+
+
+class Kills:
+    """See the module."""
+
+    name = "kills"
+    about = "kill -9 of conductor, load generator and nodes in every phase, simulated and real Cassandra"
+    limit_s = 600.0
+
+    def cases(self, seed: int) -> Sequence[Case]:
+        """70 on simulated clusters, 30 on Cassandra."""
+        drawn = random.Random(seed)
+        return [case for system in STUDIES for case in _cases(system, drawn)]
+
+    def world(self, folder: Path) -> AbstractContextManager[None]:
+        """None: every case has its own store and state."""
+        return no_world(folder)
+
+    def run(self, world: None, case: Case, folder: Path) -> Outcome:
+        """Run the study with the kill in it, then what a user would do, then look at what is there."""
+        return _Killed(case, folder).outcome()
+
+
+def _cases(system: str, drawn: random.Random) -> list[Case]:
+    targets = [(phase, CONDUCTOR) for phase in CONDUCTOR_KILLS[system]]
+    for target in (AGENT, NODE):
+        targets += [(LOADED[number % len(LOADED)], target) for number in range(OTHER_KILLS[system])]
+    cases = []
+    for number, (phase, target) in enumerate(targets, start=1):
+        delay_s = drawn.uniform(0, LONGEST_DELAY_S.get(phase, SHORT_S))
+        values = {"system": system, "phase": str(phase), "target": target, "delay_s": round(delay_s, 3)}
+        cases.append(Case(f"{system}-{number:02}-{target}-{phase}", f"{system}: {target}", values))
+    return cases
+
+
+class _Killed:
+    """One kill, and what came of it."""
+
+    def __init__(self, case: Case, folder: Path) -> None:
+        self._values = case.values
+        self._folder = folder
+        self._state = folder / "state"
+        self._store = folder / "store" / NAME
+        self._study = folder / f"{NAME}.toml"
+        state = "reload" if case.values["phase"] == Phase.POPULATE else "restore"
+        self._study.write_text(FRAME.format(name=NAME, system=STUDIES[case.values["system"]], state=state))
+        self._faults: list[Fault] = []
+        self._facts: dict[str, object] = {}
+
+    def outcome(self) -> Outcome:
+        target = str(self._values["target"])
+        words = ("run", str(self._study), "--store", str(self._store.parent), "--plain")
+        where = (str(self._values["phase"]), "1", str(self._values["delay_s"]), target, str(self._state))
+        code, printed = self._call(sys.executable, "-m", "tools.campaigns.killed_run", *where, *words)
+        happened = [line for line in printed.splitlines() if line.startswith(KILLED)]
+        if not happened:
+            self._fault("campaign", f"the study never came to {self._values['phase']}: exit {code}: {printed[-300:]}")
+        self._facts |= {"killed": happened[-1:], "exit": code}
+        sealed = self._sealed()
+        if target == CONDUCTOR:
+            self._expect(code, (-signal.SIGKILL,), "the killed run", printed)
+            code, printed = self._call(*_steelyard(), *words)
+            self._expect(code, (0,), "the same command again", printed)
+        else:
+            # 1: a lost node is a result; a lost generator is repeated.
+            self._expect(code, (0,) if target == AGENT else (0, 1), f"the run that lost a {target}", printed)
+        self._unchanged(sealed)
+        code, printed = self._call(*_steelyard(), "verify", str(self._store))
+        self._expect(code, (0,), "verify", printed)
+        for name in [*left_behind(self._state), *unknown(self._state), *self._drafts()]:
+            self._fault("leftover", name)
+        return Outcome(tuple(self._faults), self._facts)
+
+    def _call(self, *argv: str) -> tuple[int | None, str]:
+        """Exit code, None if it was ended at its limit, and what it printed."""
+        environment = {**os.environ, STATE_VARIABLE: str(self._state), "NO_COLOR": "1"}
+        try:
+            done = subprocess.run(
+                argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True, timeout=RUN_LIMIT_S, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as late:
+            self._fault("late", f"{' '.join(argv[1:4])}: longer than {RUN_LIMIT_S:g} s")
+            return None, str(late.stdout)
+        return done.returncode, done.stdout
+
+    def _expect(self, code: int | None, wanted: Sequence[int], what: str, printed: str) -> None:
+        if "Traceback (most recent call last)" in printed or "this was not foreseen" in printed:
+            self._fault("traceback", f"{what}: {printed[-600:]}")
+        if code is not None and code not in wanted:
+            self._fault("unlike", f"{what}: exit {code}: {printed[-600:]}")
+
+    def _sealed(self) -> dict[str, str]:
+        """Each sealed trial's record by its folder, as a checksum."""
+        paths = self._store.glob(f"trials/[!.]*/{layout.TRIAL_JSON}")
+        return {path.parent.name: sha256(path.read_bytes()).hexdigest() for path in paths}
+
+    def _unchanged(self, before: Mapping[str, str]) -> None:
+        after = self._sealed()
+        for name, checksum in before.items():
+            if after.get(name) != checksum:
+                self._fault(
+                    "lost", f"trial {name} was sealed before the kill and is {'changed' if name in after else 'gone'}"
+                )
+        records = Store(self._store).trials() if self._store.is_dir() else ()
+        names = [(record.id, record.attempt) for record in records]
+        if len(names) != len(set(names)):
+            self._fault("silently-wrong", "a trial is there twice")
+        self._facts["outcomes"] = [str(record.verdict.outcome) for record in records]
+
+    def _drafts(self) -> list[str]:
+        return [f"draft {path.name}" for path in self._store.glob("trials/.*")]
+
+    def _fault(self, kind: str, text: str) -> None:
+        self._faults.append(Fault(kind, text))
+
+
+def _steelyard() -> tuple[str, ...]:
+    return (sys.executable, "-m", "steelyard")
+
+
+CAMPAIGN: Final = Kills()

@@ -1,0 +1,63 @@
+"""Leftovers of a study on this machine: what belongs to its leases and outlived it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+LOOKS = 10
+"""So often is looked again at namespaces and cgroups that may be somebody else's."""
+PAUSE_S = 0.2
+
+
+def processes_of(state: Path) -> dict[int, str]:
+    """Running processes that a site started for a lease of this state folder: pid to command line."""
+    marker = f"STEELYARD_STATE={state}".encode()
+    running: dict[int, str] = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            environ = (process / "environ").read_bytes().split(b"\0")
+            if marker in environ and any(entry.startswith(b"STEELYARD_LEASE=") for entry in environ):
+                words = (process / "cmdline").read_bytes().replace(b"\0", b" ")
+                running[int(process.name)] = words.decode(errors="replace")
+        except OSError:
+            continue
+    return running
+
+
+def left_behind(state: Path) -> list[str]:
+    """Records, folders and processes that belong to leases of `state` and should not be there."""
+    records = [f"record {path.name}" for path in state.glob("leases/*.json")]
+    folders = [f"folder {path}" for path in state.glob("nodes/*")]
+    return [*records, *folders, *(f"process {pid} {words[:80]}" for pid, words in processes_of(state).items())]
+
+
+def unknown(state: Path) -> list[str]:
+    """Network namespaces and cgroups of ours that belong to no lease of others, who may release one between two
+    looks."""
+    names: list[str] = []
+    for _ in range(LOOKS):
+        seen = sorted(_namespaces() | _cgroups())
+        others = _lent_elsewhere(state)
+        names = [name for name in seen if not any(lease in name for lease in others)]
+        if not names:
+            break
+        time.sleep(PAUSE_S)
+    return names
+
+
+def _lent_elsewhere(state: Path) -> set[str]:
+    """Ids of leases that other states hold: of somebody who works on the same machine."""
+    register = Path("/run/steelyard")
+    if not register.is_dir():
+        return set()
+    return {path.name for path in register.iterdir() if not path.read_text().startswith(str(state))}
+
+
+def _namespaces() -> set[str]:
+    folder = Path("/run/netns")
+    return {path.name for path in folder.iterdir() if path.name.startswith("sy-")} if folder.is_dir() else set()
+
+
+def _cgroups() -> set[str]:
+    return {str(path) for path in Path("/sys/fs/cgroup").glob("*/steelyard/*") if path.is_dir()}
