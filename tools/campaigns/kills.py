@@ -93,11 +93,11 @@ probe_gap_s = 60.0
 LOADED: Final = (Phase.SERVER_WARM_UP, Phase.WARM_UP, Phase.MEASURE)
 """Phases in which a load generator runs for long enough to be killed."""
 CONDUCTOR_KILLS: Final = {
-    "simulated": (*Phase,) * 4,
+    "simulated": (*(*Phase,) * 4, Phase.CAPACITY),
     "cassandra": tuple(one for one in Phase if one != Phase.CAPACITY) * 2,
 }
-OTHER_KILLS: Final = {"simulated": 9, "cassandra": 3}
-"""Kills of a load generator, and as many of a node."""
+OTHER_KILLS: Final = {"simulated": {AGENT: 8, NODE: 9}, "cassandra": {AGENT: 3, NODE: 3}}
+"""Kills of a load generator and of a node."""
 LONGEST_DELAY_S: Final = {Phase.MEASURE: 1.2, Phase.SERVER_WARM_UP: 1.5, Phase.DEPLOY: 1.0, Phase.POPULATE: 0.5}
 """Where in a phase is killed, at random up to this; other phases take a fraction of a second."""
 SHORT_S: Final = 0.05
@@ -127,8 +127,8 @@ class Kills:
 
 def _cases(system: str, drawn: random.Random) -> list[Case]:
     targets = [(phase, CONDUCTOR) for phase in CONDUCTOR_KILLS[system]]
-    for target in (AGENT, NODE):
-        targets += [(LOADED[number % len(LOADED)], target) for number in range(OTHER_KILLS[system])]
+    for target, kills in OTHER_KILLS[system].items():
+        targets += [(LOADED[number % len(LOADED)], target) for number in range(kills)]
     cases = []
     for number, (phase, target) in enumerate(targets, start=1):
         delay_s = drawn.uniform(0, LONGEST_DELAY_S.get(phase, SHORT_S))
