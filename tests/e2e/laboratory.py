@@ -30,11 +30,13 @@ class Laboratory:
     """State and store below `folder`; the cache of programs (jars, archives) is the user's, snapshots too."""
 
     folder: Path
+    state: Path | None = None
+    """Folder of leases; `state` below `folder` where None."""
 
     @property
     def environment(self) -> dict[str, str]:
         """Variables for the commands."""
-        return {**os.environ, "STEELYARD_STATE": str(self.folder / "state"), "NO_COLOR": "1"}
+        return {**os.environ, "STEELYARD_STATE": str(self.state or self.folder / "state"), "NO_COLOR": "1"}
 
     @property
     def store(self) -> Path:

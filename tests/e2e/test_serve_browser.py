@@ -85,8 +85,10 @@ HEADING = "document.querySelector('h1').textContent"
 
 @contextlib.contextmanager
 def served(laboratory: Laboratory, *words: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """The server's address, and the server, which is interrupted at the end."""
-    process = laboratory.start("serve", laboratory.store, *words)
+    """The server's address, and the server, which is interrupted at the end. Its state folder is not the study's: at
+    idle priority it would wait for all other tests."""
+    elsewhere = Laboratory(laboratory.folder, state=laboratory.folder / "state-of-serve")
+    process = elsewhere.start("serve", laboratory.store, *words)
     try:
         assert process.stdout is not None
         url = process.stdout.readline().decode().strip()

@@ -65,7 +65,7 @@ def test_before_the_command_line_is_there(number: signal.Signals) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_while_a_command_is_imported(number: signal.Signals) -> None:
-    code, messages = signalled(number, "polars", "check", "none.toml")
+    code, messages = signalled(number, "steelyard.cli.commands.check", "check", "none.toml")
     assert code == 130
     assert "Traceback" not in messages
     assert "not foreseen" not in messages

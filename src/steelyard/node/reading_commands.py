@@ -3,23 +3,27 @@ the study knows their processor time and counts it as the laboratory's own, not 
 
 A study in progress has an empty file in the folder `sessions` of the state folder, `PID.TICKS`, where TICKS is the
 start time of its process. Each reading command that runs then has one in `readers`, `PID.TICKS.COMMAND`; when it ends,
-the milliseconds that it took are added to that name. Only commands at idle priority are recorded: they take what nobody
-else wants. Commands with another state folder, and those begun before the study, are background load.
+the milliseconds that it took are added to that name. Only commands that are at idle priority by then are recorded: they
+take what nobody else wants. Commands with another state folder, and those begun before the study (but `serve`, which
+follows), are background load.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from steelyard.node.processor import Program, process_time_s, start_ticks
+from steelyard.node.processor import Program, census, process_time_s, start_ticks
 
 FOLDER, SESSIONS = "readers", "sessions"
 LASTING = frozenset({"serve"})
 """Commands that go on until they are stopped."""
+FOLLOWING_S = 0.5
+"""How often such a command looks whether a study has begun or ended."""
 KEPT_S = 3600.0
 """A record is kept for this long after its command began or ended, which is longer than almost all trials."""
 MS_PER_S = 1000
@@ -47,16 +51,48 @@ def measured_now(state: Path) -> bool:
 
 @contextlib.contextmanager
 def recorded(command: str, state: Path) -> Iterator[None]:
-    """While a study is measured: run at idle priority, with a record in the state folder; a command of LASTING always,
-    because a study may begin later. Where either is impossible, the command runs all the same, and its time is
-    background load."""
-    wanted = command in LASTING or measured_now(state)
-    record = _begin(command, state) if wanted and at_idle_priority() else None
+    """While a study is measured: run at idle priority, with a record in the state folder. A command of LASTING has its
+    record from the beginning, and changes its priority whenever a study begins or ends. Where either is impossible, the
+    command runs all the same, and its time is background load."""
+    lasting = command in LASTING
+    wanted = lasting or (measured_now(state) and at_idle_priority())
+    record = _begin(command, state) if wanted else None
     try:
-        yield
+        with _following(state, record) if lasting and record is not None else contextlib.nullcontext():
+            yield
     finally:
         if record is not None:
             _end(record)
+
+
+@contextlib.contextmanager
+def _following(state: Path, record: Path) -> Iterator[None]:
+    """Idle priority while a study is measured, normal priority else, for this process and all that it starts."""
+    over = threading.Event()
+
+    def follow() -> None:
+        idle = begun_idle
+        while not over.wait(FOLLOWING_S):
+            if measured_now(state) != idle:
+                idle = not idle
+                for pid in _living(state, census()).get(record.name, []):
+                    _set_policy(pid, os.SCHED_IDLE if idle else os.SCHED_OTHER)
+
+    begun_idle = measured_now(state) and at_idle_priority()
+    thread = threading.Thread(target=follow, name="priority", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _set_policy(pid: int, policy: int) -> None:
+    """Scheduling of every thread of a process; of those that are gone, or where it is forbidden, nothing changes."""
+    for thread in _names(Path(f"/proc/{pid}/task")):
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(int(thread), policy, os.sched_param(0))
 
 
 def at_idle_priority() -> bool:

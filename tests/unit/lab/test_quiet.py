@@ -112,7 +112,8 @@ def waited(
 
 
 def journalled(writer: StoreWriter) -> list[Any]:
-    return [entry.event for entry in Store(writer.folder).journal()]
+    events_of_gate = (journal.QuietAwaited, journal.QuietReached)
+    return [entry.event for entry in Store(writer.folder).journal() if isinstance(entry.event, events_of_gate)]
 
 
 def test_on_a_quiet_machine_nothing_waits(writer: StoreWriter) -> None:

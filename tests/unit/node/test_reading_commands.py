@@ -99,17 +99,17 @@ def test_old_records_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert {"999997.5.status", living} <= kept
 
 
-@pytest.mark.parametrize(("command", "idle"), [("report", False), ("serve", True)])
-def test_without_a_study_only_what_lasts_is_at_idle_priority(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, idle: bool
+@pytest.mark.parametrize(("command", "known"), [("report", False), ("serve", True)])
+def test_without_a_study_only_what_lasts_has_a_record_and_nothing_is_at_idle_priority(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, known: bool
 ) -> None:
     asked: list[None] = []
     monkeypatch.setattr(reading_commands, "at_idle_priority", lambda: asked.append(None) or True)
     (tmp_path / "sessions").mkdir()
     (tmp_path / "sessions" / "999999.5").touch()
     with reading_commands.recorded(command, tmp_path):
-        assert bool(times_s(tmp_path, census())) == idle, "what a killed study left does not count"
-    assert bool(asked) == idle
+        assert bool(times_s(tmp_path, census())) == known, "what a killed study left does not count"
+    assert asked == []
 
 
 def test_a_study_is_announced_while_it_lasts(tmp_path: Path) -> None:
@@ -117,3 +117,43 @@ def test_a_study_is_announced_while_it_lasts(tmp_path: Path) -> None:
     with reading_commands.session(tmp_path):
         assert reading_commands.measured_now(tmp_path)
     assert not reading_commands.measured_now(tmp_path)
+
+
+SERVING = """
+import pathlib, subprocess, sys
+from steelyard.node.reading_commands import recorded
+with recorded("serve", pathlib.Path(sys.argv[1])):
+    child = subprocess.Popen(["sleep", "60"])
+    print(child.pid, flush=True)
+    sys.stdin.read()
+    child.kill()
+    child.wait()
+"""
+
+
+def policy_becomes(wanted: int, *pids: int) -> bool:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if all(os.sched_getscheduler(pid) == wanted for pid in pids):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.root
+def test_a_command_that_lasts_is_idle_only_while_a_study_is_measured(tmp_path: Path) -> None:
+    command = subprocess.Popen(
+        [sys.executable, "-c", SERVING, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert command.stdout is not None
+        both = command.pid, int(command.stdout.readline())
+        assert policy_becomes(os.SCHED_OTHER, *both)
+        with reading_commands.session(tmp_path):
+            assert policy_becomes(os.SCHED_IDLE, *both), "with all that it started"
+            assert process_ids(tmp_path, census()) == set(both)
+        assert policy_becomes(os.SCHED_OTHER, *both)
+        command.communicate("", timeout=60)
+    finally:
+        command.kill()
+        command.wait()

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -147,7 +148,9 @@ def _status_agrees(table: AnswerTable, records: list[TrialRecord], asked: Study)
             assert row.value is None
             continue
         assert (known.n, known.starts) == (row.n, row.starts)
-        assert (None if known.value is None else known.value.value) == row.value
+        # Both add up the same values, one without a frame: the last bits may differ.
+        assert (known.value is None) == (row.value is None)
+        assert known.value is None or known.value.value == pytest.approx(row.value, rel=1e-12)
 
 
 def _sentences_agree(table: AnswerTable, results: Results) -> None:
