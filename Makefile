@@ -8,7 +8,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Without make's job server, which a recipe's commands cannot reach.
-CARGO := env -u MAKEFLAGS cargo
+CARGO := env -u MAKEFLAGS -u MFLAGS cargo
 STORE ?= store
 
 .PHONY: help setup quickstart test check check-python check-rust test-rust bench wheels lock clean
@@ -73,7 +73,7 @@ test-rust: check-rust
 test:
 	$(MAKE) --jobs=2 setup check test-rust
 	$(BIN)/pytest --durations=12 --numprocesses 3 --dist loadfile --no-loadscope-reorder -m 'not quiet'
-	$(BIN)/pytest --durations=12 --numprocesses 4 --dist load -m quiet
+	$(BIN)/pytest --durations=12 --numprocesses 4 --dist load -m quiet tests/e2e
 
 bench: setup
 	$(BIN)/steelyard setup cassandra-stress

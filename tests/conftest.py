@@ -69,6 +69,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     last file of one process should not keep the other waiting."""
     items.sort(key=lambda item: item.get_closest_marker("cassandra") is None)
     for item in items:
+        if item.get_closest_marker("quiet") and "e2e" not in item.path.parts:
+            raise pytest.UsageError(
+                f"{item.nodeid}: tests with the mark quiet are in tests/e2e, where make test runs them"
+            )
         for mark, need in NEEDS.items():
             if item.get_closest_marker(mark) and (reason := need()):
                 item.add_marker(pytest.mark.skip(reason=reason))

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from steelyard.lab.quiet import disturbed_since, look
+from steelyard.lab import quiet
+from steelyard.lab.quiet import QuietGate, disturbed_since, look
 from steelyard.model.study import Limits
-from steelyard.store import Store
+from steelyard.progress import events
+from steelyard.store import Store, StoreWriter
 from tests.e2e.laboratory import Laboratory
 
-pytestmark = [pytest.mark.agent, pytest.mark.quiet]
+pytestmark = pytest.mark.agent
 
 STUDY = """
 [study]
@@ -56,15 +60,19 @@ def study(folder: Path, *, limit: float, trials: int, duration_s: int) -> Path:
     return path
 
 
+LOOP = "import os; os.nice(19)\nwhile True: pass"
+"""Other tests have work to do."""
+
+
 @contextmanager
-def every_core_busy() -> Iterator[None]:
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+def every_core_busy() -> Iterator[list[subprocess.Popen[bytes]]]:
+    loops = [subprocess.Popen([sys.executable, "-c", LOOP]) for _ in range(os.cpu_count() or 1)]
     try:
-        yield
+        yield loops
     finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
+        for process in loops:
+            process.kill()
+            process.wait()
 
 
 def test_a_busy_machine_ends_with_3_spoils_nothing_and_the_same_command_goes_on(laboratory: Laboratory) -> None:
@@ -78,6 +86,7 @@ def test_a_busy_machine_ends_with_3_spoils_nothing_and_the_same_command_goes_on(
     store = Store(laboratory.store / "busy")
     assert store.trials() == ()
     assert [entry.event.name for entry in store.journal() if entry.event] == [
+        "study-written",
         "session-began",
         "quiet-awaited",
         "session-failed",
@@ -89,6 +98,7 @@ def test_a_busy_machine_ends_with_3_spoils_nothing_and_the_same_command_goes_on(
     assert (record.attempt, record.verdict.outcome) == (1, "valid")
 
 
+@pytest.mark.quiet
 def test_status_every_5_s_and_a_report_void_nothing(laboratory: Laboratory) -> None:
     before = look(laboratory.folder)
     time.sleep(1.0)
@@ -119,3 +129,40 @@ def test_status_every_5_s_and_a_report_void_nothing(laboratory: Laboratory) -> N
     assert reported.returncode in (0, 1), reported.stderr
     notes = [note for record in records for note in record.verdict.notes]
     assert any("reading commands of Steelyard" in note for note in notes), notes
+
+
+@dataclass
+class Heard:
+    """A watcher that keeps what it was told."""
+
+    events: list[events.Event] = field(default_factory=list)
+
+    def tell(self, event: events.Event) -> None:
+        """Take note."""
+        self.events.append(event)
+
+
+@pytest.mark.quiet
+def test_a_real_busy_loop_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quiet, "QUIET_S", 1.5)
+    monkeypatch.setattr(quiet, "LOOK_S", 0.5)
+    # What else this machine does is taken for the study's own: only the loops count.
+    limits = Limits(background_cpu_fraction=0.1, steal_fraction=1.0, quiet_wait_s=60.0)
+    gate, heard = QuietGate(lambda: look(tmp_path)), Heard()
+
+    async def end_the_loops_when_it_waits(loops: list[subprocess.Popen[bytes]], writer: StoreWriter) -> None:
+        pids = {process.pid for process in loops}
+        waiting = asyncio.ensure_future(gate.wait(limits, lambda pid: pid not in pids, heard, writer, lambda: False))
+        while not any(isinstance(event, events.QuietAwaited) and event.waited_s for event in heard.events):
+            assert not waiting.done(), f"it did not wait for them: {heard.events}"
+            await asyncio.sleep(0.05)
+        for process in loops:
+            process.kill()
+        await waiting
+
+    with every_core_busy() as loops, StoreWriter(tmp_path / "store", "busy") as writer:
+        time.sleep(1.0)
+        asyncio.run(end_the_loops_when_it_waits(loops, writer))
+    assert isinstance(heard.events[0], events.QuietAwaited)
+    assert "python" in heard.events[0].reasons[0].detail
+    assert isinstance(heard.events[-1], events.QuietReached)

@@ -140,6 +140,7 @@ starts = 1
 trials = 1
 [limits]
 background_cpu_fraction = 1  # a machine that runs tests has other things to do
+steal_fraction = 1
 """
 
 

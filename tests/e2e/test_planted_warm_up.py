@@ -44,6 +44,7 @@ trials = 2
 nodes = [{WARM_SIZES[0]}, {WARM_SIZES[1]}]
 [limits]
 background_cpu_fraction = 1  # a machine that runs tests has other things to do
+steal_fraction = 1
 """
 
 

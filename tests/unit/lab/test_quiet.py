@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, repeat
@@ -297,37 +293,3 @@ def test_nodes_on_other_machines_are_not_judged_by_this_one(script: Script, monk
     busy = machine(then=4.0)
     assert conduct(script, busy.gate()).valid == 8
     assert busy.slept_s == 0.0
-
-
-# --- on this machine ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.quiet
-def test_a_real_busy_loop_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: StoreWriter) -> None:
-    monkeypatch.setattr(quiet, "QUIET_S", 1.5)
-    monkeypatch.setattr(quiet, "LOOK_S", 0.5)
-    # What else this machine does is taken for the study's own: only the loops count.
-    limits = Limits(background_cpu_fraction=0.1, steal_fraction=1.0, quiet_wait_s=60.0)
-    gate = QuietGate(lambda: quiet.look(tmp_path))
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
-    pids, heard = {loop.pid for loop in loops}, Heard()
-
-    async def end_the_loops_when_it_waits() -> None:
-        waiting = asyncio.ensure_future(gate.wait(limits, lambda pid: pid not in pids, heard, writer, lambda: False))
-        while not any(isinstance(event, events.QuietAwaited) and event.waited_s for event in heard.events):
-            assert not waiting.done(), f"it did not wait for them: {heard.events}"
-            await asyncio.sleep(0.05)
-        for loop in loops:
-            loop.kill()
-        await waiting
-
-    try:
-        time.sleep(1.0)
-        asyncio.run(end_the_loops_when_it_waits())
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
-    assert isinstance(heard.events[0], events.QuietAwaited)
-    assert "python" in heard.events[0].reasons[0].detail
-    assert isinstance(heard.events[-1], events.QuietReached)
