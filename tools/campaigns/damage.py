@@ -66,7 +66,7 @@ probe_gap_s = 60.0
 [factors]
 nodes = [1, 2]
 """
-COMMAND_LIMIT_S: Final = 20.0
+COMMAND_LIMIT_S: Final = 40.0
 REFUSED: Final = (2, 3)
 """Exit codes of a refusal."""
 
@@ -87,7 +87,7 @@ class Damage:
 
     name = "damage"
     about = "files of a store torn, deleted, copied, edited"
-    limit_s = 60.0
+    limit_s = 120.0
 
     def cases(self, seed: int) -> Sequence[Case]:
         """One case per kind of damage."""

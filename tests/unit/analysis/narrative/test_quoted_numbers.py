@@ -88,7 +88,7 @@ def holds(row: AnswerRow, value: str, base: str, change: str) -> None:
     assert low <= most * (1 + 1e-9), (row, low, high)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(studies())
 def test_that_quoted_numbers_agree_everywhere(made: tuple[list[TrialRecord], Study]) -> None:
     records, asked = made
