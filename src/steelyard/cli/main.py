@@ -69,7 +69,7 @@ are the module's `app`. Functions return the exit code."""
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 """What the library raises for words that it does not understand."""
 READING = frozenset(CONTENTS["Read"])
-"""Commands that run at idle priority, so that they may be used while a study is measured."""
+"""Commands that may be used while a study is measured: then they run at idle priority."""
 UNCHANGED = ("stress", "ycsb", "agent")
 """Commands whose arguments, `--help` too, are read by themselves."""
 

@@ -145,12 +145,13 @@ class StoreWriter:
                 "wait for it, or look with `steelyard status`",
                 path=str(self.folder),
             ) from error
+        self.damages: tuple[Damage, ...] = ()
+        """Damages of the store as it was opened. What is no sealed attempt has been set aside."""
         try:
             self.damages = self._mend()
         except BaseException:
             self._lock.close()
             raise
-        """Damages of the store as it was opened. What is no sealed attempt has been set aside."""
         for partial in self.trials.glob(f"{layout.PARTIAL_PREFIX}*{layout.PARTIAL_SUFFIX}"):
             shutil.rmtree(partial)
             self.event(journal.DraftRemoved(folder=partial.name))
