@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
+from tools.campaigns.__main__ import SEED
+from tools.campaigns.kills import CAMPAIGN
 from tools.campaigns.leftovers import left_behind
 
 from steelyard.store import Store
@@ -125,3 +127,12 @@ def test_clean_takes_back_what_a_killed_study_left(laboratory: Laboratory, tmp_p
     found = laboratory.call("clean", "--dry-run", "--json")
     assert [lease["outcome"] for lease in json.loads(found.stdout)["leases"]] == ["found"], found.stdout
     assert laboratory.call("clean").returncode == 0
+
+
+@pytest.mark.root
+def test_a_killed_load_generator_is_repeated_and_leaves_nothing(tmp_path: Path) -> None:
+    """One case of the campaign of kills."""
+    (case,) = [case for case in CAMPAIGN.cases(SEED) if case.name == "simulated-56-agent-measure"]
+    outcome = CAMPAIGN.run(None, case, tmp_path)
+    assert list(outcome.faults) == []
+    assert outcome.facts["killed"] == ["killed: agent"]

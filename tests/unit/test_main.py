@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.small_study import SMALL_STUDY
+
 PROGRAM = """
 import importlib.abc, os, runpy, signal, sys
 number, module, *words = sys.argv[1:]
@@ -27,24 +29,6 @@ sys.argv = ["steelyard", *words]
 runpy.run_module("steelyard", run_name="__main__", alter_sys=True)
 """
 """The command line, which gets a signal while a module is looked for, or a hidden file of this name is opened."""
-STUDY = """
-[study]
-name = "early"
-question = "what is left?"
-[site]
-name = "local"
-[system]
-name = "simulated"
-[workload]
-name = "ycsb-a"
-records = 10
-[load]
-operations = 10
-[design]
-starts = 2
-[factors]
-nodes = [1, 2]
-"""
 
 
 def signalled(number: signal.Signals, module: str, *words: str, ignored: bool = False) -> tuple[int, str]:
@@ -77,11 +61,11 @@ def test_before_the_first_start_nothing_is_left(tmp_path: Path, monkeypatch: pyt
     """In the middle of a file of the store."""
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
     study = tmp_path / "early.toml"
-    study.write_text(STUDY)
+    study.write_text(SMALL_STUDY)
     code, messages = signalled(signal.SIGTERM, ".study.json.", "run", str(study), "--store", str(tmp_path), "--plain")
     assert code == 130, messages
-    assert (tmp_path / "early" / "study.toml").is_file(), "the file before it"
-    assert {path.name for path in (tmp_path / "early").iterdir()} <= {".lock", "events.jsonl", "study.toml", "trials"}
+    assert (tmp_path / "small" / "study.toml").is_file(), "the file before it"
+    assert {path.name for path in (tmp_path / "small").iterdir()} <= {".lock", "events.jsonl", "study.toml", "trials"}
     assert "not foreseen" not in messages
 
 

@@ -20,6 +20,18 @@ FAULTS: Final[Mapping[str, str]] = {
 """Kind of fault to what it means."""
 
 
+LIMITS_LIFTED: Final = """
+[limits]
+background_cpu_fraction = 1.0
+steal_fraction = 1.0
+generator_cpu_fraction = 1.0
+generator_ceiling_fraction = 1.0
+lag_p99_ms = 100000.0
+probe_gap_s = 60.0
+"""
+"""End of a study file: what a busy machine does to a trial is no finding of a campaign."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One fault to be tried."""

@@ -27,7 +27,7 @@ from steelyard.serve.store_cache import Shelf
 from steelyard.store import layout
 from steelyard.store.plain_file import sha256_of
 from tools.campaigns import harms
-from tools.campaigns.campaign import Case, Fault, Outcome
+from tools.campaigns.campaign import LIMITS_LIFTED, Case, Fault, Outcome
 from tools.campaigns.command import Call, call, lines_of
 from tools.campaigns.harms import Harm
 
@@ -56,16 +56,9 @@ state = "continue"
 starts = 2
 trials = 1
 seed = 3
-[limits]
-background_cpu_fraction = 1.0
-steal_fraction = 1.0
-generator_cpu_fraction = 1.0
-generator_ceiling_fraction = 1.0
-lag_p99_ms = 100000.0
-probe_gap_s = 60.0
 [factors]
 nodes = [1, 2]
-"""
+{LIMITS_LIFTED}"""
 COMMAND_LIMIT_S: Final = 40.0
 REFUSED: Final = (2, 3)
 """Exit codes of a refusal."""

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from steelyard.store import StoreWriter
 from steelyard.store.write import TrialDraft
-from tools.campaigns.campaign import Case, Fault, Outcome
+from tools.campaigns.campaign import LIMITS_LIFTED, Case, Fault, Outcome
 from tools.campaigns.command import Call, call, lines_of
 from tools.campaigns.small_disk import SmallDisk, mounted
 
@@ -36,9 +36,6 @@ starts = 1
 trials = 2
 [factors]
 nodes = [1, 2]
-[limits]
-background_cpu_fraction = 1
-steal_fraction = 1
 """
 TRIALS: Final = 4
 PLACES: Final[dict[str, tuple[type, str, int]]] = {
@@ -85,7 +82,7 @@ class FullDisk:
     @contextmanager
     def world(self, folder: Path) -> Iterator[Path]:
         """State and study."""
-        (folder / "full.toml").write_text(STUDY, encoding="utf-8")
+        (folder / "full.toml").write_text(STUDY + LIMITS_LIFTED, encoding="utf-8")
         with patch.dict(os.environ, {"STEELYARD_STATE": str(folder / "state")}):
             yield folder
 

@@ -22,7 +22,7 @@ from typing import Final
 from steelyard.model.trial import Phase
 from steelyard.node.folders import STATE_VARIABLE
 from steelyard.store import Store, layout
-from tools.campaigns.campaign import Case, Fault, Outcome, no_world
+from tools.campaigns.campaign import LIMITS_LIFTED, Case, Fault, Outcome, no_world
 from tools.campaigns.killed_run import AGENT, CONDUCTOR, KILLED, NODE
 from tools.campaigns.leftovers import left_behind, unknown
 
@@ -82,13 +82,6 @@ state = "{state}"
 [design]
 starts = 1
 trials = 2
-[limits]
-background_cpu_fraction = 1.0
-steal_fraction = 1.0
-generator_cpu_fraction = 1.0
-generator_ceiling_fraction = 1.0
-lag_p99_ms = 100000.0
-probe_gap_s = 60.0
 """
 LOADED: Final = (Phase.SERVER_WARM_UP, Phase.WARM_UP, Phase.MEASURE)
 """Phases in which a load generator runs for long enough to be killed."""
@@ -147,7 +140,9 @@ class _Killed:
         self._store = folder / "store" / NAME
         self._study = folder / f"{NAME}.toml"
         state = "reload" if case.values["phase"] == Phase.POPULATE else "restore"
-        self._study.write_text(FRAME.format(name=NAME, system=STUDIES[case.values["system"]], state=state))
+        self._study.write_text(
+            FRAME.format(name=NAME, system=STUDIES[case.values["system"]], state=state) + LIMITS_LIFTED
+        )
         self._faults: list[Fault] = []
         self._facts: dict[str, object] = {}
 

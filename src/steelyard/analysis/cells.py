@@ -14,7 +14,7 @@ from steelyard.analysis.frame import TrialFrame, factors_of, in_order_of_time, p
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import quantities
 from steelyard.judging.trial_responses import response_of
-from steelyard.judging.warm_up_cut import orders_of_treatment
+from steelyard.judging.warm_up_cut import is_cut, orders_of_treatment
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
 from steelyard.model.study import Level, Study
@@ -91,8 +91,8 @@ def _start_means(records: Sequence[TrialRecord], study: Study) -> list[tuple[Tre
     for record, order, *key in zip(ordered, orders_of_treatment(ordered, factors), *columns, strict=True):
         starts = values.setdefault(tuple(key), {})
         value = response_of(record, study.analysis.response)
-        warm = order is not None and order > study.analysis.warm_up_trials
-        if warm and not record.control and value is not None:
+        used = record.verdict.outcome == "valid" and not is_cut(order, study.analysis.warm_up_trials)
+        if used and not record.control and value is not None:
             starts.setdefault(record.start, []).append(float(value))
     return [
         (

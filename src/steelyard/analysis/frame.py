@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from steelyard.analysis.treatments import NODES
 from steelyard.heavy import pl
 from steelyard.judging.trial_responses import response_of
-from steelyard.judging.warm_up_cut import orders_of_treatment
+from steelyard.judging.warm_up_cut import is_cut, orders_of_treatment
 from steelyard.model import responses
 from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
 from steelyard.model.trial import TrialRecord
@@ -89,10 +89,8 @@ class TrialFrame:
             columns[name] = pl.Series(name, [response_of(record, name) for record in ordered], dtype=dtype)
         orders = orders_of_treatment(ordered, factors)
         columns["order_of_treatment"] = pl.Series("order_of_treatment", orders, dtype=pl.Int64)
-        data = pl.DataFrame(columns).with_columns(
-            warm_up=(pl.col("order_of_treatment") <= warm_up_trials).fill_null(False),
-        )
-        data = data.with_columns(used=(pl.col("outcome") == "valid") & ~pl.col("warm_up"))
+        columns["warm_up"] = pl.Series("warm_up", [is_cut(order, warm_up_trials) for order in orders], dtype=pl.Boolean)
+        data = pl.DataFrame(columns).with_columns(used=(pl.col("outcome") == "valid") & ~pl.col("warm_up"))
         return cls(
             data=data,
             factors={name: tuple(levels) for name, levels in factors.items()},

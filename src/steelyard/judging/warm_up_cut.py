@@ -16,6 +16,11 @@ def served(record: TrialRecord) -> bool:
     return record.verdict.outcome == "valid" or bool(record.responses.operations)
 
 
+def is_cut(order: int | None, warm_up_trials: int) -> bool:
+    """Whether a trial of this rank is left out as warm-up."""
+    return order is not None and order <= warm_up_trials
+
+
 def orders_of_treatment(records: Sequence[TrialRecord], factors: Iterable[str]) -> list[int | None]:
     """Rank of each valid trial among the attempts of its treatment that its start served, from 1; None for trials that
     are not valid. Voided attempts and control trials count: the cluster served them too."""

@@ -8,7 +8,7 @@ handle signals before it imports anything slow.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
@@ -22,9 +22,11 @@ def wanted() -> tuple[signal.Signals, ...]:
 
 
 @contextmanager
-def handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Within the block, every termination signal that is not ignored calls `handler` at once."""
-    before = {number: signal.signal(number, handler) for number in wanted()}
+def handled(
+    handler: Callable[[int, FrameType | None], None], numbers: Collection[signal.Signals] = ENDING
+) -> Iterator[None]:
+    """Within the block, those of these signals that are not ignored call `handler` at once."""
+    before = {number: signal.signal(number, handler) for number in wanted() if number in numbers}
     try:
         yield
     finally:
@@ -43,12 +45,8 @@ def like_ctrl_c() -> Iterator[None]:
             raise KeyboardInterrupt
         ctrl_c(signal.SIGINT, frame)
 
-    before = {number: signal.signal(number, interrupt) for number in wanted() if number != signal.SIGINT}
-    try:
+    with handled(interrupt, (signal.SIGTERM, signal.SIGHUP)):
         yield
-    finally:
-        for number, handler_before in before.items():
-            signal.signal(number, handler_before)
 
 
 @contextmanager

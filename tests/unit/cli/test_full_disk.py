@@ -14,25 +14,7 @@ from tools.campaigns.small_disk import SmallDisk, mounted
 
 from steelyard.cli.main import main
 from tests.unit.report import synthetic
-
-STUDY = """
-[study]
-name = "full"
-question = "what does a full disk cost?"
-[site]
-name = "local"
-[system]
-name = "simulated"
-[workload]
-name = "ycsb-a"
-records = 10
-[load]
-operations = 10
-[design]
-starts = 2
-[factors]
-nodes = [1, 2]
-"""
+from tests.unit.small_study import SMALL_STUDY
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +70,7 @@ def test_report_is_written_whole_or_not_at_all(disk: SmallDisk, sound: Path, mon
 def test_run_on_a_disk_that_takes_nothing(disk: SmallDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
     study = tmp_path / "full.toml"
-    study.write_text(STUDY)
+    study.write_text(SMALL_STUDY)
     words = ("run", study, "--store", disk.folder, "--plain")
     disk.fill()
     code, messages = called(monkeypatch, *words)
@@ -96,7 +78,7 @@ def test_run_on_a_disk_that_takes_nothing(disk: SmallDisk, tmp_path: Path, monke
     assert "of disk are free" in messages or "the disk is full" in messages
     assert "the same command goes on: no sealed trial is lost" in messages
     disk.empty()
-    shutil.rmtree(disk.folder / "full")
+    shutil.rmtree(disk.folder / "small")
     disk.remount("ro")
     code, messages = called(monkeypatch, *words)
     assert (code, "not foreseen" in messages) == (3, False), messages

@@ -14,25 +14,8 @@ from steelyard.study import read
 from steelyard.tomlfile.parse import LARGEST_BYTES, parsed, text_of
 from steelyard.workload import of_file
 from tests.unit.cli.screen import printed
+from tests.unit.small_study import SMALL_STUDY
 
-STUDY = """\
-[study]
-name = "input"
-question = "what is refused?"
-[site]
-name = "local"
-[system]
-name = "simulated"
-[workload]
-name = "ycsb-a"
-records = 10
-[load]
-operations = 10
-[design]
-starts = 2
-[factors]
-nodes = [1, 2]
-"""
 AT_ONCE_S = 5.0
 """Of CPU: a name of 100,000 characters took more than 10 s."""
 
@@ -40,7 +23,7 @@ AT_ONCE_S = 5.0
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     path = tmp_path / "study.toml"
-    path.write_text(STUDY)
+    path.write_text(SMALL_STUDY)
     return path
 
 
@@ -56,14 +39,14 @@ def refusal(path: Path) -> str:
 
 def test_a_byte_order_mark_is_nothing(study: Path) -> None:
     plain = read(study)
-    study.write_bytes(b"\xef\xbb\xbf" + STUDY.replace("\n", "\r\n").encode())
+    study.write_bytes(b"\xef\xbb\xbf" + SMALL_STUDY.replace("\n", "\r\n").encode())
     assert read(study) == plain
     assert printed(lambda: check(study)).code == 0
     assert parsed("\ufeffa = 1", "") == {"a": 1}
 
 
 def test_what_is_not_utf8_has_its_line(study: Path, tmp_path: Path) -> None:
-    study.write_bytes(STUDY.replace("refused", "gr\xf6\xdfer").encode("latin-1"))
+    study.write_bytes(SMALL_STUDY.replace("refused", "gr\xf6\xdfer").encode("latin-1"))
     assert refusal(study) == f"{study}:3: not UTF-8 text: byte 0xf6 at column 23"
     with pytest.raises(StudyError, match="not UTF-8 text"):
         of_file(study)
@@ -71,7 +54,7 @@ def test_what_is_not_utf8_has_its_line(study: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["5", "true", "1e9", '"os"', "{a = 1}"])
 def test_probes_of_another_shape(value: str, study: Path) -> None:
-    study.write_text(f"probes = {value}\n{STUDY}")
+    study.write_text(f"probes = {value}\n{SMALL_STUDY}")
     message = refusal(study)
     assert message.startswith(f"{study}:1: probes")
     assert "must be a list" in message
@@ -89,7 +72,7 @@ def test_probes_of_another_shape(value: str, study: Path) -> None:
     ids=["closed lists", "open lists", "tables", "dotted", "header"],
 )
 def test_deep_nesting(line: str, study: Path) -> None:
-    study.write_text(f"{STUDY}{line}\n")
+    study.write_text(f"{SMALL_STUDY}{line}\n")
     message = refusal(study)
     assert message.startswith(f"{study}:17: ")
     assert "within each other" in message
@@ -110,14 +93,14 @@ def test_brackets_in_texts_and_comments_nest_nothing() -> None:
         ('name = "ycsb-a"', f'name = "{"x" * 15_000}.toml"', 9),
         ('name = "ycsb-a"', f'name = "{"x" * 300}/a.py"', 9),
         ('name = "local"', f'name = "{"x" * 100_000}"', 5),
-        ('name = "input"', f'name = "{"x" * 10_000}"', 2),
+        ('name = "small"', f'name = "{"x" * 10_000}"', 2),
         ("records = 10", f"{'r' * 100_000} = 10", 10),
         ("records = 10", f"records = {'9' * 100_000}", 10),
         ("nodes = [1, 2]", f'nodes = ["{"x" * 100_000}"]', 16),
     ],
 )
 def test_huge_names(old: str, new: str, line: int, study: Path) -> None:
-    study.write_text(STUDY.replace(old, new, 1))
+    study.write_text(SMALL_STUDY.replace(old, new, 1))
     assert refusal(study).startswith(f"{study}:{line}: ")
 
 
@@ -134,6 +117,6 @@ def test_what_is_no_file(tmp_path: Path) -> None:
 
 
 def test_treatments_of_another_shape_with_a_scale(study: Path) -> None:
-    study.write_text(STUDY.replace("starts = 2", "starts = 2\ntreatments = 5"))
+    study.write_text(SMALL_STUDY.replace("starts = 2", "starts = 2\ntreatments = 5"))
     with pytest.raises(StudyError, match="must be a list"):
         read(study, scale=0.5)
