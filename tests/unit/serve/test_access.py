@@ -9,9 +9,8 @@ import pytest
 
 from steelyard.model.errors import SteelyardError
 from steelyard.serve.access import Access, kept_token
-from tests.unit.serve.test_web import TOKEN, Served, untouched
+from tests.unit.serve.served import TOKEN, Served
 
-__all__ = ["untouched"]
 PORT = 8765
 
 
