@@ -64,7 +64,7 @@ def measured(queue: Queue, asked: NextWindow, limit_ms: float, name: str, random
 def search(queue: Queue, limit_ms: float, true_per_s: float, seed: int) -> Outcome:
     """One search as the laboratory does it."""
     random = np.random.default_rng(seed)
-    asked = rules(limit_ms, math.exp(random.uniform(*map(math.log, FIRST_PER_S))))
+    asked = rules(limit_ms, math.exp(random.uniform(math.log(FIRST_PER_S[0]), math.log(FIRST_PER_S[1]))))
     windows: list[Window] = []
     while isinstance(decision := decide(asked, windows), NextWindow):
         windows.append(measured(queue, decision, limit_ms, f"w{len(windows) + 1}", random))
@@ -84,7 +84,8 @@ SLIP = 0.02
 
 def bisect_by_outcome(queue: Queue, limit_ms: float, true_per_s: float, seed: int) -> Outcome:
     """For comparison: probabilistic bisection, which learns from each window only whether it met the limit. 20 windows,
-    each at the posterior's median; met with probability 1 / (1 + (rate / limit rate)^(1 / spread)), the spread unknown."""
+    each at the posterior's median; met with probability 1 / (1 + (rate / limit rate)^(1 / spread)), the spread
+    unknown."""
     random = np.random.default_rng(seed)
     grid = np.linspace(math.log(20.0), math.log(4000.0), GRID)
     posterior = np.ones((len(SPREADS), GRID))

@@ -43,8 +43,8 @@ const START_AHEAD_LIMIT_S: f64 = 3600.0;
 /// Processes that start together leave each other so long to answer what their warm-up has sent.
 const WARM_UP_DRAIN_S: f64 = 0.25;
 /// Names that phases of an order may not have, because they mean something else in records.
-const TAKEN_NAMES: [&str; 3] = [POPULATE, WARM_UP, SETTLE];
-const SETTLE: &str = "settle";
+const TAKEN_NAMES: [&str; 2] = [POPULATE, WARM_UP];
+const SETTLE: &str = "search-settle";
 /// Longest wait for a word without looking whether to stop.
 const STOP_CHECK: Duration = Duration::from_millis(100);
 const POPULATE: &str = "populate";
@@ -171,9 +171,9 @@ pub fn run_by_words<C: Client>(
                 in_s,
             } => {
                 let number = names.len() as u64;
-                let taken = TAKEN_NAMES.contains(&name.as_str()) || !names.insert(name.clone());
+                let taken = [POPULATE, WARM_UP, SETTLE].contains(&name.as_str()) || !names.insert(name.clone());
                 if name.is_empty() || taken {
-                    let allowed = "a name that was not there before, nor populate, warm-up or settle";
+                    let allowed = "a name that was not there before, nor populate, warm-up or search-settle";
                     return Err(OrderError::new("word phase: name", format!("{name:?}"), allowed).into());
                 }
                 in_flight_fits(&schedule, order, workers.len() as u32)?;
@@ -364,7 +364,7 @@ fn phases(order: &Order) -> Result<Vec<PhasePlan>, OrderError> {
         let name = phase.name.as_str();
         let known = TAKEN_NAMES.contains(&name) || plans.iter().any(|plan| plan.name == name);
         if name.is_empty() || known {
-            let allowed = "names of which none is there twice, populate, warm-up or settle";
+            let allowed = "names of which none is there twice, populate or warm-up";
             return Err(OrderError::new("phases.name", format!("{name:?}"), allowed));
         }
         // Gaps are each phase's own; the first one's are those that it would have alone.

@@ -552,7 +552,10 @@ fn phases_are_carried_out_as_they_are_asked_for_and_the_operations_go_on() {
         .iter()
         .map(|done| (done.phase.as_str(), done.operations))
         .collect();
-    assert_eq!(counts, [("warm-up", 1000), ("settle", 999), ("w1", 2001), ("w2", 500)]);
+    assert_eq!(
+        counts,
+        [("warm-up", 1000), ("search-settle", 999), ("w1", 2001), ("w2", 500)]
+    );
     // No operation twice, none left out: the connections and the stream are those of one load.
     let seen = run.seen.lock().unwrap();
     assert!(seen.operations.iter().map(|operation| operation.index).eq(0..4500));
@@ -576,7 +579,7 @@ fn words_that_are_not_possible_end_the_load_and_say_what_is() {
         ),
         (vec![Word::Go { in_s: -1.0 }], "0 to 3600"),
         (
-            vec![Word::Go { in_s: 0.0 }, phase("settle")],
+            vec![Word::Go { in_s: 0.0 }, phase("search-settle")],
             "a name that was not there before",
         ),
         (

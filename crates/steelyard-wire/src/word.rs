@@ -16,13 +16,13 @@ pub enum Word {
     },
     /// Carry out one more phase, after those that were asked for before it. All answers of the phase before are awaited first.
     Phase {
-        /// Its name in records; each name once, not `populate`, `warm-up` or `settle`.
+        /// Its name in records; each name once, not `populate`, `warm-up` or `search-settle`.
         name: String,
         /// When its operations are due. It may have as many in flight as the order's schedule.
         schedule: Schedule,
         /// Seconds.
         duration_s: f64,
-        /// Seconds of the same schedule right before it, recorded as phase `settle`.
+        /// Seconds of the same schedule right before it, recorded as phase `search-settle`.
         #[serde(default)]
         settle_s: f64,
         /// Seconds from reading the word, or from the end of the phase before if that is later, to its start.

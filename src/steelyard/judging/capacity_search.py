@@ -1,13 +1,13 @@
 """Search for the highest rate that meets a limit: a pure function from the windows so far to the next one, or the end.
 
 1. *Doubling* from the first rate until a window misses the limit (halving if the first one does).
-2. *Bisection* of that bracket, in the logarithm of the rate, until it is narrow. A window that is wrong by chance does no
-   lasting harm: the bracket is the division of all windows with the fewest on the wrong side.
+2. *Bisection* of that bracket, in the logarithm of the rate, until it is narrow. A window that is wrong by chance does
+   no lasting harm: the bracket is the division of all windows with the fewest on the wrong side.
 3. *Windows around the estimate*, below and above it in turn. With q the share of the limit that a window uses (p99 over
    the limit), 1/q falls almost in a straight line as the rate nears the limit: exactly so for M/M/1, where the p99 is
-   ln 100 / (mu - rate). A line through the nearby windows crosses 1 at the estimate; Fieller's
-   interval (Fieller 1954, *Some problems in interval estimation*, J. R. Stat. Soc. B 16) says how well they fix it.
-   The line is a gamma regression, whose estimate stays right although a window's percentile varies in proportion to itself.
+   ln 100 / (mu - rate). A line through the nearby windows crosses 1 at the estimate; Fieller's interval (Fieller 1954,
+   *Some problems in interval estimation*, J. R. Stat. Soc. B 16) says how well they fix it. The line is a gamma
+   regression: a window's percentile varies in proportion to itself.
 
 Saturation ends differently: after 2. the throughputs of windows a little beyond it are averaged.
 
@@ -43,6 +43,8 @@ LEAST_OF_LINE = 3
 LEAST_OF_PLATEAU = 5
 """Least windows beyond saturation whose throughputs are averaged."""
 PRECISE = "the rate is known as precisely as asked"
+MOST_BY_GENERATOR = 3
+"""Windows in a row that the generator could not do before the search ends."""
 MISSES_AT_LOWEST = 2
 """Windows at the lowest rate that must miss before no rate is said to meet the limits."""
 
@@ -62,10 +64,11 @@ class _Line:
     """See `_gap`."""
 
 
-def decide(rules: SearchRules, windows: Sequence[Window]) -> NextWindow | SearchResult:
+def decide(rules: SearchRules, windows: Sequence[Window]) -> NextWindow | SearchResult:  # noqa: PLR0911 - a way each
     """The next window, or the result. `windows` are those measured so far, in order."""
     usable = [window for window in windows if not window.generator]
-    if len(windows) > 1 and windows[-1].generator and windows[-2].generator:
+    last = windows[-MOST_BY_GENERATOR:]
+    if len(last) == MOST_BY_GENERATOR and all(window.generator for window in last):
         return _ended_by_generator(windows, usable)
     if len(windows) >= rules.most_windows:
         return _at_most_windows(rules, usable, len(windows))
@@ -74,27 +77,41 @@ def decide(rules: SearchRules, windows: Sequence[Window]) -> NextWindow | Search
     if not usable:
         return _next(rules, rules.first_rate_per_s)
     low, high = bracket(usable)
-    if high == math.inf:
-        if low >= rules.highest_rate_per_s:
-            return _lower_bound(usable, len(windows), "the highest rate allowed meets the limit")
-        return _next(rules, low * GROWTH)
-    if low == 0:
-        if high > rules.lowest_rate_per_s:
-            return _next(rules, high / GROWTH)
-        if sum(window.rate_per_s == high for window in usable) < MISSES_AT_LOWEST:
-            return _next(rules, high)
-        return _no_rate(usable, len(windows))
+    if low == 0 or high == math.inf:
+        return _outside(rules, usable, (low, high), len(windows))
     if high > low * NARROW:
         return _next(rules, math.sqrt(low * high))
     if rules.saturation:
         return _plateau(rules, usable, high, len(windows))
-    line = _line(rules, usable, low, high)
+    return _near(rules, usable, (low, high), len(windows))
+
+
+def _outside(
+    rules: SearchRules, usable: Sequence[Window], edges: tuple[float, float], windows: int
+) -> NextWindow | SearchResult:
+    """The limit lies above or below all rates tried."""
+    low, high = edges
+    if high == math.inf:
+        if low >= rules.highest_rate_per_s:
+            return _lower_bound(usable, windows, "the highest rate allowed meets the limits")
+        return _next(rules, low * GROWTH)
+    if high > rules.lowest_rate_per_s:
+        return _next(rules, high / GROWTH)
+    if sum(window.rate_per_s == high for window in usable) < MISSES_AT_LOWEST:
+        return _next(rules, high)
+    return _no_rate(usable, windows)
+
+
+def _near(
+    rules: SearchRules, usable: Sequence[Window], edges: tuple[float, float], windows: int
+) -> NextWindow | SearchResult:
+    """The limit lies in a narrow bracket."""
+    line = _line(rules, usable, *edges)
     if line is None:
-        return _next(rules, math.sqrt(low * high))
+        return _next(rules, math.sqrt(edges[0] * edges[1]))
     precise = (line.high_per_s - line.low_per_s) / 2 <= rules.precision * line.rate_per_s
     if precise and len(line.nearby) >= LEAST_AROUND:
-        rates = (line.rate_per_s, line.low_per_s, line.high_per_s)
-        return _found(usable, rates, len(windows), PRECISE)
+        return _found(usable, (line.rate_per_s, line.low_per_s, line.high_per_s), windows, PRECISE)
     return _next(rules, _around(line, rules.precision))
 
 
@@ -146,8 +163,8 @@ def _distance(line: _Line, rate_per_s: float) -> float:
 
 
 def _fit(rules: SearchRules, nearby: Sequence[Window]) -> _Line | None:
-    """The gamma regression of q on the rate with its canonical link, 1/q = a + b (rate - mean rate), by iterated weighted
-    least squares (McCullagh and Nelder 1989, *Generalized Linear Models*, 8.4)."""
+    """The gamma regression of q on the rate with its canonical link, 1/q = a + b (rate - mean rate), by iterated
+    weighted least squares (McCullagh and Nelder 1989, *Generalized Linear Models*, 8.4)."""
     n = len(nearby)
     rates = [window.rate_per_s for window in nearby]
     used = [min(max(window.used, 1 / FARTHEST_USED), FARTHEST_USED) for window in nearby]
@@ -183,16 +200,16 @@ def _fit(rules: SearchRules, nearby: Sequence[Window]) -> _Line | None:
 
 
 def _gap(nearby: Sequence[Window]) -> tuple[float, float] | None:
-    """The rates between which none was tried, if all windows below met the limits and all above missed them: a limit that
-    is crossed at once, as of errors, lies anywhere between them."""
+    """The rates between which none was tried, if all windows below met the limits and all above missed them: a limit
+    that is crossed at once, as of errors, lies anywhere between them."""
     met = max((window.rate_per_s for window in nearby if window.met), default=math.inf)
     missed = min((window.rate_per_s for window in nearby if not window.met), default=0.0)
     return (met, missed) if met < missed else None
 
 
 def _around(line: _Line, precision: float) -> float:
-    """The rate of the next window: in the gap, if it is wide; else on the side of the estimate that has fewer, at a rate that was there before if one
-    lies well."""
+    """The rate of the next window: in the gap, if it is wide; else on the side of the estimate that has fewer, at a
+    rate that was there before if one lies well."""
     distance = _distance(line, line.rate_per_s)
     below = sum(window.rate_per_s < line.rate_per_s for window in line.nearby)
     side = -1 if 2 * below <= len(line.nearby) else 1

@@ -59,4 +59,4 @@ def parse(text: str) -> Limit:
         value = None
     if parts is None or value is None or not 0 <= value < float("inf"):
         raise ValueError(f"{text!r} is no limit: {HOW}")
-    return Limit(response=parts["response"], comparison=parts["comparison"], value=value)  # type: ignore[arg-type]
+    return Limit(response=parts["response"], comparison=parts["comparison"], value=value)
