@@ -18,7 +18,9 @@ def window_of(rules: SearchRules, asked: NextWindow, name: str, measured: Respon
     values = values_of(rules, asked.window_s, measured)
     kept_up = values[THROUGHPUT_FRACTION] or 0.0
     shares = [limit.used(values[limit.response], MOST_USED) for limit in rules.limits]
-    used = max(*shares, min(MOST_USED, SUSTAINED / kept_up) if kept_up else MOST_USED)
+    if kept_up < SUSTAINED:
+        shares.append(min(MOST_USED, SUSTAINED / kept_up) if kept_up else MOST_USED)
+    used = max(shares)
     met = all(limit.is_met(values[limit.response]) for limit in rules.limits) and kept_up >= SUSTAINED
     return Window(
         name=name, rate_per_s=asked.rate_per_s, seconds=asked.window_s, operations=measured.operations,

@@ -16,6 +16,7 @@ from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load, Offered
 from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.responses.capacity import CAPACITY
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
@@ -26,7 +27,6 @@ from steelyard.plugin import Plugins
 from steelyard.store.plain_file import sha256_of
 
 MS_PER_S = 1000.0
-CAPACITY = "capacity_per_s"
 LONGEST_READ = 40
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from steelyard.model.response import Direction, Kept, Response
 
+CAPACITY = "capacity_per_s"
+
 RESPONSES = (
     Response(
-        name="capacity_per_s",
+        name=CAPACITY,
         label="capacity",
         unit="operations/s",
         definition=(
