@@ -43,9 +43,10 @@ from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import estimate, load_feasibility, preflight
 from steelyard.plan.stopping_simulation import likely_blocks
 from steelyard.plugin import Plugins
-from steelyard.progress.events import TimeLeft
+from steelyard.progress.events import Event, TimeLeft
 from steelyard.progress.live_file import LiveFile
 from steelyard.progress.publisher import Publisher
+from steelyard.progress.state import Live
 from steelyard.reading import read
 from steelyard.store import Store, StoreWriter, journal
 
@@ -171,9 +172,13 @@ async def _conduct(
     view = PlainView(_lines(console)) if plain else LiveView(console, cells)
     parts = Parts(cache_folder=cache_folder(), state_folder=state_folder(), plugins=plugins)
     live_file = LiveFile(writer.folder, writer.conceal, time.time)
-    publisher = Publisher(time.time, view, live_file)
-    conductor = Conductor(study, plan, writer, parts, publisher, _foresight(study, plan, plugins), gate)
-    with reading_commands.session(parts.state_folder), live_file, view:
+    for process in reading_commands.in_progress(parts.state_folder):
+        say(
+            console, f"note: process {process} runs another study on this machine: each is background load of the other"
+        )
+    with reading_commands.session(parts.state_folder) as session, live_file, view:
+        publisher = Publisher(time.time, view, live_file, _Announced(session))
+        conductor = Conductor(study, plan, writer, parts, publisher, _foresight(study, plan, plugins), gate)
         task = asyncio.ensure_future(conductor.run())
         beating = [asyncio.ensure_future(_beat(one)) for one in (view, live_file)]
         with _interrupts(conductor, task, view, ask=not plain and _at_the_terminal()) as state:
@@ -185,6 +190,18 @@ async def _conduct(
             finally:
                 for beat in beating:
                     beat.cancel()
+
+
+class _Announced:
+    """Tells other commands whether the study measures or waits."""
+
+    def __init__(self, session: reading_commands.Session) -> None:
+        self._session = session
+
+    def show(self, live: Live, event: Event) -> None:
+        """Take the newest state."""
+        del event
+        self._session.waits(live.quiet is not None)
 
 
 async def _beat(view: LiveView | PlainView | LiveFile) -> None:
