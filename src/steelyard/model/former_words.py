@@ -52,6 +52,14 @@ def field(name: str) -> str:
     return MOVED.get(name, name)
 
 
+def flat(written: Mapping[str, str], site: str) -> dict[str, str]:
+    """Settings as text by dotted name, each at its current place; unset ones are empty."""
+    moved = {old: new for old, new in MOVED.items() if written.get(old)} if site == MOVED_FROM_SITE else {}
+    return {name: "" if name in moved else text_ for name, text_ in written.items()} | {
+        new: written[old] for old, new in moved.items()
+    }
+
+
 def _limits_to_node(written: dict[str, Any]) -> dict[str, Any]:
     """Limits of nodes that site `local` once had, in section `node`."""
     site, node = written.get("site"), dict(written.get("node") or {})

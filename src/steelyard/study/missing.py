@@ -7,7 +7,7 @@ missing. Settings of a missing plug-in cannot be checked.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,10 @@ from pydantic import BaseModel, ConfigDict
 
 from steelyard import plugin
 from steelyard.model.errors import StudyError
-from steelyard.model.study import Study
+from steelyard.model.study import Level, Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plugin import Plugins, how_to_add, is_path
-from steelyard.tomlfile.problems import Missing, problem
+from steelyard.tomlfile.problems import problem
 
 MAY_BE_MISSING = ("site", "system")
 """Kinds of plug-ins that a plan can do without: of a workload it must know the operations."""
@@ -70,19 +70,58 @@ def _is_missing(name: str, known: Sequence[str]) -> bool:
     return name not in known and not difflib.get_close_matches(name, known, n=1, cutoff=LEAST_LIKENESS)
 
 
-def missing_parts(settings: TrialSettings) -> tuple[MissingPart, ...]:
-    """The parts of a trial that do not exist yet."""
-    return tuple(_missing(settings))
+def missing_parts(every: Iterable[TrialSettings]) -> list[tuple[MissingPart, ...]]:
+    """The parts that do not exist yet, for each of several trials' settings."""
+    known: dict[tuple[str, ...], tuple[MissingPart, ...]] = {}
+    parts = []
+    for settings in every:
+        named = {
+            "site.name": settings.site.name,
+            "system.name": settings.system.name,
+            "link.name": settings.link.name,
+            "node.profile": settings.node.profile,
+        }
+        key = tuple(named.values())
+        if key not in known:
+            known[key] = tuple(_missing(named))
+        parts.append(known[key])
+    return parts
 
 
-def _missing(settings: TrialSettings) -> Iterator[MissingPart]:
-    for seam, name in (("site", settings.site.name), ("system", settings.system.name)):
-        if _is_missing_plugin(seam, name):
-            yield MissingPart(seam, name, f"{seam}.name", plugin.names(seam))
-    if settings.link.name not in LINKS:
-        yield MissingPart("link", settings.link.name, "link.name", LINKS)
-    if settings.node.profile and settings.node.profile not in PROFILES:
-        yield MissingPart("profile", settings.node.profile, "node.profile", PROFILES)
+def _missing(fields: Mapping[str, Level]) -> Iterator[MissingPart]:
+    """The missing parts that fields name, by their long or short names."""
+    for field, kind in (("site.name", "site"), ("system.name", "system")):
+        name = fields.get(field, fields.get(kind, ""))
+        if name and _is_missing_plugin(kind, str(name)):
+            yield MissingPart(kind, str(name), field, plugin.names(kind))
+    for field, kind, known in (("link.name", "link", LINKS), ("node.profile", "profile", PROFILES)):
+        name = fields.get(field, fields.get(kind, ""))
+        if name and name not in known:
+            yield MissingPart(kind, str(name), field, known)
+
+
+def without_missing(study: Study) -> Study:
+    """The study without every level that names a missing part, and without listed treatments that have one."""
+
+    def stays(factor: str, level: Level) -> bool:
+        return next(_missing(study.fields_of({factor: level})), None) is None
+
+    design = study.design
+    treatments = tuple(one for one in design.treatments if all(stays(*item) for item in one.items()))
+    factors = {
+        factor: tuple(
+            level
+            for level in levels
+            if stays(factor, level) and (not treatments or any(one.get(factor) == level for one in treatments))
+        )
+        for factor, levels in study.factors.items()
+    }
+    named = {
+        factor: {name: level for name, level in levels.items() if next(_missing(level.sets), None) is None}
+        for factor, levels in study.levels.items()
+    }
+    smaller = design.model_copy(update={"treatments": treatments})
+    return study.model_copy(update={"factors": factors, "levels": named, "design": smaller})
 
 
 def misspelt(settings: Mapping[str, Any]) -> Iterator[StudyError]:
@@ -98,9 +137,10 @@ def error_of(part: MissingPart, study: Study, needed: str) -> StudyError:
     """A missing part at the place in the study that names it. `needed`: how much of the plan needs it."""
     known = f"there is only {', '.join(part.known)}" if part.known else f"there is no {part.kind} yet"
     how = f"; {how_to_add(part.kind)}" if part.kind in plugin.HOWTO else ""
-    located = problem(_place(part, study), Missing(), f"{part} does not exist yet ({known}); {needed}")
-    hint = f"planned, but it cannot be run; --without-missing leaves out every level that needs it{how}"
-    return StudyError(located.message, hint, key=located.key, read=part.name, allowed=part.known)
+    key = _place(part, study)
+    message = f"{key}: {part} does not exist yet ({known}); {needed}"
+    hint = f"the study can be planned, not run; --without-missing leaves out every level that needs it{how}"
+    return StudyError(message, hint, key=key, read=part.name, allowed=part.known)
 
 
 def _place(part: MissingPart, study: Study) -> str:

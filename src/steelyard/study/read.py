@@ -19,7 +19,7 @@ from steelyard.model.study import Level, Study
 from steelyard.plugin import Plugins, how_to_add
 from steelyard.study.fields import ALIASES, SEAMS, SECTIONS, allowed_factors, dotted, exists, names_of, short
 from steelyard.study.levels import contradictions, fields_by_key, level_problems, named_fields
-from steelyard.study.missing import settings_model
+from steelyard.study.missing import settings_model, without_missing
 from steelyard.study.settings import complete, subtables_of, tables_of
 from steelyard.study.treatments import control_of, design_problems, treatments_of
 from steelyard.tomlfile.parse import parsed, text_of
@@ -31,14 +31,23 @@ LEAST_SCALED = 100
 SCALED = ("workload.records", "load.operations")
 
 
-def read(path: Path, *, scale: float = 1.0, plugins: Plugins | None = None) -> Study:
+def read(path: Path, *, scale: float = 1.0, plugins: Plugins | None = None, leave_out_missing: bool = False) -> Study:
     """The study in a file. `scale` multiplies records and operations; `plugins` (default: those beside the file)
-    resolves names of plug-ins. Raises StudyError; see its `errors`."""
+    resolves names of plug-ins; `leave_out_missing`: without levels that need a part that does not exist yet. Raises
+    StudyError; see its `errors`."""
     text = text_of(path, "study file")
-    return read_text(text, str(path), scale=scale, plugins=plugins or Plugins(path.parent))
+    plugins = plugins or Plugins(path.parent)
+    return read_text(text, str(path), scale=scale, plugins=plugins, leave_out_missing=leave_out_missing)
 
 
-def read_text(text: str, path: str = "", *, scale: float = 1.0, plugins: Plugins | None = None) -> Study:
+def read_text(
+    text: str,
+    path: str = "",
+    *,
+    scale: float = 1.0,
+    plugins: Plugins | None = None,
+    leave_out_missing: bool = False,
+) -> Study:
     """The study in a text; `path` is only for error messages. Raises StudyError; see its `errors`."""
     plugins = plugins or Plugins()
     raw = parsed(text, path)
@@ -53,6 +62,7 @@ def read_text(text: str, path: str = "", *, scale: float = 1.0, plugins: Plugins
     study: Study | None = None
     try:
         study = Study.model_validate(raw)
+        study = without_missing(study) if leave_out_missing else study
     except ValidationError as error:
         errors += from_validation(error, "", Study)
     tables = {section: raw[section] for section in SECTIONS if isinstance(raw.get(section), dict)}
