@@ -150,7 +150,8 @@ class Design(Value):
     seed: int = Field(default=1, ge=0, le=2**63 - 1)
     """Determines every random order and every trial's operations."""
     treatments: tuple[dict[str, Level], ...] = ()
-    """Listed designs: the treatments, one table each."""
+    """Listed designs: the treatments, one table each. A list of levels in a table stands for one treatment with each
+    of them; several lists, for every combination."""
     base: dict[str, Level] = Field(default_factory=dict)
     """One-at-a-time designs: the base level of each factor (default: the first)."""
     control: dict[str, Level] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from steelyard.study.fields import ALIASES, SEAMS, SECTIONS, allowed_factors, do
 from steelyard.study.levels import contradictions, fields_by_key, level_problems, named_fields
 from steelyard.study.missing import settings_model, without_missing
 from steelyard.study.settings import complete, subtables_of, tables_of
-from steelyard.study.treatments import control_of, design_problems, treatments_of
+from steelyard.study.treatments import MAX_TREATMENTS, control_of, design_problems, treatments_of
 from steelyard.tomlfile.parse import parsed, text_of
 from steelyard.tomlfile.positions import key_lines, line_of
 from steelyard.tomlfile.problems import Missing, from_validation, placed, problem, raise_all
@@ -58,6 +59,12 @@ def read_text(
 
     errors = _normalise(raw)
     raise_all(errors, path, find_line)
+    origins = _cross(raw, errors)
+    raise_all(errors, path, find_line)
+
+    def refuse(problems: Sequence[StudyError]) -> None:
+        raise_all([_as_written(error, origins) for error in problems], path, find_line)
+
     _scale(raw, scale, plugins)
     study: Study | None = None
     try:
@@ -78,9 +85,9 @@ def read_text(
         if not any(error.key.endswith(".name") for error in errors):
             errors += _unknown_factors(study, plugins)
             errors += _subtable_problems(tables, plugins, named)
-    raise_all(errors, path, find_line)
+    refuse(errors)
     assert study is not None
-    raise_all(_treatment_problems(study, plugins), path, find_line)
+    refuse(_treatment_problems(study, plugins))
     return study
 
 
@@ -114,14 +121,48 @@ def _normalise(raw: dict[str, Any]) -> list[StudyError]:
             design[name] = _flat(design[name], f"design.{name}", errors)
     if isinstance(design.get("treatments"), list):
         design["treatments"] = [
-            _flat(treatment, f"design.treatments.{index}", errors)
+            _flat(treatment, f"design.treatments.{index}", errors, lists=True)
             for index, treatment in enumerate(design["treatments"])
         ]
     return errors
 
 
-def _flat(table: Any, key: str, errors: list[StudyError], *, many: bool = False) -> dict[str, Any]:
-    """Dotted names in a table of levels (`many`: in a table of lists of levels)."""
+def _cross(raw: Mapping[str, Any], errors: list[StudyError]) -> list[int]:
+    """Replace listed treatments that have lists of levels by one treatment for each combination, in place; returns the
+    place in the file of each."""
+    design = raw.get("design")
+    listed = design.get("treatments") if isinstance(design, dict) else None
+    if not isinstance(design, dict) or not isinstance(listed, list):
+        return []
+    crossed: list[dict[str, Any]] = []
+    origins: list[int] = []
+    for index, treatment in enumerate(listed):
+        levels = [value if isinstance(value, list) else [value] for value in treatment.values()]
+        if len(crossed) + math.prod(len(each) for each in levels) > MAX_TREATMENTS:
+            what = f"more than {MAX_TREATMENTS:,} treatments, which is what can be planned"
+            errors.append(problem(f"design.treatments.{index}", Missing(), what))
+            continue
+        combinations = [dict(zip(treatment, each, strict=True)) for each in itertools.product(*levels)]
+        crossed += combinations
+        origins += [index] * len(combinations)
+    design["treatments"] = crossed
+    return origins
+
+
+def _as_written(error: StudyError, origins: Sequence[int]) -> StudyError:
+    """The error with the treatment's place in the file, where lists of levels stand for several treatments."""
+
+    def in_file(text: str) -> str:
+        return re.sub(r"\bdesign\.treatments\.(\d+)", lambda match: f"design.treatments.{origins[int(match[1])]}", text)
+
+    if list(range(len(origins))) == list(origins):
+        return error
+    message, key = in_file(error.message), in_file(error.key)
+    return StudyError(message, error.hint, key=key, read=error.read, allowed=error.allowed)
+
+
+def _flat(table: Any, key: str, errors: list[StudyError], *, many: bool = False, lists: bool = False) -> dict[str, Any]:
+    """Dotted names in a table of levels (`many`: in a table of lists of levels; `lists`: of levels or lists)."""
     if not isinstance(table, dict):
         errors.append(problem(key, table, "must be a table"))
         return {}
@@ -133,13 +174,19 @@ def _flat(table: Any, key: str, errors: list[StudyError], *, many: bool = False)
             pending += [(f"{name}.{inner}", item) for inner, item in reversed(value.items())]
         elif short(name) in flat:
             errors.append(problem(f"{key}.{name}", value, f"{short(name)} is there already, by its other name"))
-        elif many and not (isinstance(value, list) and all(_is_level(level) for level in value)):
+        elif many and not (value == [] or _is_list_of_levels(value)):
             errors.append(problem(f"{key}.{name}", value, "must be a list of levels: text, numbers, true or false"))
-        elif not many and not _is_level(value):
-            errors.append(problem(f"{key}.{name}", value, "must be one level: text, a number, true or false"))
+        elif not many and not _is_level(value) and not (lists and _is_list_of_levels(value)):
+            one = "must be one level: text, a number, true or false"
+            what = f"{one}; or a list of them, for one treatment with each" if lists else one
+            errors.append(problem(f"{key}.{name}", value, what))
         else:
             flat[short(name)] = value
     return flat
+
+
+def _is_list_of_levels(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(_is_level(level) for level in value)
 
 
 def _flat_levels(table: Any, errors: list[StudyError]) -> dict[str, Any]:

@@ -210,3 +210,34 @@ def test_records_in_levels_are_scaled() -> None:
     sizes = "[levels.size.s]\nworkload.records = 1000\n[levels.size.l]\nworkload.records = 9000\n"
     found = study("[factors]\nsize = ['s', 'l']\n" + sizes, scale=0.5)
     assert settings(found, size="l")["workload"]["records"] == 4500
+
+
+CROSSED = """\
+[design]
+kind = "listed"
+treatments = [
+  { nodes = [1, 3], load.threads = [1, 8] },
+  { nodes = 5, load.threads = 8 },
+]
+"""
+
+
+def test_lists_in_a_treatment_stand_for_every_combination() -> None:
+    found = study(CROSSED)
+    assert [(one["nodes"], one["load.threads"]) for one in treatments_of(found)] == [
+        (1, 1), (1, 8), (3, 1), (3, 8), (5, 8),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        (CROSSED.replace("nodes = 5", "nodes = 0"), "paper.toml:24: design.treatments.1: site.nodes = 0: must be"),
+        (CROSSED.replace("nodes = 5", "nodes = 3"), "paper.toml:24: design.treatments.1: the same treatment is listed"),
+        (CROSSED.replace("nodes = 5", "nodes = []"), "paper.toml:24: design.treatments.1.nodes = []: must be"),
+        (CROSSED.replace("[1, 8]", str(list(range(1, 9000)))), "paper.toml:23: design.treatments.0: more than 10,000"),
+        (CROSSED + "[factors]\nnodes = [1, 3]\n", "paper.toml:24: design.treatments.1.nodes = 5: not a level of nodes"),
+    ],
+)  # fmt: skip
+def test_a_wrong_list_in_a_treatment_is_refused_at_its_line(rest: str, message: str) -> None:
+    assert message in wrong(rest).message
