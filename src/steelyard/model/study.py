@@ -6,7 +6,7 @@ Plug-in settings (`site`, `system`, `workload`) are plain mappings here; `steely
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -304,6 +304,12 @@ class Study(Value):
             fields |= {factor: level} if named is None else named.sets
         return fields
 
+    def fields_under(self, factor: str) -> tuple[str, ...]:
+        """The fields that any level of a factor sets; of a factor that is a field, itself."""
+        if factor not in self.levels:
+            return (factor,)
+        return tuple(dict.fromkeys(field for named in self.levels[factor].values() for field in named.sets))
+
     def number_of(self, factor: str, level: Level) -> float | None:
         """The number that a level stands for in regressions; None if it stands for none."""
         named = self.named_level(factor, level)
@@ -311,7 +317,16 @@ class Study(Value):
             return named.number
         return float(level) if isinstance(level, int | float) and not isinstance(level, bool) else None
 
-    def values_of(self, *fields: str) -> tuple[Level, ...]:
-        """The values that a field takes by the study's factors, each once; `fields`: its names, long and short."""
-        every = (self.fields_of({factor: level}) for factor, levels in self.factors.items() for level in levels)
-        return tuple(dict.fromkeys(value for sets in every for name, value in sets.items() if name in fields))
+    def unit_of(self, factor: str) -> str:
+        """Unit of the numbers that the levels of a factor stand for; empty if there is none."""
+        return next((named.unit for named in self.levels.get(factor, {}).values() if named.unit), "")
+
+    def values_of(self, fields: Sequence[str], fixed: Level) -> tuple[Level, ...]:
+        """The values that a field takes under the study's factors, each once. `fields`: its names, long and short;
+        `fixed`: its value where no level sets it."""
+        for factor, levels in self.factors.items():
+            every = [self.fields_of({factor: level}) for level in levels]
+            if any(name in sets for sets in every for name in fields):
+                values = (next((sets[name] for name in fields if name in sets), fixed) for sets in every)
+                return tuple(dict.fromkeys(values))
+        return (fixed,)

@@ -19,7 +19,7 @@ from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
 from steelyard.plugin import Plugins
 from steelyard.study.fields import names_of
-from steelyard.study.settings import fields_of_factor, hard_settings, is_hard, settings_of
+from steelyard.study.settings import hard_settings, is_hard, settings_of
 from steelyard.study.treatments import control_of, treatments_of
 from steelyard.tomlfile.problems import Missing, problem
 
@@ -100,7 +100,7 @@ def _starts(
         levels.setdefault(canonical(combination), combination)
         cells.setdefault(canonical(combination), []).append(cell)
     twins = len(cells) if study.design.kind == "same" else 1
-    fields = [field for factor in hard for field in fields_of_factor(study, factor)]
+    fields = [field for factor in hard for field in study.fields_under(factor)]
     hashes = {key: settings_hash(hard_settings(members[0].settings, fields, plugins)) for key, members in cells.items()}
     return tuple(
         _Start(levels[key], hashes[key], tuple(members), min(twins, place), twins)

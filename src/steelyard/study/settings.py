@@ -152,14 +152,7 @@ def is_hard(study: Study, factor: str, plugins: Plugins | None = None) -> bool:
     if study.design.kind == "same" and factor == SAME_FACTOR:
         return True
     names, plugins = names_of(study), plugins or Plugins()
-    return any(hard(field, names, plugins) for field in fields_of_factor(study, factor))
-
-
-def fields_of_factor(study: Study, factor: str) -> tuple[str, ...]:
-    """The fields that any level of a factor sets; of a factor that is a field, itself."""
-    if factor not in study.levels:
-        return (factor,)
-    return tuple(dict.fromkeys(field for named in study.levels[factor].values() for field in named.sets))
+    return any(hard(field, names, plugins) for field in study.fields_under(factor))
 
 
 def hard_settings(settings: Mapping[str, Any], hard_fields: Iterable[str], plugins: Plugins) -> dict[str, Any]:

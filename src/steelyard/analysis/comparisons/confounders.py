@@ -119,7 +119,7 @@ def _differences(kind: Kind, a: Mapping[str, set[str]], b: Mapping[str, set[str]
 
 def _follows(path: str, asked: set[str]) -> bool:
     """Whether a setting is a compared factor, or belongs to the plug-in that such a factor chooses."""
-    short = {"nodes": "site.nodes", "workload": "workload.name"}
+    short = {"nodes": "site.nodes", **{name: f"{name}.name" for name in ("site", "system", "workload", "link")}}
     paths = {former_words.field(short.get(name, name)) for name in asked}
     chosen = {name.removesuffix(".name") for name in paths if name.endswith(".name")}
     return path in paths or path.split(".", 1)[0] in chosen
