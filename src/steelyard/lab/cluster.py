@@ -155,8 +155,8 @@ async def _prepare(system: System, watcher: Watcher, phases: PhaseLog) -> None:
 
 
 async def _lend(study: Study, trials: Sequence[PlannedTrial], site: Site, phases: PhaseLog) -> Lease:
-    site_settings = trials[0].settings.site
-    request = Request(study=study.study.name, database_nodes=site_settings.nodes, load_nodes=site_settings.load_nodes)
+    settings = trials[0].settings
+    request = Request(study.study.name, settings.site.nodes, settings.site.load_nodes, settings.node)
     limits = study.limits
     one_s = limits.trial_timeout_s + study.data.settle_timeout_s + limits.quiet_wait_s
     longest_s = (

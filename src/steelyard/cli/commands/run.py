@@ -23,7 +23,7 @@ from steelyard.analysis.narrative.answer_display import repeats_a_caveat
 from steelyard.cli.commands.clean import reclaim
 from steelyard.cli.noise_floor import keep
 from steelyard.cli.progress_views import LiveView, PlainView
-from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile
+from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile, WithoutMissing
 from steelyard.cli.terminal.answer_output import print_answer
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say, warn_of_damages
@@ -75,6 +75,7 @@ def run(
             help="Longest wait for a quiet machine, instead of limits.quiet_wait_s. 0: end at once, with code 3.",
         ),
     ] = None,
+    leave_out_missing: WithoutMissing = False,
     as_json: Json = False,
 ) -> int:
     """Carry out a study. Returns the exit code: 0 done, 1 done but some trials invalid, 130 interrupted. Raises
@@ -84,7 +85,8 @@ def run(
     console = message_console()
     plain = plain or not console.is_terminal
     plugins = Plugins(study_path.parent)
-    study, plan = preflight.read_and_expand(study_path, plugins, scale)
+    study, plan = preflight.read_and_expand(study_path, plugins, scale, leave_out_missing=leave_out_missing)
+    preflight.refuse(preflight.missing(study_path, study, plan))
     settings = [trial.settings for trial in plan.trials]
     # Under the lock of the store: nobody else adds trials to what is examined.
     with StoreWriter(store, study.study.name) as writer:
@@ -99,7 +101,7 @@ def run(
         writer.conceal = secrets.concealer(settings)
         for note in load_feasibility.notes(plan, examined.history, examined.machine.cores, plugins):
             say(console, f"note: {note}")
-        writer.intend(study, _text(study_path, scale), plan)
+        writer.intend(study, _text(study_path, scale, leave_out_missing=leave_out_missing), plan)
         try:
             outcome, interrupted = asyncio.run(
                 _conduct(study, plan, plugins, writer, gate, plain=plain, console=console)
@@ -127,10 +129,12 @@ def run(
     return EXIT_INVALID if outcome.invalid else EXIT_DONE
 
 
-def _text(study_path: Path, scale: float) -> str:
-    """The study file, and on its first line with which scale it was read."""
+def _text(study_path: Path, scale: float, *, leave_out_missing: bool) -> str:
+    """The study file, and on its first line with which options it was read."""
     text = study_path.read_text(encoding="utf-8-sig")
-    return text if scale == 1.0 else f"# run with --scale {scale:g}\n{text}"
+    options = [f"--scale {scale:g}"] if scale != 1.0 else []
+    options += ["--without-missing"] if leave_out_missing else []
+    return f"# run with {' '.join(options)}\n{text}" if options else text
 
 
 def _foresight(
