@@ -122,7 +122,7 @@ class Talk:
         await self._all_connected.wait()
         await self._to_all(Go(in_s=WORD_AHEAD_S))
         async for phase in phases:
-            await self._to_all(replace(phase, in_s=WORD_AHEAD_S))
+            await self._to_all(replace(phase, in_s=max(WORD_AHEAD_S, phase.in_s)))
         self._stopped = True
         await self._to_all(Stop())
 

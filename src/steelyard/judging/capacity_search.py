@@ -43,6 +43,7 @@ LEAST_OF_LINE = 3
 LEAST_OF_PLATEAU = 5
 """Least windows beyond saturation whose throughputs are averaged."""
 PRECISE = "the rate is known as precisely as asked"
+LONGEST_REST_S = 120.0
 MOST_BY_GENERATOR = 3
 """Windows in a row that the generator could not do before the search ends."""
 MISSES_AT_LOWEST = 2
@@ -64,8 +65,20 @@ class _Line:
     """See `_gap`."""
 
 
-def decide(rules: SearchRules, windows: Sequence[Window]) -> NextWindow | SearchResult:  # noqa: PLR0911 - a way each
+def decide(rules: SearchRules, windows: Sequence[Window]) -> NextWindow | SearchResult:
     """The next window, or the result. `windows` are those measured so far, in order."""
+    decision = _decide(rules, windows)
+    if isinstance(decision, SearchResult) or not windows:
+        return decision
+    return decision.model_copy(update={"rest_s": _rest_s(windows[-1])})
+
+
+def _rest_s(last: Window) -> float:
+    """How long the system is left alone: what the generator gave up in the last window may still be queued there."""
+    return min(LONGEST_REST_S, last.errors / last.throughput_per_s if last.throughput_per_s else LONGEST_REST_S)
+
+
+def _decide(rules: SearchRules, windows: Sequence[Window]) -> NextWindow | SearchResult:  # noqa: PLR0911 - a way each
     usable = [window for window in windows if not window.generator]
     last = windows[-MOST_BY_GENERATOR:]
     if len(last) == MOST_BY_GENERATOR and all(window.generator for window in last):

@@ -63,6 +63,7 @@ class SearchInProgress:
                 schedule=self._schedule(decision.rate_per_s),
                 duration_s=decision.window_s,
                 settle_s=decision.settle_s,
+                in_s=decision.rest_s,
             )
             await self._ended.wait()
             measured = responses(self._intervals, self._dones)

@@ -74,6 +74,8 @@ class NextWindow(Value):
     rate_per_s: float
     window_s: float
     settle_s: float
+    rest_s: float = 0.0
+    """Seconds without any load before it."""
 
 
 class SearchResult(Value):

@@ -162,6 +162,14 @@ def test_a_window_lasts_until_its_percentile_is_supported() -> None:
     assert [each.window_s for each in lengths if isinstance(each, NextWindow)] == [40.0, 20.0, 10.0]
 
 
+def test_the_system_rests_while_it_may_still_work_on_what_was_given_up() -> None:
+    beyond = window(100.0, MOST_USED).model_copy(update={"errors": 500, "throughput_per_s": 50.0})
+    quiet = decide(rules(), [window(100.0, 0.5).model_copy(update={"throughput_per_s": 100.0})])
+    after = decide(rules(), [beyond])
+    nothing = decide(rules(), [beyond.model_copy(update={"throughput_per_s": None})])
+    assert [each.rest_s for each in (quiet, after, nothing) if isinstance(each, NextWindow)] == [0.0, 10.0, 120.0]
+
+
 def test_the_bracket_leaves_the_fewest_windows_on_the_wrong_side() -> None:
     windows = [window(rate, used) for rate, used in ((1, 0.1), (2, 5), (4, 0.5), (8, 0.8), (16, 3), (32, 9))]
     assert bracket(windows) == (8, 16)

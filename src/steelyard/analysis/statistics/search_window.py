@@ -25,15 +25,15 @@ class SearchWindow(TreatmentRow):
     """Operations answered without error over the window's execution time."""
     limited: str
     """The response that the first limit is about; for saturation throughput over offered rate."""
-    value: float | None
+    value: Annotated[float | None, Column(unit="in the unit of its response")]
     """Its value in the window."""
-    limit: float
+    limit: Annotated[float, Column(unit="in the unit of its response")]
     """Its limit."""
     response_ms_p50: Annotated[float | None, Column(unit="ms", head="p50")]
     """Median response time in the window."""
     response_ms_p99: Annotated[float | None, Column(unit="ms", head="p99")]
     """99th percentile of response time in the window."""
-    error_fraction: Annotated[float | None, Column(head="errors")]
+    error_fraction: Annotated[float | None, Column(unit="of all operations", head="errors")]
     """Failed operations as a fraction of all."""
     met: bool
     """Whether all limits were met."""

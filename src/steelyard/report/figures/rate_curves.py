@@ -45,8 +45,8 @@ def rate_curves(this: View) -> Figure | None:
     caption = (
         f"{title[0].upper()}{title[1:]} in each window of the searches over the offered rate, "
         f"n = {count(len(windows), 'window')} of {count(len(searches), 'trial')}. Dashed line: the limit. Shaded: the "
-        "interval of each search, within its trial; short dashes: a lower bound. Dotted: the knee, where rate over mean "
-        "response time is greatest (median of the trials). Both axes are logarithmic."
+        "interval of each search, within its trial; short dashes: a lower bound. Dotted: the knee, where rate over "
+        "mean response time is greatest (median of the trials). Both axes are logarithmic."
     )
     if len(names) > MOST_PANELS:
         caption += f" The first {MOST_PANELS} of {len(names)} treatments are drawn."
