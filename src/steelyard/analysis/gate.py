@@ -97,19 +97,15 @@ class Gate(Value):
     @property
     def sentence(self) -> str:
         """The verdict in a sentence."""
+        total = len(self.cases)
         of = {verdict: sum(case.verdict == verdict for case in self.cases) for verdict in ("worse", "undecided")}
-        margin, total = f"{number(self.margin_percent, digits=2, trim=True)}%", len(self.cases)
+        question = f"worse than {self.a} by more than {number(self.margin_percent, digits=2, trim=True)}%"
         if self.verdict == "worse":
-            return f"{self.b} is worse than {self.a} by more than {margin} in {of['worse']} of {_cases(total)}"
+            return f"{self.b} is {question}" + (f" in {of['worse']} of {total} comparisons" if total > 1 else "")
         if self.verdict == "undecided":
-            return f"undecided: whether {self.b} is worse than {self.a} by more than {margin} is not known in " + (
-                f"{of['undecided']} of {_cases(total)}"
-            )
-        return f"{self.b} is not worse than {self.a} by more than {margin} in any of {_cases(total)}"
-
-
-def _cases(total: int) -> str:
-    return "1 comparison" if total == 1 else f"{total} comparisons"
+            where = f" in {of['undecided']} of {total} comparisons" if total > 1 else ""
+            return f"undecided{where}: these trials do not show whether {self.b} is {question}"
+        return f"{self.b} is not {question}" + (f" in any of {total} comparisons" if total > 1 else "")
 
 
 def overall(cases: Sequence[Case]) -> GateVerdict:

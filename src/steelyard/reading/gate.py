@@ -115,8 +115,9 @@ def _refuse_without_value(response: str, stores: Iterable[Opened]) -> None:
         valid = [record for record in opened.records if record.verdict.outcome == "valid"]
         if valid and all(response_of(record, response) is None for record in valid):
             known = [name for name in responses.every() if any(response_of(record, name) for record in valid)]
+            trials = f"{count(len(valid), 'valid trial')} of {opened.store.folder}"
             raise StudyError(
-                f"--metric {response}: no value in any of the {count(len(valid), 'valid trial')} of {opened.store.folder}",
+                f"--metric {response}: no value in any of the {trials}",
                 f"they have: {', '.join(known)}; a percentile needs more operations the higher it is",
                 key="--metric",
             )
