@@ -35,6 +35,7 @@ def session(state: Path) -> Iterator[None]:
     record = state / SESSIONS / f"{os.getpid()}.{start_ticks(os.getpid())}"
     with contextlib.suppress(OSError):
         record.parent.mkdir(parents=True, exist_ok=True)
+        _forget(record.parent)
         record.touch()
     try:
         yield

@@ -8,10 +8,8 @@ from typing import Final
 
 from steelyard.format import duration, number, percent
 from steelyard.model.value import Value
-from steelyard.model.verdict_reasons import Reason, ReasonKind
+from steelyard.model.verdict_reasons import GUESTS, Reason, ReasonKind
 
-GUESTS: Final = "other guests"
-"""How the detail of a reason begins that is about other guests of the hardware, and not about other programs."""
 SHARE: Final = "of "
 """How the unit of a share begins."""
 MOST_DETAIL: Final = 60

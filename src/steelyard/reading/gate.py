@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from steelyard.analysis.comparisons.confounders import JARS
 from steelyard.analysis.frame import factors_of
 from steelyard.analysis.gate import (
     Case,
@@ -23,6 +25,7 @@ from steelyard.judging.stopping_rule import rule_of
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
 from steelyard.model.errors import StoreError, StudyError
+from steelyard.model.facts import of_systems
 from steelyard.model.responses import label_of
 from steelyard.model.study import SAME_FACTOR, Level
 from steelyard.model.trial import TrialRecord
@@ -50,6 +53,7 @@ def gate(
     baseline = judged if against is None else against
     for opened in {store.folder: store for store in (baseline, judged)}.values():
         _refuse_unfinished(opened)
+        _refuse_changed_builds(opened)
     margin = _margin(judged, margin_percent)
     fixed_a, fixed_b = _sides(baseline, judged, a, b)
     names = tuple(dict.fromkeys(response_named(metric, judged.study) for metric in metrics or (None,)))
@@ -106,6 +110,23 @@ def _refuse_unfinished(opened: Opened) -> None:
             f"`steelyard run` goes on with it; a gate that looks before the end would err more often than it says "
             f"(`steelyard compare {folder}` shows what there is)",
             path=str(folder),
+        )
+
+
+def _refuse_changed_builds(opened: Opened) -> None:
+    """Raises StoreError if the jars of a build were replaced while it was measured: its trials are of two systems."""
+    starts = {record.start: record for record in opened.records if record.verdict.outcome == "valid"}
+    hashes: dict[str, set[str]] = {}
+    for record in starts.values():
+        for facts in of_systems(opened.store.facts(record)).values():
+            if JARS in facts:
+                hashes.setdefault(json.dumps(record.settings.part("system"), sort_keys=True), set()).add(facts[JARS])
+    changed = [known for known in hashes.values() if len(known) > 1]
+    if changed:
+        raise StoreError(
+            f"{opened.store.folder}: the jars of a build changed while it was measured: {listed(sorted(changed[0]))}",
+            "give each build a folder of its own, and measure again into another store",
+            path=str(opened.store.folder),
         )
 
 

@@ -217,6 +217,7 @@ def test_it_stops_waiting_when_asked(writer: StoreWriter) -> None:
     busy = machine(then=3.0)
     waited(busy.gate(), writer, stop=lambda: next(asked))
     assert busy.slept_s == 2.0
+    assert isinstance(journal.read(writer.folder / "events.jsonl")[-1].event, journal.QuietAwaited)
 
 
 # --- in a study -----------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from steelyard.cli.noise_floor import foreseen
+from steelyard.cli.noise_floor import floor_for
 from steelyard.cli.signature import Json, Margin, Scale, StoreRoot, StudyFile, percent_of
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.cli.terminal.output import complain, data_console, message_console, print_table
@@ -124,7 +124,7 @@ def weigh(study_path: Path, store: Path | None, scale: float) -> Check:
     study, plan = preflight.read_and_expand(study_path, plugins, scale)
     examined = preflight.examine(study_path, study, plan, plugins, store)
     study, history, cost = examined.study, examined.history, examined.cost
-    floor, floor_words = foreseen(study, plan)
+    floor, floor_words = floor_for(study, plan)
     return Check(
         floor=floor,
         floor_words=floor_words,

@@ -34,7 +34,7 @@ from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.lab.parts import Parts
 from steelyard.lab.quiet import QuietGate, look
 from steelyard.lab.resume import missing
-from steelyard.model.errors import SteelyardError
+from steelyard.model.errors import FileError, SteelyardError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -55,6 +55,7 @@ KEYS_AT_ONCE = 64
 QUIET_WAIT_VARIABLE = "STEELYARD_QUIET_WAIT_S"
 PAGE = "report.html"
 """What `report` writes into the study's folder."""
+NONE_LOST = "no sealed trial is lost"
 ASK = "interrupt: [f]inish the trial, [s]top now, [g]o on?"
 
 
@@ -102,17 +103,17 @@ def run(
             outcome, interrupted = asyncio.run(
                 _conduct(study, plan, plugins, writer, gate, plain=plain, console=console)
             )
-        except SteelyardError as error:
-            error.message, error.hint = writer.conceal.text(error.message), writer.conceal.text(error.hint)
-            with contextlib.suppress(OSError):
-                writer.event(journal.SessionFailed(message=error.message, hint=error.hint))
-            raise
-        except OSError as error:
-            failure = foreseen(error)
+        except (SteelyardError, OSError) as error:
+            failure = error if isinstance(error, SteelyardError) else foreseen(error)
             if failure is None:
                 raise
+            if isinstance(failure, FileError) and NONE_LOST not in failure.hint:
+                failure.hint += f"; {NONE_LOST}"
+            failure.message, failure.hint = writer.conceal.text(failure.message), writer.conceal.text(failure.hint)
             with contextlib.suppress(OSError):
                 writer.event(journal.SessionFailed(message=failure.message, hint=failure.hint))
+            if failure is error:
+                raise
             raise failure from error
         folder = writer.folder
     if study.design.kind == "same" and not outcome.missing:
