@@ -158,7 +158,7 @@ def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family:
     if wide is None:  # the contrast has a ratio of the same means
         raise ValueError("the mean of side a is 0")
     verdict = verdict_of(response, plain, wide, margin_percent)
-    why, more = "", None
+    why, more, pace_s = "", None, _pace_s(a, b)
     if plain.low is None:
         why = contrast.why
     elif verdict == "worse" and (contrast.within_noise or contrast.within_trend):
@@ -169,8 +169,7 @@ def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family:
         limit = limit_of(response, margin_percent)
         less, greater = sides if less_is_better(response) else (sides[1], sides[0])
         more = power.more_starts_beyond(less, greater, bool(both), max(limit, 1 / limit), confidences)
-        why = _reaches(plain, wide, response, margin_percent) + "; " + _would_decide(more, _pace_s(a, b))
-    pace_s = _pace_s(a, b)
+        why = _reaches(plain, wide, response, margin_percent) + "; " + _would_decide(more, pace_s)
     text = change_text(wide if verdict == "worse" else plain, response)
     return Case(
         cell=contrast.cell, response=response, unit=contrast.unit, verdict=verdict, why=why,
