@@ -167,7 +167,9 @@ def levels(texts: Sequence[str], factors: Mapping[str, Sequence[Level]], option:
 
 
 def is_called(level: Level, wanted: str) -> bool:
-    """Whether a level is written so, in any case of letters; of `main=builds/main` its label is enough."""
+    """Whether a level is written so, in any case of letters; of `main=builds/main` its label is enough, of 5.0 a 5."""
+    if isinstance(level, float) and wanted.replace(".", "", 1).isdigit():
+        return float(wanted) == level
     text = str(level).casefold()
     return wanted.casefold() in (text, text.partition("=")[0])
 

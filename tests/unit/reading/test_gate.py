@@ -86,6 +86,7 @@ def test_jars_that_changed_under_way_are_two_systems(
 @pytest.mark.parametrize(("level", "wanted", "same"), [
     ("main=builds/main", "main", True), ("main=builds/main", "MAIN=builds/main", True), ("5.0.4", "5.0.4", True),
     (3, "3", True), ("main=builds/main", "builds/main", False), ("5.0.4", "5.0", False),
+    (2000.0, "2000", True), (0.5, "0.50", True), (0.5, "5", False), (0.5, "nan", False),
 ])  # fmt: skip
 def test_a_level_is_called_by_its_text_or_its_label(level: str | int, wanted: str, same: bool) -> None:
     assert is_called(level, wanted) is same
