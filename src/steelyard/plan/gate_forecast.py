@@ -120,13 +120,13 @@ def _forecast(
     def green(n: int) -> float:
         return chance_beyond(n, margin, spread, confidence, pairs=pairs)
 
-    found = None
+    smallest_percent = None
     if blocks >= FEWEST_BLOCKS:
-        found = 100 * math.expm1(margin + _least(lambda distance: red(blocks, distance)))
+        smallest_percent = 100 * math.expm1(margin + _least(lambda distance: red(blocks, distance)))
     return GateForecast(
         factor=factor, comparisons=cells, margin_percent=margin_percent, change_percent=change_percent, blocks=blocks,
         cv=spread, cv_source=source, power=red(blocks, change - margin),
-        blocks_needed=_blocks_needed(lambda n: red(n, change - margin)), found_percent=found,
+        blocks_needed=_blocks_needed(lambda n: red(n, change - margin)), found_percent=smallest_percent,
         equal_passes=green(blocks), blocks_to_pass=_blocks_needed(green),
     )  # fmt: skip
 
