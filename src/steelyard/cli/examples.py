@@ -44,6 +44,11 @@ EXAMPLES: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         ("steelyard serve store/quickstart --open", "One study, opened in the browser."),
         ("steelyard serve --port 0", "On any free port."),
     ),
+    "gate": (
+        ("steelyard gate store/gate", "This commit against main: the two builds of studies/gate.toml."),
+        ("steelyard gate store/after --against store/before --margin 5%", "Two stores; up to 5% is no loss."),
+        ("steelyard gate store/gate --metric throughput,p99 --junit gate.xml", "Two responses; a file for a service."),
+    ),
     "compare": (
         ("steelyard compare store/before store/after", "Two stores, treatment by treatment."),
         ("steelyard compare store/quickstart --a nodes=1 --b nodes=2", "Two treatments of one store."),

@@ -21,6 +21,10 @@ PASSING = frozenset({"address", "network", "memory_available_mb", "setting initi
 _LEASE = re.compile(r"/nodes/[0-9a-f]{6,}/n\d+")
 _ADDRESSES = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[,; ]+(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?)*")
 LONGEST_TEXT = 60
+BUILDS = frozenset({"system.source", "system.version", "system.jars"})
+"""Factors that are the system's build: its versions and jars follow from them."""
+JARS = "jars"
+"""The fact that is a hash of the system's jars; earlier versions did not record it."""
 WARMED_UP = "servers warmed up"
 
 
@@ -67,9 +71,14 @@ def apart(
         *_differences("machine", *(_facts(side, system=False) for side in (facts_a, facts_b))),
         *_differences("system", *(_facts(side, system=True) for side in (facts_a, facts_b))),
     ]
+    names_of_versions = {name for one in (*a, *b) for name in one.versions if name == one.settings.system.name}
     differences = [
-        one.model_copy(update={"kind": "asked"}) if one.kind == "setting" and _follows(one.name, named) else one
+        one.model_copy(update={"kind": "asked"})
+        if (one.kind == "setting" and _follows(one.name, named))
+        or (not named.isdisjoint(BUILDS) and _of_the_build(one, names_of_versions))
+        else one
         for one in differing
+        if one.name != JARS or (one.a and one.b)
     ]
     differences += _time(a, b)
     return tuple(sorted(differences, key=lambda one: one.kind != "asked"))
@@ -123,6 +132,13 @@ def _follows(path: str, asked: set[str]) -> bool:
     paths = {former_words.field(short.get(name, name)) for name in asked}
     chosen = {name.removesuffix(".name") for name in paths if name.endswith(".name")}
     return path in paths or path.split(".", 1)[0] in chosen
+
+
+def _of_the_build(difference: Difference, names_of_versions: set[str]) -> bool:
+    """Whether a version or fact is that of the compared build."""
+    if difference.kind == "version":
+        return difference.name in names_of_versions
+    return difference.kind == "system" and difference.name in ("version", JARS)
 
 
 def _time(a: Sequence[TrialRecord], b: Sequence[TrialRecord]) -> list[Difference]:

@@ -16,21 +16,23 @@ from rich.markup import escape
 from rich.table import Table
 
 from steelyard.cli.noise_floor import floor_for
-from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile, WithoutMissing
+from steelyard.cli.signature import Json, Margin, Scale, StoreRoot, StudyFile, WithoutMissing, percent_of
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.cli.terminal.output import complain, data_console, message_console, print_table
-from steelyard.format import clock, count, data_size, duration, forecast
+from steelyard.format import clock, count, data_size, duration, forecast, number, percent
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping_rule import rule_of
 from steelyard.lab.quiet import Look, disturbed_since, look
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
+from steelyard.model.trial import TrialRecord
 from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import (
     Machine,
     PlanEstimate,
     Resolution,
+    gate_forecast,
     load_feasibility,
     preflight,
     resolution,
@@ -38,6 +40,7 @@ from steelyard.plan import (
     warnings,
 )
 from steelyard.plan.abilities import Abilities, assumptions
+from steelyard.plan.gate_forecast import GateForecast
 from steelyard.plan.machine import read_machine
 from steelyard.plan.stopping_simulation import Expected
 from steelyard.plugin import Plugins
@@ -74,6 +77,10 @@ class Check:
     """How many blocks a stopping rule would need."""
     missing: tuple[StudyError, ...] = ()
     """Parts that the study names and that do not exist yet."""
+    history: Sequence[TrialRecord] = ()
+    """Trials that are already in the store."""
+    gates: tuple[GateForecast, ...] = ()
+    """What a gate over each factor would find, if that was asked."""
 
 
 def check(
@@ -82,6 +89,16 @@ def check(
     scale: Scale = 1.0,
     everything: Annotated[bool, typer.Option("--all", help="Print the whole order of trials.")] = False,
     leave_out_missing: WithoutMissing = False,
+    gate_percent: Annotated[
+        float | None,
+        typer.Option(
+            "--gate",
+            parser=percent_of,
+            metavar="PERCENT",
+            help="Say how many blocks a gate needs to find a loss of this many per cent, such as 5%.",
+        ),
+    ] = None,
+    margin_percent: Margin = None,
     as_json: Json = False,
 ) -> int:
     """Print what a study would do; with `as_json` to stdout as one object. Returns 0, 2 if it is wrong, or 5 if it can
@@ -91,6 +108,7 @@ def check(
     refused: tuple[StudyError, ...]
     try:
         checked = weigh(study_path, store, scale, leave_out_missing=leave_out_missing)
+        checked = replace(checked, gates=_gates(checked, gate_percent, margin_percent))
         checked = replace(checked, warnings=(*_busy(checked, before), *_store_room(checked), *checked.warnings))
         refused = checked.refusals
     except StudyError as wrong:
@@ -122,6 +140,7 @@ def weigh(study_path: Path, store: Path | None, scale: float, *, leave_out_missi
         floor=floor,
         floor_words=floor_words,
         plugins=plugins,
+        history=history,
         study=study,
         plan=whole,
         cost=cost,
@@ -166,6 +185,24 @@ def _partly(available: Plan, whole: Plan) -> Iterator[str]:
         )
 
 
+def _gates(checked: Check, change_percent: float | None, margin_percent: float | None) -> tuple[GateForecast, ...]:
+    """What a gate would find, if that is asked. Raises StudyError without a margin, or one that hides the change."""
+    margin = margin_percent or checked.study.analysis.equivalence_margin_percent
+    if change_percent is None:
+        if margin_percent is not None:
+            raise StudyError("--margin is for --gate", "such as --gate 5% --margin 2%", key="--margin")
+        return ()
+    if margin is None:
+        hint = "--margin 2%, or analysis.equivalence_margin_percent in the study"
+        raise StudyError("--gate needs a margin", hint, key="--margin")
+    if change_percent <= margin:
+        message = f"--gate {change_percent:g}%: the margin of {margin:g}% accepts such a loss"
+        raise StudyError(message, "ask for a loss that is greater than the margin", key="--gate")
+    return gate_forecast.forecasts(
+        checked.study, checked.plan, checked.history, checked.floor.floor, change_percent, margin
+    )
+
+
 def _busy(checked: Check, before: Look) -> Iterator[str]:
     """A note if this machine is too busy to measure on, by what it did during this command."""
     limits = checked.study.limits
@@ -207,6 +244,7 @@ def as_data(checked: Check | None, refused: Sequence[StudyError]) -> dict[str, A
         "until": stopping_forecast.as_data(checked.until, checked.study),
         "noise_floor": {"said": checked.floor_words, **checked.floor.model_dump(mode="json")},
         "missing": _errors(checked.missing),
+        "gate": [item.model_dump(mode="json") for item in checked.gates],
         "errors": errors,
     }
 
@@ -232,6 +270,7 @@ def _print(checked: Check, console: Console, *, everything: bool) -> None:
         _order(checked.plan, everything=everything),
         _needs(checked),
         _until(checked),
+        *_gates_tables(checked),
     )
     for table in tables:
         if table.row_count:
@@ -304,10 +343,10 @@ def _treatments(checked: Check, *, everything: bool) -> Table:
     factors = tuple(checked.plan.factors)
     table = _table(title, "", *(escape(factor) for factor in factors), "starts", "trials", right=("starts", "trials"))
     shown = treatments if everything else treatments[:TREATMENTS_SHOWN]
-    for number, treatment in enumerate(shown, start=1):
+    for place, treatment in enumerate(shown, start=1):
         mine = [trial for trial in checked.plan.trials if trial.treatment == treatment]
         table.add_row(
-            str(number),
+            str(place),
             *(escape(_level_text(treatment[factor])) for factor in factors),
             str(len({trial.start for trial in mine})),
             str(len(mine)),
@@ -414,6 +453,31 @@ def _until(checked: Check) -> Table:
         number = f"{blocks.middle}" if blocks.low == blocks.high else f"{blocks.middle} ({blocks.low} to {blocks.high})"
         table.add_row(f"{blocks.cv:.1%}{known}", number, time, row.remark)
     return table
+
+
+def _gates_tables(checked: Check) -> Iterator[Table]:
+    """What a gate over each factor would find."""
+    for item in checked.gates:
+        loss, margin = (f"{number(one, digits=3, trim=True)}%" for one in (item.change_percent, item.margin_percent))
+        table = _table(
+            f"Gate over {item.factor}, {count(item.comparisons, 'comparison')}, margin {margin}", "", "chance", ""
+        )
+        planned = count(item.blocks, "block")
+        table.add_row(f"a loss of {loss} is found", percent(item.power), f"{planned}; {_needed(item.blocks_needed)}")
+        passed = f"{planned}; {_needed(item.blocks_to_pass)}"
+        table.add_row("an equal build passes", percent(item.equal_passes), passed)
+        if item.found_percent is not None:
+            least = f"a loss of {number(item.found_percent, digits=2)}% is found"
+            table.add_row(least, percent(gate_forecast.POWER), planned)
+        table.caption = f"with a CV of {percent(item.cv)} ({item.cv_source})"
+        table.caption_justify = "left"
+        yield table
+
+
+def _needed(blocks: int | None) -> str:
+    """`14 blocks for 95%`."""
+    needed = f"more than {gate_forecast.MOST_BLOCKS:,} blocks" if blocks is None else count(blocks, "block")
+    return f"{needed} for {percent(gate_forecast.POWER)}"
 
 
 def _rule_in_words(checked: Check) -> str:
