@@ -155,3 +155,22 @@ def test_a_busy_machine_is_said_beforehand(tmp_path: Path, monkeypatch: pytest.M
     )
     assert (words in printed_out) == busy
     assert ("machine is busy" in printed_out) == busy
+
+
+def test_named_levels_are_laid_out(tmp_path: Path) -> None:
+    rest = """[factors]
+hardware = ["small", "large"]
+[levels.hardware.small]
+system.heap_mb = 256
+number = 1
+unit = "GB"
+[levels.hardware.large]
+system.heap_mb = 512
+number = 2
+[levels.hardware.huge]
+system.heap_mb = 1024
+number = 4
+"""
+    text = " ".join(checked(tmp_path, rest).out.split())
+    assert "hardware small system.heap_mb = 256 1 GB" in text
+    assert "defined under [levels], but in no treatment: hardware = huge" in text
