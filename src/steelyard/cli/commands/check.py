@@ -266,6 +266,7 @@ def _print(checked: Check, console: Console, *, everything: bool) -> None:
     tables = (
         *_workloads(checked),
         _factors(checked),
+        _named_levels(checked.study),
         _treatments(checked, everything=everything),
         _order(checked.plan, everything=everything),
         _needs(checked),
@@ -321,6 +322,15 @@ def _factors(checked: Check) -> Table:
             str(item.n) if item else "",
             _apart(item),
         )
+    return table
+
+
+def _named_levels(study: Study) -> Table:
+    table = _table("Named levels", "factor", "level", "sets", "stands for")
+    for factor, levels in study.levels.items():
+        for level, named in levels.items():
+            row = (factor, level, named.fields_in_words(), named.number_in_words())
+            table.add_row(*(escape(text) for text in row))
     return table
 
 
