@@ -15,11 +15,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from steelyard.cli import gate_forecasts
 from steelyard.cli.noise_floor import floor_for
-from steelyard.cli.signature import Json, Margin, Scale, StoreRoot, StudyFile, percent_of
+from steelyard.cli.signature import Json, Margin, Scale, StoreRoot, StudyFile, WithoutMissing, percent_of
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.cli.terminal.output import complain, data_console, message_console, print_table
-from steelyard.format import clock, count, data_size, duration, forecast, number, percent
+from steelyard.format import clock, count, data_size, duration, forecast
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping_rule import rule_of
 from steelyard.lab.quiet import Look, disturbed_since, look
@@ -27,7 +28,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
-from steelyard.node.folders import state_folder
+from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import (
     Machine,
     PlanEstimate,
@@ -41,6 +42,7 @@ from steelyard.plan import (
 )
 from steelyard.plan.abilities import Abilities, assumptions
 from steelyard.plan.gate_forecast import GateForecast
+from steelyard.plan.machine import read_machine
 from steelyard.plan.stopping_simulation import Expected
 from steelyard.plugin import Plugins
 from steelyard.plugin_factory import make_site, make_workload
@@ -49,7 +51,7 @@ from steelyard.site.base import on_this_machine
 from steelyard.study.treatments import fraction_of, treatments_of
 from steelyard.workload.base import Explains, Explanation
 
-EXIT_DONE, EXIT_WRONG = 0, 2
+EXIT_DONE, EXIT_WRONG, EXIT_MISSING = 0, 2, 5
 ENTRIES_SHOWN = 30
 TREATMENTS_SHOWN = 40
 BYTES_PER_MIB = 2**20
@@ -61,7 +63,8 @@ class Check:
 
     study: Study
     plan: Plan
-    cost: PlanEstimate
+    cost: PlanEstimate | None
+    """Of the trials whose parts exist; None if there are none."""
     machine: Machine
     resolutions: tuple[Resolution, ...]
     warnings: tuple[str, ...]
@@ -77,6 +80,8 @@ class Check:
     """Trials that are already in the store."""
     gates: tuple[GateForecast, ...] = ()
     """What a gate over each factor would find, if that was asked."""
+    missing: tuple[StudyError, ...] = ()
+    """Parts that the study names and that do not exist yet."""
 
 
 def check(
@@ -94,16 +99,22 @@ def check(
         ),
     ] = None,
     margin_percent: Margin = None,
+    leave_out_missing: WithoutMissing = False,
     as_json: Json = False,
 ) -> int:
-    """Print what a study would do; with `as_json` to stdout as one object. Returns 0, or 2 if it is wrong."""
+    """Print what a study would do; with `as_json` to stdout as one object. Returns 0, 2 if it is wrong, or 5 if it can
+    be planned but names a part that does not exist yet."""
     before = look(state_folder())
     checked: Check | None = None
     refused: tuple[StudyError, ...]
     try:
-        checked = weigh(study_path, store, scale)
-        checked = replace(checked, gates=_gates(checked, gate_percent, margin_percent))
-        checked = replace(checked, warnings=(*_busy(checked, before), *checked.warnings))
+        checked = weigh(study_path, store, scale, leave_out_missing=leave_out_missing)
+        margin = gate_forecasts.margin_of(checked.study, gate_percent, margin_percent)
+        if gate_percent is not None and margin is not None:
+            floor = checked.floor.floor
+            gates = gate_forecast.forecasts(checked.study, checked.plan, checked.history, floor, gate_percent, margin)
+            checked = replace(checked, gates=gates)
+        checked = replace(checked, warnings=(*_busy(checked, before), *_store_room(checked), *checked.warnings))
         refused = checked.refusals
     except StudyError as wrong:
         refused = wrong.errors
@@ -113,31 +124,37 @@ def check(
     elif checked is not None:
         _print(checked, data_console(), everything=everything)
     errors = message_console()
-    for error in refused:
+    missing = () if checked is None else checked.missing
+    for error in (*missing, *refused):
         complain(errors, error)
-    return EXIT_WRONG if refused else EXIT_DONE
+    return EXIT_WRONG if refused else EXIT_MISSING if missing else EXIT_DONE
 
 
-def weigh(study_path: Path, store: Path | None, scale: float) -> Check:
+def weigh(study_path: Path, store: Path | None, scale: float, *, leave_out_missing: bool = False) -> Check:
     """Read, plan and weigh a study. Raises StudyError if it cannot be planned."""
     plugins = Plugins(study_path.parent)
-    study, plan = preflight.read_and_expand(study_path, plugins, scale)
+    study, whole = preflight.read_and_expand(study_path, plugins, scale, leave_out_missing=leave_out_missing)
+    missing, plan = preflight.missing(study_path, study, whole), preflight.available(whole)
+    if not plan.trials:
+        return _only_planned(study, whole, plugins, missing)
     examined = preflight.examine(study_path, study, plan, plugins, store)
     study, history, cost = examined.study, examined.history, examined.cost
     floor, floor_words = floor_for(study, plan)
     return Check(
+        missing=missing,
         floor=floor,
         floor_words=floor_words,
         plugins=plugins,
         history=history,
         study=study,
-        plan=plan,
+        plan=whole,
         cost=cost,
         until=stopping_forecast.blocks_needed(study, plan, history),
         machine=examined.machine,
-        resolutions=resolution(study, plan, history, floor.floor),
+        resolutions=resolution(study, whole, history, floor.floor),
         warnings=(
-            *warnings(study, plan, plugins),
+            *_partly(plan, whole),
+            *warnings(study, whole, plugins),
             *assumptions(plan, Abilities(plugins)),
             *load_feasibility.notes(plan, history, examined.machine.cores, plugins),
             *stopping_forecast.notes(study, plan, cost),
@@ -146,40 +163,59 @@ def weigh(study_path: Path, store: Path | None, scale: float) -> Check:
     )
 
 
-def _gates(checked: Check, change_percent: float | None, margin_percent: float | None) -> tuple[GateForecast, ...]:
-    """What a gate would find, if that is asked. Raises StudyError without a margin, or one that hides the change."""
-    margin = margin_percent or checked.study.analysis.equivalence_margin_percent
-    if change_percent is None:
-        if margin_percent is not None:
-            raise StudyError("--margin is for --gate", "such as --gate 5% --margin 2%", key="--margin")
-        return ()
-    if margin is None:
-        hint = "--margin 2%, or analysis.equivalence_margin_percent in the study"
-        raise StudyError("--gate needs a margin", hint, key="--margin")
-    if change_percent <= margin:
-        message = f"--gate {change_percent:g}%: the margin of {margin:g}% accepts such a loss"
-        raise StudyError(message, "ask for a loss that is greater than the margin", key="--gate")
-    return gate_forecast.forecasts(
-        checked.study, checked.plan, checked.history, checked.floor.floor, change_percent, margin
+def _only_planned(study: Study, plan: Plan, plugins: Plugins, missing: tuple[StudyError, ...]) -> Check:
+    """A study of which nothing can be run yet: without an estimate."""
+    return Check(
+        study=study,
+        plan=plan,
+        cost=None,
+        machine=read_machine(cache_folder()),
+        resolutions=resolution(study, plan),
+        warnings=warnings(study, plan, plugins),
+        refusals=(),
+        floor=FoundFloor(),
+        floor_words="none: nothing of this study can be run yet",
+        plugins=plugins,
+        missing=missing,
     )
+
+
+def _partly(available: Plan, whole: Plan) -> Iterator[str]:
+    """What the estimates leave out."""
+    trials = len(available.trials)
+    if trials < len(whole.trials):
+        yield (
+            f"time, memory and disk are those of {trials:,} of {len(whole.trials):,} trials: the others need a part "
+            "that does not exist yet"
+        )
 
 
 def _busy(checked: Check, before: Look) -> Iterator[str]:
     """A note if this machine is too busy to measure on, by what it did during this command."""
     limits = checked.study.limits
-    settings = checked.plan.trials[0].settings
+    if checked.cost is None:
+        return
+    settings = preflight.available(checked.plan).trials[0].settings
     if on_this_machine(make_site(checked.plugins, settings, state_folder())):
         for reason in disturbed_since(before, state_folder(), limits):
             wait = f"`run` would wait for a quiet machine, at most {duration(limits.quiet_wait_s)}"
             yield f"this machine is busy: {short(reason)}; {wait} (limits.quiet_wait_s)"
 
 
+def _store_room(checked: Check) -> Iterator[str]:
+    """A note if the store is on a disk of its own that may be too small. `run` looks at it before each trial."""
+    needed = 0 if checked.cost is None else checked.cost.store_bytes
+    free = checked.machine.store_free_bytes
+    if free is not None and needed > free:
+        yield (
+            f"the remaining trials may need {data_size(needed)} in the store, {data_size(free)} are free there: free "
+            "some space, or name another folder (--store)"
+        )
+
+
 def as_data(checked: Check | None, refused: Sequence[StudyError]) -> dict[str, Any]:
     """The same as one JSON object."""
-    errors = [
-        {"message": error.message, "hint": error.hint, "path": error.path, "line": error.line, "key": error.key}
-        for error in refused
-    ]
+    errors = _errors(refused)
     if checked is None:
         return {"errors": errors}
     return {
@@ -188,15 +224,23 @@ def as_data(checked: Check | None, refused: Sequence[StudyError]) -> dict[str, A
         "aliases": list(aliases_of(checked.study, checked.plugins)),
         "workloads": {name: asdict(told) for name, told in explanations(checked.plan, checked.plugins).items()},
         "plan": checked.plan.model_dump(mode="json"),
-        "estimate": checked.cost.model_dump(mode="json"),
+        "estimate": None if checked.cost is None else checked.cost.model_dump(mode="json"),
         "machine": checked.machine.model_dump(mode="json"),
         "resolution": [item.model_dump(mode="json") for item in checked.resolutions],
         "warnings": list(checked.warnings),
         "until": stopping_forecast.as_data(checked.until, checked.study),
         "noise_floor": {"said": checked.floor_words, **checked.floor.model_dump(mode="json")},
         "gate": [item.model_dump(mode="json") for item in checked.gates],
+        "missing": _errors(checked.missing),
         "errors": errors,
     }
+
+
+def _errors(errors: Sequence[StudyError]) -> list[dict[str, Any]]:
+    return [
+        {"message": error.message, "hint": error.hint, "path": error.path, "line": error.line, "key": error.key}
+        for error in errors
+    ]
 
 
 def _print(checked: Check, console: Console, *, everything: bool) -> None:
@@ -213,7 +257,7 @@ def _print(checked: Check, console: Console, *, everything: bool) -> None:
         _order(checked.plan, everything=everything),
         _needs(checked),
         _until(checked),
-        *_gates_tables(checked),
+        *gate_forecasts.tables(checked.gates),
     )
     for table in tables:
         if table.row_count:
@@ -253,9 +297,7 @@ def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
 
 
 def _factors(checked: Check) -> Table:
-    table = _table(
-        "Factors", "factor", "levels", "varies over", "n per level", "can tell apart", right=("n per level",)
-    )
+    table = _table("Factors", "factor", "levels", "varies over", "n per level", "detects", right=("n per level",))
     resolved = {item.factor: item for item in checked.resolutions}
     for factor, levels in checked.plan.factors.items():
         item = resolved.get(factor)
@@ -355,6 +397,8 @@ def _in_start(plan: Plan, trials: Sequence[PlannedTrial]) -> Iterator[str]:
 def _needs(checked: Check) -> Table:
     cost, machine = checked.cost, checked.machine
     table = _table("Costs", "", "needed", "there is")
+    if cost is None:
+        return table
     now_s = time.time()
     end, low, high = (clock(now_s + seconds, now_s) for seconds in (cost.seconds, cost.low_s, cost.high_s))
     done = f", {cost.trials_done} trials of {cost.trials} are done" if cost.trials_done else ""
@@ -376,44 +420,26 @@ def _needs(checked: Check) -> Table:
         f"{data_size(cost.disk_bytes)} at most",
         f"{data_size(machine.disk_free_bytes)} free",
     )
+    if machine.store_free_bytes is not None:
+        table.add_row(
+            "the store", f"{data_size(cost.store_bytes)}", f"{data_size(machine.store_free_bytes)} free there"
+        )
     return table
 
 
 def _until(checked: Check) -> Table:
     """How long a study with a stopping rule would take, by how much its starts vary."""
     table = _table(_rule_in_words(checked), "CV between starts", "blocks", "time, 8 in 10 studies", "")
-    for row in stopping_forecast.rows(checked.until, checked.study, checked.plan, checked.cost):
+    rows = (
+        () if checked.cost is None else stopping_forecast.rows(checked.until, checked.study, checked.plan, checked.cost)
+    )
+    for row in rows:
         known = ", as in this store" if row.of_the_store else ""
         time = forecast(row.low_s) if row.low_s == row.high_s else f"{forecast(row.low_s)} to {forecast(row.high_s)}"
         blocks = row.expected
         number = f"{blocks.middle}" if blocks.low == blocks.high else f"{blocks.middle} ({blocks.low} to {blocks.high})"
         table.add_row(f"{blocks.cv:.1%}{known}", number, time, row.remark)
     return table
-
-
-def _gates_tables(checked: Check) -> Iterator[Table]:
-    """What a gate over each factor would find."""
-    for item in checked.gates:
-        loss, margin = (f"{number(one, digits=3, trim=True)}%" for one in (item.change_percent, item.margin_percent))
-        table = _table(
-            f"Gate over {item.factor}, {count(item.comparisons, 'comparison')}, margin {margin}", "", "chance", ""
-        )
-        planned = count(item.blocks, "block")
-        table.add_row(f"a loss of {loss} is found", percent(item.power), f"{planned}; {_needed(item.blocks_needed)}")
-        passed = f"{planned}; {_needed(item.blocks_to_pass)}"
-        table.add_row("an equal build passes", percent(item.equal_passes), passed)
-        if item.found_percent is not None:
-            least = f"a loss of {number(item.found_percent, digits=2)}% is found"
-            table.add_row(least, percent(gate_forecast.POWER), planned)
-        table.caption = f"with a CV of {percent(item.cv)} ({item.cv_source})"
-        table.caption_justify = "left"
-        yield table
-
-
-def _needed(blocks: int | None) -> str:
-    """`14 blocks for 95%`."""
-    needed = f"more than {gate_forecast.MOST_BLOCKS:,} blocks" if blocks is None else count(blocks, "block")
-    return f"{needed} for {percent(gate_forecast.POWER)}"
 
 
 def _rule_in_words(checked: Check) -> str:
