@@ -19,6 +19,8 @@ Facts = Mapping[str, Mapping[str, str]]
 PASSING = frozenset({"address", "network", "memory_available_mb", "setting initial_token", "seed", "peers"})
 """Facts that differ between starts or nodes of the same machine and version, or follow from the number of nodes."""
 _LEASE = re.compile(r"/nodes/[0-9a-f]{6,}/n\d+")
+_ARCHIVE = re.compile(r"-XX:SharedArchiveFile=\S+")
+"""Where the classes of these jars are archived: says no more than the hash of the jars."""
 _ADDRESSES = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[,; ]+(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?)*")
 LONGEST_TEXT = 60
 BUILDS = frozenset({"system.source", "system.version", "system.jars"})
@@ -111,7 +113,7 @@ def _facts(side: Sequence[Facts], *, system: bool) -> dict[str, set[str]]:
             role = "load node: " if not system and role_of(who, facts) == "load" else ""
             for name, value in node_facts.items():
                 if name not in PASSING and not name.startswith("departs:"):
-                    plain = _ADDRESSES.sub("ADDRESS", _LEASE.sub("/nodes/NODE", value))
+                    plain = _ADDRESSES.sub("ADDRESS", _LEASE.sub("/nodes/NODE", _ARCHIVE.sub("", value)))
                     by_name.setdefault(f"{role}{name}", set()).add(plain)
     return by_name
 
@@ -135,10 +137,11 @@ def _follows(path: str, asked: set[str]) -> bool:
 
 
 def _of_the_build(difference: Difference, names_of_versions: set[str]) -> bool:
-    """Whether a version or fact is that of the compared build."""
+    """Whether a version or fact is that of the compared build: also a setting that the other build does not have."""
     if difference.kind == "version":
         return difference.name in names_of_versions
-    return difference.kind == "system" and difference.name in ("version", JARS)
+    its_own_setting = difference.name.startswith("setting ") and not (difference.a and difference.b)
+    return difference.kind == "system" and (its_own_setting or difference.name in ("version", JARS))
 
 
 def _time(a: Sequence[TrialRecord], b: Sequence[TrialRecord]) -> list[Difference]:

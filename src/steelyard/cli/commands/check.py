@@ -15,11 +15,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from steelyard.cli import gate_forecasts
 from steelyard.cli.noise_floor import floor_for
 from steelyard.cli.signature import Json, Margin, Scale, StoreRoot, StudyFile, WithoutMissing, percent_of
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.cli.terminal.output import complain, data_console, message_console, print_table
-from steelyard.format import clock, count, data_size, duration, forecast, number, percent
+from steelyard.format import clock, count, data_size, duration, forecast
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping_rule import rule_of
 from steelyard.lab.quiet import Look, disturbed_since, look
@@ -108,7 +109,11 @@ def check(
     refused: tuple[StudyError, ...]
     try:
         checked = weigh(study_path, store, scale, leave_out_missing=leave_out_missing)
-        checked = replace(checked, gates=_gates(checked, gate_percent, margin_percent))
+        margin = gate_forecasts.margin_of(checked.study, gate_percent, margin_percent)
+        if gate_percent is not None and margin is not None:
+            floor = checked.floor.floor
+            gates = gate_forecast.forecasts(checked.study, checked.plan, checked.history, floor, gate_percent, margin)
+            checked = replace(checked, gates=gates)
         checked = replace(checked, warnings=(*_busy(checked, before), *_store_room(checked), *checked.warnings))
         refused = checked.refusals
     except StudyError as wrong:
@@ -185,24 +190,6 @@ def _partly(available: Plan, whole: Plan) -> Iterator[str]:
         )
 
 
-def _gates(checked: Check, change_percent: float | None, margin_percent: float | None) -> tuple[GateForecast, ...]:
-    """What a gate would find, if that is asked. Raises StudyError without a margin, or one that hides the change."""
-    margin = margin_percent or checked.study.analysis.equivalence_margin_percent
-    if change_percent is None:
-        if margin_percent is not None:
-            raise StudyError("--margin is for --gate", "such as --gate 5% --margin 2%", key="--margin")
-        return ()
-    if margin is None:
-        hint = "--margin 2%, or analysis.equivalence_margin_percent in the study"
-        raise StudyError("--gate needs a margin", hint, key="--margin")
-    if change_percent <= margin:
-        message = f"--gate {change_percent:g}%: the margin of {margin:g}% accepts such a loss"
-        raise StudyError(message, "ask for a loss that is greater than the margin", key="--gate")
-    return gate_forecast.forecasts(
-        checked.study, checked.plan, checked.history, checked.floor.floor, change_percent, margin
-    )
-
-
 def _busy(checked: Check, before: Look) -> Iterator[str]:
     """A note if this machine is too busy to measure on, by what it did during this command."""
     limits = checked.study.limits
@@ -271,7 +258,7 @@ def _print(checked: Check, console: Console, *, everything: bool) -> None:
         _order(checked.plan, everything=everything),
         _needs(checked),
         _until(checked),
-        *_gates_tables(checked),
+        *gate_forecasts.tables(checked.gates),
     )
     for table in tables:
         if table.row_count:
@@ -463,31 +450,6 @@ def _until(checked: Check) -> Table:
         number = f"{blocks.middle}" if blocks.low == blocks.high else f"{blocks.middle} ({blocks.low} to {blocks.high})"
         table.add_row(f"{blocks.cv:.1%}{known}", number, time, row.remark)
     return table
-
-
-def _gates_tables(checked: Check) -> Iterator[Table]:
-    """What a gate over each factor would find."""
-    for item in checked.gates:
-        loss, margin = (f"{number(one, digits=3, trim=True)}%" for one in (item.change_percent, item.margin_percent))
-        table = _table(
-            f"Gate over {item.factor}, {count(item.comparisons, 'comparison')}, margin {margin}", "", "chance", ""
-        )
-        planned = count(item.blocks, "block")
-        table.add_row(f"a loss of {loss} is found", percent(item.power), f"{planned}; {_needed(item.blocks_needed)}")
-        passed = f"{planned}; {_needed(item.blocks_to_pass)}"
-        table.add_row("an equal build passes", percent(item.equal_passes), passed)
-        if item.found_percent is not None:
-            least = f"a loss of {number(item.found_percent, digits=2)}% is found"
-            table.add_row(least, percent(gate_forecast.POWER), planned)
-        table.caption = f"with a CV of {percent(item.cv)} ({item.cv_source})"
-        table.caption_justify = "left"
-        yield table
-
-
-def _needed(blocks: int | None) -> str:
-    """`14 blocks for 95%`."""
-    needed = f"more than {gate_forecast.MOST_BLOCKS:,} blocks" if blocks is None else count(blocks, "block")
-    return f"{needed} for {percent(gate_forecast.POWER)}"
 
 
 def _rule_in_words(checked: Check) -> str:

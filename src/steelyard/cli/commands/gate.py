@@ -68,7 +68,7 @@ def gate(
     baseline = None if against is None else opened(against)
     for side in (judged,) if baseline is None else (baseline, judged):
         warn_of_damages(message_console(), side.store.damages)
-    names = [name.strip() for repeated in metrics or () for name in repeated.split(",")]
+    names = [name.strip() for repeated in metrics or () for name in repeated.split(",") if name.strip()]
     verdict = judging.gate(
         judged, baseline, a=fixed_a or (), b=fixed_b or (), metrics=names, margin_percent=margin_percent
     )
