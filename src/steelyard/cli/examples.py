@@ -39,6 +39,14 @@ EXAMPLES: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         ("steelyard report store/quickstart --tables t --figures f", "Tables and figures as files, too."),
         ("steelyard report store/quickstart --json", "Every table as JSON on standard output."),
     ),
+    "export": (
+        ("steelyard export store/quickstart --parquet trials.parquet", "One row per trial, for DuckDB, R and pandas."),
+        ("steelyard export store/quickstart --openmetrics load.om", "Samples and seconds, for Grafana."),
+        (
+            "steelyard export store/quickstart --hdr logs --markdown page.md",
+            "Histogram logs, and the answer on a page.",
+        ),
+    ),
     "serve": (
         ("steelyard serve", "All studies below ./store; prints the address to open."),
         ("steelyard serve store/quickstart --open", "One study, opened in the browser."),

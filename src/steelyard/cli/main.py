@@ -45,6 +45,8 @@ CONTENTS = {
         "status": "Show the progress of a study, what failed and why. Exit code 1 if a trial is missing or not valid, "
         "or a file of the store is damaged.",
         "report": "Write one HTML file that answers the study's question. It works offline and can be printed.",
+        "export": "Write trials, histograms and samples for other tools: HdrHistogram logs, OpenMetrics, Apache Otava, "
+        "Parquet, Markdown.",
         "serve": "Show stores, a study in progress and its report in the browser of this machine. Read-only; ctrl-C "
         "ends it.",
         "compare": "Compare two stores, two treatments of one store, or a store with published results. Exit code 1 "
