@@ -1,5 +1,5 @@
-"""What `steelyard export` writes, in the hands of the tools that it is for: HdrHistogram's log reader, Apache Otava, and
-every snippet of docs/howto/load-exports.md."""
+"""What `steelyard export` writes, read by the tools that it is for: HdrHistogram's log reader, Apache Otava, and every
+snippet of docs/howto/load-exports.md."""
 
 from __future__ import annotations
 
