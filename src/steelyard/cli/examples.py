@@ -89,6 +89,11 @@ EXAMPLES: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         ("steelyard clean --dry-run", "What is left over?"),
         ("steelyard clean", "Remove it."),
     ),
+    "completion": (
+        ("steelyard completion bash", 'For ~/.bashrc: eval "$(steelyard completion bash)".'),
+        ("steelyard completion zsh", 'For ~/.zshrc, after compinit: eval "$(steelyard completion zsh)".'),
+        ("steelyard completion fish", "Save it as ~/.config/fish/completions/steelyard.fish."),
+    ),
     "selftest": (("steelyard selftest stall", "Is a stalled server in the figures?"),),
     "selftest stall": (
         ("steelyard selftest stall", "1,000 operations per second for 20 s; the server stops for 2 s."),

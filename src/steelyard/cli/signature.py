@@ -7,9 +7,18 @@ from typing import Annotated
 
 import typer
 
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study file (TOML).")]
+from steelyard.cli import completion
+
+StudyFile = Annotated[
+    Path, typer.Argument(metavar="STUDY", help="The study file (TOML).", autocompletion=completion.study_files)
+]
 StoreFolder = Annotated[
-    Path, typer.Argument(metavar="STORE", help="The folder of a study's results, such as store/quickstart.")
+    Path,
+    typer.Argument(
+        metavar="STORE",
+        help="The folder of a study's results, such as store/quickstart.",
+        autocompletion=completion.stores,
+    ),
 ]
 StoreRoot = Annotated[
     Path,

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from steelyard.analysis.comparisons.two_sided import DECIDED, limits_percent
 from steelyard.analysis.treatments import label
+from steelyard.cli import completion
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.comparison_table import draw, footer
 from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
@@ -26,14 +27,30 @@ MOST_DIFFERENCES = 12
 
 
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="A store, such as store/before.")],
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="A store, such as store/before.", autocompletion=completion.stores)
+    ],
     b: Annotated[
-        str | None, typer.Argument(metavar="B", help="Another store, or a published study such as richardson2017.")
+        str | None,
+        typer.Argument(
+            metavar="B",
+            help="Another store, or a published study such as richardson2017.",
+            autocompletion=completion.stores_and_published,
+        ),
     ] = None,
     fixed_a: Annotated[
-        list[str] | None, typer.Option("--a", metavar="FACTOR=LEVEL", help="Levels of side a; several with commas.")
+        list[str] | None,
+        typer.Option(
+            "--a",
+            metavar="FACTOR=LEVEL",
+            help="Levels of side a; several with commas.",
+            autocompletion=completion.levels,
+        ),
     ] = None,
-    fixed_b: Annotated[list[str] | None, typer.Option("--b", metavar="FACTOR=LEVEL", help="Levels of side b.")] = None,
+    fixed_b: Annotated[
+        list[str] | None,
+        typer.Option("--b", metavar="FACTOR=LEVEL", help="Levels of side b.", autocompletion=completion.levels),
+    ] = None,
     response_name: Annotated[
         str | None,
         typer.Option(
@@ -42,6 +59,7 @@ def compare(
             metavar="NAME",
             help="What to compare: throughput, time, p50, p95, p99 or another response of the store; otherwise the "
             "study's main response.",
+            autocompletion=completion.response_names,
         ),
     ] = None,
     margin_percent: Annotated[
