@@ -37,20 +37,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     here = tmp_path_factory.mktemp("exports")
     (here / "store").mkdir()
     stores.write(here / "store").rename(here / "store" / "quickstart")
-    told = printed(
+    exported = printed(
         lambda: export(
             here / "store" / "quickstart", hdr=here / "logs", openmetrics=here / "load.om", otava=here / "history",
             parquet=here / "trials.parquet", markdown=here / "page.md",
         )
     )  # fmt: skip
-    assert told.code == 0
+    assert exported.code == 0
     return here
 
 
 def snippets(language: str) -> list[str]:
-    found = re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert found
-    return found
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert blocks
+    return blocks
 
 
 def run(argv: list[str], cwd: Path, **environment: str) -> str:

@@ -32,10 +32,10 @@ def answer(line: str, command_line: Callable[[str], typer.Typer]) -> None:
     # Typer's protocol for fish, a line for each candidate; typer learns the protocols when it is asked for its options.
     os.environ |= {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     get_completion_inspect_parameters()
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
         shell_complete(typer.main.get_command(command_line(wanted)), {}, "steelyard", VARIABLE, "complete_fish")
-    for candidate in told.getvalue().splitlines():
+    for candidate in output.getvalue().splitlines():
         # An option that is a path, and has no candidates, gives back what was typed.
         if candidate and candidate != incomplete:
             print(candidate)
@@ -66,8 +66,8 @@ def _below(incomplete: str, inside: Callable[[Path], Iterable[str]]) -> list[str
     head, _, beginning = incomplete.rpartition("/")
     folder = Path(head or ("/" if incomplete.startswith("/") else "."))
     folders = [path for path in _entries(folder) if path.name.startswith(beginning) and path.is_dir()]
-    found = [text for path in (folder, *folders) for text in inside(path) if text.startswith(incomplete)]
-    return list(dict.fromkeys(found)) or sorted(f"{path!s}/" for path in folders)
+    paths = [text for path in (folder, *folders) for text in inside(path) if text.startswith(incomplete)]
+    return list(dict.fromkeys(paths)) or sorted(f"{path!s}/" for path in folders)
 
 
 def _entries(folder: Path) -> Iterator[Path]:

@@ -25,6 +25,19 @@ StoreRoot = Annotated[
     typer.Option("--store", metavar="FOLDER", help="Folder that holds the results of studies, one folder per study."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print data as JSON on standard output.")]
+FixedA = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--a",
+        metavar="FACTOR=LEVEL",
+        help="Levels of side a; several with commas.",
+        autocompletion=completion.levels,
+    ),
+]
+FixedB = Annotated[
+    list[str] | None,
+    typer.Option("--b", metavar="FACTOR=LEVEL", help="Levels of side b.", autocompletion=completion.levels),
+]
 Scale = Annotated[
     float,
     typer.Option(

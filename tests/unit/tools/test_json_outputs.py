@@ -153,9 +153,9 @@ def test_output_about_a_store(name: str, command: Callable[[Path], int], known: 
 def test_output_of_check(rest: str, code: int, tmp_path: Path) -> None:
     path = tmp_path / "paper.toml"
     path.write_text(HEAD + rest)
-    told = printed(lambda: check.check(path, store=tmp_path, as_json=True))
-    assert told.code == code, told.err
-    assert problems("check", json.loads(told.out)) == []
+    checked = printed(lambda: check.check(path, store=tmp_path, as_json=True))
+    assert checked.code == code, checked.err
+    assert problems("check", json.loads(checked.out)) == []
 
 
 @pytest.mark.parametrize("decided", [True, False])

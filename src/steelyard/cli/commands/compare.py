@@ -13,7 +13,7 @@ from rich.text import Text
 from steelyard.analysis.comparisons.two_sided import DECIDED, limits_percent
 from steelyard.analysis.treatments import label
 from steelyard.cli import completion
-from steelyard.cli.signature import Json
+from steelyard.cli.signature import FixedA, FixedB, Json
 from steelyard.cli.terminal.comparison_table import draw, footer
 from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
 from steelyard.model.responses import label_of, unit_of
@@ -38,19 +38,8 @@ def compare(
             autocompletion=completion.stores_and_published,
         ),
     ] = None,
-    fixed_a: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--a",
-            metavar="FACTOR=LEVEL",
-            help="Levels of side a; several with commas.",
-            autocompletion=completion.levels,
-        ),
-    ] = None,
-    fixed_b: Annotated[
-        list[str] | None,
-        typer.Option("--b", metavar="FACTOR=LEVEL", help="Levels of side b.", autocompletion=completion.levels),
-    ] = None,
+    fixed_a: FixedA = None,
+    fixed_b: FixedB = None,
     response_name: Annotated[
         str | None,
         typer.Option(

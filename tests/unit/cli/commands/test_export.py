@@ -22,15 +22,15 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_format_at_once(known: Path, tmp_path: Path) -> None:
-    told = printed(
+    exported = printed(
         lambda: export(
             known, hdr=tmp_path / "logs", openmetrics=tmp_path / "load.om", otava=tmp_path / "history",
             parquet=tmp_path / "trials.parquet", markdown=tmp_path / "page.md",
         )
     )  # fmt: skip
-    assert (told.code, told.out) == (0, "")
+    assert (exported.code, exported.out) == (0, "")
     assert {path.name for path in tmp_path.iterdir()} == {"logs", "load.om", "history", "trials.parquet", "page.md"}
-    assert told.err.splitlines() == [
+    assert exported.err.splitlines() == [
         "without 1 voided attempt: --voided exports them too",
         f"parquet      {tmp_path / 'trials.parquet'} (8 rows)",
         f"otava        {tmp_path / 'history'} (2 cells)",
@@ -41,8 +41,8 @@ def test_every_format_at_once(known: Path, tmp_path: Path) -> None:
 
 
 def test_voided_attempts_are_exported_where_they_are_asked_for(known: Path, tmp_path: Path) -> None:
-    told = printed(lambda: export(known, parquet=tmp_path / "t.parquet", voided=True))
-    assert told.err == f"parquet      {tmp_path / 't.parquet'} (9 rows)\n"
+    exported = printed(lambda: export(known, parquet=tmp_path / "t.parquet", voided=True))
+    assert exported.err == f"parquet      {tmp_path / 't.parquet'} (9 rows)\n"
     assert pl.read_parquet(tmp_path / "t.parquet")["outcome"].to_list().count("invalid") == 1
 
 
@@ -50,9 +50,9 @@ def test_damaged_files_are_named_and_passed_over(known: Path, tmp_path: Path) ->
     store = Path(shutil.copytree(known, tmp_path / "store"))
     trial = min((store / "trials").iterdir())
     (trial / "intervals" / "load1.parquet").write_bytes(b"torn")
-    told = printed(lambda: export(store, hdr=tmp_path / "logs", openmetrics=tmp_path / "load.om"))
-    assert told.code == 1
-    assert f"damaged: trials/{trial.name}/intervals/load1.parquet: it was changed after it was sealed" in told.err
+    exported = printed(lambda: export(store, hdr=tmp_path / "logs", openmetrics=tmp_path / "load.om"))
+    assert exported.code == 1
+    assert f"damaged: trials/{trial.name}/intervals/load1.parquet: it was changed after it was sealed" in exported.err
     assert not (tmp_path / "logs" / f"{trial.name}.load1.hdr").exists()
     assert (tmp_path / "logs" / f"{trial.name}.load2.hdr").exists()
 
@@ -60,9 +60,9 @@ def test_damaged_files_are_named_and_passed_over(known: Path, tmp_path: Path) ->
 def test_a_damaged_record_is_named_and_passed_over(known: Path, tmp_path: Path) -> None:
     store = Path(shutil.copytree(known, tmp_path / "store"))
     (min((store / "trials").iterdir()) / "trial.json").write_text("{", encoding="utf-8")
-    told = printed(lambda: export(store, parquet=tmp_path / "t.parquet"))
-    assert told.code == 1
-    assert "damaged: trials/" in told.err
+    exported = printed(lambda: export(store, parquet=tmp_path / "t.parquet"))
+    assert exported.code == 1
+    assert "damaged: trials/" in exported.err
     assert pl.read_parquet(tmp_path / "t.parquet").height == stores.TRIALS - 1
 
 
