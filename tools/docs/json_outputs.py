@@ -83,7 +83,8 @@ class Checked(Value):
     workloads: dict[str, Explanation]
     """What each workload does, by its name."""
     plan: Plan
-    estimate: PlanEstimate
+    estimate: PlanEstimate | None
+    """Of the trials whose parts exist; None if there are none."""
     machine: Machine
     resolution: tuple[Resolution, ...]
     """What the design can tell apart, by factor."""
@@ -91,6 +92,8 @@ class Checked(Value):
     until: Forecast | None
     """None without a stopping rule."""
     noise_floor: FloorOfCheck
+    missing: tuple[StudyProblem, ...]
+    """Parts that the study names and that do not exist yet."""
     errors: tuple[StudyProblem, ...]
     """What refuses the study; empty if it can run."""
 

@@ -50,7 +50,7 @@ DECISION = Decision(
     cells=(Narrowing(treatment={"nodes": 1}, n=4, half_width_percent=1.5, state="narrow enough"),),
 )  # fmt: skip
 SCHEMA = Path(__file__).parents[3] / "schema" / "output"
-"""The repository's folder of schemas."""
+STUDIES = Path(__file__).parents[3] / "studies"
 
 
 def closed(schema: Any) -> Any:
@@ -68,7 +68,9 @@ def closed(schema: Any) -> Any:
 def problems(name: str, data: Any) -> list[str]:
     schema = closed(json.loads((SCHEMA / f"{name}.schema.json").read_text(encoding="utf-8")))
     errors = jsonschema.Draft202012Validator(schema).iter_errors(data)
-    return [f"{error.json_path}: {error.message[:400]}" for error in errors]
+    return [
+        f"{error.json_path}: {error.message[:400]}" for whole in errors for error in (*(whole.context or ()), whole)
+    ]
 
 
 def with_json() -> Iterator[str]:
@@ -156,6 +158,13 @@ def test_output_of_check(rest: str, code: int, tmp_path: Path) -> None:
     checked = printed(lambda: check.check(path, store=tmp_path, as_json=True))
     assert checked.code == code, checked.err
     assert problems("check", json.loads(checked.out)) == []
+
+
+@pytest.mark.parametrize("name", ["chekkilla2016", "named-levels"])
+def test_output_of_check_of_a_shipped_study(name: str, tmp_path: Path) -> None:
+    """One names parts that do not exist yet, the other has named levels."""
+    data = data_of(lambda: check.check(STUDIES / f"{name}.toml", store=tmp_path, as_json=True))
+    assert problems("check", data) == []
 
 
 @pytest.mark.parametrize("decided", [True, False])
