@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from steelyard.cli import completion
+
 LEAST_MARGIN, MOST_MARGIN = 0.01, 100.0
 """Per cent."""
 
@@ -22,9 +24,16 @@ def percent_of(text: str | float) -> float:
     return percent
 
 
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study file (TOML).")]
+StudyFile = Annotated[
+    Path, typer.Argument(metavar="STUDY", help="The study file (TOML).", autocompletion=completion.study_files)
+]
 StoreFolder = Annotated[
-    Path, typer.Argument(metavar="STORE", help="The folder of a study's results, such as store/quickstart.")
+    Path,
+    typer.Argument(
+        metavar="STORE",
+        help="The folder of a study's results, such as store/quickstart.",
+        autocompletion=completion.stores,
+    ),
 ]
 StoreRoot = Annotated[
     Path,
@@ -40,6 +49,19 @@ Margin = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print data as JSON on standard output.")]
+FixedA = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--a",
+        metavar="FACTOR=LEVEL",
+        help="Levels of side a; several with commas.",
+        autocompletion=completion.levels,
+    ),
+]
+FixedB = Annotated[
+    list[str] | None,
+    typer.Option("--b", metavar="FACTOR=LEVEL", help="Levels of side b.", autocompletion=completion.levels),
+]
 Scale = Annotated[
     float,
     typer.Option(

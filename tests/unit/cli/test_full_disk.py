@@ -66,6 +66,22 @@ def test_report_is_written_whole_or_not_at_all(disk: SmallDisk, sound: Path, mon
 
 
 @pytest.mark.root
+@pytest.mark.parametrize("option", ["--hdr", "--openmetrics", "--otava", "--parquet", "--markdown"])
+def test_an_export_is_written_whole_or_not_at_all(
+    option: str, disk: SmallDisk, sound: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = disk.folder / "exported"
+    disk.fill()
+    code, messages = called(monkeypatch, "export", sound, option, place)
+    assert code == 3
+    assert f"error: {place}" in messages
+    assert "cannot be written: the disk is full (0 B of 6 MiB are free)" in messages
+    assert [path for path in disk.folder.rglob("*") if path.is_file()] == [disk.folder / "filler"]
+    disk.empty()
+    assert called(monkeypatch, "export", sound, option, place)[0] == 0
+
+
+@pytest.mark.root
 @pytest.mark.agent
 def test_run_on_a_disk_that_takes_nothing(disk: SmallDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))

@@ -15,7 +15,8 @@ from rich.text import Text
 from steelyard.analysis.comparisons.two_sided import DECIDED, limits_percent
 from steelyard.analysis.gate import less_is_better
 from steelyard.analysis.treatments import label
-from steelyard.cli.signature import Json, Margin
+from steelyard.cli import completion
+from steelyard.cli.signature import FixedA, FixedB, Json, Margin
 from steelyard.cli.terminal.comparison_table import draw, footer
 from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
 from steelyard.model.errors import StudyError
@@ -37,14 +38,19 @@ class FailOn(StrEnum):
 
 
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="A store, such as store/before.")],
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="A store, such as store/before.", autocompletion=completion.stores)
+    ],
     b: Annotated[
-        str | None, typer.Argument(metavar="B", help="Another store, or a published study such as richardson2017.")
+        str | None,
+        typer.Argument(
+            metavar="B",
+            help="Another store, or a published study such as richardson2017.",
+            autocompletion=completion.stores_and_published,
+        ),
     ] = None,
-    fixed_a: Annotated[
-        list[str] | None, typer.Option("--a", metavar="FACTOR=LEVEL", help="Levels of side a; several with commas.")
-    ] = None,
-    fixed_b: Annotated[list[str] | None, typer.Option("--b", metavar="FACTOR=LEVEL", help="Levels of side b.")] = None,
+    fixed_a: FixedA = None,
+    fixed_b: FixedB = None,
     response_name: Annotated[
         str | None,
         typer.Option(
@@ -53,6 +59,7 @@ def compare(
             metavar="NAME",
             help="What to compare: throughput, time, p50, p95, p99 or another response of the store; otherwise the "
             "study's main response.",
+            autocompletion=completion.response_names,
         ),
     ] = None,
     margin_percent: Margin = None,
