@@ -175,6 +175,33 @@ class TrialSealed(Event):
     """SHA-256 of `trial.json`; None in journals written before it was recorded."""
 
 
+class SealCorrected(Event):
+    """A session found that the line about a sealed attempt was changed, and noted anew what its record says."""
+
+    name = "seal-corrected"
+    line: int
+    """The line that was changed."""
+    instead_of: str
+    """Folder of the attempt that the changed line names."""
+    trial: str
+    attempt: int
+    outcome: str
+    reasons: tuple[str, ...] = ()
+    record_sha256: str
+    why: str = ""
+    """How it was known that the line was changed and not the record."""
+
+    def sealed(self) -> TrialSealed:
+        """The line as it should be."""
+        return TrialSealed(
+            trial=self.trial,
+            attempt=self.attempt,
+            outcome=self.outcome,
+            reasons=self.reasons,
+            record_sha256=self.record_sha256,
+        )
+
+
 class DraftRemoved(Event):
     """Remains of an attempt by a killed process were removed."""
 
@@ -271,6 +298,7 @@ KINDS: Final[Mapping[str, type[Event]]] = {
         QuietAwaited,
         QuietReached,
         TrialSealed,
+        SealCorrected,
         DraftRemoved,
         FolderSetAside,
         FolderMissed,

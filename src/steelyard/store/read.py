@@ -26,6 +26,7 @@ from steelyard.model.secret import redacted
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout, sealed
+from steelyard.store.measured_again import MeasuredAgain, measured_again
 from steelyard.store.plain_file import content_of, problem_of, sha256_of
 
 MEASURED_AGAIN: Final = "the next `steelyard run` measures it again"
@@ -63,7 +64,9 @@ class Store:
         return tuple(self._damages[file] for file in sorted(self._damages))
 
     def _pass_over(self, damage: Damage) -> None:
-        self._damages.setdefault(damage.file, damage)
+        # Only of the journal several damages are told: a line each.
+        key = f"{damage.file}: {damage.what}" if damage.file == layout.EVENTS else damage.file
+        self._damages.setdefault(key, damage)
 
     @property
     def study(self) -> Study:
@@ -144,7 +147,7 @@ class Store:
         count as one, see `steelyard.store.sealed`."""
         return sealed.attempt(self.folder / layout.TRIALS / name, self._seals().get(name))
 
-    def _seals(self) -> dict[str, str | None]:
+    def _seals(self) -> dict[str, sealed.Seal]:
         return sealed.seals(self.journal())
 
     def folder_of(self, record: TrialRecord) -> Path:
@@ -333,6 +336,11 @@ class Store:
         if self._journal is None or self._journal[0] != stamp:
             self._journal = stamp, self._read_journal()
         return self._journal[1]
+
+    @property
+    def measured_again(self) -> tuple[MeasuredAgain, ...]:
+        """Sealed attempts that were removed or set aside and measured again, as the journal knows."""
+        return measured_again(self.journal())
 
     def _stamp(self, name: str) -> tuple[int, int]:
         with contextlib.suppress(OSError):

@@ -33,8 +33,11 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.progress.reason_words import ReasonGroup, groups, waiting_words
 from steelyard.store import layout
+from steelyard.store.measured_again import MeasuredAgain
 from steelyard.store.read import open_store
 
+MOST_MEASURED_AGAIN = 5
+"""Trials that were measured again, without `--all`."""
 STALE_S = 60.0
 """A live file that is older was left by a killed process."""
 
@@ -75,6 +78,7 @@ def status(
         "last_event": journal[-1].fields() if journal else None,
         "waiting": _waiting(store.folder),
         "cells": _cells(records, study, intervals=as_json),
+        "measured_again": [again.model_dump(mode="json") for again in store.measured_again],
         "damages": [damage.model_dump(mode="json") for damage in store.damages],
     }
     warn_of_damages(message_console(), store.damages)
@@ -155,6 +159,18 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
                 say(console, f"{cell['cell']}: {times} x {reason}")
     elif summary["reason_groups"]:
         say(console, "Every reason in full: --all", style="dim")
+    _draw_measured_again(summary["measured_again"], console, everything=everything)
+
+
+def _draw_measured_again(measured_again: list[dict[str, Any]], console: Console, *, everything: bool) -> None:
+    if not measured_again:
+        return
+    say(console, "\nMeasured again:")
+    shown = measured_again if everything else measured_again[:MOST_MEASURED_AGAIN]
+    for item in shown:
+        print_wrapped(MeasuredAgain.model_validate(item).sentence, console, indent=2)
+    if len(shown) < len(measured_again):
+        say(console, f"  and {len(measured_again) - len(shown)} more: --all")
 
 
 def _table(summary: dict[str, Any], decision: Decision | None) -> Table:
