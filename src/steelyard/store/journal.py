@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
@@ -364,6 +364,11 @@ def read(path: Path, conceal: Callable[[Any], Any] = lambda fields: fields) -> t
             f"{path}: {what}", "move it away, or restore it from a copy", path=str(path), what=what
         ) from error
     return tuple(entries(text, conceal))
+
+
+def why_unreadable(numbers: Sequence[int], last: int) -> str:
+    """What has probably happened to lines that cannot be read; `last`: number of the last line."""
+    return "torn by a power cut?" if list(numbers) == [last] else "edited, or damaged on the disk"
 
 
 def written(entries: Iterable[Entry], name: str) -> frozenset[str]:

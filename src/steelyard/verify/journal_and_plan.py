@@ -23,6 +23,7 @@ from steelyard.store.journal import (
     TrialSealed,
     Unknown,
     read,
+    why_unreadable,
     written,
 )
 from steelyard.store.measured_again import measured_again
@@ -161,7 +162,8 @@ def _remarks(entries: Sequence[Entry], book: Book) -> None:
     for entry in entries:
         match entry.event:
             case None:
-                book.remark("journal", layout.EVENTS, f"line {entry.number}", "cannot be read: torn by a power cut?")
+                why = why_unreadable([entry.number], entries[-1].number)
+                book.remark("journal", layout.EVENTS, f"line {entry.number}", f"cannot be read: {why}")
             case Unknown(name=TrialSealed.name, problem=problem):
                 book.check("journal", False, layout.EVENTS, f"line {entry.number}: a sealed trial", problem)
             case FolderSetAside(folder=name, to=to, why=why):

@@ -246,7 +246,7 @@ def test_a_failure_that_was_removed_and_measured_again_is_said_by_everybody(stor
     story = f"trial {folder.name} was sealed as invalid (the system under test failed), was removed, and was measured"
     told = printed(lambda: verify(store))
     assert told.code == EXIT_SOUND, told.out
-    assert f"remark, journal  events.jsonl: a trial that was measured again: read {story} again: valid" in told.out
+    assert f"remark, journal  events.jsonl: a trial that was measured again: {story} again: valid" in told.out
     shown = printed(lambda: status(store))
     assert shown.code == 0
     assert f"{story} again: valid" in " ".join(shown.out.split())
