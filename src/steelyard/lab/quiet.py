@@ -173,5 +173,5 @@ def not_quiet(reasons: Sequence[Reason], limits: Limits) -> NotQuiet:
     busy = "; ".join(short(reason) for reason in reasons)
     return NotQuiet(
         f"the machine was not quiet within {duration(limits.quiet_wait_s)} (limits.quiet_wait_s): {busy}",
-        "no trial is lost: end what is busy, and the same command goes on",
+        "no trial is lost: end what is busy, and run the same command to resume",
     )

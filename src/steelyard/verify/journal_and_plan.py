@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from steelyard.judging.other_limits import other_limits
 from steelyard.judging.settings_hash import settings_hash
 from steelyard.model.errors import StoreError
 from steelyard.model.plan import PlannedTrial
@@ -54,6 +55,17 @@ def study(folder: Path, book: Book) -> None:
         else:
             sha256 = sha256_of(folder / file)
             book.check("written", sha256 in known, file, "SHA-256", sha256, " or ".join(sorted(known)))
+
+
+def limits(folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
+    """Remark on attempts that were judged by other limits than the study has now. A study that cannot be read is a
+    finding of `study`."""
+    try:
+        now = Study.model_validate_json(content_of(folder / layout.STUDY_JSON)).limits
+    except (OSError, ValueError):
+        return
+    for sentence in other_limits((record for record, _ in records.values()), now):
+        book.remark("verdict", layout.STUDY_JSON, "limits were changed in mid-study", sentence)
 
 
 def entries_of(folder: Path) -> tuple[Entry, ...]:

@@ -50,6 +50,7 @@ def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
     journal_and_plan.ids(records, book)
     journal_and_plan.plan(folder, records, book, stopping.stopping(folder, records, book))
     journal_and_plan.journal(folder, records, unreadable, book)
+    journal_and_plan.limits(folder, records, book)
     journal_and_plan.noise_floor(folder, book)
     journal_and_plan.capacities(records, book)
     _reports(store, reports, book)

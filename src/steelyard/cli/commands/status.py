@@ -28,6 +28,7 @@ from steelyard.cli.terminal.output import (
 )
 from steelyard.format import count, treatment_label
 from steelyard.judging.attempts import attempts_by_id, settled
+from steelyard.judging.other_limits import other_limits
 from steelyard.judging.stopping import decide, not_needed
 from steelyard.judging.stopping_rule import Decision, Narrowing, rule_of
 from steelyard.model.responses import label_of
@@ -95,6 +96,7 @@ def status(
         "waiting": _waiting(store.folder),
         "cells": _cells(records, study, intervals=as_json),
         "measured_again": [again.model_dump(mode="json") for again in store.measured_again],
+        "other_limits": other_limits(records, study.limits),
         "damages": [damage.model_dump(mode="json") for damage in store.damages],
     }
     warn_of_damages(message_console(), store.damages)
@@ -188,6 +190,8 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
     if event:
         when = f" at {datetime.fromtimestamp(event['t_s']):%Y-%m-%d %H:%M:%S}" if event["t_s"] is not None else ""
         say(console, f"last event: {event['event']}{when}")
+    for sentence in summary["other_limits"]:
+        print_wrapped(sentence, console)
     if summary["waiting"]:
         print_wrapped(summary["waiting"], console)
     if summary["cells"]:

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from steelyard.cli.commands.status import status
+from steelyard.cli.commands.verify import verify
 from steelyard.model.secret import Concealer
+from steelyard.model.study import Limits
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.progress import live_file
 from steelyard.progress.reason_words import groups, short
@@ -130,3 +132,13 @@ def test_a_store_without_a_trial_has_no_table(store: Path) -> None:
 def test_what_status_does_not_check_is_said(store: Path) -> None:
     text = " ".join(printed(lambda: status(store), 300).out.split())
     assert f"tables, facts and logs of the trials are not checked here: `steelyard verify {store}` checks them" in text
+
+
+def test_attempts_that_were_judged_by_other_limits_are_told(tmp_path: Path) -> None:
+    old = a_record(0).model_copy(update={"limits": Limits(background_cpu_fraction=0.95, quiet_wait_s=1.0)})
+    folder = write(tmp_path / "s", [old, a_record(1)])
+    sentence = "1 attempt was judged by limits.background_cpu_fraction = 0.95; the study has 0.2"
+    assert sentence in printed(lambda: status(folder), 200).out
+    told = printed(lambda: verify(folder), 400).out
+    assert f"limits were changed in mid-study: {sentence}" in told
+    assert "quiet_wait" not in told
