@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from steelyard.format import duration
+from steelyard.format import count, duration
 from steelyard.store import layout
 from steelyard.store.journal import Entry, SessionBegan, SessionEnded, SessionFailed, SessionInterrupted
 
@@ -40,10 +40,12 @@ def session_state(  # noqa: PLR0911 - one a way to end
     match next((entry.event for entry in reversed(journal) if isinstance(entry.event, ENDS)), None):
         case SessionFailed(message=message, hint=hint):
             return FAILED, "; ".join(filter(None, (message, hint)))
-        case SessionEnded(missing=0):
+        case SessionEnded(missing=0) if not planned:
             return FINISHED, ""
         case _ if planned and not missing:
             return FINISHED, ""
+        case SessionEnded(missing=0):
+            return INTERRUPTED, f"{count(missing, 'trial is', 'trials are')} no longer there; {RESUME}"
         case SessionEnded():
             return INTERRUPTED, f"it was asked to stop after a trial; {RESUME}"
         case SessionInterrupted():

@@ -380,6 +380,11 @@ def as_planned(record: TrialRecord, named: Mapping[str, PlannedTrial]) -> TrialR
 
 
 def _hint_for(folder: Path) -> str:
+    if (folder / layout.EVENTS).is_file() or (folder / layout.TRIALS).is_dir():
+        return (
+            "a study ended here before it was written (a full disk?), or its file was removed: `steelyard run STUDY` "
+            "writes it"
+        )
     inside = sorted(path.parent.name for path in folder.glob(f"*/{layout.STUDY_JSON}"))
     return f"name one of the studies in it: {', '.join(inside)}" if inside else "run a study first: steelyard run STUDY"
 

@@ -42,6 +42,7 @@ def look(
     [
         (ALL, [BEGAN, ENDED], None, "finished", ""),
         (ALL, [], None, "finished", ""),
+        (ALL[:7], [BEGAN, ENDED], None, "interrupted", "1 trial is no longer there; run the same command to resume"),
         (ALL[:3], [BEGAN], {"t_s": NOW_S - 1}, "in progress", ""),
         (ALL[:3], [BEGAN], {"t_s": NOW_S - 20}, "in progress", "no sign of life for 20 s"),
         (ALL[:3], [BEGAN], {"t_s": NOW_S - 3600}, "interrupted", "no sign of life for 60 min"),
