@@ -94,8 +94,8 @@ def _reports(store: Store, reports: Sequence[Path], book: Book) -> None:
         why = _why_other(store, reported, again, book) if compared.differences else ""
         book.take(compared, findings=not why)
         if why:
-            numbers = count(compared.differences, "number or place")
-            book.remark("report", where, f"made before {why}", f"{numbers} of it are others now: {MAKE_ANEW}")
+            values = count(compared.differences, "value is", "values are")
+            book.remark("report", where, f"made before {why}", f"{values} not those of the store now: {MAKE_ANEW}")
 
 
 def _why_other(store: Store, reported: page.Tables, again: page.Tables, book: Book) -> str:
@@ -106,5 +106,5 @@ def _why_other(store: Store, reported: page.Tables, again: page.Tables, book: Bo
     if since:
         return f"{count(len(since), 'trial was', 'trials were')} measured again ({', '.join(since[:MOST_NAMED])})"
     if any(one.weight == "difference" and one.kind != "report" for one in book.findings):
-        return "the store was damaged, see the differences"
+        return "the store was damaged (see the differences)"
     return ""

@@ -287,7 +287,10 @@ def answer(folder: Path, console: Console) -> None:
     The trials are safe in the store: whatever fails here is said, and fails no run.
     """
     try:
-        results = read(folder).results
+        reading = read(folder)
+        results = reading.results
+        # What was wrong when the session began has been told; these are the files that the answer rests on.
+        warn_of_damages(console, [damage for damage in reading.damages if not damage.harmless])
         say(console)
         sentences = results.answer
         if results.answer_table is not None and results.answer_table.rows:

@@ -132,7 +132,7 @@ def _draw_session(summary: Mapping[str, Any], console: Console) -> None:
     style = {FAILED: "bold red", INTERRUPTED: "bold yellow"}.get(summary["state"], "")
     print_wrapped(Text.assemble((summary["state"], style), f": {summary['why']}" if summary["why"] else ""), console)
     if summary["command"]:
-        say(console, f"  resume: {shlex.join(summary['command'])}")
+        say(console, f"  resume: {shlex.join(('steelyard', *summary['command'][1:]))}")
     if summary["state"] == INTERRUPTED and "killed" in summary["why"]:
         say(console, "  what a killed session left behind is released then: `steelyard clean --dry-run` names it")
 
