@@ -1,18 +1,26 @@
-"""Reasons of verdicts in few words: by kind, with count, range of the measured numbers, limit and the option's name."""
+"""Reasons of verdicts in few words: by kind, with count, range of the measured numbers, limit and the option's name.
+
+And limits that attempts were judged by and that are no longer the study's.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from steelyard.format import duration, number, percent
+from steelyard.format import count, duration, number, percent
+from steelyard.model.study import Limits
+from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 from steelyard.model.verdict_reasons import GUESTS, Reason, ReasonKind
 
 SHARE: Final = "of "
 """How the unit of a share begins."""
 MOST_DETAIL: Final = 60
+NO_THRESHOLDS: Final = frozenset({"attempts", "quiet_wait_s", "start_timeout_s", "trial_timeout_s"})
+"""Limits that bound the work of the laboratory and judge no trial."""
 
 
 class ReasonGroup(Value):
@@ -86,6 +94,22 @@ def waiting_words(reasons: Iterable[Reason], waited_s: float, limit_s: float) ->
     busy = "; ".join(short(reason) for reason in reasons)
     waited = f"{duration(math.floor(waited_s))} of at most " if waited_s >= 1 else "at most "
     return f"waiting for a quiet machine, {waited}{duration(limit_s)} (limits.quiet_wait_s): {busy}"
+
+
+def other_limits(records: Iterable[TrialRecord], limits: Limits) -> tuple[str, ...]:
+    """A sentence, without a full stop, for each limit and each value of it that attempts were judged by and that the
+    study does not have: `2 attempts were judged by limits.steal_fraction = 0.1; the study has 0.2`."""
+    others = Counter(
+        (name, getattr(record.limits, name))
+        for record in records
+        for name in type(limits).model_fields
+        if name not in NO_THRESHOLDS and getattr(record.limits, name) != getattr(limits, name)
+    )
+    return tuple(
+        f"{count(times, 'attempt was', 'attempts were')} judged by limits.{name} = {value:g}; the study has "
+        f"{getattr(limits, name):g}"
+        for (name, value), times in sorted(others.items())
+    )
 
 
 def option_of(reason: Reason) -> str:
