@@ -171,7 +171,9 @@ class QuietGate:
 def not_quiet(reasons: Sequence[Reason], limits: Limits) -> NotQuiet:
     """The error after the deadline: who is busy, the limit and its option, what to do."""
     busy = "; ".join(short(reason) for reason in reasons)
+    within = f" within {duration(limits.quiet_wait_s)}" if limits.quiet_wait_s > 0 else ""
     return NotQuiet(
-        f"the machine was not quiet within {duration(limits.quiet_wait_s)} (limits.quiet_wait_s): {busy}",
-        "no trial is lost: end what is busy, and run the same command to resume",
+        f"the machine was not quiet{within}: {busy}",
+        "no trial is lost: run the same command again when the machine is quiet; or wait longer (limits.quiet_wait_s, "
+        "--quiet-wait); or raise the limit in the study, and its trials are measured beside the other load",
     )

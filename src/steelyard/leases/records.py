@@ -185,7 +185,7 @@ def lives(who: Owner) -> bool:
 def abandoned(record: Record, now: datetime) -> str:
     """Reason why the lease counts as left over; "" while it may be in use."""
     if not lives(record.owner):
-        return f"its owner, process {record.owner.pid}, no longer lives"
+        return f"its owner, process {record.owner.pid}, has exited"
     if aware(record.until) < now:
         return f"its end, {record.until.isoformat(timespec='seconds')}, has passed"
     return ""

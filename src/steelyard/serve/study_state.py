@@ -193,7 +193,7 @@ def _in_words(  # noqa: PLR0911, PLR0912 - one a kind of event
         case SessionInterrupted():
             return "interrupted", True
         case StartBegan():
-            return f"block {event.block}: starting a cluster for {event.trials} trials", False
+            return f"block {event.block}: starting a cluster for {count(event.trials, 'trial')}", False
         case StartReady():
             return f"cluster {event.cluster} is ready", False
         case StartEnded():
