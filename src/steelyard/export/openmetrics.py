@@ -26,7 +26,7 @@ from steelyard.export.metric_names import Family
 from steelyard.format import treatment_label
 from steelyard.heavy import pl
 from steelyard.model.outcome import ANSWERED
-from steelyard.model.percentiles import quantile_ns, supported
+from steelyard.model.percentiles import quantile_buckets, supported
 from steelyard.model.trial import PhaseTime, TrialRecord
 from steelyard.store.read import Store
 
@@ -249,18 +249,16 @@ def _distribution(
 def _quantiles(family: Family, rows: pl.DataFrame, labels: Labels, families: _Families) -> None:
     merged = rows.group_by(_end(), "bucket_low_ns", "bucket_high_ns").agg(pl.col("count").sum())
     ordered = merged.sort("end_s", "bucket_low_ns").group_by("end_s", maintain_order=True)
-    seconds = [
-        (end_s, of_second.select("bucket_low_ns", "bucket_high_ns", "count").rows()) for (end_s,), of_second in ordered
-    ]
-    for quantile in QUANTILES:
-        points = [
-            (float(end_s), value_ns / 1e9)
-            for end_s, buckets in seconds
-            if supported(quantile, sum(count for *_, count in buckets))
-            and (value_ns := quantile_ns(buckets, quantile)) is not None
-        ]
-        if points:
-            times_s, values = zip(*points, strict=True)
+    points: dict[float, list[tuple[float, float]]] = {quantile: [] for quantile in QUANTILES}
+    for (end_s,), of_second in ordered:
+        buckets = of_second.select("bucket_low_ns", "bucket_high_ns", "count").rows()
+        operations = int(of_second["count"].sum())
+        for quantile, bucket in zip(QUANTILES, quantile_buckets(buckets, QUANTILES), strict=True):
+            if bucket is not None and supported(quantile, operations):
+                points[quantile].append((float(end_s), (bucket[0] + bucket[1]) / 2e9))
+    for quantile, of_quantile in points.items():
+        if of_quantile:
+            times_s, values = zip(*of_quantile, strict=True)
             families.add(family, family.name, {**labels, "quantile": repr(quantile)}, times_s, values)
 
 
