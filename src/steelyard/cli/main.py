@@ -1,7 +1,7 @@
 """The command line: a table of commands; each is `cli/commands/NAME.py`, imported when it is called.
 
 Data go to stdout, all else to stderr. Exit codes: 0 done, 1 done but some trials invalid, 2 the study is wrong, 3 the
-laboratory failed, 130 interrupted and everything released.
+laboratory failed, 4 (`gate`) undecided, 130 interrupted and everything released.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ CONTENTS = {
         "ends it.",
         "compare": "Compare two stores, two treatments of one store, or a store with published results. Exit code 1 "
         "if a comparison is undecided.",
+        "gate": "Pass or fail a build: is it worse than the baseline by more than a margin? Exit codes: 0 not worse, 1 "
+        "worse, 4 undecided.",
         "verify": "Check a store: checksums, formats, plan, journal, and every number again from the raw files. Exit "
         "code 1 if something differs.",
         "audit": "Find numbers of a summary table that contradict each other, allowing for rounding. Exit code 1 if "
