@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from steelyard import plugin
+from steelyard.format import data_size
 from steelyard.model.study import (
     About,
     AnalysisChoice,
@@ -29,6 +30,7 @@ from steelyard.model.study import (
 )
 from steelyard.plugin import Plugins
 from steelyard.study.fields import ALIASES, SEAMS, SECTIONS, hard
+from steelyard.tomlfile.parse import LARGEST_BYTES, LONGEST_KEY, LONGEST_NAME, LONGEST_TEXT, MOST_NESTED
 
 TABLES: dict[str, type[BaseModel]] = {
     "study": About,
@@ -167,11 +169,18 @@ A trial's id is derived from its complete settings and its replicate numbers, so
 starts or trials and keep the trials in its store. The path of a plug-in is relative to the working directory.
 """
 
+SIZES = (
+    f"A file has at most {data_size(LARGEST_BYTES)}, {MOST_NESTED} tables and lists within each other, keys of at most "
+    f"{LONGEST_KEY} characters, texts of {LONGEST_TEXT:,}, and names of plug-ins of {LONGEST_NAME}. It is UTF-8; "
+    "a byte order mark is left out."
+)
+"""What `steelyard.tomlfile.parse` refuses."""
+
 
 def text() -> str:
     """The page."""
     aliases = ", ".join(f"`{short}` for `{long}`" for short, long in ALIASES.items())
-    parts = [HEAD + aliases + FACTORS, *_top(), *(part for table in TABLES for part in _section(table))]
+    parts = [HEAD + aliases + FACTORS, f"{SIZES}\n", *_top(), *(part for table in TABLES for part in _section(table))]
     return "\n".join(parts).rstrip() + "\n"
 
 

@@ -212,7 +212,7 @@ class Limits(Value):
     start_timeout_s: float = Field(default=300.0, gt=0)
     """How long a cluster may take until every node is ready."""
     trial_timeout_s: float = Field(default=3600.0, gt=0)
-    """How long a phase of a trial may take."""
+    """How long a phase of a trial may take; filling the tables too, which happens once per start."""
 
     @model_validator(mode="before")
     @classmethod

@@ -79,7 +79,7 @@ def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store:
     history = () if stored is None else stored.trials()
     before = stored.study.server_warm_up if stored is not None and history else None
     wanted, study = study, as_begun(study, plan, before, plugins)
-    machine = read_machine(cache_folder())
+    machine = read_machine(cache_folder(), store)
     cost = estimate(plan, study, history, cores=machine.cores, plugins=plugins)
     errors = [
         *secrets.problems((trial.settings for trial in plan.trials), store),

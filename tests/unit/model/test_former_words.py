@@ -74,7 +74,7 @@ def test_ids_are_those_of_the_version_that_said_thaw() -> None:
 
 
 def test_both_words_at_once_are_one_level_twice() -> None:
-    with pytest.raises(StudyError, match="is there twice"):
+    with pytest.raises(StudyError, match="is listed twice"):
         studies.read_text(FILE.replace('"continue"', '"restore"'))
 
 

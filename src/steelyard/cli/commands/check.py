@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from steelyard.cli.noise_floor import foreseen
+from steelyard.cli.noise_floor import floor_for
 from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile, WithoutMissing
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.cli.terminal.output import complain, data_console, message_console, print_table
@@ -91,7 +91,7 @@ def check(
     refused: tuple[StudyError, ...]
     try:
         checked = weigh(study_path, store, scale, leave_out_missing=leave_out_missing)
-        checked = replace(checked, warnings=(*_busy(checked, before), *checked.warnings))
+        checked = replace(checked, warnings=(*_busy(checked, before), *_store_room(checked), *checked.warnings))
         refused = checked.refusals
     except StudyError as wrong:
         refused = wrong.errors
@@ -116,7 +116,7 @@ def weigh(study_path: Path, store: Path | None, scale: float, *, leave_out_missi
         return _only_planned(study, whole, plugins, missing)
     examined = preflight.examine(study_path, study, plan, plugins, store)
     study, history, cost = examined.study, examined.history, examined.cost
-    floor, floor_words = foreseen(study, plan)
+    floor, floor_words = floor_for(study, plan)
     return Check(
         missing=missing,
         floor=floor,
@@ -176,6 +176,17 @@ def _busy(checked: Check, before: Look) -> Iterator[str]:
         for reason in disturbed_since(before, state_folder(), limits):
             wait = f"`run` would wait for a quiet machine, at most {duration(limits.quiet_wait_s)}"
             yield f"this machine is busy: {short(reason)}; {wait} (limits.quiet_wait_s)"
+
+
+def _store_room(checked: Check) -> Iterator[str]:
+    """A note if the store is on a disk of its own that may be too small. `run` looks at it before each trial."""
+    needed = 0 if checked.cost is None else checked.cost.store_bytes
+    free = checked.machine.store_free_bytes
+    if free is not None and needed > free:
+        yield (
+            f"the remaining trials may need {data_size(needed)} in the store, {data_size(free)} are free there: free "
+            "some space, or name another folder (--store)"
+        )
 
 
 def as_data(checked: Check | None, refused: Sequence[StudyError]) -> dict[str, Any]:
@@ -261,9 +272,7 @@ def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
 
 
 def _factors(checked: Check) -> Table:
-    table = _table(
-        "Factors", "factor", "levels", "varies over", "n per level", "can tell apart", right=("n per level",)
-    )
+    table = _table("Factors", "factor", "levels", "varies over", "n per level", "detects", right=("n per level",))
     resolved = {item.factor: item for item in checked.resolutions}
     for factor, levels in checked.plan.factors.items():
         item = resolved.get(factor)
@@ -395,6 +404,10 @@ def _needs(checked: Check) -> Table:
         f"{data_size(cost.disk_bytes)} at most",
         f"{data_size(machine.disk_free_bytes)} free",
     )
+    if machine.store_free_bytes is not None:
+        table.add_row(
+            "the store", f"{data_size(cost.store_bytes)}", f"{data_size(machine.store_free_bytes)} free there"
+        )
     return table
 
 

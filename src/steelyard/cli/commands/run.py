@@ -34,7 +34,7 @@ from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.lab.parts import Parts
 from steelyard.lab.quiet import QuietGate, look
 from steelyard.lab.resume import missing
-from steelyard.model.errors import SteelyardError
+from steelyard.model.errors import FileError, SteelyardError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -43,9 +43,10 @@ from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import estimate, load_feasibility, preflight
 from steelyard.plan.stopping_simulation import likely_blocks
 from steelyard.plugin import Plugins
-from steelyard.progress.events import TimeLeft
+from steelyard.progress.events import Event, TimeLeft
 from steelyard.progress.live_file import LiveFile
 from steelyard.progress.publisher import Publisher
+from steelyard.progress.state import Live
 from steelyard.reading import read
 from steelyard.store import Store, StoreWriter, journal
 
@@ -55,6 +56,7 @@ KEYS_AT_ONCE = 64
 QUIET_WAIT_VARIABLE = "STEELYARD_QUIET_WAIT_S"
 PAGE = "report.html"
 """What `report` writes into the study's folder."""
+NONE_LOST = "no sealed trial is lost"
 ASK = "interrupt: [f]inish the trial, [s]top now, [g]o on?"
 
 
@@ -104,17 +106,17 @@ def run(
             outcome, interrupted = asyncio.run(
                 _conduct(study, plan, plugins, writer, gate, plain=plain, console=console)
             )
-        except SteelyardError as error:
-            error.message, error.hint = writer.conceal.text(error.message), writer.conceal.text(error.hint)
-            with contextlib.suppress(OSError):
-                writer.event(journal.SessionFailed(message=error.message, hint=error.hint))
-            raise
-        except OSError as error:
-            failure = foreseen(error)
+        except (SteelyardError, OSError) as error:
+            failure = error if isinstance(error, SteelyardError) else foreseen(error)
             if failure is None:
                 raise
+            if isinstance(failure, FileError) and NONE_LOST not in failure.hint:
+                failure.hint += f"; {NONE_LOST}"
+            failure.message, failure.hint = writer.conceal.text(failure.message), writer.conceal.text(failure.hint)
             with contextlib.suppress(OSError):
                 writer.event(journal.SessionFailed(message=failure.message, hint=failure.hint))
+            if failure is error:
+                raise
             raise failure from error
         folder = writer.folder
     if study.design.kind == "same" and not outcome.missing:
@@ -174,9 +176,13 @@ async def _conduct(
     view = PlainView(_lines(console)) if plain else LiveView(console, cells)
     parts = Parts(cache_folder=cache_folder(), state_folder=state_folder(), plugins=plugins)
     live_file = LiveFile(writer.folder, writer.conceal, time.time)
-    publisher = Publisher(time.time, view, live_file)
-    conductor = Conductor(study, plan, writer, parts, publisher, _foresight(study, plan, plugins), gate)
-    with reading_commands.session(parts.state_folder), live_file, view:
+    for process in reading_commands.in_progress(parts.state_folder):
+        say(
+            console, f"note: process {process} runs another study on this machine: each is background load of the other"
+        )
+    with reading_commands.session(parts.state_folder) as session, live_file, view:
+        publisher = Publisher(time.time, view, live_file, _Announced(session))
+        conductor = Conductor(study, plan, writer, parts, publisher, _foresight(study, plan, plugins), gate)
         task = asyncio.ensure_future(conductor.run())
         beating = [asyncio.ensure_future(_beat(one)) for one in (view, live_file)]
         with _interrupts(conductor, task, view, ask=not plain and _at_the_terminal()) as state:
@@ -188,6 +194,18 @@ async def _conduct(
             finally:
                 for beat in beating:
                     beat.cancel()
+
+
+class _Announced:
+    """Tells other commands whether the study measures or waits."""
+
+    def __init__(self, session: reading_commands.Session) -> None:
+        self._session = session
+
+    def show(self, live: Live, event: Event) -> None:
+        """Take the newest state."""
+        del event
+        self._session.waits(live.quiet is not None)
 
 
 async def _beat(view: LiveView | PlainView | LiveFile) -> None:
