@@ -22,8 +22,9 @@ LAST: Final = 1000
 
 Counted = tuple[str, str, str]
 """Operation, outcome, measure: identifies one histogram."""
-Source = Literal["records"]
-"""What a response is computed from: the engine's records of the measured phases."""
+Source = Literal["records", "search"]
+"""What a response is computed from: the engine's records of the measured phases; the result of a search, without which
+a trial's record does not have the response at all."""
 
 
 class Direction(Enum):
@@ -65,6 +66,8 @@ class Measured:
     dropped: int = 0
     """Number of records that could not be written."""
     reconnections: int = 0
+    capacity_per_s: float | None = None
+    """Result of the trial's search for the highest rate that meets its limits; None without one."""
     histograms: Mapping[Counted, Sequence[Bucket]] = field(default_factory=dict)
     """Counts by nanoseconds, summed over seconds and load nodes."""
 

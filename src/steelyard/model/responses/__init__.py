@@ -49,5 +49,9 @@ def main_names() -> tuple[str, ...]:
 
 
 def compute(measured: Measured) -> dict[str, float | int | None]:
-    """All responses of a trial by name."""
-    return {name: response.compute(measured) for name, response in every().items()}
+    """All responses of a trial by name; without those of a search if there was none."""
+    return {
+        name: response.compute(measured)
+        for name, response in every().items()
+        if response.source != "search" or response.compute(measured) is not None
+    }
