@@ -18,6 +18,7 @@ from steelyard.model import responses
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
+from steelyard.reading.measured import with_measures
 from steelyard.reading.report_input import sealed_trials
 from steelyard.reading.seconds import of_treatments
 from steelyard.store.read import Store, open_store
@@ -91,6 +92,7 @@ def compare(
     if margin_percent is None:
         margin_percent = first.study.analysis.equivalence_margin_percent
     name = response_named(response, first.study)
+    first, second = (replace(one, records=with_measures(one.store, one.records, (name,))) for one in (first, second))
     confidence = first.study.analysis.confidence
     side_a, side_b = (
         replace(side, trends=_trends(opened, side, name, confidence))

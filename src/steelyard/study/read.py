@@ -17,6 +17,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.study import Level, Study
 from steelyard.plugin import Plugins, how_to_add
 from steelyard.study.fields import SEAMS, SECTIONS, allowed_factors, dotted, exists, names_in_use, short
+from steelyard.study.named_responses import response_problems
 from steelyard.study.settings import complete, tables_of
 from steelyard.study.treatments import control_of, design_problems, treatments_of
 from steelyard.tomlfile.parse import parsed, text_of
@@ -60,6 +61,7 @@ def read_text(text: str, path: str = "", *, scale: float = 1.0, plugins: Plugins
     errors += _unknown_plugins(raw)
     if study is not None:
         errors += design_problems(study, plugins)
+        errors += response_problems(study)
         if not any(error.key.endswith(".name") for error in errors):
             errors += _unknown_factors(study, plugins)
     raise_all(errors, path, find_line)
