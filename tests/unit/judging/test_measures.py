@@ -1,4 +1,4 @@
-"""Measures from samples by hand, with known answers: rates from counters, gaps, counters that begin anew, late nodes."""
+"""Measures from samples made by hand, with known answers: rates, gaps, counters that begin anew, late nodes."""
 
 from __future__ import annotations
 

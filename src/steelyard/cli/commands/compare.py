@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,8 +41,8 @@ def compare(
             "--response",
             "--metric",
             metavar="NAME",
-            help="What to compare: throughput, time, p50, p95, p99 or another response of the store; otherwise the "
-            "study's main response.",
+            help="What to compare: throughput, time, p50, p95, p99 or another response of the store, such as "
+            "cpu_percent_mean; several with commas; otherwise the study's main response.",
         ),
     ] = None,
     margin_percent: Annotated[
@@ -71,26 +72,29 @@ def compare(
         forest.refuse_other(figure)
     first = opened(a)
     second = first if b is None else opened(b)
-    comparison = comparing.compare(
+    comparisons = comparing.compare_each(
         first,
         second,
         a=fixed_a or (),
         b=fixed_b or (),
-        response=response_name,
+        responses=response_name.split(",") if response_name else (first.study.analysis.response,),
         margin_percent=margin_percent,
     )
+    comparison = comparisons[0]
     for side in (first,) if second is first else (first, second):
         warn_of_damages(message_console(), side.store.damages)
     if as_json:
-        print(json.dumps(_as_json(comparison), indent=1, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(_as_json(comparisons), indent=1, ensure_ascii=False, allow_nan=False))
     else:
         console = data_console()
-        draw(comparison.a, comparison.b, comparison.contrasts, console)
-        say(console, footer(comparison.contrasts, comparison.floors, comparison.designs), style="dim")
+        for one in comparisons:
+            draw(one.a, one.b, one.contrasts, console)
+            say(console, footer(one.contrasts, one.floors, one.designs), style="dim")
+            console.print()
         _remarks(comparison, console)
     if figure is not None:
         _figure(comparison, figure)
-    decided = all(contrast.verdict in DECIDED for contrast in comparison.contrasts)
+    decided = all(contrast.verdict in DECIDED for one in comparisons for contrast in one.contrasts)
     return EXIT_DECIDED if decided else EXIT_UNDECIDED
 
 
@@ -99,7 +103,6 @@ def _is_store(name: str) -> bool:
 
 
 def _remarks(comparison: Comparison, console: Console) -> None:
-    console.print()
     for sentence in comparison.warnings:
         say(console, Text(f"! {sentence}", style="yellow"))
     differences = comparison.differences
@@ -115,16 +118,17 @@ def _remarks(comparison: Comparison, console: Console) -> None:
         say(console, Text(text, style="dim"))
 
 
-def _as_json(comparison: Comparison) -> dict[str, Any]:
+def _as_json(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    comparison = comparisons[0]
     a, b = comparison.a, comparison.b
     return {
         "a": {"name": a.name, "fixed": dict(a.fixed)},
         "b": {"name": b.name, "fixed": dict(b.fixed)},
         "unit_of_replication": "start",
-        "comparisons": [contrast.model_dump(mode="json") for contrast in comparison.contrasts],
+        "comparisons": [contrast.model_dump(mode="json") for one in comparisons for contrast in one.contrasts],
         "differences": [difference.model_dump(mode="json") for difference in comparison.differences],
         "warnings": list(comparison.warnings),
-        "noise_floor": list(comparison.floor_sentences),
+        "noise_floor": list(dict.fromkeys(text for one in comparisons for text in one.floor_sentences)),
         "missing": list(comparison.missing),
     }
 
