@@ -98,6 +98,11 @@ class Context:
         return self.study.analysis.response
 
     @property
+    def beside(self) -> tuple[str, ...]:
+        """The other responses that the study names: their p-values belong to the same families."""
+        return tuple(name for name in self.study.analysis.every_response if name != self.response)
+
+    @property
     def confidence(self) -> float:
         """Confidence level of every interval."""
         return self.study.analysis.confidence

@@ -87,9 +87,9 @@ def compare(
         print(json.dumps(_as_json(comparisons), indent=1, ensure_ascii=False, allow_nan=False))
     else:
         console = data_console()
-        for one in comparisons:
-            draw(one.a, one.b, one.contrasts, console)
-            say(console, footer(one.contrasts, one.floors, one.designs), style="dim")
+        for of_response in comparisons:
+            draw(of_response.a, of_response.b, of_response.contrasts, console)
+            say(console, footer(of_response.contrasts, of_response.floors, of_response.designs), style="dim")
             console.print()
         _remarks(comparison, console)
     if figure is not None:

@@ -45,9 +45,10 @@ LONG: Final = 40
 
 def grids(this: View) -> dict[Section, list[Table]]:
     """Tables by section, in order: without those with a form of their own and those that say nothing on a page."""
-    captions = titles(this.results)
+    alone = this.results.model_copy(update={"further": ()})
+    captions = titles(alone)
     by_section: dict[Section, list[Table]] = {}
-    for name, source in sources(this.results).items():
+    for name, source in sources(alone).items():
         if not source.rows or source.statistic.own_form or name in IN_FILES_ONLY:
             continue
         if len(this.positions.levels) < source.statistic.least_sizes:
