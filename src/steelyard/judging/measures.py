@@ -77,6 +77,25 @@ def measures_of(
     return {name: value for name, value in values.items() if value is not None}
 
 
+def seconds_of(
+    name: str, record: TrialRecord, readings: Readings, facts: Facts, step_s: float = 1.0
+) -> list[float | None]:
+    """A measure in each step of the measured span, the mean over its nodes; None where a node's readings do not cover
+    it. Empty if a node has none. The measure is a mean over time."""
+    measure, span = _measure(responses.of(name)), record.measured_span
+    if span is None:
+        return []
+    nodes = nodes_of(measure, readings, facts, record.shares)
+    known = [pieces_of(measure, node, readings, facts, span) for node in nodes]
+    by_node = [points(pieces, span[1] - span[0], step_s) for pieces in known if pieces]
+    if not by_node or len(by_node) < len(nodes):
+        return []
+    return [
+        None if None in values else math.fsum(value for value in values if value is not None) / len(values)
+        for values in zip(*by_node, strict=True)
+    ]
+
+
 def with_cost(record: TrialRecord, study: Study) -> TrialRecord:
     """The record with the cost per million operations at the price that the study declares, if it declares one."""
     price, rate = study.cost.price_per_node_hour, record.responses.throughput_per_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 from statsmodels.stats.multitest import multipletests
 
@@ -74,3 +75,14 @@ def test_a_record_says_nothing_of_measures_that_it_does_not_have(tmp_path: Path)
     assert "measures" not in text
     assert "covariates" not in text
     assert TrialRecord.model_validate_json(text).model_dump_json(indent=1) == text
+
+
+def test_a_measure_that_the_study_names_has_seconds_within_its_trials(tmp_path: Path) -> None:
+    text = made.STUDY + '[analysis]\nresponses = ["cpu_percent_mean"]\n'
+    reading = read(made.store(tmp_path, samples={1: 0.5, 2: 0.25}, text=text))
+    points = reading.tables["time_point"].filter(pl.col("response") == "cpu_percent_mean").sort("nodes")
+    assert points["nodes"].to_list() == [1, 1, 2, 2]
+    assert points["mean"].to_list() == pytest.approx([25.0, 25.0, 12.5, 12.5])
+    assert set(points["seconds"]) == {1.0}
+    parts = reading.tables["parts"].filter(pl.col("response") == "cpu_percent_mean")
+    assert parts.filter(nodes=1)["mean"].to_list() == pytest.approx([25.0, 25.0])
