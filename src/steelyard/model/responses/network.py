@@ -21,6 +21,8 @@ def _of(name: str, label: str, definition: str, metric: str, how: How, unit: str
 
 
 IN, OUT = "node_network_receive_bytes_per_s", "node_network_transmit_bytes_per_s"
+MBIT = 8e-6
+"""Bytes to megabits, as networks are sold."""
 MEAN = "the mean over time and nodes"
 
 RESPONSES = (
@@ -36,4 +38,8 @@ RESPONSES = (
         "of what a database node sent", OUT, "max_30s", "KiB/s", 1 / KIB, 144),
     _of("network_out_mb_total", "network output of all database nodes", "Sent by all database nodes", OUT, "integral",
         "MiB", 1 / MIB, 145),
+    _of("network_in_mbit_per_s_mean", "network input of a database node in Mbit/s",
+        f"Received by a database node, {MEAN}", IN, "mean", "Mbit/s", MBIT, 146),
+    _of("network_out_mbit_per_s_mean", "network output of a database node in Mbit/s",
+        f"Sent by a database node, {MEAN}", OUT, "mean", "Mbit/s", MBIT, 147),
 )  # fmt: skip
