@@ -16,12 +16,15 @@ from pathlib import Path
 from steelyard.format import data_size
 from steelyard.model.errors import FileError
 
-AGAIN = "then the same command goes on: no sealed trial is lost"
+AGAIN = "and say the same command again"
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
 BROKEN = frozenset({errno.EIO, errno.ESTALE, errno.ENXIO, errno.ENODEV})
-UNFIT = frozenset({errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EMFILE, errno.ENFILE})
+UNFIT = frozenset({errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
 """Names that cannot be files. Not a file that is missing: whoever expects one says so, else it is a fault of ours."""
+TOO_MANY = frozenset({errno.EMFILE, errno.ENFILE})
+WHOLE_DISK = FULL | BROKEN | {errno.EROFS}
+"""Whatever is attempted next on the same disk fails too."""
 RUST_ERROR = re.compile(r"\(os error (\d+)\)")
 """What libraries written in Rust (polars) add to the text of an error that the kernel gave them."""
 
@@ -29,7 +32,7 @@ RUST_ERROR = re.compile(r"\(os error (\d+)\)")
 def of_the_disk(error: BaseException) -> bool:
     """Whether a full, read-only or failing disk is to blame: it stops whatever is attempted next, too."""
     number, _ = _of(error)
-    return number in FULL or number in (errno.EROFS, errno.EIO)
+    return number in WHOLE_DISK
 
 
 def foreseen(error: BaseException) -> FileError | None:
@@ -38,27 +41,31 @@ def foreseen(error: BaseException) -> FileError | None:
     if isinstance(error, FileError):
         return error
     number, path = _of(error)
+    if isinstance(error, OSError) and not path and number in FORBIDDEN | UNFIT:
+        return None  # a process or a socket
     message, hint = _words(number, path)
     return FileError(message, hint, path=path) if message else None
 
 
 def _words(number: int, path: str) -> tuple[str, str]:
     """What happened, and what to do; empty if nothing is known."""
-    named = path or "a file"
+    what = hint = ""
     if number in FULL:
-        return f"{named} cannot be written: {_full(number, path)}", f"free some space, or name another folder; {AGAIN}"
-    if number == errno.EROFS:
-        hint = f"mount it writable, or name another folder; {AGAIN}"
-        return f"{named} cannot be written: the file system is read-only", hint
-    if number in FORBIDDEN:
-        hint = f"give this user the right to it, or name another place; {AGAIN}"
-        return f"{named}: permission denied for user {_user()}{_owner(path)}", hint
-    if number in BROKEN:
+        what, hint = f" cannot be written: {_full(number, path)}", f"free some space, or name another folder, {AGAIN}"
+    elif number == errno.EROFS:
+        what, hint = " cannot be written: the file system is read-only", f"mount it writable, or name another, {AGAIN}"
+    elif number in FORBIDDEN:
+        what = f": permission denied for user {_user()}{_owner(path)}"
+        hint = f"give this user the right to it, or name another place, {AGAIN}"
+    elif number in BROKEN:
+        what = f" cannot be read or written: {os.strerror(number)}"
         hint = "the disk may be failing: read the kernel's messages (dmesg), and copy the store to another one"
-        return f"{named} cannot be read or written: {os.strerror(number)}", hint
-    if number in UNFIT:
-        return f"{named}: {os.strerror(number)[:1].lower()}{os.strerror(number)[1:]}", "name another file or folder"
-    return "", ""
+    elif number in TOO_MANY:
+        what = " cannot be opened: too many files are open"
+        hint = "close other programs of this user, or allow more open files (ulimit -n)"
+    elif number in UNFIT:
+        what, hint = f": {os.strerror(number)[:1].lower()}{os.strerror(number)[1:]}", "name another file or folder"
+    return (f"{path or 'a file'}{what}", hint) if what else ("", "")
 
 
 def _of(error: BaseException) -> tuple[int, str]:

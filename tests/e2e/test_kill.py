@@ -134,5 +134,5 @@ def test_a_killed_load_generator_is_repeated_and_leaves_nothing(tmp_path: Path) 
     """One case of the campaign of kills."""
     (case,) = [case for case in CAMPAIGN.cases(SEED) if case.name == "simulated-56-agent-measure"]
     outcome = CAMPAIGN.run(None, case, tmp_path)
-    assert list(outcome.faults) == []
+    assert list(outcome.findings) == []
     assert outcome.facts["killed"] == ["killed: agent"]

@@ -1,4 +1,4 @@
-"""`python -m tools.campaigns NAME`: carry out a campaign of faults, resume it, and print its summary."""
+"""`python -m tools.campaigns NAME`: carry out a campaign, resume it, and print its summary."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SEED = 20261122
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns 0, or 1 if a case has a fault."""
+    """Returns 0, or 1 if a case has a finding."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.campaigns",
         description=__doc__,
@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--file", type=Path, help="outcomes, JSON lines (default: target/campaigns/NAME.jsonl)")
     parser.add_argument("--scratch", type=Path, help="where cases are carried out (default: the temporary folder)")
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--anew", action="store_true", help="do every case again; else those done with this seed stay")
     parser.add_argument("--only", default="", help="only cases whose name or stratum holds this")
     parser.add_argument("--list", action="store_true", help="print the cases, run nothing")
     asked = parser.parse_args(arguments)
@@ -48,12 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if not cases:
         parser.error(f"no case of {campaign.name} holds {asked.only!r}: --list prints all")
-    lines = list(carry_out(campaign, cases, asked.file or _file(campaign.name), asked.scratch).values())
+    path = asked.file or _file(campaign.name)
+    if asked.anew:
+        path.unlink(missing_ok=True)
+    lines = list(carry_out(campaign, cases, path, asked.scratch, seed=asked.seed).values())
     print(table(lines))
     for line in lines:
-        for fault in line["faults"]:
-            print(f"{line['case']}: {fault['kind']}: {fault['text']}")
-    return 1 if any(line["faults"] for line in lines) else 0
+        for finding in line["findings"]:
+            print(f"{line['case']}: {finding['kind']}: {finding['text']}")
+    return 1 if any(line["findings"] for line in lines) else 0
 
 
 def _file(name: str) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from steelyard.node import agent
-from tools.campaigns.campaign import Fault
+from tools.campaigns.campaign import Finding
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PANIC_CODE: Final = 101
@@ -37,18 +37,18 @@ class AgentCall:
     err: str
     seconds: float
 
-    def faults(self, codes: Sequence[int]) -> list[Fault]:
+    def findings(self, codes: Sequence[int]) -> list[Finding]:
         """Panics, waits over the limit, other exit codes than these, a failure without a word."""
         what = " ".join(self.words[:1])
         said = (self.err + self.out).strip()
         if self.code is None:
-            return [Fault("late", f"{what} was killed after {self.seconds:.0f} s")]
+            return [Finding("late", f"{what} was killed after {self.seconds:.0f} s")]
         if "panicked at" in said or self.code == PANIC_CODE or self.code < 0:
-            return [Fault("traceback", f"{what}: {self.code}: {said[:300]}")]
+            return [Finding("traceback", f"{what}: {self.code}: {said[:300]}")]
         if self.code not in codes:
-            return [Fault("unlike", f"{what}: exit code {self.code}: {said[-200:]}")]
+            return [Finding("unlike", f"{what}: exit code {self.code}: {said[-200:]}")]
         if self.code and not said:
-            return [Fault("unlike", f"{what}: exit code {self.code} without a word")]
+            return [Finding("unlike", f"{what}: exit code {self.code} without a word")]
         return []
 
     def facts(self) -> list[object]:

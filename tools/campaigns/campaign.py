@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
-FAULTS: Final[Mapping[str, str]] = {
+FINDINGS: Final[Mapping[str, str]] = {
     "traceback": "a traceback, or an error that was not foreseen",
     "silently-wrong": "a number changed, or a thing was counted twice, without a word",
     "leftover": "processes, namespaces, cgroups, mounts, leases or drafts are left behind",
@@ -17,7 +17,7 @@ FAULTS: Final[Mapping[str, str]] = {
     "unlike": "it ended otherwise than it should: another exit code, the file is not named",
     "campaign": "the campaign could not carry out the case",
 }
-"""Kind of fault to what it means."""
+"""Kind of finding to what it means."""
 
 
 LIMITS_LIFTED: Final = """
@@ -34,7 +34,7 @@ probe_gap_s = 60.0
 
 @dataclass(frozen=True)
 class Case:
-    """One fault to be tried."""
+    """One harm to be tried."""
 
     name: str
     """Unique in its campaign, and the same in every version: outcomes are resumed by it."""
@@ -45,11 +45,11 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Fault:
+class Finding:
     """What was wrong about one case."""
 
     kind: str
-    """One of `FAULTS`."""
+    """One of `FINDINGS`."""
     text: str
 
 
@@ -57,7 +57,7 @@ class Fault:
 class Outcome:
     """What one case came to."""
 
-    faults: Sequence[Fault] = ()
+    findings: Sequence[Finding] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What was seen; values that JSON can hold."""
 
@@ -66,7 +66,7 @@ World = TypeVar("World")
 
 
 class Campaign(Protocol[World]):
-    """Faults of one sort, and how each is tried."""
+    """Harms of one sort, and how each is tried."""
 
     name: str
     about: str

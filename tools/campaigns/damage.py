@@ -27,7 +27,7 @@ from steelyard.serve.store_cache import Shelf
 from steelyard.store import layout
 from steelyard.store.plain_file import sha256_of
 from tools.campaigns import harms
-from tools.campaigns.campaign import LIMITS_LIFTED, Case, Fault, Outcome
+from tools.campaigns.campaign import LIMITS_LIFTED, Case, Finding, Outcome
 from tools.campaigns.command import Call, call, lines_of
 from tools.campaigns.harms import Harm
 
@@ -76,7 +76,7 @@ class World:
 
 
 class Damage:
-    """The campaign."""
+    """A store that is harmed in one way."""
 
     name = "damage"
     about = "files of a store torn, deleted, copied, edited"
@@ -126,7 +126,7 @@ class Damage:
         judge.same(report, tables, world.tables)
         judge.went_on(ran, again)
         judge.kept(before, harmed, _contents(store))
-        return Outcome(tuple(judge.faults), {"commands": lines_of(calls)})
+        return Outcome(tuple(judge.findings), {"commands": lines_of(calls)})
 
 
 def _address() -> str:
@@ -201,10 +201,10 @@ def _contents(store: Path) -> dict[str, str]:
 
 
 class _Judge:
-    """Collects the faults of one case."""
+    """Collects the findings of one case."""
 
     def __init__(self, harm: Harm, trial: str) -> None:
-        self.faults: list[Fault] = []
+        self.findings: list[Finding] = []
         self._harm = harm
         self._path = harm.path.replace(harms.TRIAL, trial)
         inside = self._path.startswith(f"{layout.TRIALS}/")
@@ -268,7 +268,7 @@ class _Judge:
         return any(name in called.out + called.err for name in self._names)
 
     def _add(self, kind: str, text: str) -> None:
-        self.faults.append(Fault(kind, text))
+        self.findings.append(Finding(kind, text))
 
 
 def _fewer(now: Any, before: Any) -> bool:

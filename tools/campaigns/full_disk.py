@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from steelyard.store import StoreWriter
 from steelyard.store.write import TrialDraft
-from tools.campaigns.campaign import LIMITS_LIFTED, Case, Fault, Outcome
+from tools.campaigns.campaign import LIMITS_LIFTED, Case, Finding, Outcome
 from tools.campaigns.command import Call, call, lines_of
 from tools.campaigns.small_disk import SmallDisk, mounted
 
@@ -81,7 +81,7 @@ class FullDisk:
 
     @contextmanager
     def world(self, folder: Path) -> Iterator[Path]:
-        """State and study."""
+        """The study's file, and a folder for the laboratory's state."""
         (folder / "full.toml").write_text(STUDY + LIMITS_LIFTED, encoding="utf-8")
         with patch.dict(os.environ, {"STEELYARD_STATE": str(folder / "state")}):
             yield folder
@@ -102,21 +102,21 @@ def _ran(world: Path, disk: SmallDisk, holder: type, name: str, calls: int) -> O
     store = disk.folder / "full"
     with patch.object(holder, name, _filling(disk, getattr(holder, name), calls)):
         first = _run(world, disk)
-    faults = _foreseen(first)
+    findings = _foreseen(first)
     sealed = _sealed(store)
     left = [path.name for pattern in ("trials/.*", ".*.tmp") for path in store.glob(pattern)]
     left += [path.name for path in (world / "state").glob("leases/*.json")]
     if left:
-        faults.append(Fault("leftover", ", ".join(left)))
+        findings.append(Finding("leftover", ", ".join(left)))
     disk.empty()
     again, verified = _run(world, disk), call("verify", store, limit_s=CALL_LIMIT_S)
     if again.code not in (0, 1):
-        faults.append(Fault("unlike", f"the same command again: {again.code}: {again.err[-300:]}"))
+        findings.append(Finding("unlike", f"the same command again: {again.code}: {again.err[-300:]}"))
     if not sealed <= _sealed(store):
-        faults.append(Fault("lost", ", ".join(sealed - _sealed(store))))
+        findings.append(Finding("lost", ", ".join(sealed - _sealed(store))))
     if verified.code != 0:
-        faults.append(Fault("unlike", f"verify: {verified.out[:300]}"))
-    return Outcome(faults, {"calls": lines_of([first, again, verified]), "sealed": len(sealed)})
+        findings.append(Finding("unlike", f"verify: {verified.out[:300]}"))
+    return Outcome(findings, {"calls": lines_of([first, again, verified]), "sealed": len(sealed)})
 
 
 def _reported(world: Path, disk: SmallDisk, output: str) -> Outcome:
@@ -126,22 +126,22 @@ def _reported(world: Path, disk: SmallDisk, output: str) -> Outcome:
     before = set(disk.folder.rglob("*"))
     words = () if output == "page" else ("--methods", f"--{output}", str(disk.folder / output))
     first = call("report", store, *words, limit_s=CALL_LIMIT_S)
-    faults = _foreseen(first)
+    findings = _foreseen(first)
     written = [path for path in set(disk.folder.rglob("*")) - before if path.is_file() and path.stat().st_size]
     if written:
-        faults.append(Fault("leftover", ", ".join(str(path) for path in written)))
+        findings.append(Finding("leftover", ", ".join(str(path) for path in written)))
     disk.empty()
     again = call("report", store, *words, limit_s=CALL_LIMIT_S)
     if again.code not in (0, 1):
-        faults.append(Fault("unlike", f"with room: {again.code}: {again.err[-300:]}"))
-    return Outcome(faults, {"calls": lines_of([ran, first, again])})
+        findings.append(Finding("unlike", f"with room: {again.code}: {again.err[-300:]}"))
+    return Outcome(findings, {"calls": lines_of([ran, first, again])})
 
 
-def _foreseen(called: Call) -> list[Fault]:
+def _foreseen(called: Call) -> list[Finding]:
     if called.unforeseen:
-        return [Fault("traceback", called.err[-300:])]
+        return [Finding("traceback", called.err[-300:])]
     if called.code != 3 or "free" not in called.err:
-        return [Fault("unlike", f"exit code {called.code}: {called.err[-300:]}")]
+        return [Finding("unlike", f"exit code {called.code}: {called.err[-300:]}")]
     return []
 
 

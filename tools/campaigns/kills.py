@@ -22,7 +22,7 @@ from typing import Final
 from steelyard.model.trial import Phase
 from steelyard.node.folders import STATE_VARIABLE
 from steelyard.store import Store, layout
-from tools.campaigns.campaign import LIMITS_LIFTED, Case, Fault, Outcome, no_world
+from tools.campaigns.campaign import LIMITS_LIFTED, Case, Finding, Outcome, no_world
 from tools.campaigns.killed_run import AGENT, CONDUCTOR, KILLED, NODE
 from tools.campaigns.leftovers import left_behind, unknown
 
@@ -98,7 +98,7 @@ RUN_LIMIT_S: Final = 240.0
 
 
 class Kills:
-    """See the module."""
+    """A process of a study that is killed in one phase."""
 
     name = "kills"
     about = "kill -9 of conductor, load generator and nodes in every phase, simulated and real Cassandra"
@@ -143,7 +143,7 @@ class _Killed:
         self._study.write_text(
             FRAME.format(name=NAME, system=STUDIES[case.values["system"]], state=state) + LIMITS_LIFTED
         )
-        self._faults: list[Fault] = []
+        self._findings: list[Finding] = []
         self._facts: dict[str, object] = {}
 
     def outcome(self) -> Outcome:
@@ -168,7 +168,7 @@ class _Killed:
         self._expect(code, (0,), "verify", printed)
         for name in [*left_behind(self._state), *unknown(self._state), *self._drafts()]:
             self._fault("leftover", name)
-        return Outcome(tuple(self._faults), self._facts)
+        return Outcome(tuple(self._findings), self._facts)
 
     def _call(self, *argv: str) -> tuple[int | None, str]:
         """Exit code, None if it was ended at its limit, and what it printed."""
@@ -211,7 +211,7 @@ class _Killed:
         return [f"draft {path.name}" for path in self._store.glob("trials/.*")]
 
     def _fault(self, kind: str, text: str) -> None:
-        self._faults.append(Fault(kind, text))
+        self._findings.append(Finding(kind, text))
 
 
 def _steelyard() -> tuple[str, ...]:

@@ -38,7 +38,7 @@ def _places(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def mutated(order: dict[str, Any], stratum: str, rng: random.Random) -> bytes:
-    """The order with one to three faults of a kind."""
+    """The order with one to three defects of a kind."""
     order = copy.deepcopy(order)
     for _ in range(rng.randint(1, 3)):
         places = [place for place in _places(order) if place[0] != "contacts"]
@@ -93,8 +93,8 @@ class Orders:
         load = call_agent(content, folder, "load", limit_s=CALL_LIMIT_S)
         ops = call_agent(content, folder, "ops", "--count", "20", "--values", limit_s=CALL_LIMIT_S)
         # 1: the order is wrong; 3: nobody answers.
-        faults = [*load.faults((0, 1, 3)), *ops.faults((0, 1))]
-        return Outcome(faults, {"calls": [load.facts(), ops.facts()], "seed": case.values["seed"]})
+        findings = [*load.findings((0, 1, 3)), *ops.findings((0, 1))]
+        return Outcome(findings, {"calls": [load.facts(), ops.facts()], "seed": case.values["seed"]})
 
 
 CAMPAIGN: Final = Orders()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tools.campaigns.campaign import Case, Fault, Outcome
+from tools.campaigns.campaign import Case, Finding, Outcome
 from tools.campaigns.command import call, lines_of
 
 CASES: Final = 1000
@@ -158,21 +158,21 @@ class Studies:
         rng = random.Random(case.values["seed"])
         study.write_bytes(MUTATIONS[case.stratum]((world / case.values["base"]).read_bytes(), rng))
         checked = call("check", study, "--store", folder / "store", limit_s=LIMIT_S)
-        faults = []
+        findings = []
         if checked.unforeseen:
-            faults.append(Fault("traceback", checked.err.strip()[:300]))
+            findings.append(Finding("traceback", checked.err.strip()[:300]))
         if checked.code is None:
-            faults.append(Fault("late", f"ended after {checked.seconds:.0f} s"))
+            findings.append(Finding("late", f"ended after {checked.seconds:.0f} s"))
         if checked.code not in (0, 2, None):
-            faults.append(Fault("unlike", f"exit code {checked.code}: {checked.last_line[:200]}"))
+            findings.append(Finding("unlike", f"exit code {checked.code}: {checked.last_line[:200]}"))
         if checked.code == 2 and str(study) not in checked.err:
-            faults.append(Fault("unlike", f"the file is not named: {checked.err[:200]}"))
+            findings.append(Finding("unlike", f"the file is not named: {checked.err[:200]}"))
         if len(checked.err) > MOST_CHARS:
-            faults.append(Fault("unlike", f"a message of {len(checked.err):,} characters"))
+            findings.append(Finding("unlike", f"a message of {len(checked.err):,} characters"))
         if list(folder.iterdir()):
-            faults.append(Fault("leftover", "check wrote files"))
+            findings.append(Finding("leftover", "check wrote files"))
         has_line = re.search(rf"{re.escape(str(study))}:\d+:", checked.err) is not None
-        return Outcome(faults, {"calls": lines_of([checked]), "refused": checked.code == 2, "line": has_line})
+        return Outcome(findings, {"calls": lines_of([checked]), "refused": checked.code == 2, "line": has_line})
 
 
 MOST_CHARS: Final = 20_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from steelyard import plugin
+from steelyard.format import data_size
 from steelyard.model.study import (
     About,
     AnalysisChoice,
@@ -17,14 +19,18 @@ from steelyard.model.study import (
     Data,
     Design,
     Limits,
+    LinkChoice,
     Load,
     LoadPhase,
+    NamedLevel,
+    NodeLimits,
     SiteChoice,
     Study,
     Until,
 )
 from steelyard.plugin import Plugins
-from steelyard.study.fields import ALIASES, SEAMS, hard
+from steelyard.study.fields import ALIASES, SEAMS, SECTIONS, hard
+from steelyard.tomlfile.parse import LARGEST_BYTES, LONGEST_KEY, LONGEST_NAME, LONGEST_TEXT, MOST_NESTED
 
 TABLES: dict[str, type[BaseModel]] = {
     "study": About,
@@ -34,19 +40,26 @@ TABLES: dict[str, type[BaseModel]] = {
     "load": Load,
     "load.phases": LoadPhase,
     "data": Data,
+    "node": NodeLimits,
+    "link": LinkChoice,
+    "levels.FACTOR.LEVEL": NamedLevel,
     "design": Design,
     "design.until": Until,
     "analysis": AnalysisChoice,
     "cost": Cost,
     "limits": Limits,
 }
+HARD_SHOWN = ("site", "load", "data", "node", "link")
+"""Tables of which each key says what it varies over."""
 LISTS = ("load.phases",)
 """Tables that may occur several times."""
 PURPOSE = {
     "study": "Name and question of the study.",
-    "site": "Site that lends the nodes. Further keys: the settings of the named site.",
-    "system": "System under test. Further keys: its settings.",
-    "workload": "Workload. Further keys: its settings.",
+    "site": "Site that lends the nodes. Further keys: settings of the named site; `[site.NAME]`: those of one site.",
+    "system": "System under test. Further keys: its settings; `[system.NAME]`: those of one system.",
+    "workload": "Workload. Further keys: its settings; `[workload.NAME]`: those of one workload.",
+    "levels.FACTOR.LEVEL": "What one level of a [named factor](#named-levels) sets. Further keys: fields by their "
+    "dotted names.",
     "design.until": "A stopping rule: `design.starts` becomes the maximum. See "
     "[replicate until narrow](../howto/replicate-until-narrow.md).",
 }
@@ -86,8 +99,8 @@ load.threads = [1, 8]
 
 ## Factors
 
-`[factors]` maps a field to its levels. Any field of `site`, `system`, `workload`, `load` and `data` can be a factor,
-by its dotted name. Short names: """
+`[factors]` maps a field to its levels. Any field of `site`, `system`, `workload`, `load`, `data`, `node`
+and `link` can be a factor, by its dotted name. Short names: """
 FACTORS = """.
 
 In TOML a key cannot be both a value and a table, so if there is `workload = [...]`, write the longer key in quotes:
@@ -95,11 +108,54 @@ In TOML a key cannot be both a value and a table, so if there is `workload = [..
 
 A factor that needs a new cluster is *hard to change* and varies over **starts** (`design.starts` of each
 combination); the others vary over **trials** within a start (`design.trials` of each treatment). `site`, `system`,
-`data`, and everything that determines the filled data are hard; `load`, the name of the workload and everything that
-does not affect the data are easy. The tables say which.
+`data`, `node`, `link` and everything that determines the filled data are hard; `load`, the name of the workload and
+everything that does not affect the data are easy. The tables say which.
 
 `--scale 0.01` multiplies `workload.records` and `load.operations` (also in factors, not below 100), and adds the scale
 to the study's name, so that it gets a separate store.
+
+## Named levels
+
+A factor may have a name of its own, with levels that set several fields:
+
+```toml
+[factors]
+hardware = ["vm-1gb", "vm-2gb"]
+site = ["local", "docker"]
+
+[levels.hardware.vm-1gb]
+node.memory_mb = 1024
+system.heap_mb = 256
+number = 1.0
+unit = "GB"
+
+[levels.hardware.vm-2gb]
+node.memory_mb = 2048
+system.heap_mb = 512
+number = 2.0
+unit = "GB"
+
+[site.docker]
+network = "host"
+```
+
+Each level has a table, which may be empty: a level that sets nothing leaves the study as it is. `number` and `unit` are
+what the level stands for in regressions; a level that is itself a number, such as `ram_gb = [1, 2]` with
+`[levels.ram_gb.1]`, stands for itself. The factor is hard if any field of its levels is. Plans, stores and tables speak
+of it by its name, and `compare --a hardware=vm-1gb` chooses a level of it.
+
+A level overrides a fixed setting of the study. Two factors that set one field to different values in a treatment
+contradict each other and are refused, and so are two levels of a factor that set the same.
+
+Where a study names several sites, systems or workloads, `[site.docker]` holds settings of one of them; settings that
+stand in `[site]` itself belong to each.
+
+A site, system, link or profile that does not exist is *missing*: `check` prints the plan, names what is missing and
+ends with exit code 5; `run` refuses. `--without-missing` (both commands) leaves out each level that needs it. The
+trials that are left keep their ids, so the same store goes on when the missing part exists.
+
+In a listed treatment a list of levels stands for one treatment with each of them:
+`{ hardware = ["vm-1gb", "vm-2gb"], nodes = [1, 3] }` are four.
 
 ## Order and control
 
@@ -113,11 +169,18 @@ A trial's id is derived from its complete settings and its replicate numbers, so
 starts or trials and keep the trials in its store. The path of a plug-in is relative to the working directory.
 """
 
+SIZES = (
+    f"A file has at most {data_size(LARGEST_BYTES)}, {MOST_NESTED} tables and lists within each other, keys of at most "
+    f"{LONGEST_KEY} characters, texts of {LONGEST_TEXT:,}, and names of plug-ins of {LONGEST_NAME}. It is UTF-8; "
+    "a byte order mark is left out."
+)
+"""What `steelyard.tomlfile.parse` refuses."""
+
 
 def text() -> str:
     """The page."""
     aliases = ", ".join(f"`{short}` for `{long}`" for short, long in ALIASES.items())
-    parts = [HEAD + aliases + FACTORS, *_top(), *(part for table in TABLES for part in _section(table))]
+    parts = [HEAD + aliases + FACTORS, f"{SIZES}\n", *_top(), *(part for table in TABLES for part in _section(table))]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -131,10 +194,10 @@ def _top() -> Iterator[str]:
 def _section(table: str) -> Iterator[str]:
     model = TABLES[table]
     yield f"## `[[{table}]]`\n" if table in LISTS else f"## `[{table}]`\n"
-    purpose = PURPOSE.get(table) or (model.__doc__ or "").strip()
+    purpose = PURPOSE.get(table) or inspect.cleandoc(model.__doc__ or "")
     yield purpose + "\n"
     changes = {name: _varies(table, name, "") for name in model.model_fields}
-    yield from rows(properties(model), changes if table in ("site", "load", "data") else None)
+    yield from rows(properties(model), changes if table in HARD_SHOWN else None)
     yield ""
     if table in SEAMS:
         for names in _families(table):
@@ -184,7 +247,7 @@ def _plugins(seam: str, names: Sequence[str]) -> Iterator[str]:
 
 
 def _varies(table: str, key: str, name: str) -> str:
-    if table not in ("site", "system", "workload", "load", "data"):
+    if table not in SECTIONS:
         return ""
     return "starts" if hard(f"{table}.{key}", {table: (name,)} if name else {}, Plugins()) else "trials"
 

@@ -16,6 +16,11 @@ REF = "#/$defs/"
 PATH = "Path of a plug-in's Python file, or of a workload's TOML file."
 LEVEL: dict[str, Any] = {"type": ["string", "integer", "number", "boolean"]}
 
+OF_ONE_PLUGIN: dict[str, Any] = {
+    "type": "object",
+    "description": "Settings of one plug-in by its name, where the study names several.",
+}
+
 
 def schema() -> dict[str, Any]:
     """The schema as JSON data."""
@@ -33,11 +38,15 @@ def schema() -> dict[str, Any]:
         definitions.pop(unused, None)
     definitions["Levels"] = _nested({"type": "array", "items": LEVEL, "minItems": 1}, "Levels")
     definitions["Treatment"] = _nested(LEVEL, "Treatment")
+    definitions["Treatments"] = _nested(
+        {"anyOf": [LEVEL, {"type": "array", "items": LEVEL, "minItems": 1}]}, "Treatments"
+    )
+    definitions["NamedLevel"] |= {"additionalProperties": {"$ref": f"{REF}Treatment"}}
     table = {"type": "object", "additionalProperties": {"$ref": f"{REF}Levels"}}
     document["properties"]["factors"] |= table
     design = definitions["Design"]["properties"]
     treatment = {"type": "object", "additionalProperties": {"$ref": f"{REF}Treatment"}}
-    design["treatments"]["items"] = treatment
+    design["treatments"]["items"] = {"type": "object", "additionalProperties": {"$ref": f"{REF}Treatments"}}
     design["base"] |= treatment
     design["control"] = {key: item for key, item in design["control"].items() if key not in ("anyOf", "default")}
     design["control"] |= treatment
@@ -68,7 +77,7 @@ def _plugin(seam: str, name: str, definitions: dict[str, Any]) -> dict[str, Any]
         "description": settings.get("description", ""),
         "properties": own | settings.get("properties", {}),
         "required": ["name", *settings.get("required", [])],
-        "additionalProperties": settings.get("additionalProperties", False),
+        "additionalProperties": settings.get("additionalProperties") or OF_ONE_PLUGIN,
     }
 
 

@@ -81,6 +81,8 @@ def _results(context: Context) -> Results:
         unit=unit_of(response),
         confidence=confidence,
         factors={name: tuple(levels) for name, levels in frame.factors.items()},
+        numbers={name: tuple(known.values()) for name, known in frame.numbers.items()},
+        number_units={name: study.unit_of(name) for name in frame.numbers},
         hard=frame.hard,
         size_factor=size_factor(frame),
         trials=frame.data.height,

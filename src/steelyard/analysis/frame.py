@@ -7,7 +7,7 @@ and only statistics within trials read them, so no test of levels can use second
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from steelyard.analysis.treatments import NODES
 from steelyard.heavy import pl
@@ -65,6 +65,8 @@ class TrialFrame:
     warm_up_trials: int
     shares: tuple[str, ...] = ()
     """Resources that the nodes share in any trial: cpu, disk, clock, memory, kernel."""
+    numbers: Mapping[str, Mapping[Level, float]] = field(default_factory=dict)
+    """Named factors whose levels stand for numbers: factor to level to number."""
 
     @classmethod
     def build(
@@ -131,6 +133,18 @@ class TrialFrame:
         if not self.names:
             return ({},) if self.data.height else ()
         return tuple(seen[key] for key in sorted(seen, key=lambda key: place(key, self.factors)))
+
+    def numbered(self, rows: pl.DataFrame, factor: str) -> pl.DataFrame:
+        """Rows with the numbers that the levels of a factor stand for, in place of its levels."""
+        known = self.numbers.get(factor)
+        if known is None:
+            return rows
+        return rows.with_columns(pl.col(factor).replace_strict(dict(known), return_dtype=pl.Float64))
+
+    def in_order_of_numbers(self, factor: str) -> list[Level]:
+        """The levels of a numeric factor, the least first."""
+        known = self.numbers.get(factor)
+        return sorted(self.factors[factor], key=lambda level: float(level if known is None else known[level]))
 
     def others(self, *without: str) -> Iterator[dict[str, Level]]:
         """Every combination of levels of the other factors that has a row, in order: the lines of a figure."""
@@ -219,12 +233,16 @@ def start_means(rows: pl.DataFrame, response: str) -> list[tuple[str, float, int
 
 
 def numeric(frame: TrialFrame, fewest: int = 2) -> tuple[str, ...]:
-    """Factors with at least `fewest` levels, all of them numbers."""
+    """Factors with at least `fewest` levels, all of which are numbers or stand for one."""
     return tuple(
         name
         for name, levels in frame.factors.items()
-        if len(levels) >= fewest and all(isinstance(one, int | float) and not isinstance(one, bool) for one in levels)
+        if len(levels) >= fewest and (name in frame.numbers or all(_is_number(level) for level in levels))
     )
+
+
+def _is_number(level: Level) -> bool:
+    return isinstance(level, int | float) and not isinstance(level, bool)
 
 
 def factors_of(records: Sequence[TrialRecord], study: Study) -> tuple[dict[str, list[Level]], list[str]]:
@@ -247,16 +265,22 @@ def frame_of(records: Sequence[TrialRecord], study: Study) -> TrialFrame:
     """The trial frame of a study."""
     factors, hard = factors_of(records, study)
     priced = [with_cost(record, study) for record in records]
-    return TrialFrame.build(priced, factors, hard, study.analysis.warm_up_trials)
+    frame = TrialFrame.build(priced, factors, hard, study.analysis.warm_up_trials)
+    return replace(frame, numbers=numbers_of(factors, study))
+
+
+def numbers_of(factors: Mapping[str, Sequence[Level]], study: Study) -> dict[str, dict[Level, float]]:
+    """Named factors whose levels all stand for a number: factor to level to number."""
+    numbers: dict[str, dict[Level, float]] = {}
+    for factor in study.levels:
+        known = {level: study.number_of(factor, level) for level in factors.get(factor, ())}
+        stated = {level: number for level, number in known.items() if number is not None}
+        if stated and len(stated) == len(known):
+            numbers[factor] = stated
+    return numbers
 
 
 def size_factor(frame: TrialFrame) -> str | None:
     """The factor of sizes: nodes, else the first hard factor, with two numeric levels or more."""
-    numeric = [
-        name
-        for name in frame.names
-        if (name in frame.hard or name in NODES)
-        and len(frame.factors[name]) > 1
-        and all(isinstance(level, int | float) and not isinstance(level, bool) for level in frame.factors[name])
-    ]
-    return next((name for name in numeric if name in NODES), numeric[0] if numeric else None)
+    sizes = [name for name in numeric(frame) if name in frame.hard or name in NODES]
+    return next((name for name in sizes if name in NODES), sizes[0] if sizes else None)

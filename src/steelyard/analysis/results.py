@@ -34,6 +34,10 @@ class Results(Value):
     unit: str
     confidence: float
     factors: dict[str, tuple[Level, ...]]
+    numbers: dict[str, tuple[float, ...]] = Field(default_factory=dict)
+    """Named factor to the numbers that its levels stand for, in their order."""
+    number_units: dict[str, str] = Field(default_factory=dict)
+    """Named factor to the unit of these numbers; may be empty."""
     hard: tuple[str, ...]
     size_factor: str | None
     """The numeric factor over which regressions, medians and laws run: nodes, else the first numeric hard factor."""

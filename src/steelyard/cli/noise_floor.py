@@ -24,7 +24,7 @@ LOCAL = "local"
 """The site whose nodes are made of this machine."""
 
 
-def foreseen(study: Study, plan: Plan) -> tuple[FoundFloor, str]:
+def floor_for(study: Study, plan: Plan) -> tuple[FoundFloor, str]:
     """The kept floor for a study on this machine (with server warm-up on or off, as preflight decided), and a sentence
     on what its verdicts will be judged against."""
     if study.design.kind == "same":

@@ -27,7 +27,7 @@ from steelyard.progress.state import (
     Live,
     NodeReadings,
     beginning,
-    end_by_the_clock,
+    expected_finish,
     newest_of_nodes,
     slowest,
     throughput,
@@ -50,7 +50,7 @@ SECONDS_PER_HOUR = 3600
 
 
 def _end(live: Live, now_s: float) -> str:
-    end = end_by_the_clock(live.left, now_s)
+    end = expected_finish(live, now_s)
     return f"expected finish {end}" if end else ""
 
 
@@ -63,7 +63,7 @@ def _head(live: Live, now_s: float) -> Text:
         parts.append(f"trial {live.number}{_of(live)}{live.total}")
     text.append("   " + " · ".join(parts))
     times = [f"elapsed {_stopwatch(now_s - live.begun_s)}"] if live.begun_s is not None else []
-    if end := end_by_the_clock(live.left, now_s):
+    if end := expected_finish(live, now_s):
         times.append(f"ETA {end}")
     text.append("\n time   ", style="dim")
     text.append(", ".join(times))

@@ -22,3 +22,10 @@ Scale = Annotated[
         "--scale", min=1e-6, metavar="FACTOR", help="Multiply records and operations by this, to try out a long study."
     ),
 ]
+WithoutMissing = Annotated[
+    bool,
+    typer.Option(
+        "--without-missing",
+        help="Leave out every level that needs a site, system, link or profile that does not exist.",
+    ),
+]

@@ -27,6 +27,7 @@ BUSY = ("machine_cpu_user_fraction", "machine_cpu_system_fraction")
 INTERRUPTS = "machine_cpu_interrupt_fraction"
 STEAL = "machine_cpu_steal_fraction"
 NODE = ("node_cpu_user_cores", "node_cpu_system_cores")
+THIS_MACHINE = "this machine"
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def background_load(
             return None
         cores = sum(busy) / len(busy) - sum(known.values()) - own.conductor_cores - own.reading_cores
         of, named = max(machines.cores.values()), own.others[:MOST_NAMED]
-        return [BackgroundLoad("this machine", max(0.0, cores), of, named, own.reading_cores)]
+        return [BackgroundLoad(THIS_MACHINE, max(0.0, cores), of, named, own.reading_cores)]
     by_machine = []
     for node in sorted(samples):
         machine = _machine_cores(samples[node], machines.cores.get(node, 0), begun_s, ended_s)

@@ -120,7 +120,7 @@ def parsed(generators: Mapping[str, str], factors: Sequence[str]) -> dict[str, t
             if factor in generators:
                 raise ValueError(f"{name} = {text!r}: {factor} is generated itself; name factors that vary freely")
         if len(set(names)) < len(names):
-            raise ValueError(f"{name} = {text!r}: a factor is there twice")
+            raise ValueError(f"{name} = {text!r}: a factor is listed twice")
         by_factor[name] = (-1 if negative else 1, frozenset(names))
     return by_factor
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pydantic import field_validator
+from pydantic import ValidationInfo, field_validator
 
 from steelyard.model import former_words
 from steelyard.model.machine_identity import difference, identity
@@ -59,8 +59,8 @@ class Circumstances(Value):
 
     @field_validator("settings")
     @classmethod
-    def _settings_of_today(cls, settings: dict[str, str]) -> dict[str, str]:
-        return former_words.treatment(settings)
+    def _settings_of_today(cls, settings: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        return former_words.flat(former_words.treatment(settings), info.data.get("site", ""))
 
 
 class KeptFloor(Value):

@@ -20,7 +20,7 @@ from steelyard.model.calibration import Calibration
 from steelyard.model.outcome import Outcome
 from steelyard.model.sample import Sample
 from steelyard.model.study import Limits, Load
-from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
+from steelyard.model.verdict_reasons import GUESTS, Reason, ReasonKind, Verdict
 from steelyard.wire.record import Done, Interval
 
 NO_CALIBRATION = "there is no calibration: `steelyard calibrate`"
@@ -201,7 +201,7 @@ def disturbances(machines: Sequence[BackgroundLoad], steals: Mapping[str, float]
     readings = []
     if steals:
         worst = max(sorted(steals), key=lambda node: steals[node])
-        detail = f"other guests of the hardware, seen on {worst}"
+        detail = f"{GUESTS} of the hardware, seen on {worst}"
         readings.append((steals[worst], limits.steal_fraction, detail))
     for machine in machines:
         readings.append((machine.fraction, limits.background_cpu_fraction, machine.text))

@@ -6,9 +6,20 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from steelyard.model.errors import SteelyardError
+from steelyard.format import duration
+from steelyard.model.errors import SteelyardError, SystemFault
 from steelyard.model.trial import Phase, PhaseTime
 from steelyard.progress.events import PhaseEntered, Watcher
+
+OPTIONS = {
+    Phase.DEPLOY: "limits.start_timeout_s",
+    Phase.POPULATE: "limits.trial_timeout_s",
+    Phase.SERVER_WARM_UP: "server_warm_up.deadline_s",
+    Phase.SETTLE: "limits.trial_timeout_s",
+    Phase.CAPACITY: "limits.trial_timeout_s",
+    Phase.MEASURE: "limits.trial_timeout_s",
+}
+"""The study's options that bound what the system under test does in a phase."""
 
 
 class PhaseLog:
@@ -33,7 +44,9 @@ class PhaseLog:
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            raise blame(f"phase {phase} took longer than its limit of {timeout_s:g} s") from error
+            option = OPTIONS.get(phase, "") if issubclass(blame, SystemFault) else ""
+            hint = f"if it needs more time, raise {option}" if option else ""
+            raise blame(f"phase {phase} took longer than its limit of {duration(timeout_s)}", hint) from error
         finally:
             self.times[index] = PhaseTime(phase=phase, entered_s=entered_s, left_s=self._clock())
 

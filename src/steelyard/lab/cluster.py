@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from steelyard.engine.base import Engine
+from steelyard.format import listed
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.data_state import DataState
 from steelyard.lab.node_death import first_death, while_alive
@@ -39,6 +40,7 @@ PREPARE_TIMEOUT_S = 1800.0
 INSPECT_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
 HEALTH_TIMEOUT_S = 20.0
+ANSWER_TIMEOUT_S = 3.0
 EVIDENCE_TIMEOUT_S = 30.0
 POLL_S = 0.25
 
@@ -102,6 +104,21 @@ class Cluster:
             return False
         return True
 
+    async def not_ready(self) -> str:
+        """Names of the nodes that do not answer now, or do not see all members."""
+        members = len(self.databases)
+
+        async def ready(node: Node) -> bool:
+            try:
+                async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                    return await self.system.ready(node, members)
+            except (SteelyardError, TimeoutError):
+                return False
+
+        answers = await together(ready(node) for node in self.databases)
+        silent = [node.name for node, answer in zip(self.databases, answers, strict=True) if not answer]
+        return listed(silent) or "a node"
+
 
 @asynccontextmanager
 async def started(
@@ -138,8 +155,8 @@ async def _prepare(system: System, watcher: Watcher, phases: PhaseLog) -> None:
 
 
 async def _lend(study: Study, trials: Sequence[PlannedTrial], site: Site, phases: PhaseLog) -> Lease:
-    site_settings = trials[0].settings.site
-    request = Request(study=study.study.name, database_nodes=site_settings.nodes, load_nodes=site_settings.load_nodes)
+    settings = trials[0].settings
+    request = Request(study.study.name, settings.site.nodes, settings.site.load_nodes, settings.node)
     limits = study.limits
     one_s = limits.trial_timeout_s + study.data.settle_timeout_s + limits.quiet_wait_s
     longest_s = (

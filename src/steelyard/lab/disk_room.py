@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.file_errors import AGAIN
 from steelyard.format import data_size
 from steelyard.model.errors import FileError
 from steelyard.model.trial import TrialRecord
@@ -56,6 +55,6 @@ class DiskRoom:
                 raise FileError(
                     f"{folder}: {data_size(free_bytes)} of disk are free, the next trial may need "
                     f"{data_size(needed_bytes)}",
-                    f"free some space; {AGAIN}",
+                    "free some space; then the same command goes on: no sealed trial is lost",
                     path=str(folder),
                 )

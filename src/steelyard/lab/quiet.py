@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from steelyard.format import duration
-from steelyard.judging.background_load import MOST_NAMED, BackgroundLoad
+from steelyard.judging.background_load import MOST_NAMED, THIS_MACHINE, BackgroundLoad
 from steelyard.judging.verdict import disturbances
 from steelyard.model.errors import NotQuiet
 from steelyard.model.study import Limits
@@ -34,8 +34,6 @@ LOOK_S = 1.0
 """Seconds between two readings while it is waited for."""
 LEAST_SPAN_S = 0.25
 """A shorter span says nothing: the kernel counts in hundredths of a second."""
-THIS_MACHINE = "this machine"
-
 Ours = Callable[[int], bool]
 """Whether a process belongs to the study: its cluster, its load, its probes."""
 
@@ -140,8 +138,9 @@ class QuietGate:
         writer.event(journal.QuietAwaited(reasons=tuple(reasons), wait_s=limits.quiet_wait_s))
         watcher.tell(QuietAwaited(reasons, 0.0, limits.quiet_wait_s))
         waited_s = await self._watch(began, limits, ours, watcher, stop)
-        writer.event(journal.QuietReached(waited_s=waited_s))
-        watcher.tell(QuietReached(waited_s))
+        if waited_s is not None:
+            writer.event(journal.QuietReached(waited_s=waited_s))
+            watcher.tell(QuietReached(waited_s))
 
     async def _watch(
         self,
@@ -150,8 +149,8 @@ class QuietGate:
         ours: Ours,
         watcher: Watcher,
         stop: Callable[[], bool],
-    ) -> float:
-        """Look once a second. Returns the seconds until it was quiet, or until `stop`."""
+    ) -> float | None:
+        """Look once a second. Returns the seconds until it was quiet; None if `stop` ended the wait before."""
         quiet_since_s = began.t_s
         while not stop():
             await self._sleep(LOOK_S)
@@ -165,14 +164,16 @@ class QuietGate:
                 quiet_since_s = now.t_s
                 watcher.tell(QuietAwaited(newest, waited_s, limits.quiet_wait_s))
             elif now.t_s - quiet_since_s >= QUIET_S:
-                break
-        return self._last.t_s - began.t_s
+                return waited_s
+        return None
 
 
 def not_quiet(reasons: Sequence[Reason], limits: Limits) -> NotQuiet:
     """The error after the deadline: who is busy, the limit and its option, what to do."""
     busy = "; ".join(short(reason) for reason in reasons)
+    within = f" within {duration(limits.quiet_wait_s)}" if limits.quiet_wait_s > 0 else ""
     return NotQuiet(
-        f"the machine was not quiet within {duration(limits.quiet_wait_s)} (limits.quiet_wait_s): {busy}",
-        "no trial is lost: end what is busy, and the same command goes on",
+        f"the machine was not quiet{within}: {busy}",
+        "no trial is lost: run the same command again when the machine is quiet; or wait longer (limits.quiet_wait_s, "
+        "--quiet-wait); or raise the limit in the study, and its trials are measured beside the other load",
     )

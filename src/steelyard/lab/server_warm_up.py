@@ -84,7 +84,7 @@ async def warm_up(
             if not await cluster.healthy():
                 if (death := await cluster.death()) is not None:
                     raise death from error
-                message = f"a node no longer answers in the server warm-up: {error.message}"
+                message = f"a node stopped answering during the server warm-up: {error.message}"
                 raise SystemFault(message, error.hint, system=cluster.system.name) from error
             raise
         finally:

@@ -193,7 +193,7 @@ class TrialRunner:
         except (SteelyardError, OSError, LookupError, ValueError) as error:
             if of_the_disk(error):
                 raise
-            self.watcher.tell(Waiting("whether the cluster is still well"))
+            self.watcher.tell(Waiting("the cluster to answer: is it still well?"))
             if await self.cluster.healthy():
                 return _blamed(ReasonKind.LAB_FAULT, error)
             return _blamed(ReasonKind.SYSTEM_FAULT, await self.cluster.death() or error)
@@ -274,10 +274,10 @@ class TrialRunner:
         async with phases.bracket(Phase.DRAIN, DRAIN_TIMEOUT_S, ProbeError):
             await cluster.readings.reach(ended_s)
             course.probed = cluster.readings.between(begun_s, ended_s)
-            self.watcher.tell(Waiting("whether every node still answers"))
+            self.watcher.tell(Waiting("every node to answer once more"))
             if not await cluster.healthy():
                 raise await cluster.death() or SystemFault(
-                    "a node no longer answers after the load", system=cluster.system.name
+                    f"{await cluster.not_ready()} did not answer after the load", system=cluster.system.name
                 )
 
     def _take(self, course: Course, node: str, record: Record) -> Interval | None:

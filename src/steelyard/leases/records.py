@@ -22,6 +22,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from steelyard.atomic_file import replace_file
+from steelyard.file_errors import foreseen
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
 from steelyard.model.value import Value
@@ -96,14 +97,12 @@ def environment(state: Path, identity: str) -> dict[str, str]:
 
 
 def write(path: Path, record: Record) -> None:
-    """Write the record durably (fsync): it survives a power cut after this call. Raises SiteError."""
+    """Write the record durably (fsync): it survives a power cut after this call. Raises FileError or SiteError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, record.model_dump_json(indent=2) + "\n", draft=path.with_suffix(".draft"))
     except OSError as error:
-        raise SiteError(
-            f"cannot write the lease's record {path}: {error.strerror}", "is the state folder writable, the disk full?"
-        ) from error
+        raise foreseen(error) or SiteError(f"cannot write the lease's record {path}: {error.strerror}") from error
 
 
 def read(path: Path) -> Record | None:
@@ -133,13 +132,14 @@ def records(state: Path, site: str) -> list[tuple[Path, Record]]:
 
 @contextlib.contextmanager
 def locked(state: Path) -> Iterator[None]:
-    """Exclusive lock on the leases of this state folder, held for milliseconds. Raises SiteError."""
+    """Exclusive lock on the leases of this state folder, held for milliseconds. Raises FileError or SiteError."""
     folder = state / "leases"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise SiteError(f"cannot use the state folder {state}: {error.strerror}", "set STEELYARD_STATE") from error
+        message = f"cannot use the state folder {state}: {error.strerror}"
+        raise foreseen(error) or SiteError(message, "set STEELYARD_STATE") from error
     try:
         deadline = time.monotonic() + LOCK_TIMEOUT_S
         while True:
@@ -185,7 +185,7 @@ def lives(who: Owner) -> bool:
 def abandoned(record: Record, now: datetime) -> str:
     """Reason why the lease counts as left over; "" while it may be in use."""
     if not lives(record.owner):
-        return f"its owner, process {record.owner.pid}, no longer lives"
+        return f"its owner, process {record.owner.pid}, has exited"
     if aware(record.until) < now:
         return f"its end, {record.until.isoformat(timespec='seconds')}, has passed"
     return ""

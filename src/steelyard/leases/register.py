@@ -11,6 +11,7 @@ import os
 from datetime import datetime
 from pathlib import Path
 
+from steelyard.file_errors import foreseen
 from steelyard.leases import records as lease_records
 from steelyard.model.errors import SiteError
 
@@ -23,23 +24,23 @@ def usable() -> bool:
 
 
 def enter(identity: str, record: Path) -> None:
-    """Enter the path of a lease's record. Raises SiteError."""
+    """Enter the path of a lease's record. Raises FileError or SiteError."""
     try:
         FOLDER.mkdir(parents=True, exist_ok=True)
         draft = FOLDER / f"{identity}.draft"
         draft.write_text(f"{record.absolute()}\n", encoding="utf-8")
         draft.rename(FOLDER / identity)
     except OSError as error:
-        raise SiteError(f"cannot write {FOLDER / identity}: {error.strerror}") from error
+        raise foreseen(error) or SiteError(f"cannot write {FOLDER / identity}: {error.strerror}") from error
 
 
 def leave(identity: str) -> None:
-    """Forget a lease. Idempotent. Raises SiteError."""
+    """Forget a lease. Idempotent. Raises FileError or SiteError."""
     try:
         for path in (FOLDER / identity, FOLDER / f"{identity}.draft"):
             path.unlink(missing_ok=True)
     except OSError as error:
-        raise SiteError(f"cannot remove {FOLDER / identity}: {error.strerror}") from error
+        raise foreseen(error) or SiteError(f"cannot remove {FOLDER / identity}: {error.strerror}") from error
 
 
 def known() -> dict[str, Path]:

@@ -252,7 +252,7 @@ class Load(Offered):
         names = [phase.name for phase in self.phases]
         twice = [name for index, name in enumerate(names) if name in names[:index]]
         if twice:
-            raise ValueError(f"phases: the name {twice[0]} is there twice")
+            raise ValueError(f"phases: the name {twice[0]} is listed twice")
         return self
 
     @property

@@ -7,29 +7,40 @@ Plug-in settings (`site`, `system`, `workload`) are plain mappings here; `steely
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from steelyard.model import former_words
 from steelyard.model.cost import Cost as Cost  # noqa: PLC0414 - part of this module
 from steelyard.model.load import Consistency as Consistency  # noqa: PLC0414 - part of this module
 from steelyard.model.load import Load as Load  # noqa: PLC0414 - part of this module
 from steelyard.model.load import LoadPhase as LoadPhase  # noqa: PLC0414 - part of this module
+from steelyard.model.named_level import Level as Level  # noqa: PLC0414 - part of this module
+from steelyard.model.named_level import NamedLevel as NamedLevel  # noqa: PLC0414 - part of this module
+from steelyard.model.named_level import level_key
 from steelyard.model.objective import Limit, parse
 from steelyard.model.one_of import OneOf
 from steelyard.model.responses import awaited_names, main_names
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.value import Value
 
-Level = str | int | float | bool
-"""One value that a factor takes."""
 LEAST_STARTS = 6
 """Least number of starts for an interval: below six values a median has no interval at 95% (its confidence level is
 at most 1 - 2 x 0.5^5 = 93.75%), and t intervals that stop a study cover too little."""
 SAME_FACTOR = "label"
 """The factor in a study of identical systems: it sets nothing."""
 SAME_LABELS = ("A", "B")
+LATER = ("node", "link", "levels")
+"""Sections that stored studies have only where they say something."""
 
 
 class Choice(Value):
@@ -53,6 +64,29 @@ class SiteChoice(Choice):
     """Number of database nodes; usually a factor."""
     load_nodes: int = Field(default=1, ge=1, le=64)
     """Number of nodes that drive load."""
+
+
+class NodeLimits(Value):
+    """Limits of a database node, whatever site lends it. Load nodes have none, because they would limit the
+    measurement."""
+
+    memory_mb: int | None = Field(default=None, ge=16)
+    """Memory in MiB that each database node may use, including page cache; none: no limit. Earlier versions called it
+    `site.memory_mb`, which is still read."""
+    cpus: float | None = Field(default=None, gt=0)
+    """Number of processors that each database node may use; none: no limit. Earlier versions called it `site.cpus`,
+    which is still read."""
+    profile: str = ""
+    """Hardware that each database node stands for, by name. No profile can be lent yet: a study that names one can be
+    planned, and run without it."""
+
+
+class LinkChoice(Value):
+    """Link between the nodes."""
+
+    name: str = "nodal"
+    """nodal: the network of the site as it is. No other link can be lent yet: a study that names one can be planned,
+    and run without it."""
 
 
 class Data(Value):
@@ -118,7 +152,8 @@ class Design(Value):
     seed: int = Field(default=1, ge=0, le=2**63 - 1)
     """Determines every random order and every trial's operations."""
     treatments: tuple[dict[str, Level], ...] = ()
-    """Listed designs: the treatments, one table each."""
+    """Listed designs: the treatments, one table each. A list of levels in a table stands for one treatment with each
+    of them; several lists, for every combination."""
     base: dict[str, Level] = Field(default_factory=dict)
     """One-at-a-time designs: the base level of each factor (default: the first)."""
     control: dict[str, Level] | None = None
@@ -179,7 +214,7 @@ class Limits(Value):
     start_timeout_s: float = Field(default=300.0, gt=0)
     """How long a cluster may take until every node is ready."""
     trial_timeout_s: float = Field(default=3600.0, gt=0)
-    """How long a phase of a trial may take."""
+    """How long a phase of a trial may take; filling the tables too, which happens once per start."""
 
     @model_validator(mode="before")
     @classmethod
@@ -249,8 +284,9 @@ class About(Value):
 
 
 class Study(Value):
-    """One study file. Any field below `site`, `system`, `workload`, `load`, `data` can be a factor, by its dotted name;
-    `nodes` is short for `site.nodes` and `workload` for `workload.name`."""
+    """One study file. Any field below `site`, `system`, `workload`, `load`, `data`, `node`, `link` can be a factor, by
+    its dotted name; `nodes` is short for `site.nodes` and `workload` for `workload.name`. A factor whose levels stand
+    under `levels` has a name of its own."""
 
     format: Literal[1] = 1
     """Version of the study file's format."""
@@ -260,6 +296,8 @@ class Study(Value):
     workload: Choice
     load: Load
     data: Data = Data()
+    node: NodeLimits = NodeLimits()
+    link: LinkChoice = LinkChoice()
     server_warm_up: ServerWarmUp = ServerWarmUp()
     design: Design = Design()
     limits: Limits = Limits()
@@ -268,7 +306,10 @@ class Study(Value):
     probes: tuple[str, ...] = ("os",)
     """Probe plug-ins that take readings on every node."""
     factors: dict[str, tuple[Level, ...]] = Field(default_factory=dict)
-    """Factor name to its levels; names are dotted field names, in the order in which tables show them."""
+    """Factor name to its levels; names are dotted field names, or names under `levels`, in the order in which tables
+    show them."""
+    levels: dict[str, dict[str, NamedLevel]] = Field(default_factory=dict)
+    """Named factor to its levels, each with the fields that it sets."""
 
     @field_validator("factors")
     @classmethod
@@ -276,3 +317,50 @@ class Study(Value):
         return {
             factor: tuple(former_words.level(factor, level) for level in levels) for factor, levels in factors.items()
         }
+
+    @model_serializer(mode="wrap")
+    def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Omits sections of later versions where they say nothing, so that a stored study stays as it was written."""
+        data: dict[str, Any] = handler(self)
+        fields = type(self).model_fields
+        unused = [name for name in LATER if getattr(self, name) == fields[name].get_default(call_default_factory=True)]
+        return {name: value for name, value in data.items() if name not in unused}
+
+    def named_level(self, factor: str, level: Level) -> NamedLevel | None:
+        """The named level of a factor; None if the factor is a field."""
+        return self.levels.get(factor, {}).get(level_key(level))
+
+    def fields_of(self, treatment: Mapping[str, Level]) -> dict[str, Level]:
+        """The fields that a treatment sets: those of its named levels, and its factors that are fields."""
+        fields: dict[str, Level] = {}
+        for factor, level in treatment.items():
+            named = self.named_level(factor, level)
+            fields |= {factor: level} if named is None else named.sets
+        return fields
+
+    def fields_under(self, factor: str) -> tuple[str, ...]:
+        """The fields that any level of a factor sets; of a factor that is a field, itself."""
+        if factor not in self.levels:
+            return (factor,)
+        return tuple(dict.fromkeys(field for named in self.levels[factor].values() for field in named.sets))
+
+    def number_of(self, factor: str, level: Level) -> float | None:
+        """The number that a level stands for in regressions; None if it stands for none."""
+        named = self.named_level(factor, level)
+        if named is not None and named.number is not None:
+            return named.number
+        return float(level) if isinstance(level, int | float) and not isinstance(level, bool) else None
+
+    def unit_of(self, factor: str) -> str:
+        """Unit of the numbers that the levels of a factor stand for; empty if there is none."""
+        return next((named.unit for named in self.levels.get(factor, {}).values() if named.unit), "")
+
+    def values_of(self, fields: Sequence[str], fixed: Level) -> tuple[Level, ...]:
+        """The values that a field takes under the study's factors, each once. `fields`: its names, long and short;
+        `fixed`: its value where no level sets it."""
+        for factor, levels in self.factors.items():
+            every = [self.fields_of({factor: level}) for level in levels]
+            if any(name in sets for sets in every for name in fields):
+                values = (next((sets[name] for name in fields if name in sets), fixed) for sets in every)
+                return tuple(dict.fromkeys(values))
+        return (fixed,)

@@ -14,11 +14,11 @@ from pydantic import ConfigDict, RootModel, field_validator
 
 from steelyard.model import former_words
 from steelyard.model.load import Load
-from steelyard.model.study import Choice, Data, Level, SiteChoice
+from steelyard.model.study import Choice, Data, Level, LinkChoice, NodeLimits, SiteChoice
 
 
 class TrialSettings(RootModel[dict[str, Any]]):
-    """Settings of one trial by section: site, system, workload, load, data."""
+    """Settings of one trial by section: site, system, workload, load, data; node and link where they say something."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -57,14 +57,24 @@ class TrialSettings(RootModel[dict[str, Any]]):
         """Data state at the beginning of the trial."""
         return Data.model_validate(self._section("data"))
 
+    @cached_property
+    def node(self) -> NodeLimits:
+        """Limits of a database node."""
+        return NodeLimits.model_validate(self._section("node"))
+
+    @cached_property
+    def link(self) -> LinkChoice:
+        """Link between the nodes."""
+        return LinkChoice.model_validate(self._section("link"))
+
     @property
     def engine(self) -> str:
         """Name of the engine; available even if the load as a whole cannot be read."""
         return str(self._section("load").get("engine", "agent"))
 
     def part(self, *sections: str) -> dict[str, Any]:
-        """Some sections as written, for their canonical text."""
-        return {section: self.root[section] for section in sections}
+        """Some sections as written, for their canonical text; without those that say nothing."""
+        return {section: self.root[section] for section in sections if section in self.root}
 
     def without(self, section: str) -> dict[str, Any]:
         """All sections but one as written."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import Literal
+from typing import Final, Literal
 
 from steelyard.model import former_words
 from steelyard.model.value import Value
@@ -162,6 +162,11 @@ class ReasonKind(StrEnum):
     )  # fmt: skip
     SYSTEM_FAULT = ("the system under test failed", KindFacts("what was said"))
     LAB_FAULT = ("the laboratory failed", KindFacts("what was said", void=True))
+
+
+GUESTS: Final = "other guests"
+"""How the detail of a reason of the kind STEAL begins that is about other guests of the hardware; any other is about
+other programs."""
 
 
 class Reason(Value):

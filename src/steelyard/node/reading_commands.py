@@ -1,11 +1,12 @@
 """Commands that only read (`status`, `report`, `serve`, ...): while a study is measured they run at idle priority, and
 the study knows their processor time and counts it as the laboratory's own, not as background load.
 
-A study in progress has an empty file in the folder `sessions` of the state folder, `PID.TICKS`, where TICKS is the
-start time of its process. Each reading command that runs then has one in `readers`, `PID.TICKS.COMMAND`; when it ends,
-the milliseconds that it took are added to that name. Only commands that are at idle priority by then are recorded: they
-take what nobody else wants. Commands with another state folder, and those begun before the study (but `serve`, which
-follows), are background load.
+A study in progress has a file in the folder `sessions` of the state folder, `PID.TICKS`, where TICKS is the start time
+of its process; it is empty, or says that the study waits for a quiet machine, and nothing is measured. Each reading
+command that runs then has one in `readers`, `PID.TICKS.COMMAND`; when it ends, the milliseconds that it took are added
+to that name. Only commands that are at idle priority by then are recorded, as they take what nobody else wants, and
+those that began while a study waited. Commands with another state folder, and those begun before the study (but
+`serve`, which follows), are background load.
 """
 
 from __future__ import annotations
@@ -27,26 +28,55 @@ FOLLOWING_S = 0.5
 KEPT_S = 3600.0
 """A record is kept for this long after its command began or ended, which is longer than almost all trials."""
 MS_PER_S = 1000
+WAITS = "waits"
+"""Content of the record of a study that waits for a quiet machine."""
+
+
+class Session:
+    """A study in progress, as other commands of this machine see it."""
+
+    def __init__(self, record: Path) -> None:
+        self._record = record
+        self._waits = False
+
+    def waits(self, now: bool) -> None:
+        """Say whether the study waits for a quiet machine: until it goes on nothing is measured."""
+        if now != self._waits:
+            self._waits = now
+            with contextlib.suppress(OSError):
+                self._record.write_text(WAITS if now else "", encoding="ascii")
 
 
 @contextlib.contextmanager
-def session(state: Path) -> Iterator[None]:
+def session(state: Path) -> Iterator[Session]:
     """Announce that this process measures a study. Where it cannot, reading commands keep their priority."""
     record = state / SESSIONS / f"{os.getpid()}.{start_ticks(os.getpid())}"
     with contextlib.suppress(OSError):
         record.parent.mkdir(parents=True, exist_ok=True)
+        _forget(record.parent, kept_s=0.0)
         record.touch()
     try:
-        yield
+        yield Session(record)
     finally:
         with contextlib.suppress(OSError):
             record.unlink()
 
 
+def in_progress(state: Path) -> dict[int, bool]:
+    """Process of each study in progress on this machine, to whether it measures and does not wait. What a killed one
+    left does not count."""
+    studies = {}
+    for name in _names(state / SESSIONS):
+        words = name.split(".")
+        if len(words) == 2 and _is_alive(*words):
+            with contextlib.suppress(OSError):
+                studies[int(words[0])] = (state / SESSIONS / name).read_text(encoding="ascii") != WAITS
+    return studies
+
+
 def measured_now(state: Path) -> bool:
-    """Whether a study is measured on this machine. What a killed one left does not count."""
-    names = (name.split(".") for name in _names(state / SESSIONS))
-    return any(len(words) == 2 and _is_alive(*words) for words in names)
+    """Whether a study is measured on this machine."""
+    return any(in_progress(state).values())
 
 
 @contextlib.contextmanager
@@ -55,7 +85,8 @@ def recorded(command: str, state: Path) -> Iterator[None]:
     record from the beginning, and changes its priority whenever a study begins or ends. Where either is impossible, the
     command runs all the same, and its time is background load."""
     lasting = command in LASTING
-    wanted = lasting or (measured_now(state) and at_idle_priority())
+    studies = {} if lasting else in_progress(state)
+    wanted = lasting or (at_idle_priority() if any(studies.values()) else bool(studies))
     record = _begin(command, state) if wanted else None
     try:
         with _following(state, record) if lasting and record is not None else contextlib.nullcontext():
@@ -152,13 +183,13 @@ def _end(record: Path) -> None:
         record.rename(record.with_name(f"{record.name}.{milliseconds}"))
 
 
-def _forget(folder: Path) -> None:
-    """Remove old records of commands that have ended, or were killed."""
+def _forget(folder: Path, kept_s: float = KEPT_S) -> None:
+    """Remove old records of commands and studies that have ended, or were killed."""
     for entry in os.scandir(folder):
         pid, ticks, *_ = (*entry.name.split("."), "", "")
         # Another command may have removed it.
         with contextlib.suppress(OSError):
-            if time.time() - entry.stat().st_mtime > KEPT_S and not _is_alive(pid, ticks):
+            if time.time() - entry.stat().st_mtime > kept_s and not _is_alive(pid, ticks):
                 Path(entry).unlink()
 
 

@@ -103,7 +103,7 @@ def _once(cache: dict[Any, Made], key: object, make: Callable[[], Made]) -> Made
 
 def request_of(study: str, settings: TrialSettings) -> Request:
     """The request to the site for complete settings."""
-    return Request(study, settings.site.nodes, settings.site.load_nodes)
+    return Request(study, settings.site.nodes, settings.site.load_nodes, settings.node)
 
 
 def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:

@@ -20,7 +20,7 @@ from steelyard.plan.phase_times import (
     treatment_hash,
     trial_phases,
 )
-from steelyard.plan.requirements import disk_bytes, filled_state, memory_mb_of_plan
+from steelyard.plan.requirements import STORE_BYTES_PER_TRIAL, disk_bytes, filled_state, memory_mb_of_plan
 from steelyard.plugin import Plugins
 from steelyard.system.base import warms_up
 
@@ -49,6 +49,8 @@ class PlanEstimate(Value):
     """Mean seconds of a trial within a start."""
     disk_bytes: int
     """Live data and commit logs of the largest cluster, a snapshot of every filled state, and the store."""
+    store_bytes: int = 0
+    """What the remaining trials add to the store."""
     memory_mb: int
     """Memory that the largest cluster needs, plus a margin for the laboratory itself, MiB."""
     source: str
@@ -106,6 +108,7 @@ def estimate(
         start_s=_means(list(starts.values())),
         trial_s=sum(trials_s) / max(1, len(trials_s)),
         disk_bytes=disk_bytes(plan, abilities),
+        store_bytes=sum(trial.id not in done for trial in plan.trials) * STORE_BYTES_PER_TRIAL,
         memory_mb=memory_mb_of_plan(plan, abilities),
         source=f"{known.trials} trials of this store" if known.trials else "default rates",
     )

@@ -18,6 +18,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
 from steelyard.plugin import Plugins
+from steelyard.study.fields import names_of
 from steelyard.study.settings import hard_settings, is_hard, settings_of
 from steelyard.study.treatments import control_of, treatments_of
 from steelyard.tomlfile.problems import Missing, problem
@@ -90,16 +91,17 @@ def _starts(
 ) -> tuple[_Start, ...]:
     cells: dict[str, list[_Cell]] = {}
     levels: dict[str, dict[str, Level]] = {}
-    control = control_of(study)
+    control, named = control_of(study), names_of(study)
     placed = [(treatment, False) for treatment in treatments] + ([(control, True)] if control is not None else [])
     for treatment, extra in placed:
         combination = {factor: treatment[factor] for factor in hard}
-        settings = settings_of(study, treatment, plugins)
+        settings = settings_of(study, treatment, plugins, named)
         cell = _Cell(dict(treatment), settings, settings_hash(settings), extra)
         levels.setdefault(canonical(combination), combination)
         cells.setdefault(canonical(combination), []).append(cell)
     twins = len(cells) if study.design.kind == "same" else 1
-    hashes = {key: settings_hash(hard_settings(members[0].settings, hard, plugins)) for key, members in cells.items()}
+    fields = [field for factor in hard for field in study.fields_under(factor)]
+    hashes = {key: settings_hash(hard_settings(members[0].settings, fields, plugins)) for key, members in cells.items()}
     return tuple(
         _Start(levels[key], hashes[key], tuple(members), min(twins, place), twins)
         for place, (key, members) in enumerate(cells.items(), start=1)

@@ -18,16 +18,25 @@ class Machine(Value):
     memory_mb: int
     """Available now, MiB: free memory and what the kernel can give back at once."""
     disk_free_bytes: int
+    store_free_bytes: int | None = None
+    """The same of the store's disk, if it is another one."""
 
 
-def read_machine(folder: Path) -> Machine:
-    """This machine; `folder` (or its nearest existing parent) says which disk."""
-    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+def read_machine(folder: Path, store: Path | None = None) -> Machine:
+    """This machine; `folder` and `store` (or their nearest existing parents) say which disks."""
+    existing = _existing(folder)
+    beside = existing if store is None else _existing(store)
+    apart = beside.stat().st_dev != existing.stat().st_dev
     return Machine(
+        store_free_bytes=shutil.disk_usage(beside).free if apart else None,
         cores=len(os.sched_getaffinity(0)),
         memory_mb=available_memory_mb(Path("/proc/meminfo").read_text(encoding="ascii")),
         disk_free_bytes=shutil.disk_usage(existing).free,
     )
+
+
+def _existing(folder: Path) -> Path:
+    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
 
 
 def available_memory_mb(meminfo: str) -> int:

@@ -8,6 +8,7 @@ from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.plan.expand import determines
 from steelyard.plugin import Plugins
+from steelyard.study.levels import unused
 from steelyard.study.treatments import fraction_of, treatments_of
 
 LEAST_SIZES_FOR_LAWS = 5
@@ -16,7 +17,19 @@ MOST_ALIASES = 20
 
 def warnings(study: Study, plan: Plan, plugins: Plugins | None = None) -> tuple[str, ...]:
     """One sentence for each limitation of the design."""
-    return (*_aliases(study, plugins), *_few(study, plan), *_order(study), *_entangled(study, plan, plugins))
+    return (
+        *_aliases(study, plugins),
+        *_few(study, plan),
+        *_order(study),
+        *_entangled(study, plan, plugins),
+        *_unused_levels(study, plugins),
+    )
+
+
+def _unused_levels(study: Study, plugins: Plugins | None) -> Iterator[str]:
+    """Named levels that are defined and belong to no treatment."""
+    if left := unused(study, treatments_of(study, plugins)):
+        yield f"defined under [levels], but in no treatment: {', '.join(left)}"
 
 
 def _aliases(study: Study, plugins: Plugins | None) -> Iterator[str]:

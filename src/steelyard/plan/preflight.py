@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from steelyard.plan.requirements import impossible
 from steelyard.plan.server_warm_up import as_begun
 from steelyard.plugin import Plugins
 from steelyard.store import Store, layout
+from steelyard.study.missing import error_of, missing_parts
 
 SECONDS_PER_HOUR = 3600
 
@@ -43,13 +45,31 @@ class Preflight:
     """Errors that prevent the start, each with its place in the study file; empty if there are none."""
 
 
-def read_and_expand(study_path: Path, plugins: Plugins, scale: float = 1.0) -> tuple[Study, Plan]:
+def read_and_expand(
+    study_path: Path, plugins: Plugins, scale: float = 1.0, *, leave_out_missing: bool = False
+) -> tuple[Study, Plan]:
     """The study in a file, and its plan. Raises StudyError, with file and line, if it cannot be planned."""
-    study = studies.read(study_path, scale=scale, plugins=plugins)
+    study = studies.read(study_path, scale=scale, plugins=plugins, leave_out_missing=leave_out_missing)
     try:
         return study, expand(study, plugins)
     except StudyError as error:
         raise studies.located([error], study_path)[0] from error
+
+
+def missing(study_path: Path, study: Study, plan: Plan) -> tuple[StudyError, ...]:
+    """The parts that a plan names and that do not exist yet, each at its place in the study file; the plan cannot be
+    carried out until they do."""
+    needed = Counter(part for parts in missing_parts(one.settings for one in plan.trials) for part in parts)
+    whole = len(plan.trials)
+    errors = [error_of(part, study, f"{trials:,} of {whole:,} trials need it") for part, trials in needed.items()]
+    return studies.located(errors, study_path)
+
+
+def available(plan: Plan) -> Plan:
+    """The plan without the trials that need a part that does not exist yet."""
+    lacking = missing_parts(one.settings for one in plan.trials)
+    trials = tuple(trial for trial, parts in zip(plan.trials, lacking, strict=True) if not parts)
+    return plan if len(trials) == len(plan.trials) else plan.model_copy(update={"trials": trials})
 
 
 def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store: Path | None) -> Preflight:
@@ -59,7 +79,7 @@ def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store:
     history = () if stored is None else stored.trials()
     before = stored.study.server_warm_up if stored is not None and history else None
     wanted, study = study, as_begun(study, plan, before, plugins)
-    machine = read_machine(cache_folder())
+    machine = read_machine(cache_folder(), store)
     cost = estimate(plan, study, history, cores=machine.cores, plugins=plugins)
     errors = [
         *secrets.problems((trial.settings for trial in plan.trials), store),

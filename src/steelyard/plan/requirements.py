@@ -11,6 +11,7 @@ from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities, load_of, request_of
 from steelyard.plan.machine import Machine
+from steelyard.site.base import unenforced
 from steelyard.system.base import Foretells
 
 STORE_BYTES_PER_TRIAL = 300_000
@@ -32,7 +33,7 @@ def memory_mb_of_plan(plan: Plan, abilities: Abilities) -> int:
 
 def _clusters(plan: Plan) -> list[PlannedTrial]:
     """One trial of each combination of site and system."""
-    parts = ("site", "system")
+    parts = ("site", "system", "node")
     return list({canonical(trial.settings.part(*parts)): trial for trial in plan.trials}.values())
 
 
@@ -87,7 +88,8 @@ def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[S
 def _refusal(study: str, settings: TrialSettings, abilities: Abilities) -> str | None:
     """Reason why the site cannot lend a cluster's nodes."""
     per_node_mb = abilities.system(settings).memory_mb_per_node
-    return abilities.site(settings).refuse(request_of(study, settings), per_node_mb)
+    site, request = abilities.site(settings), request_of(study, settings)
+    return site.refuse(request, per_node_mb) or unenforced(site, request)
 
 
 def _too_little_memory(settings: TrialSettings, machine: Machine, abilities: Abilities) -> Iterator[StudyError]:

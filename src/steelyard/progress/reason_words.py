@@ -8,13 +8,13 @@ from typing import Final
 
 from steelyard.format import duration, number, percent
 from steelyard.model.value import Value
-from steelyard.model.verdict_reasons import Reason, ReasonKind
+from steelyard.model.verdict_reasons import GUESTS, Reason, ReasonKind
 
-GUESTS: Final = "other guests"
-"""How the detail of a reason begins that is about other guests of the hardware, and not about other programs."""
 SHARE: Final = "of "
 """How the unit of a share begins."""
-MOST_DETAIL: Final = 60
+MOST_DETAIL: Final = 200
+DIGITS: Final = 3
+MORE_DIGITS: Final = 5
 
 
 class ReasonGroup(Value):
@@ -37,7 +37,11 @@ class ReasonGroup(Value):
         """`1.2 to 14 ms, limit 10 ms, limits.lag_p99_ms`."""
         if self.low is None or self.high is None:
             return self.detail
-        numbers = dict.fromkeys(_quantity(end, self.unit) for end in (self.low, self.high))
+        ends = (self.low, self.high)
+        alike = {_quantity(value, self.unit) for value in ends if value != self.limit}
+        # What crossed the limit must not look like it.
+        digits = MORE_DIGITS if self.limit is not None and _quantity(self.limit, self.unit) in alike else DIGITS
+        numbers = dict.fromkeys(_quantity(end, self.unit, digits) for end in ends)
         unit = f" {self.unit}" if self.unit else ""
         of_limit = "" if self.unit.startswith(SHARE) else unit
         limit = [] if self.limit is None else [f"limit {_quantity(self.limit, self.unit)}{of_limit}"]
@@ -46,7 +50,8 @@ class ReasonGroup(Value):
     @property
     def sentence(self) -> str:
         """`background load 29 x (84% to 94% of all CPU time, limit 20%, limits.background_cpu_fraction)`."""
-        return f"{self.kind} {self.count} x{f' ({self.words})' if self.words else ''}"
+        times = f" {self.count} x" if self.count > 1 else ""
+        return f"{self.kind}{times}{f' ({self.words})' if self.words else ''}"
 
 
 def groups(reasons: Iterable[Reason]) -> tuple[ReasonGroup, ...]:
@@ -86,6 +91,8 @@ def short(reason: Reason) -> str:
 def waiting_words(reasons: Iterable[Reason], waited_s: float, limit_s: float) -> str:
     """The wait for a quiet machine: who is busy, the limit, its option, and how long is waited at most."""
     busy = "; ".join(short(reason) for reason in reasons)
+    if limit_s <= 0:
+        return f"the machine is busy, and looked at once more: {busy}"
     waited = f"{duration(math.floor(waited_s))} of at most " if waited_s >= 1 else "at most "
     return f"waiting for a quiet machine, {waited}{duration(limit_s)} (limits.quiet_wait_s): {busy}"
 
@@ -105,10 +112,10 @@ def _name(reason: Reason) -> str:
     return reason.kind.value
 
 
-def _quantity(value: float, unit: str) -> str:
+def _quantity(value: float, unit: str, digits: int = DIGITS) -> str:
     if unit.startswith(SHARE):
-        return percent(value)
-    return number(value, digits=3, trim=True)
+        return percent(value, digits=digits - 1)
+    return number(value, digits=digits, trim=True)
 
 
 def _short(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from steelyard.format import clock
+from steelyard.format import clock, duration
 from steelyard.judging.stopping_rule import Decision
 from steelyard.model.histogram import merge
 from steelyard.model.percentiles import quantile_ns
@@ -26,6 +26,9 @@ from steelyard.wire.record import Interval
 LAST_SECONDS: Final = 180
 """Newest intervals of load that are kept, of all load nodes together and whatever the trial."""
 LAST_TROUBLES: Final = 20
+
+SHORTLY_S = 120.0
+"""An end that is nearer is said in seconds: the clock has whole minutes."""
 
 
 class _Part(Value):
@@ -209,7 +212,7 @@ def _changes(live: Live, event: events.Event, now_s: float) -> dict[str, Any]:
         case events.Waiting():
             changes = {"waiting": event.what}
         case events.QuietAwaited() | events.QuietReached():
-            changes = {"quiet": _awaited(event, now_s)}
+            changes = {"quiet": _awaited(event, now_s), "left": _waited(live.left, event)}
         case events.Ticked():
             seconds = (*live.seconds, second_of(event.node, event.record))[-LAST_SECONDS:]
             changes = {"seconds": seconds, "seconds_under_way": live.seconds_under_way + 1}
@@ -250,6 +253,13 @@ def _awaited(event: events.QuietAwaited | events.QuietReached, now_s: float) -> 
     if isinstance(event, events.QuietReached):
         return None
     return AwaitedQuiet(reasons=tuple(event.reasons), since_s=now_s - event.waited_s, limit_s=event.limit_s)
+
+
+def _waited(left: Left | None, event: events.QuietAwaited | events.QuietReached) -> Left | None:
+    """What is left after a wait: as much as before it."""
+    if left is None or isinstance(event, events.QuietAwaited):
+        return left
+    return left.model_copy(update={"said_s": left.said_s + event.waited_s})
 
 
 def _left(event: events.TimeLeft, now_s: float) -> Left | None:
@@ -347,11 +357,17 @@ def newest_of_nodes(seconds: Sequence[LoadSecond]) -> dict[str, LoadSecond]:
     return {second.node: second for second in seconds}
 
 
-def end_by_the_clock(left: Left | None, now_s: float) -> str:
-    """When the study will be done: `about 05:40 (05:20 to 06:15)`; empty if nothing is known."""
+def expected_finish(live: Live, now_s: float) -> str:
+    """When the study will be done: `about 05:40 (05:20 to 06:15)`, shortly before it `within 40 s`; empty if nothing is
+    known. Never a time that has passed: the wait for a quiet machine is no progress."""
+    left = live.left
     if left is None or left.seconds <= 0:
         return ""
-    about, low, high = (clock(left.said_s + seconds, now_s) for seconds in (left.seconds, left.low_s, left.high_s))
-    if left.said_s + left.high_s < now_s:
-        return f"later than {high}, the latest that was thought"
+    waited_s = now_s - live.quiet.since_s if live.quiet is not None else 0.0
+    ends_s = [left.said_s + waited_s + seconds for seconds in (left.seconds, left.low_s, left.high_s)]
+    if ends_s[-1] <= now_s:
+        return "overdue: it takes longer than expected"
+    if ends_s[-1] - now_s <= SHORTLY_S:
+        return f"within {duration(math.ceil(ends_s[-1] - now_s))}"
+    about, low, high = (clock(max(end_s, now_s), now_s) for end_s in ends_s)
     return f"about {about} ({low} to {high})"

@@ -277,6 +277,7 @@ def _differences(first: Opened, second: Opened, compared: Sequence[Contrast]) ->
         for name in {**contrast.a, **contrast.b}
         if contrast.a.get(name) != contrast.b.get(name)
     }
+    asked |= {field for opened in (first, second) for name in asked for field in opened.study.fields_under(name)}
     sides = []
     for opened, treatments in (
         (first, [contrast.a for contrast in compared]),

@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 import steelyard
 from steelyard.format import clock, count, duration, number
-from steelyard.progress.state import end_by_the_clock
+from steelyard.progress.state import expected_finish
 from steelyard.serve import cells_table, live_view, study_state
 from steelyard.serve.report_jobs import Job
 from steelyard.serve.store_cache import StoreLook
@@ -206,7 +206,7 @@ def _head(name: str, stands: Standing, look: StoreLook | None, now_s: float) -> 
         standing=stands,
         heading=(about.title or about.name) if about else name,
         question=about.question if about else "",
-        end=end_by_the_clock(live.left, now_s) if live is not None else "",
+        end=expected_finish(live, now_s) if live is not None else "",
         remarks=look.remarks if look is not None else (),
         now_s=now_s,
     )

@@ -230,11 +230,11 @@ def _in_words(  # noqa: PLR0911, PLR0912 - one a kind of event
         case SessionInterrupted():
             return "interrupted", True
         case StartBegan():
-            return f"block {event.block}: starting a cluster for {event.trials} trials", False
+            return f"block {event.block}: starting a cluster for {count(event.trials, 'trial')}", False
         case StartReady():
             return f"cluster {event.cluster} is ready", False
         case StartEnded():
-            return f"cluster of {event.start} given back", False
+            return f"cluster of {event.start} released", False
         case QuietAwaited():
             return f"waiting for a quiet machine: {'; '.join(short(reason) for reason in event.reasons)}", True
         case QuietReached():

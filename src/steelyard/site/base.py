@@ -11,8 +11,11 @@ from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from steelyard.leases.lease import Lease
+from steelyard.model.study import NodeLimits
 from steelyard.model.value import Value
 from steelyard.node.base import Node
+
+NO_LIMITS = NodeLimits()
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class Request:
     study: str
     database_nodes: int
     load_nodes: int = 1
+    limits: NodeLimits = NO_LIMITS
+    """What each database node may use; only a site that is `Limiting` gets any."""
 
 
 class Site(Protocol):
@@ -55,6 +60,23 @@ class Site(Protocol):
 def on_this_machine(site: Site) -> bool:
     """Whether all nodes of a site run on the conductor's machine, so that its readings of the processor are theirs."""
     return "cpu" in site.shares
+
+
+@runtime_checkable
+class Limiting(Protocol):
+    """Ability: holds database nodes to the limits of a request. A study that limits nodes on a site without it is
+    refused."""
+
+    limits: frozenset[str]
+    """The fields of section `node` that it enforces."""
+
+
+def unenforced(site: Site, request: Request) -> str | None:
+    """Why a site cannot hold nodes to the limits of a request, or None."""
+    enforced = site.limits if isinstance(site, Limiting) else frozenset()
+    asked = request.limits.model_dump(exclude_defaults=True)
+    lacking = [f"node.{name} = {value}" for name, value in asked.items() if name not in enforced]
+    return f"it does not enforce {' and '.join(lacking)}" if lacking else None
 
 
 class LeaseTimes(Value):

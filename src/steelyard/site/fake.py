@@ -21,7 +21,7 @@ from steelyard.model.errors import SiteError
 from steelyard.model.facts import Role
 from steelyard.model.value import Value
 from steelyard.node.base import Node
-from steelyard.site.base import LeaseTimes, Request
+from steelyard.site.base import LeaseTimes, Request, unenforced
 
 
 class Settings(Value):
@@ -107,9 +107,11 @@ class FakeSite:
         return {"site": self.name, "address": node.address}
 
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
-        """Refuses more nodes than `most_nodes`."""
+        """Refuses more nodes than `most_nodes`, and limits of nodes."""
         wanted = request.database_nodes + request.load_nodes
-        return f"{wanted} nodes; there are {self._settings.most_nodes}" if wanted > self._settings.most_nodes else None
+        if wanted > self._settings.most_nodes:
+            return f"{wanted} nodes; there are {self._settings.most_nodes}"
+        return unenforced(self, request)
 
     def times(self, request: Request) -> LeaseTimes:
         """Almost 0: it only creates folders."""

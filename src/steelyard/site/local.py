@@ -28,7 +28,7 @@ from steelyard.model.value import Value
 from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
 from steelyard.site import _cgroup, _kernel, _network
-from steelyard.site.base import LeaseTimes, Request
+from steelyard.site.base import LeaseTimes, Request, unenforced
 
 MOST_NODES = 250
 """Limit per role: the last octet of an address."""
@@ -48,10 +48,9 @@ class Settings(Value):
     """namespaces: a separate network for each node (root); loopback: plain processes; auto: the first that is
     possible."""
     cpus: float | None = Field(default=None, gt=0)
-    """Number of processors that each database node may use, enforced by a quota of CPU time; none: no limit."""
+    """Former name of `node.cpus`, which this site enforces by a quota of CPU time; still read."""
     memory_mb: int | None = Field(default=None, ge=16)
-    """Memory in MiB that each database node may use, including page cache; beyond it, the kernel kills. None: no
-    limit."""
+    """Former name of `node.memory_mb`: beyond it, the kernel kills; still read."""
     subnet: str = "10.113"
     """First two octets of the nodes' addresses in mode namespaces; nothing outside a lease ever sees them."""
 
@@ -93,6 +92,7 @@ class LocalSite:
     """Lends parts of this machine."""
 
     name = "local"
+    limits = frozenset({"memory_mb", "cpus"})
 
     def __init__(
         self, settings: Settings, state_folder: Path, perform: Callable[[Step], Awaitable[None]] = perform
@@ -185,7 +185,7 @@ class LocalSite:
         """Why this machine cannot fulfil the request, or None."""
         if (most := max(request.database_nodes, request.load_nodes)) > MOST_NODES:
             return f"{most} nodes of one role were requested, but there are addresses for only {MOST_NODES}"
-        return self._lacking() or self._unenforceable() or self._too_big(request, memory_mb_per_node)
+        return self._lacking() or self._unenforceable(request) or self._too_big(request, memory_mb_per_node)
 
     def times(self, request: Request) -> LeaseTimes:
         """A constant short time for any number of nodes."""
@@ -204,23 +204,23 @@ class LocalSite:
             return f"{error.message}: {error.hint}"
         return None
 
-    def _unenforceable(self) -> str | None:
-        hierarchies = _cgroup.detect()
+    def _unenforceable(self, request: Request) -> str | None:
+        hierarchies, limits = _cgroup.detect(), self._limits("database", request)
         why = "; ".join(hierarchies.problems) or "no such controller"
-        if self._settings.cpus is not None:
+        if limits.cpus is not None:
             cores = int(machine_facts.facts()["cores"])
-            if self._settings.cpus > cores:
-                return f"cpus = {self._settings.cpus:g} a node, but there are {cores} cores"
+            if limits.cpus > cores:
+                return f"cpus = {limits.cpus:g} a node, but there are {cores} cores"
             if not hierarchies.has("cpu") or self._entry() is None:
-                return f"cpus = {self._settings.cpus:g} cannot be enforced: {why}"
-        if self._settings.memory_mb is not None and (not hierarchies.has("memory") or self._entry() is None):
-            return f"memory_mb = {self._settings.memory_mb} cannot be enforced: {why}"
-        return None
+                return f"cpus = {limits.cpus:g} cannot be enforced: {why}"
+        if limits.memory_mb is not None and (not hierarchies.has("memory") or self._entry() is None):
+            return f"memory_mb = {limits.memory_mb} cannot be enforced: {why}"
+        return unenforced(self, request)
 
     def _too_big(self, request: Request, memory_mb_per_node: int | None) -> str | None:
         if memory_mb_per_node is None:
             return None
-        limit = self._settings.memory_mb
+        limit = self._limits("database", request).memory_mb
         if limit is not None and limit < memory_mb_per_node:
             return f"a node needs {memory_mb_per_node} MB, but memory_mb = {limit} is its limit"
         needed = request.database_nodes * memory_mb_per_node + request.load_nodes * LOAD_NODE_MB
@@ -237,7 +237,7 @@ class LocalSite:
         identity = lease_records.new_id(taken)
         names: list[tuple[Role, int]] = [("database", index + 1) for index in range(request.database_nodes)]
         names += [("load", index + 1) for index in range(request.load_nodes)]
-        nodes = tuple(self._node(identity, role, number, hierarchies) for role, number in names)
+        nodes = tuple(self._node(identity, role, number, hierarchies, request) for role, number in names)
         namespaces = [_network.namespace(identity, node.name) for node in nodes]
         return lease_records.Record(
             id=identity,
@@ -253,9 +253,9 @@ class LocalSite:
             folders=(lease_records.nodes_folder(self._state, identity),),
         )
 
-    def _node(self, identity: str, role: Role, number: int, hierarchies: _cgroup.Hierarchies) -> Node:
+    def _node(self, identity: str, role: Role, number: int, hierarchies: _cgroup.Hierarchies, request: Request) -> Node:
         name = f"{LETTERS[role]}{number}"
-        limits = self._limits(role)
+        limits = self._limits(role, request)
         entry = self._entry()
         groups = _cgroup.folders(hierarchies, identity, name) if entry else ()
         prefix: tuple[str, ...] = ()
@@ -286,12 +286,14 @@ class LocalSite:
             return f"{self._settings.subnet}.{0 if role == 'database' else 1}.{number}"
         return f"{LOOPBACK_DATABASES if role == 'database' else LOOPBACK_LOADERS}.{number}"
 
-    def _limits(self, role: Role) -> _cgroup.NodeLimits:
+    def _limits(self, role: Role, request: Request) -> _cgroup.NodeLimits:
         """The limits of a node; load nodes have none, because they would limit the measurement."""
-        return (
-            _cgroup.NodeLimits(self._settings.cpus, self._settings.memory_mb)
-            if role == "database"
-            else _cgroup.NodeLimits()
+        if role == "load":
+            return _cgroup.NodeLimits()
+        asked, former = request.limits, self._settings
+        return _cgroup.NodeLimits(
+            former.cpus if asked.cpus is None else asked.cpus,
+            former.memory_mb if asked.memory_mb is None else asked.memory_mb,
         )
 
     def _entry(self) -> tuple[str, str] | None:
@@ -317,7 +319,7 @@ class LocalSite:
 
         def groups(node: Node) -> Callable[[], Awaitable[None]]:
             async def make() -> None:
-                _cgroup.make(hierarchies, record.id, node.name, self._limits(node.role))
+                _cgroup.make(hierarchies, record.id, node.name, _cgroup.NodeLimits(node.cpus, node.memory_mb))
 
             return make
 

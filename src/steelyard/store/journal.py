@@ -85,7 +85,7 @@ class SessionFailed(Event):
 
 
 class SessionInterrupted(Event):
-    """A session was stopped during a trial."""
+    """A session was stopped while it measured, filled or waited."""
 
     name = "session-interrupted"
 

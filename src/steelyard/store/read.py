@@ -302,7 +302,7 @@ class Store:
                 return FoundFloor()
             problem = "it is not there"
         except (OSError, ValueError) as error:
-            problem = f"it cannot be read ({type(error).__name__})"
+            problem = f"it cannot be read: {problem_of(error)}"
         if problem:
             remedy = "restore it from a copy; the next `steelyard run` writes it anew"
             self._pass_over(Damage(file=path.name, what=problem, effect="passed over", remedy=remedy))

@@ -8,11 +8,18 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from steelyard.model.study import Choice, Data, Level, Load, SiteChoice
+from steelyard.model.study import Choice, Data, Level, LinkChoice, Load, NodeLimits, SiteChoice, Study
 from steelyard.plugin import Plugins
+from steelyard.study.missing import Unchecked, settings_model
 from steelyard.tomlfile.fields import lookup
 
-ALIASES = {"nodes": "site.nodes", "site": "site.name", "system": "system.name", "workload": "workload.name"}
+ALIASES = {
+    "nodes": "site.nodes",
+    "site": "site.name",
+    "system": "system.name",
+    "workload": "workload.name",
+    "link": "link.name",
+}
 """Short factor names, which plans, stores and tables show."""
 
 SECTIONS: dict[str, type[BaseModel]] = {
@@ -21,11 +28,17 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "workload": Choice,
     "load": Load,
     "data": Data,
+    "node": NodeLimits,
+    "link": LinkChoice,
 }
 """Tables whose fields can be factors, in the order of complete settings."""
 
 SEAMS = ("site", "system", "workload")
 """Sections whose other keys are settings of a plug-in."""
+LATER = ("node", "link")
+"""Sections that complete settings have only where they say something, so that earlier trials keep their ids."""
+FIXED_AT_START = ("site", "system", "data", *LATER)
+"""Sections whose hard fields tell a start from others."""
 
 
 def dotted(factor: str) -> str:
@@ -44,10 +57,17 @@ def names_in_use(seam: str, base: str, levels: Iterable[Mapping[str, Level]]) ->
     return tuple(dict.fromkeys([base, *(str(treatment[alias]) for treatment in levels if alias in treatment)]))
 
 
+def names_of(study: Study) -> dict[str, tuple[str, ...]]:
+    """The plug-ins that a study names, by seam: its own, and those that its levels select."""
+    levels: list[Mapping[str, Level]] = [study.fields_of(treatment) for treatment in study.design.treatments]
+    levels += [study.fields_of({factor: level}) for factor, every in study.factors.items() for level in every]
+    return {seam: names_in_use(seam, getattr(study, seam).name, levels) for seam in SEAMS}
+
+
 def models_of(section: str, names: Sequence[str], plugins: Plugins) -> tuple[type[BaseModel], ...]:
     """The models that define a section's fields: the section's own, then the settings of each plug-in in use."""
     own = SECTIONS[section]
-    return (own, *(plugins.settings_model(section, name) for name in names)) if section in SEAMS else (own,)
+    return (own, *(settings_model(plugins, section, name) for name in names)) if section in SEAMS else (own,)
 
 
 def allowed_factors(section: str, names: Sequence[str], plugins: Plugins) -> tuple[str, ...]:
@@ -62,25 +82,26 @@ def exists(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) ->
     if section not in SECTIONS or not rest:
         return False
     return any(
-        lookup(model, rest.split(".")) is not None for model in models_of(section, names.get(section, ()), plugins)
+        model is Unchecked or lookup(model, rest.split(".")) is not None
+        for model in models_of(section, names.get(section, ()), plugins)
     )
 
 
 def hard(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) -> bool:
     """Whether a change of the factor needs a new cluster.
 
-    For `load` only the engine does, for `site` and `data` every field does. A system's settings do unless their field
-    is marked `easy`; a workload's settings do not unless their field is marked `easy: False`.
+    For `load` only the engine does, for `site`, `data`, `node` and `link` every field does. A system's settings do
+    unless their field is marked `easy`; a workload's settings do not unless their field is marked `easy: False`.
     """
     section, _, rest = dotted(factor).partition(".")
     if rest == "engine" and section == "load":
         return True
     if section == "load" or dotted(factor) == "workload.name":
         return False
-    if section == "data" or rest in SECTIONS[section].model_fields:
+    if section in ("data", *LATER) or rest in SECTIONS[section].model_fields:
         return True
     default = section == "workload"
-    fields = [lookup(plugins.settings_model(section, name), rest.split(".")) for name in names.get(section, ())]
+    fields = [lookup(settings_model(plugins, section, name), rest.split(".")) for name in names.get(section, ())]
     return not all(_easy(field, default) for field in fields if field is not None)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,15 @@ from pydantic import ValidationError
 from steelyard import plugin
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
+from steelyard.model.named_level import level_key
 from steelyard.model.study import Level, Study
 from steelyard.plugin import Plugins, how_to_add
-from steelyard.study.fields import SEAMS, SECTIONS, allowed_factors, dotted, exists, names_in_use, short
+from steelyard.study.fields import ALIASES, SEAMS, SECTIONS, allowed_factors, dotted, exists, names_of, short
+from steelyard.study.levels import contradictions, fields_by_key, level_problems, named_fields
+from steelyard.study.missing import settings_model, without_missing
 from steelyard.study.named_responses import response_problems
-from steelyard.study.settings import complete, tables_of
-from steelyard.study.treatments import control_of, design_problems, treatments_of
+from steelyard.study.settings import complete, subtables_of, tables_of
+from steelyard.study.treatments import MAX_TREATMENTS, control_of, design_problems, treatments_of
 from steelyard.tomlfile.parse import parsed, text_of
 from steelyard.tomlfile.positions import key_lines, line_of
 from steelyard.tomlfile.problems import Missing, from_validation, placed, problem, raise_all
@@ -29,14 +33,23 @@ LEAST_SCALED = 100
 SCALED = ("workload.records", "load.operations")
 
 
-def read(path: Path, *, scale: float = 1.0, plugins: Plugins | None = None) -> Study:
+def read(path: Path, *, scale: float = 1.0, plugins: Plugins | None = None, leave_out_missing: bool = False) -> Study:
     """The study in a file. `scale` multiplies records and operations; `plugins` (default: those beside the file)
-    resolves names of plug-ins. Raises StudyError; see its `errors`."""
+    resolves names of plug-ins; `leave_out_missing`: without levels that need a part that does not exist yet. Raises
+    StudyError; see its `errors`."""
     text = text_of(path, "study file")
-    return read_text(text, str(path), scale=scale, plugins=plugins or Plugins(path.parent))
+    plugins = plugins or Plugins(path.parent)
+    return read_text(text, str(path), scale=scale, plugins=plugins, leave_out_missing=leave_out_missing)
 
 
-def read_text(text: str, path: str = "", *, scale: float = 1.0, plugins: Plugins | None = None) -> Study:
+def read_text(
+    text: str,
+    path: str = "",
+    *,
+    scale: float = 1.0,
+    plugins: Plugins | None = None,
+    leave_out_missing: bool = False,
+) -> Study:
     """The study in a text; `path` is only for error messages. Raises StudyError; see its `errors`."""
     plugins = plugins or Plugins()
     raw = parsed(text, path)
@@ -47,26 +60,36 @@ def read_text(text: str, path: str = "", *, scale: float = 1.0, plugins: Plugins
 
     errors = _normalise(raw)
     raise_all(errors, path, find_line)
+    origins = _cross(raw, errors)
+    raise_all(errors, path, find_line)
+
+    def refuse(problems: Sequence[StudyError]) -> None:
+        raise_all([_as_written(error, origins) for error in problems], path, find_line)
+
     _scale(raw, scale, plugins)
     study: Study | None = None
     try:
         study = Study.model_validate(raw)
+        study = without_missing(study) if leave_out_missing else study
     except ValidationError as error:
         errors += from_validation(error, "", Study)
     tables = {section: raw[section] for section in SECTIONS if isinstance(raw.get(section), dict)}
     if study is not None:
         tables = tables_of(study)
-    _, problems = complete(tables, {}, plugins)
+    named = {} if study is None else names_of(study)
+    _, problems = complete(tables, {}, plugins, named)
     errors += [error for error in problems if error.key.partition(".")[0] in tables]
     errors += _unknown_plugins(raw)
     if study is not None:
+        errors += level_problems(study)
         errors += design_problems(study, plugins)
         errors += response_problems(study)
         if not any(error.key.endswith(".name") for error in errors):
             errors += _unknown_factors(study, plugins)
-    raise_all(errors, path, find_line)
+            errors += _subtable_problems(tables, plugins, named)
+    refuse(errors)
     assert study is not None
-    raise_all(_treatment_problems(study, plugins), path, find_line)
+    refuse(_treatment_problems(study, plugins))
     return study
 
 
@@ -75,9 +98,14 @@ def _spelt(key: str, lines: Mapping[str, int]) -> str:
     if key in lines:
         return key
     table = re.match(r"(factors|design\.(?:base|control|treatments\.\d+))\.(.+)", key)
-    if table is None:
+    if table is not None:
+        spelt = ((table[1], name) for name in (dotted(table[2]), short(table[2])))
+    elif key.startswith("levels."):
+        ends = ((key.removesuffix(f".{name}"), name) for name in ALIASES if key.endswith(f".{name}"))
+        spelt = ((start, ALIASES[name]) for start, name in ends)
+    else:
         return key
-    return next((long for name in (dotted(table[2]), short(table[2])) if (long := f"{table[1]}.{name}") in lines), key)
+    return next((long for start, name in spelt if (long := f"{start}.{name}") in lines), key)
 
 
 def _normalise(raw: dict[str, Any]) -> list[StudyError]:
@@ -85,6 +113,8 @@ def _normalise(raw: dict[str, Any]) -> list[StudyError]:
     errors: list[StudyError] = []
     if "factors" in raw:
         raw["factors"] = _flat(raw["factors"], "factors", errors, many=True)
+    if "levels" in raw:
+        raw["levels"] = _flat_levels(raw["levels"], errors)
     design = raw.get("design")
     if not isinstance(design, dict):
         return errors
@@ -93,14 +123,48 @@ def _normalise(raw: dict[str, Any]) -> list[StudyError]:
             design[name] = _flat(design[name], f"design.{name}", errors)
     if isinstance(design.get("treatments"), list):
         design["treatments"] = [
-            _flat(treatment, f"design.treatments.{index}", errors)
+            _flat(treatment, f"design.treatments.{index}", errors, lists=True)
             for index, treatment in enumerate(design["treatments"])
         ]
     return errors
 
 
-def _flat(table: Any, key: str, errors: list[StudyError], *, many: bool = False) -> dict[str, Any]:
-    """Dotted names in a table of levels (`many`: in a table of lists of levels)."""
+def _cross(raw: Mapping[str, Any], errors: list[StudyError]) -> list[int]:
+    """Replace listed treatments that have lists of levels by one treatment for each combination, in place; returns the
+    place in the file of each."""
+    design = raw.get("design")
+    listed = design.get("treatments") if isinstance(design, dict) else None
+    if not isinstance(design, dict) or not isinstance(listed, list):
+        return []
+    crossed: list[dict[str, Any]] = []
+    origins: list[int] = []
+    for index, treatment in enumerate(listed):
+        levels = [value if isinstance(value, list) else [value] for value in treatment.values()]
+        if len(crossed) + math.prod(len(each) for each in levels) > MAX_TREATMENTS:
+            what = f"more than {MAX_TREATMENTS:,} treatments, which is what can be planned"
+            errors.append(problem(f"design.treatments.{index}", Missing(), what))
+            continue
+        combinations = [dict(zip(treatment, each, strict=True)) for each in itertools.product(*levels)]
+        crossed += combinations
+        origins += [index] * len(combinations)
+    design["treatments"] = crossed
+    return origins
+
+
+def _as_written(error: StudyError, origins: Sequence[int]) -> StudyError:
+    """The error with the treatment's place in the file, where lists of levels stand for several treatments."""
+
+    def in_file(text: str) -> str:
+        return re.sub(r"\bdesign\.treatments\.(\d+)", lambda match: f"design.treatments.{origins[int(match[1])]}", text)
+
+    if list(range(len(origins))) == list(origins):
+        return error
+    message, key = in_file(error.message), in_file(error.key)
+    return StudyError(message, error.hint, key=key, read=error.read, allowed=error.allowed)
+
+
+def _flat(table: Any, key: str, errors: list[StudyError], *, many: bool = False, lists: bool = False) -> dict[str, Any]:
+    """Dotted names in a table of levels (`many`: in a table of lists of levels; `lists`: of levels or lists)."""
     if not isinstance(table, dict):
         errors.append(problem(key, table, "must be a table"))
         return {}
@@ -112,13 +176,31 @@ def _flat(table: Any, key: str, errors: list[StudyError], *, many: bool = False)
             pending += [(f"{name}.{inner}", item) for inner, item in reversed(value.items())]
         elif short(name) in flat:
             errors.append(problem(f"{key}.{name}", value, f"{short(name)} is there already, by its other name"))
-        elif many and not (isinstance(value, list) and all(_is_level(level) for level in value)):
+        elif many and not (value == [] or _is_list_of_levels(value)):
             errors.append(problem(f"{key}.{name}", value, "must be a list of levels: text, numbers, true or false"))
-        elif not many and not _is_level(value):
-            errors.append(problem(f"{key}.{name}", value, "must be one level: text, a number, true or false"))
+        elif not many and not _is_level(value) and not (lists and _is_list_of_levels(value)):
+            one = "must be one level: text, a number, true or false"
+            what = f"{one}; or a list of them, for one treatment with each" if lists else one
+            errors.append(problem(f"{key}.{name}", value, what))
         else:
             flat[short(name)] = value
     return flat
+
+
+def _is_list_of_levels(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(_is_level(level) for level in value)
+
+
+def _flat_levels(table: Any, errors: list[StudyError]) -> dict[str, Any]:
+    """The fields of each named level by their dotted names."""
+    levels: dict[str, Any] = {}
+    for factor, named in (table if isinstance(table, dict) else {"": table}).items():
+        key = f"levels.{factor}" if factor else "levels"
+        if not isinstance(named, dict):
+            errors.append(problem(key, named, "must be a table of levels, each of them a table of fields"))
+            continue
+        levels[factor] = {name: _flat(fields, f"{key}.{name}", errors) for name, fields in named.items()}
+    return levels
 
 
 def _is_level(value: object) -> bool:
@@ -148,16 +230,23 @@ def _scale(raw: dict[str, Any], scale: float, plugins: Plugins) -> None:
                 table[name] = scaled(table[name])
         if field in raw.get("factors", {}):
             raw["factors"][field] = [scaled(level) for level in raw["factors"][field]]
-        design = raw.get("design")
-        design = design if isinstance(design, dict) else {}
-        treatments = design.get("treatments")
-        treatments = treatments if isinstance(treatments, list) else []
-        for levels in (design.get("base", {}), design.get("control", {}), *treatments):
+        for levels in _tables_of_levels(raw):
             if field in levels:
                 levels[field] = scaled(levels[field])
     about = raw.get("study")
     if isinstance(about, dict) and isinstance(about.get("name"), str):
         about["name"] += f"-scale-{scale:g}"
+
+
+def _tables_of_levels(raw: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every table that maps fields to one level each: named levels, base, control, listed treatments."""
+    for named in raw.get("levels", {}).values():
+        yield from named.values()
+    design = raw.get("design")
+    design = design if isinstance(design, dict) else {}
+    treatments = design.get("treatments")
+    yield from (design.get("base", {}), design.get("control", {}))
+    yield from treatments if isinstance(treatments, list) else []
 
 
 def _write_default(table: dict[str, Any], seam: str, name: str, plugins: Plugins) -> None:
@@ -187,35 +276,54 @@ def _unknown_plugins(raw: Mapping[str, Any]) -> list[StudyError]:
     return errors
 
 
-def _names(study: Study) -> dict[str, tuple[str, ...]]:
-    levels: list[Mapping[str, Level]] = [*study.design.treatments]
-    levels += [{factor: level} for factor, all_levels in study.factors.items() for level in all_levels]
-    return {seam: names_in_use(seam, getattr(study, seam).name, levels) for seam in SEAMS}
-
-
 def _unknown_factors(study: Study, plugins: Plugins) -> list[StudyError]:
-    """Factors that are not a field of the study, and levels that are not a plug-in."""
-    names = _names(study)
+    """Factors and fields of named levels that are not a field of the study, and levels that are not a plug-in."""
+    names = names_of(study)
     errors = []
-    keys = {factor: f"factors.{factor}" for factor in study.factors}
-    for index, treatment in enumerate(study.design.treatments):
-        for factor in treatment:
-            keys.setdefault(factor, f"design.treatments.{index}.{factor}")
+    keys = fields_by_key(study)
+    named = dict(named_fields(study))
     for seam in SEAMS:
         for name in names[seam]:
             try:
-                plugins.settings_model(seam, name)
+                settings_model(plugins, seam, name)
             except StudyError as error:
-                key = keys.get(short(f"{seam}.name"), f"{seam}.name")
+                alias = short(f"{seam}.name")
+                key = keys.get(alias, named.get(alias, f"{seam}.name"))
                 errors.append(problem(key, name, error.message, error.allowed, hint=how_to_add(seam)))
     if errors:
         return errors
-    for factor, key in keys.items():
-        if not exists(factor, names, plugins):
-            section = dotted(factor).partition(".")[0]
-            sections = [section] if section in SECTIONS else list(SECTIONS)
-            allowed = [field for each in sections for field in allowed_factors(each, names.get(each, ()), plugins)]
-            errors.append(problem(key, Missing(), "no such key: a factor is a field of the study", allowed))
+    for field, key in (*keys.items(), *named_fields(study)):
+        if not exists(field, names, plugins):
+            section, _, key_in_section = dotted(field).partition(".")
+            sections = [section] if section in SECTIONS and key_in_section else list(SECTIONS)
+            allowed = [known for each in sections for known in allowed_factors(each, names.get(each, ()), plugins)]
+            of_level = key.startswith("levels.")
+            what = f"no such key: a {'level sets fields' if of_level else 'factor is a field'} of the study"
+            hint = "" if of_level else f"a factor of any other name needs its levels under [levels.{field}]"
+            errors.append(problem(key, Missing(), what, allowed, hint=hint))
+    return errors
+
+
+def _subtable_problems(
+    tables: Mapping[str, Mapping[str, Any]], plugins: Plugins, named: Mapping[str, Sequence[str]]
+) -> list[StudyError]:
+    """Problems with sub-tables that hold the settings of one plug-in, such as `[site.docker]`."""
+    errors: list[StudyError] = []
+    for seam in SEAMS:
+        for name, table in subtables_of(tables[seam], named[seam]).items():
+            common = [key for key in table if key in SECTIONS[seam].model_fields]
+            what = f"belongs into [{seam}]: it is no setting of one {seam}"
+            errors += [problem(f"{seam}.{name}.{key}", table[key], what) for key in common]
+            _, problems = complete(tables, {f"{seam}.name": name}, plugins, named)
+            for error in problems:
+                own, _, key = error.key.partition(".")
+                if own == seam and key.partition(".")[0] in table and not common:
+                    message = error.message.replace(error.key, f"{seam}.{name}.{key}", 1)
+                    errors.append(
+                        StudyError(
+                            message, error.hint, key=f"{seam}.{name}.{key}", read=error.read, allowed=error.allowed
+                        )
+                    )
     return errors
 
 
@@ -227,10 +335,13 @@ def _treatment_problems(study: Study, plugins: Plugins) -> list[StudyError]:
     treatments = treatments_of(study, plugins)
     control = control_of(study)
     extra = [control] if control is not None and control not in treatments else []
+    if clashing := contradictions(study, [*treatments, *extra]):
+        return clashing
+    named = names_of(study)
     for index, treatment in enumerate([*treatments, *extra]):
-        settings, problems = complete(tables, treatment, plugins)
+        settings, problems = complete(tables, study.fields_of(treatment), plugins, named)
         listed = f"design.treatments.{index}" if study.design.kind == "listed" else "factors"
-        errors += [_blamed(error, treatment, listed) for error in problems]
+        errors += [_blamed(error, study, treatment, listed) for error in problems]
         text = canonical(settings)
         if text in seen and not problems and study.design.kind != "same":
             what = f"treatments {_in_words(seen[text])} and {_in_words(treatment)} have the same complete settings"
@@ -243,12 +354,16 @@ def _in_words(treatment: Mapping[str, Level]) -> str:
     return "{" + ", ".join(f"{factor} = {level}" for factor, level in treatment.items()) + "}"
 
 
-def _blamed(error: StudyError, treatment: Mapping[str, Level], table: str) -> StudyError:
-    """The error with the key of the factor that set the field, otherwise with the treatment."""
-    factor = next((name for name in treatment if error.key and f"{dotted(name)}.".startswith(f"{error.key}.")), None)
-    key = f"{table}.{factor}" if factor else table
-    message = f"{table}: {error.message}" if factor else f"{table}: with {_in_words(treatment)}: {error.message}"
-    return StudyError(message, error.hint, key=key, read=error.read, allowed=error.allowed)
+def _blamed(error: StudyError, study: Study, treatment: Mapping[str, Level], listed: str) -> StudyError:
+    """The error with the key of the factor or named level that set the field, otherwise with the treatment."""
+    for factor, level in treatment.items():
+        table = f"levels.{factor}.{level_key(level)}" if factor in study.levels else listed
+        for field in study.fields_of({factor: level}):
+            if error.key and f"{dotted(field)}.".startswith(f"{error.key}."):
+                message, key = f"{table}: {error.message}", f"{table}.{field}"
+                return StudyError(message, error.hint, key=key, read=error.read, allowed=error.allowed)
+    message = f"{listed}: with {_in_words(treatment)}: {error.message}"
+    return StudyError(message, error.hint, key=listed, read=error.read, allowed=error.allowed)
 
 
 def located(errors: Sequence[StudyError], path: Path) -> tuple[StudyError, ...]:
@@ -257,6 +372,7 @@ def located(errors: Sequence[StudyError], path: Path) -> tuple[StudyError, ...]:
 
     def find_line(key: str) -> int:
         factor = _spelt(f"factors.{key}", lines)
-        return line_of(lines, factor if factor in lines else _spelt(key, lines))
+        levels = (name for name in lines if name.startswith("levels.") and name.endswith(f".{key}"))
+        return line_of(lines, factor if factor in lines else next(levels, _spelt(key, lines)))
 
     return tuple(placed(error, str(path), find_line(error.key)) for error in errors)

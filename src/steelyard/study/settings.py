@@ -5,16 +5,18 @@ A trial's id hashes them (`judging.settings_hash`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from steelyard.model import former_words
 from steelyard.model.errors import StudyError
 from steelyard.model.secret import literals
 from steelyard.model.study import SAME_FACTOR, Level, Study
 from steelyard.plugin import Plugins, how_to_add
-from steelyard.study.fields import SEAMS, SECTIONS, dotted, hard, names_in_use, put
+from steelyard.study.fields import FIXED_AT_START, LATER, SEAMS, SECTIONS, dotted, hard, names_of, put
+from steelyard.study.missing import misspelt, settings_model
 from steelyard.tomlfile.problems import Missing, from_validation, problem
 
 IN_PLAIN_SIGHT = (
@@ -23,9 +25,19 @@ IN_PLAIN_SIGHT = (
 )
 
 
-def settings_of(study: Study, treatment: Mapping[str, Level], plugins: Plugins | None = None) -> dict[str, Any]:
-    """Complete settings under a treatment: site, system, workload, load, data. Raises StudyError if not valid."""
-    settings, errors = complete(tables_of(study), treatment, plugins or Plugins())
+NO_PLUGINS_NAMED: Mapping[str, Sequence[str]] = {}
+
+
+def settings_of(
+    study: Study,
+    treatment: Mapping[str, Level],
+    plugins: Plugins | None = None,
+    named: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, Any]:
+    """Complete settings under a treatment: site, system, workload, load, data; node and link where they say something.
+    `named`: the plug-ins that the study names, if known already. Raises StudyError if not valid."""
+    fields = study.fields_of(treatment)
+    settings, errors = complete(tables_of(study), fields, plugins or Plugins(), named or names_of(study))
     if errors:
         raise errors[0]
     return settings
@@ -37,12 +49,25 @@ def tables_of(study: Study) -> dict[str, dict[str, Any]]:
 
 
 def complete(
-    tables: Mapping[str, Mapping[str, Any]], treatment: Mapping[str, Level], plugins: Plugins
+    tables: Mapping[str, Mapping[str, Any]],
+    fields: Mapping[str, Level],
+    plugins: Plugins,
+    named: Mapping[str, Sequence[str]] = NO_PLUGINS_NAMED,
 ) -> tuple[dict[str, Any], list[StudyError]]:
-    """Apply a treatment to a study's tables and validate them; returns the settings and their problems."""
+    """Apply the fields that a treatment sets to a study's tables, and validate them; returns the settings and their
+    problems. `named`: the plug-ins that the study names, by seam, whose sub-tables are settings of one of them."""
+    levels = {dotted(name): level for name, level in fields.items()}
     changed: dict[str, Any] = {section: dict(tables.get(section, {})) for section in SECTIONS}
-    for factor, level in treatment.items():
-        put(changed, dotted(factor), level)
+    for seam in SEAMS:
+        name = levels.get(f"{seam}.name", changed[seam].get("name"))
+        changed[seam] = _of_plugin(changed[seam], name, named.get(seam, ()))
+    for former, today in former_words.MOVED.items():
+        for set_, other in ((former, today), (today, former)):
+            if set_ in levels:  # a level overrides a fixed setting, also by its other name
+                section, _, key = other.partition(".")
+                changed[section].pop(key, None)
+    for name, level in levels.items():
+        put(changed, name, level)
     settings: dict[str, Any] = {}
     errors: list[StudyError] = [problem(key, Missing(), IN_PLAIN_SIGHT) for key in literals(changed)]
     for section, model in SECTIONS.items():
@@ -52,7 +77,40 @@ def complete(
         if section in SEAMS and isinstance(table.get("name"), str):
             rest = {key: item for key, item in table.items() if key not in own}
             settings[section] |= _plugin_settings(plugins, section, table["name"], rest, errors)
-    return settings, errors
+    errors += [*misspelt(settings), *_limit_twice(settings)]
+    return former_words.settings(_saying_something(settings)), errors
+
+
+def _of_plugin(table: Mapping[str, Any], name: object, named: Sequence[str]) -> dict[str, Any]:
+    """A seam's table for one plug-in: what it shares with others, then what stands in its own sub-table."""
+    subtables = subtables_of(table, named)
+    shared = {key: item for key, item in table.items() if key not in subtables}
+    return {**shared, **subtables.get(str(name), {}), **({"name": shared["name"]} if "name" in shared else {})}
+
+
+def subtables_of(table: Mapping[str, Any], named: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """The sub-tables of a seam's table that hold settings of one plug-in that the study names."""
+    return {key: item for key, item in table.items() if key in named and isinstance(item, Mapping)}
+
+
+def _limit_twice(settings: Mapping[str, Any]) -> Iterator[StudyError]:
+    """A limit of nodes that stands under both of its names, with different values."""
+    for former, today in former_words.MOVED.items():
+        (section, _, key), (section_today, _, key_today) = former.partition("."), today.partition(".")
+        read, other = settings[section].get(key), settings[section_today].get(key_today)
+        if read is not None and other is not None and read != other:
+            yield problem(former, read, f"{today} = {other} says otherwise; leave {former} out, its former name")
+
+
+def _saying_something(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without what sections of later versions leave as it always was."""
+    said = dict(settings)
+    for section in LATER:
+        defaults = {name: field.get_default() for name, field in SECTIONS[section].model_fields.items()}
+        said[section] = {key: item for key, item in settings[section].items() if item != defaults.get(key)}
+        if not said[section]:
+            del said[section]
+    return said
 
 
 def _validated(
@@ -70,7 +128,7 @@ def _plugin_settings(
 ) -> dict[str, Any]:
     own = tuple(SECTIONS[seam].model_fields)
     try:
-        model = plugins.settings_model(seam, name)
+        model = settings_model(plugins, seam, name)
     except StudyError as error:
         errors.append(
             problem(f"{seam}.name", name, error.message, error.allowed, hint=how_to_add(seam))
@@ -90,28 +148,27 @@ def _keys(model: type[BaseModel]) -> tuple[str, ...]:
 
 def is_hard(study: Study, factor: str, plugins: Plugins | None = None) -> bool:
     """Whether a change of the factor needs a new cluster (see `fields.hard`). The label in a study of identical systems
-    does, so that they are compared like any two clusters."""
+    does, so that they are compared like any two clusters. A named factor does if any field of its levels does."""
     if study.design.kind == "same" and factor == SAME_FACTOR:
         return True
-    levels = [
-        *study.design.treatments,
-        *({factor_: level} for factor_, all_ in study.factors.items() for level in all_),
-    ]
-    names = {seam: names_in_use(seam, getattr(study, seam).name, levels) for seam in SEAMS}
-    return hard(factor, names, plugins or Plugins())
+    names, plugins = names_of(study), plugins or Plugins()
+    return any(hard(field, names, plugins) for field in study.fields_under(factor))
 
 
-def hard_settings(settings: Mapping[str, Any], hard_factors: Iterable[str], plugins: Plugins) -> dict[str, Any]:
-    """The settings that are fixed at a start: hard fields of site, system and data, and hard factors elsewhere."""
+def hard_settings(settings: Mapping[str, Any], hard_fields: Iterable[str], plugins: Plugins) -> dict[str, Any]:
+    """The settings that are fixed at a start: hard fields of site, system, data, node and link, and those that hard
+    factors set elsewhere."""
     fixed: dict[str, Any] = {}
-    for section in ("site", "system", "data"):
+    for section in FIXED_AT_START:
+        if section not in settings:
+            continue
         names = {section: (settings[section].get("name", ""),)}
         table = settings[section]
         fixed[section] = {key: item for key, item in table.items() if hard(f"{section}.{key}", names, plugins)}
-    for factor in hard_factors:
-        if factor == SAME_FACTOR:
+    for field in hard_fields:
+        if field == SAME_FACTOR:
             continue
-        section, _, rest = dotted(factor).partition(".")
-        if section not in fixed or rest.split(".")[0] not in fixed[section]:
-            fixed[dotted(factor)] = settings[section].get(rest)
+        section, _, rest = dotted(field).partition(".")
+        if section not in LATER and (section not in fixed or rest.split(".")[0] not in fixed[section]):
+            fixed[dotted(field)] = settings[section].get(rest)
     return fixed

@@ -109,7 +109,7 @@ def _level_problems(key: str, levels: Sequence[Level]) -> list[StudyError]:
     if not levels:
         return [problem(key, Missing(), "a factor needs at least one level")]
     twice = [level for position, level in enumerate(levels) if same_level_in(level, levels[:position])]
-    return [problem(key, list(levels), f"level {level!r} is there twice") for level in twice]
+    return [problem(key, list(levels), f"level {level!r} is listed twice") for level in twice]
 
 
 def same_level_in(level: Level, levels: Sequence[Level]) -> bool:

@@ -75,7 +75,7 @@ def parsed(text: str, path: str) -> dict[str, Any]:
         raise _refused(f"not TOML: {column}{what}", path, line, hint) from error
     except ValueError as error:  # a whole number of more digits than Python takes
         raise _refused(f"not TOML: {error}", path, _longest_line(text)) from error
-    _not_too_large(tree, text, path)
+    _within_limits(tree, text, path)
     return tree
 
 
@@ -102,8 +102,8 @@ def _not_too_deep(text: str, path: str) -> None:
             depth = max(0, depth - 1)
 
 
-def _not_too_large(tree: Mapping[str, Any], text: str, path: str) -> None:
-    """Refuse long dotted keys, long words and long texts."""
+def _within_limits(tree: Mapping[str, Any], text: str, path: str) -> None:
+    """Refuse dotted keys that nest too deeply, long words and long texts."""
     pending: list[tuple[str, Any, int]] = [("", tree, 0)]
     while pending:
         key, value, depth = pending.pop()

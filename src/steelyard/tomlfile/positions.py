@@ -75,6 +75,7 @@ class _Scanner:
         name = ""
         for part in outer:
             name = _join(name, part)
+            self.lines.setdefault(name, self.line)
             if name in self.tables:
                 name = _join(name, str(self.tables[name] - 1))
         name = _join(name, last)

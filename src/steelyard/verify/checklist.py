@@ -19,7 +19,7 @@ CHECKS: dict[str, str] = {
     "id": "a trial's id follows from its settings and replicate numbers",
     "plan": "a trial has the treatment, settings, seed and start that the plan gives it",
     "until": "each decision of the stopping rule follows from the trials of its blocks; none comes after the end",
-    "floor": "the noise floor is the one that the laboratory laid into the store",
+    "floor": "the noise floor is the one that the laboratory copied into the store",
     "journal": "what the journal says was sealed is there, with that verdict, and the other way round",
     "response": "a response follows from the raw intervals, to the last digit",
     "measure": "a measure follows from the samples, a covariate from facts and links, to the last digit",

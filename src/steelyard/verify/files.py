@@ -1,6 +1,6 @@
 """Integrity of files: existence, checksum, format.
 
-Files are read without the store's own reader, which stops at the first fault.
+Files are read a second time, without the store's own reader, so that a mistake of the reader is found too.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from typing import Any
 from steelyard.heavy import pl
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
-from steelyard.store.plain_file import sha256_of, text_of
+from steelyard.store.plain_file import problem_of, sha256_of, text_of
 from steelyard.store.read import unreadable_table
 from steelyard.verify.checklist import Book
-
-LONGEST_ERROR = 200
 
 
 def sealed_folders(store: Path) -> list[Path]:
@@ -37,7 +35,7 @@ def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
             return None
         record = TrialRecord.model_validate(read)
     except (OSError, ValueError, RecursionError) as error:
-        book.check("format", False, where, "the record cannot be read", _short(error))
+        book.check("format", False, where, "the record cannot be read", problem_of(error))
         return None
     name = layout.trial_folder(record.id, record.attempt)
     book.equal("format", where, "the folder of this id and attempt", folder.name, name)
@@ -70,7 +68,7 @@ def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | N
                 raise OSError("it is no regular file")
             frame = pl.read_parquet(path)
         except unreadable_table() as error:
-            whole = book.check("format", False, where, "the table cannot be read", _short(error))
+            whole = book.check("format", False, where, "the table cannot be read", problem_of(error))
             continue
         columns = {name: str(dtype) for name, dtype in frame.schema.items()}
         wanted = {name: str(dtype) for name, dtype in pl.DataFrame(schema=schema).schema.items()}
@@ -95,15 +93,10 @@ def facts(store: Path, folder: Path, book: Book) -> tuple[dict[str, dict[str, st
             content = json.loads(text_of(path))
             read = type(content).__name__
         except (OSError, ValueError, RecursionError) as error:
-            read = _short(error)
+            read = problem_of(error)
         book.equal("format", str(path.relative_to(store)), "JSON", read, form.__name__)
         if isinstance(content, dict) and form is dict:
             known[layout.facts_name(path.stem)] = content
         elif isinstance(content, list) and form is list:
             links = content
     return known, links
-
-
-def _short(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}"[:LONGEST_ERROR]

@@ -40,7 +40,7 @@ def study(folder: Path, book: Book) -> None:
         name = Study.model_validate_json(content_of(folder / layout.STUDY_JSON)).study.name
         book.check("format", bool(name), layout.STUDY_JSON, "the study's name", name)
     except (OSError, ValueError) as error:
-        book.check("format", False, layout.STUDY_JSON, "the study cannot be read", type(error).__name__)
+        book.check("format", False, layout.STUDY_JSON, "the study cannot be read", problem_of(error))
     entries = entries_of(folder)
     for file in (layout.STUDY_TOML, layout.STUDY_JSON, layout.PLAN):
         known = written(entries, file)
@@ -156,7 +156,8 @@ def journal(
 
 def _last_lines(entries: Sequence[Entry]) -> dict[Key, tuple[TrialSealed, int, bool]]:
     """The last line about each attempt that was not set aside since: one that was measured anew was sealed more than
-    once. With its number, and whether a session has missed the attempt since."""
+    once. With its number, and whether a session has missed the attempt since. Independent of `store.sealed.seals`,
+    which is checked by it."""
     lines: dict[str, tuple[TrialSealed, int, bool]] = {}
     for entry in entries:
         match entry.event:

@@ -88,7 +88,7 @@ def test_abandoned_by_death_or_by_time() -> None:
     assert lease_records.abandoned(mine, now) == ""
     assert "has passed" in lease_records.abandoned(mine, now + timedelta(hours=2))
     dead = mine.owner.model_copy(update={"start_ticks": 1})
-    assert "no longer lives" in lease_records.abandoned(record(owner=dead), now)
+    assert "has exited" in lease_records.abandoned(record(owner=dead), now)
 
 
 def test_moments_without_a_zone_are_this_machines() -> None:

@@ -74,7 +74,7 @@ def test_ids_are_those_of_the_version_that_said_thaw() -> None:
 
 
 def test_both_words_at_once_are_one_level_twice() -> None:
-    with pytest.raises(StudyError, match="is there twice"):
+    with pytest.raises(StudyError, match="is listed twice"):
         studies.read_text(FILE.replace('"continue"', '"restore"'))
 
 
@@ -153,3 +153,50 @@ def test_no_value_is_left_that_takes_a_former_word() -> None:
         assert read.treatment == {"data.state": "restore"}
     plan = Plan.model_validate({**plan_of(study()).model_dump(), "factors": {"data.state": ["thaw", "reload"]}})
     assert plan.factors == {"data.state": ("restore", "reload")}
+
+
+LIMITED = FILE.partition("[factors]")[0] + '[site]\nname = "local"\nmemory_mb = 512\ncpus = 1.5\n'
+
+
+def test_limits_of_nodes_have_two_names_and_one_id() -> None:
+    today = LIMITED.replace("memory_mb = 512\ncpus = 1.5\n", "[node]\nmemory_mb = 512\ncpus = 1.5\n")
+    former, current = expand(studies.read_text(LIMITED)), expand(studies.read_text(today))
+    assert [(trial.id, trial.start, trial.settings) for trial in former.trials] == [
+        (trial.id, trial.start, trial.settings) for trial in current.trials
+    ]
+    settings = current.trials[0].settings
+    assert (settings.node.memory_mb, settings.node.cpus, settings.root["site"]["memory_mb"]) == (512, 1.5, None)
+    factor = expand(studies.read_text(f"{LIMITED}[factors]\nsite.memory_mb = [512, 600]\n"))
+    assert factor.trials[0].settings.node.memory_mb in (512, 600)
+    assert {trial.id for trial in former.trials} < {trial.id for trial in factor.trials}
+
+
+def test_ids_of_limited_nodes_are_those_of_the_version_that_named_them_otherwise() -> None:
+    """From commit da0adb1."""
+    assert [(trial.id, trial.start) for trial in expand(studies.read_text(LIMITED)).trials[:1]] == [
+        ("e456042ce399-s1-t1", "b01-367b6d6f0b69"),
+    ]
+
+
+def test_settings_of_records_have_their_limits_at_the_node() -> None:
+    former = {"site": {"name": "local", "memory_mb": 512, "cpus": None}, "system": {"name": "simulated"}}
+    today = former_words.settings(former)
+    assert today["node"] == {"memory_mb": 512}
+    assert today["site"] == {"name": "local", "memory_mb": None, "cpus": None}
+    assert settings_hash(today) == settings_hash(former)
+    assert former_words.settings({"site": {"name": "mine", "memory_mb": 512}}) == {
+        "site": {"name": "mine", "memory_mb": 512}
+    }
+
+
+def test_a_limit_under_both_names_is_refused_if_they_disagree() -> None:
+    with pytest.raises(StudyError, match=r"site\.memory_mb = 512: node\.memory_mb = 600 says otherwise"):
+        studies.read_text(f"{LIMITED}[node]\nmemory_mb = 600\n")
+    assert studies.read_text(f"{LIMITED}[node]\nmemory_mb = 512\n")
+
+
+def test_kept_noise_floors_have_their_limits_at_the_node() -> None:
+    held = Circumstances(
+        machines=(), site="local", system="b", engine="c", loop="closed", nodes=1, settings={"site.memory_mb": "512"}
+    )
+    assert held.settings == {"site.memory_mb": "", "node.memory_mb": "512"}

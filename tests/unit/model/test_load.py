@@ -35,7 +35,7 @@ A_PHASE = {"name": "a", "duration_s": 3}
         (CONSTANT, "operations or duration_s, to know when to stop"),
         ({"phases": [A_PHASE], "operations": 1}, "schedule, operations and duration_s belong to each of them"),
         ({"phases": [A_PHASE], **CONSTANT}, "schedule, operations and duration_s belong to each of them"),
-        ({"phases": [A_PHASE, A_PHASE]}, "the name a is there twice"),
+        ({"phases": [A_PHASE, A_PHASE]}, "the name a is listed twice"),
         ({"phases": [{**A_PHASE, "name": "warm-up"}]}, "warm-up means something else in records"),
     ],
 )

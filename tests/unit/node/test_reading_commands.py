@@ -119,6 +119,19 @@ def test_a_study_is_announced_while_it_lasts(tmp_path: Path) -> None:
     assert not reading_commands.measured_now(tmp_path)
 
 
+def test_while_a_study_waits_for_a_quiet_machine_nothing_is_at_idle_priority(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading_commands, "at_idle_priority", lambda: pytest.fail("nothing is measured"))
+    with reading_commands.session(tmp_path) as session:
+        session.waits(True)
+        assert reading_commands.in_progress(tmp_path) == {os.getpid(): False}
+        with reading_commands.recorded("status", tmp_path):
+            assert times_s(tmp_path, census()), "but it has a record: it is the laboratory's own"
+        session.waits(False)
+        assert reading_commands.measured_now(tmp_path)
+
+
 SERVING = """
 import pathlib, subprocess, sys
 from steelyard.node.reading_commands import recorded

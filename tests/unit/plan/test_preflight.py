@@ -102,7 +102,7 @@ def written(folder: Path, rest: str) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_check_and_run_refuse_the_same(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rest, machine, said = KINDS[kind]
-    monkeypatch.setattr(preflight, "read_machine", lambda folder: machine)
+    monkeypatch.setattr(preflight, "read_machine", lambda folder, store: machine)
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
     path = written(tmp_path, rest)
     refused = checked(path, tmp_path / "store")
@@ -112,7 +112,9 @@ def test_check_and_run_refuse_the_same(kind: str, tmp_path: Path, monkeypatch: p
 
 
 def test_several_are_refused_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight, "read_machine", lambda folder: LARGE.model_copy(update={"disk_free_bytes": 1}))
+    monkeypatch.setattr(
+        preflight, "read_machine", lambda folder, store: LARGE.model_copy(update={"disk_free_bytes": 1})
+    )
     path = written(tmp_path, 'schedule = "trace"\ntrace = "nowhere.txt"\n[factors]\nnodes = [1, 12]\n')
     refused = checked(path, tmp_path / "store")
     assert len(refused) == 3
@@ -123,7 +125,7 @@ def test_a_study_that_would_orphan_the_trials_of_its_store_is_refused_by_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`check` once said that all was well, and `run` refused."""
-    monkeypatch.setattr(preflight, "read_machine", lambda folder: LARGE)
+    monkeypatch.setattr(preflight, "read_machine", lambda folder, store: LARGE)
     path, store = written(tmp_path, FACTORS), tmp_path / "store"
     study, plan = preflight.read_and_expand(path, Plugins(tmp_path))
     with StoreWriter(store, "paper") as writer:
@@ -146,7 +148,7 @@ def test_a_study_that_would_orphan_the_trials_of_its_store_is_refused_by_both(
 
 @pytest.mark.agent
 def test_what_the_agent_refuses_is_refused_by_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight, "read_machine", lambda folder: LARGE)
+    monkeypatch.setattr(preflight, "read_machine", lambda folder, store: LARGE)
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
     (tmp_path / "w.toml").write_text(
         'name = "w"\n[tables.t]\nprimary_key = "id"\ncolumns.id = "int"\n'
@@ -164,7 +166,7 @@ def test_what_the_agent_refuses_is_refused_by_both(tmp_path: Path, monkeypatch: 
 
 
 def test_what_is_right_is_not_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight, "read_machine", lambda folder: LARGE)
+    monkeypatch.setattr(preflight, "read_machine", lambda folder, store: LARGE)
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
     assert checked(written(tmp_path, FACTORS), tmp_path / "store") == []
     preflight.refuse(())

@@ -14,7 +14,8 @@ from steelyard.format import clock
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.progress.state import Left, end_by_the_clock
+from steelyard.progress import events
+from steelyard.progress.state import Left, Live, expected_finish, fold
 from steelyard.serve import cells_table, live_view, study_state
 from steelyard.serve.store_cache import StoreLook, Watched
 from steelyard.store import layout
@@ -142,16 +143,29 @@ def test_a_long_journal_is_cut(tmp_path: Path) -> None:
 def test_no_end_by_the_clock_where_none_is_known(tmp_path: Path, left: Any) -> None:
     live = look(tmp_path, [], [BEGAN], live={"t_s": NOW_S, "left": left}).live
     assert live is not None
-    assert end_by_the_clock(live.left, NOW_S) == ""
+    assert expected_finish(live, NOW_S) == ""
 
 
 def test_the_end_by_the_clock_has_a_range() -> None:
     left = Left(seconds=600.0, low_s=300.0, high_s=1200.0, said_s=NOW_S)
     minutes = [clock(NOW_S + seconds, NOW_S) for seconds in (600, 300, 1200)]
     for later_s in (0, 100):
-        told = end_by_the_clock(left, NOW_S + later_s)
+        told = expected_finish(Live(t_s=NOW_S, left=left), NOW_S + later_s)
         assert told == f"about {minutes[0]} ({minutes[1]} to {minutes[2]})", "the end stays while time passes"
-    assert end_by_the_clock(left, NOW_S + 2000).startswith("later than")
+    live = Live(t_s=NOW_S, left=left)
+    assert expected_finish(live, NOW_S + 700).startswith(f"about {clock(NOW_S + 700, NOW_S)} ("), "never past"
+    assert expected_finish(live, NOW_S + 1170) == "within 30 s"
+    assert expected_finish(live, NOW_S + 2000) == "overdue: it takes longer than expected"
+
+
+def test_the_wait_for_a_quiet_machine_is_no_progress() -> None:
+    live = Live(t_s=NOW_S, left=Left(seconds=600.0, low_s=300.0, high_s=1200.0, said_s=NOW_S))
+    live = fold(live, events.QuietAwaited([], 0.0, 1800.0), NOW_S)
+    later_s = NOW_S + 1500
+    expected = f"about {clock(later_s + 600, NOW_S)} ("
+    assert expected_finish(live, later_s).startswith(expected)
+    live = fold(live, events.QuietReached(1500.0), later_s)
+    assert expected_finish(live, later_s).startswith(expected)
 
 
 def test_a_study_with_a_stopping_rule_counts_what_is_needed(tmp_path: Path) -> None:

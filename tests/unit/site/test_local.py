@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from steelyard.leases import records as lease_records
 from steelyard.model.errors import EngineError, SiteError
+from steelyard.model.study import NodeLimits
 from steelyard.node import agent, machine_facts
 from steelyard.site import _cgroup, _network, local
 from steelyard.site.base import Request
@@ -86,6 +87,8 @@ def test_a_limit_under_the_system_s_need_is_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(agent, "find", lambda: Path("/bin/agent"))
     site = local.create(local.Settings(mode="loopback", memory_mb=100), tmp_path)
     assert site.refuse(Request("s", 1), 300) == "a node needs 300 MB, but memory_mb = 100 is its limit"
+    asked = Request("s", 1, limits=NodeLimits(memory_mb=200))
+    assert site.refuse(asked, 300) == "a node needs 300 MB, but memory_mb = 200 is its limit"
 
 
 def test_loopback_addresses_and_plain_prefixes(
@@ -111,7 +114,7 @@ def test_prefixes_of_namespaces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: True)
     site = local.create(local.Settings(mode="namespaces", subnet="10.7", memory_mb=99), tmp_path)
     groups = _cgroup.Hierarchies({"cpu": Path("/c/cpu"), "memory": Path("/c/mem")}, None, frozenset(), ())
-    node = site._node("0a1b2c3d", "database", 3, groups)
+    node = site._node("0a1b2c3d", "database", 3, groups, Request("s", 3))
     assert " ".join(node.prefix) == (
         "/bin/agent enter --netns /run/netns/sy-0a1b2c3d-n3 --cgroup /c/cpu/steelyard/0a1b2c3d/n3 "
         "--cgroup /c/mem/steelyard/0a1b2c3d/n3 --drop-capability ipc_lock --"
@@ -124,7 +127,7 @@ def test_prefixes_of_namespaces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         "STEELYARD_LEASE": "0a1b2c3d",
         "STEELYARD_LEASE_RECORD": f"{tmp_path}/leases/0a1b2c3d.json",
     }
-    loader = site._node("0a1b2c3d", "load", 1, groups)
+    loader = site._node("0a1b2c3d", "load", 1, groups, Request("s", 3))
     assert (loader.name, loader.address, loader.memory_mb) == ("l1", "10.7.1.1", None)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tools.campaigns.small_disk import mounted
 
 from steelyard.judging.stopping import decide
 from steelyard.judging.stopping_rule import rule_of
@@ -113,3 +115,15 @@ def test_a_torn_line_is_an_entry_without_an_event(line: str) -> None:
     entries = list(journal.entries(f'{line}\n{{"t_s": {10**400}, "event": "interrupted"}}\n'))
     assert [entry.event for entry in entries] == [None, journal.SessionInterrupted()]
     assert entries[1].t_s is None
+
+
+@pytest.mark.root
+def test_a_line_of_the_journal_is_whole_or_not_there(tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", "2m") as disk, StoreWriter(disk.folder, "fake") as writer:
+        writer.event(journal.SessionFailed(message="before", hint=""))
+        before = (disk.folder / "fake" / "events.jsonl").read_bytes()
+        disk.fill()
+        with pytest.raises(OSError, match=r"events\.jsonl") as caught:
+            writer.event(journal.SessionFailed(message="x" * 100_000, hint=""))
+        assert caught.value.errno == errno.ENOSPC
+        assert (disk.folder / "fake" / "events.jsonl").read_bytes() == before

@@ -104,7 +104,7 @@ CASES = {
     "factors.design.trials: no such key": "[factors]\ndesign.trials = [1]\n",
     "paper.toml:21: factors.nodes = 3: must be a list of levels": "[factors]\nnodes = 3\n",
     "paper.toml:21: factors.nodes: a factor needs at least one level": "[factors]\nnodes = []\n",
-    "paper.toml:21: factors.nodes = [1, 3, 1]: level 1 is there twice": "[factors]\nnodes = [1, 3, 1]\n",
+    "paper.toml:21: factors.nodes = [1, 3, 1]: level 1 is listed twice": "[factors]\nnodes = [1, 3, 1]\n",
     "paper.toml:21: factors: site.nodes = 0: must be at least 1": "[factors]\nnodes = [1, 0]\n",
     "paper.toml:22: factors: system.compression = 'lz5': not allowed; did you mean 'lz4'?": (
         '[factors]\nnodes = [1, 3]\nsystem.compression = ["none", "lz5"]\n'

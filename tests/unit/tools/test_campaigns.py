@@ -1,4 +1,4 @@
-"""Campaigns of faults: the frame, and of each campaign a few cases."""
+"""Campaigns: the frame, and of each campaign a few cases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tools.campaigns.__main__ import CAMPAIGNS, SEED, main
-from tools.campaigns.campaign import FAULTS, Case, Fault, Outcome, no_world
+from tools.campaigns.campaign import FINDINGS, Case, Finding, Outcome, no_world
 from tools.campaigns.command import call
 from tools.campaigns.runner import carry_out, done, table
 
@@ -38,7 +38,7 @@ class Counting:
         self.ran.append(case.name)
         if case.name == "broken":
             raise OSError("tripped")
-        return Outcome((Fault("lost", "a trial"),) if case.name == "bad" else (), {"seen": case.name})
+        return Outcome((Finding("lost", "a trial"),) if case.name == "bad" else (), {"seen": case.name})
 
 
 def test_a_campaign_is_resumed_after_a_torn_line(tmp_path: Path) -> None:
@@ -51,8 +51,8 @@ def test_a_campaign_is_resumed_after_a_torn_line(tmp_path: Path) -> None:
     assert list(lines) == [case.name for case in cases]
     assert done(path) == lines
     assert lines["good"]["facts"] == {"seen": "good"}
-    assert [one["kind"] for one in lines["bad"]["faults"]] == ["lost"]
-    assert [one["kind"] for one in lines["broken"]["faults"]] == ["campaign"]
+    assert [one["kind"] for one in lines["bad"]["findings"]] == ["lost"]
+    assert [one["kind"] for one in lines["broken"]["findings"]] == ["campaign"]
     carry_out(campaign, cases, path)
     assert len(campaign.ran) == 5
 
@@ -61,7 +61,7 @@ def test_a_case_that_takes_longer_than_its_limit_is_a_fault(tmp_path: Path) -> N
     campaign = Counting()
     campaign.limit_s = 0.0
     lines = carry_out(campaign, campaign.cases(1)[:1], tmp_path / "outcomes.jsonl")
-    assert [one["kind"] for one in lines["good"]["faults"]] == ["late"]
+    assert [one["kind"] for one in lines["good"]["findings"]] == ["late"]
 
 
 def test_the_summary_counts_by_stratum_and_kind(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_outcomes_are_plain_json(tmp_path: Path) -> None:
     campaign = Counting()
     carry_out(campaign, campaign.cases(1), path)
     for text in path.read_text().splitlines():
-        assert {one["kind"] for one in json.loads(text)["faults"]} <= set(FAULTS)
+        assert {one["kind"] for one in json.loads(text)["findings"]} <= set(FINDINGS)
 
 
 DAMAGE = (
@@ -119,7 +119,7 @@ def test_damage_in_small(tmp_path: Path) -> None:
     cases = [case for case in campaign.cases(SEED) if case.name in DAMAGE]
     assert len(cases) == len(DAMAGE)
     lines = carry_out(campaign, cases, tmp_path / "damage.jsonl")
-    assert {name: line["faults"] for name, line in lines.items() if line["faults"]} == {}
+    assert {name: line["findings"] for name, line in lines.items() if line["findings"]} == {}
 
 
 def test_the_page_on_faults_has_the_cases_that_there_are() -> None:

@@ -16,35 +16,35 @@ SERVERS = ("closes at once", "resets", "speaks HTTP", "announces 2 GB", "half a 
 """Those that end at once."""
 
 
-def faults_of(name: str, folder: Path, wanted: Any) -> dict[str, Any]:
-    """Faults of the cases of a campaign that are wanted; of each case that has one."""
+def findings_of(name: str, folder: Path, wanted: Any) -> dict[str, Any]:
+    """Findings of the cases of a campaign that are wanted; of each case that has one."""
     campaign = CAMPAIGNS[name]
     cases = [case for index, case in enumerate(campaign.cases(SEED)) if wanted(index, case.name)]
     assert cases
     lines = carry_out(campaign, cases, folder / "outcomes.jsonl")
     assert len(lines) == len(cases)
-    return {case: line["faults"] for case, line in lines.items() if line["faults"]}
+    return {case: line["findings"] for case, line in lines.items() if line["findings"]}
 
 
 def test_studies_in_small(tmp_path: Path) -> None:
-    assert faults_of("studies", tmp_path, lambda index, name: index < 21) == {}
+    assert findings_of("studies", tmp_path, lambda index, name: index < 21) == {}
 
 
 @pytest.mark.agent
 def test_orders_in_small(tmp_path: Path) -> None:
-    assert faults_of("orders", tmp_path, lambda index, name: index < 15) == {}
+    assert findings_of("orders", tmp_path, lambda index, name: index < 15) == {}
 
 
 @pytest.mark.agent
 def test_servers_in_small(tmp_path: Path) -> None:
-    assert faults_of("servers", tmp_path, lambda index, name: name in SERVERS) == {}
+    assert findings_of("servers", tmp_path, lambda index, name: name in SERVERS) == {}
 
 
 @pytest.mark.root
 @pytest.mark.agent
 def test_full_disks_in_small(tmp_path: Path) -> None:
     """tests/unit/lab/test_full_disk.py has all places, without a cluster."""
-    assert faults_of("disk", tmp_path, lambda index, name: name == "the seal") == {}
+    assert findings_of("disk", tmp_path, lambda index, name: name == "the seal") == {}
 
 
 @pytest.mark.parametrize("name", ["studies", "orders", "servers", "disk"])

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from steelyard.model import former_words
 from steelyard.model.facts import of_machines, of_systems, role_of
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
@@ -118,8 +119,8 @@ def _differences(kind: Kind, a: Mapping[str, set[str]], b: Mapping[str, set[str]
 
 def _follows(path: str, asked: set[str]) -> bool:
     """Whether a setting is a compared factor, or belongs to the plug-in that such a factor chooses."""
-    short = {"nodes": "site.nodes", "workload": "workload.name"}
-    paths = {short.get(name, name) for name in asked}
+    short = {"nodes": "site.nodes", **{name: f"{name}.name" for name in ("site", "system", "workload", "link")}}
+    paths = {former_words.field(short.get(name, name)) for name in asked}
     chosen = {name.removesuffix(".name") for name in paths if name.endswith(".name")}
     return path in paths or path.split(".", 1)[0] in chosen
 

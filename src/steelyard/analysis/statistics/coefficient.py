@@ -81,7 +81,7 @@ def _columns(frame: TrialFrame, rows: pl.DataFrame, names: Sequence[str], number
     for name in names:
         levels = rows[name].to_list()
         if name in numbers:
-            columns[name] = [float(level) for level in levels]
+            columns[name] = [float(level) for level in frame.numbered(rows, name)[name]]
         else:
             present: list[Level] = [level for level in frame.factors[name] if level in levels or str(level) in levels]
             for level in present[1:]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from steelyard.analysis.frame import TrialFrame
@@ -334,7 +335,7 @@ def unsaturated(fits: Sequence[LawFit], response: str) -> list[str]:
 
 
 def _only(frame: TrialFrame, where: pl.Expr) -> TrialFrame:
-    return TrialFrame(frame.data.filter(where), frame.factors, frame.hard, frame.warm_up_trials, frame.shares)
+    return replace(frame, data=frame.data.filter(where))
 
 
 def weighed(fits: Sequence[LawFit]) -> tuple[LawFit, ...]:

@@ -26,7 +26,7 @@ class SizePoint(MeasuredTreatment):
 def size_points(frame: TrialFrame, response: str, factor: str, confidence: float = 0.95) -> Iterator[SizePoint]:
     """Median and mean at each level of a numeric factor, for each combination of the other factors."""
     for others in frame.others(factor):
-        for level in sorted(float(level) for level in frame.factors[factor]):
+        for level in frame.in_order_of_numbers(factor):
             summary = summarise(frame, response, {**others, factor: level}, confidence)
             centre = summary.mean_of_starts or summary.mean
             if summary.median is not None and centre is not None:

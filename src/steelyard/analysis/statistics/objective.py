@@ -38,6 +38,8 @@ class ObjectiveLevel(MeasuredTreatment):
     """Whether it is the highest level that meets the limit, among those that differ in the ordered factor only."""
     factor: Annotated[str, HIDDEN] = ""
     """The ordered factor; empty without one."""
+    place: Annotated[float, HIDDEN] = 0.0
+    """The level of the ordered factor as a number."""
 
 
 def objective_levels(frame: TrialFrame, limit: Limit, confidence: float = 0.95) -> tuple[ObjectiveLevel, ...]:
@@ -48,12 +50,14 @@ def objective_levels(frame: TrialFrame, limit: Limit, confidence: float = 0.95) 
         means = start_means(frame.values(limit.response, treatment), limit.response)
         if not means:
             continue
+        place = frame.numbers.get(factor, {}).get(treatment.get(factor, ""))
         value = value_of([mean for _, mean, _ in means], unit, confidence)
         verdict, why = judged(value, limit)
         rows.append(
             ObjectiveLevel(
                 treatment=treatment, response=limit.response, unit=unit, objective=limit.text,
                 n=sum(n for *_, n in means), starts=len(means), value=value, verdict=verdict, why=why, factor=factor,
+                place=float(treatment[factor]) if factor and place is None else place or 0.0,
             )
         )  # fmt: skip
     best = [_highest(line) for line in _lines(rows, factor)] if factor else []
@@ -110,7 +114,7 @@ def _lines(rows: Sequence[ObjectiveLevel], factor: str) -> list[list[ObjectiveLe
     for row in rows:
         key = tuple(item for item in row.treatment.items() if item[0] != factor)
         lines.setdefault(key, []).append(row)
-    return [sorted(line, key=lambda row: float(row.treatment[factor])) for line in lines.values()]
+    return [sorted(line, key=lambda row: row.place) for line in lines.values()]
 
 
 def _highest(line: Sequence[ObjectiveLevel]) -> ObjectiveLevel | None:

@@ -50,7 +50,7 @@ FEWEST_STARTS = 3
 def regress(frame: TrialFrame, response: str, factor: str, others: Treatment, confidence: float = 0.95) -> Regression:
     """The response over a numeric factor, other factors fixed: over trials, and over start means or within starts."""
     unit = unit_of(response)
-    rows = frame.values(response, others).filter(pl.col(factor).is_not_null())
+    rows = frame.numbered(frame.values(response, others).filter(pl.col(factor).is_not_null()), factor)
     x = [float(level) for level in rows[factor]]
     y = [float(value) for value in rows[response]]
     starts = rows.group_by(factor, "start", maintain_order=True).agg(pl.col(response).cast(pl.Float64).mean())

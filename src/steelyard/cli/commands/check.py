@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from steelyard.cli.noise_floor import foreseen
-from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile
+from steelyard.cli.noise_floor import floor_for
+from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile, WithoutMissing
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.cli.terminal.output import complain, data_console, message_console, print_table
 from steelyard.format import clock, count, data_size, duration, forecast
@@ -26,7 +26,7 @@ from steelyard.lab.quiet import Look, disturbed_since, look
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
-from steelyard.node.folders import state_folder
+from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import (
     Machine,
     PlanEstimate,
@@ -38,6 +38,7 @@ from steelyard.plan import (
     warnings,
 )
 from steelyard.plan.abilities import Abilities, assumptions
+from steelyard.plan.machine import read_machine
 from steelyard.plan.stopping_simulation import Expected
 from steelyard.plugin import Plugins
 from steelyard.plugin_factory import make_site, make_workload
@@ -46,7 +47,7 @@ from steelyard.site.base import on_this_machine
 from steelyard.study.treatments import fraction_of, treatments_of
 from steelyard.workload.base import Explains, Explanation
 
-EXIT_DONE, EXIT_WRONG = 0, 2
+EXIT_DONE, EXIT_WRONG, EXIT_MISSING = 0, 2, 5
 ENTRIES_SHOWN = 30
 TREATMENTS_SHOWN = 40
 BYTES_PER_MIB = 2**20
@@ -58,7 +59,8 @@ class Check:
 
     study: Study
     plan: Plan
-    cost: PlanEstimate
+    cost: PlanEstimate | None
+    """Of the trials whose parts exist; None if there are none."""
     machine: Machine
     resolutions: tuple[Resolution, ...]
     warnings: tuple[str, ...]
@@ -70,6 +72,8 @@ class Check:
     """Find what the study names."""
     until: tuple[Expected, ...] = ()
     """How many blocks a stopping rule would need."""
+    missing: tuple[StudyError, ...] = ()
+    """Parts that the study names and that do not exist yet."""
 
 
 def check(
@@ -77,15 +81,17 @@ def check(
     store: StoreRoot = Path("store"),
     scale: Scale = 1.0,
     everything: Annotated[bool, typer.Option("--all", help="Print the whole order of trials.")] = False,
+    leave_out_missing: WithoutMissing = False,
     as_json: Json = False,
 ) -> int:
-    """Print what a study would do; with `as_json` to stdout as one object. Returns 0, or 2 if it is wrong."""
+    """Print what a study would do; with `as_json` to stdout as one object. Returns 0, 2 if it is wrong, or 5 if it can
+    be planned but names a part that does not exist yet."""
     before = look(state_folder())
     checked: Check | None = None
     refused: tuple[StudyError, ...]
     try:
-        checked = weigh(study_path, store, scale)
-        checked = replace(checked, warnings=(*_busy(checked, before), *checked.warnings))
+        checked = weigh(study_path, store, scale, leave_out_missing=leave_out_missing)
+        checked = replace(checked, warnings=(*_busy(checked, before), *_store_room(checked), *checked.warnings))
         refused = checked.refusals
     except StudyError as wrong:
         refused = wrong.errors
@@ -95,30 +101,36 @@ def check(
     elif checked is not None:
         _print(checked, data_console(), everything=everything)
     errors = message_console()
-    for error in refused:
+    missing = () if checked is None else checked.missing
+    for error in (*missing, *refused):
         complain(errors, error)
-    return EXIT_WRONG if refused else EXIT_DONE
+    return EXIT_WRONG if refused else EXIT_MISSING if missing else EXIT_DONE
 
 
-def weigh(study_path: Path, store: Path | None, scale: float) -> Check:
+def weigh(study_path: Path, store: Path | None, scale: float, *, leave_out_missing: bool = False) -> Check:
     """Read, plan and weigh a study. Raises StudyError if it cannot be planned."""
     plugins = Plugins(study_path.parent)
-    study, plan = preflight.read_and_expand(study_path, plugins, scale)
+    study, whole = preflight.read_and_expand(study_path, plugins, scale, leave_out_missing=leave_out_missing)
+    missing, plan = preflight.missing(study_path, study, whole), preflight.available(whole)
+    if not plan.trials:
+        return _only_planned(study, whole, plugins, missing)
     examined = preflight.examine(study_path, study, plan, plugins, store)
     study, history, cost = examined.study, examined.history, examined.cost
-    floor, floor_words = foreseen(study, plan)
+    floor, floor_words = floor_for(study, plan)
     return Check(
+        missing=missing,
         floor=floor,
         floor_words=floor_words,
         plugins=plugins,
         study=study,
-        plan=plan,
+        plan=whole,
         cost=cost,
         until=stopping_forecast.blocks_needed(study, plan, history),
         machine=examined.machine,
-        resolutions=resolution(study, plan, history, floor.floor),
+        resolutions=resolution(study, whole, history, floor.floor),
         warnings=(
-            *warnings(study, plan, plugins),
+            *_partly(plan, whole),
+            *warnings(study, whole, plugins),
             *assumptions(plan, Abilities(plugins)),
             *load_feasibility.notes(plan, history, examined.machine.cores, plugins),
             *stopping_forecast.notes(study, plan, cost),
@@ -127,22 +139,59 @@ def weigh(study_path: Path, store: Path | None, scale: float) -> Check:
     )
 
 
+def _only_planned(study: Study, plan: Plan, plugins: Plugins, missing: tuple[StudyError, ...]) -> Check:
+    """A study of which nothing can be run yet: without an estimate."""
+    return Check(
+        study=study,
+        plan=plan,
+        cost=None,
+        machine=read_machine(cache_folder()),
+        resolutions=resolution(study, plan),
+        warnings=warnings(study, plan, plugins),
+        refusals=(),
+        floor=FoundFloor(),
+        floor_words="none: nothing of this study can be run yet",
+        plugins=plugins,
+        missing=missing,
+    )
+
+
+def _partly(available: Plan, whole: Plan) -> Iterator[str]:
+    """What the estimates leave out."""
+    trials = len(available.trials)
+    if trials < len(whole.trials):
+        yield (
+            f"time, memory and disk are those of {trials:,} of {len(whole.trials):,} trials: the others need a part "
+            "that does not exist yet"
+        )
+
+
 def _busy(checked: Check, before: Look) -> Iterator[str]:
     """A note if this machine is too busy to measure on, by what it did during this command."""
     limits = checked.study.limits
-    settings = checked.plan.trials[0].settings
+    if checked.cost is None:
+        return
+    settings = preflight.available(checked.plan).trials[0].settings
     if on_this_machine(make_site(checked.plugins, settings, state_folder())):
         for reason in disturbed_since(before, state_folder(), limits):
             wait = f"`run` would wait for a quiet machine, at most {duration(limits.quiet_wait_s)}"
             yield f"this machine is busy: {short(reason)}; {wait} (limits.quiet_wait_s)"
 
 
+def _store_room(checked: Check) -> Iterator[str]:
+    """A note if the store is on a disk of its own that may be too small. `run` looks at it before each trial."""
+    needed = 0 if checked.cost is None else checked.cost.store_bytes
+    free = checked.machine.store_free_bytes
+    if free is not None and needed > free:
+        yield (
+            f"the remaining trials may need {data_size(needed)} in the store, {data_size(free)} are free there: free "
+            "some space, or name another folder (--store)"
+        )
+
+
 def as_data(checked: Check | None, refused: Sequence[StudyError]) -> dict[str, Any]:
     """The same as one JSON object."""
-    errors = [
-        {"message": error.message, "hint": error.hint, "path": error.path, "line": error.line, "key": error.key}
-        for error in refused
-    ]
+    errors = _errors(refused)
     if checked is None:
         return {"errors": errors}
     return {
@@ -151,14 +200,22 @@ def as_data(checked: Check | None, refused: Sequence[StudyError]) -> dict[str, A
         "aliases": list(aliases_of(checked.study, checked.plugins)),
         "workloads": {name: asdict(told) for name, told in explanations(checked.plan, checked.plugins).items()},
         "plan": checked.plan.model_dump(mode="json"),
-        "estimate": checked.cost.model_dump(mode="json"),
+        "estimate": None if checked.cost is None else checked.cost.model_dump(mode="json"),
         "machine": checked.machine.model_dump(mode="json"),
         "resolution": [item.model_dump(mode="json") for item in checked.resolutions],
         "warnings": list(checked.warnings),
         "until": stopping_forecast.as_data(checked.until, checked.study),
         "noise_floor": {"said": checked.floor_words, **checked.floor.model_dump(mode="json")},
+        "missing": _errors(checked.missing),
         "errors": errors,
     }
+
+
+def _errors(errors: Sequence[StudyError]) -> list[dict[str, Any]]:
+    return [
+        {"message": error.message, "hint": error.hint, "path": error.path, "line": error.line, "key": error.key}
+        for error in errors
+    ]
 
 
 def _print(checked: Check, console: Console, *, everything: bool) -> None:
@@ -214,9 +271,7 @@ def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
 
 
 def _factors(checked: Check) -> Table:
-    table = _table(
-        "Factors", "factor", "levels", "varies over", "n per level", "can tell apart", right=("n per level",)
-    )
+    table = _table("Factors", "factor", "levels", "varies over", "n per level", "detects", right=("n per level",))
     resolved = {item.factor: item for item in checked.resolutions}
     for factor, levels in checked.plan.factors.items():
         item = resolved.get(factor)
@@ -316,6 +371,8 @@ def _in_start(plan: Plan, trials: Sequence[PlannedTrial]) -> Iterator[str]:
 def _needs(checked: Check) -> Table:
     cost, machine = checked.cost, checked.machine
     table = _table("Costs", "", "needed", "there is")
+    if cost is None:
+        return table
     now_s = time.time()
     end, low, high = (clock(now_s + seconds, now_s) for seconds in (cost.seconds, cost.low_s, cost.high_s))
     done = f", {cost.trials_done} trials of {cost.trials} are done" if cost.trials_done else ""
@@ -337,13 +394,20 @@ def _needs(checked: Check) -> Table:
         f"{data_size(cost.disk_bytes)} at most",
         f"{data_size(machine.disk_free_bytes)} free",
     )
+    if machine.store_free_bytes is not None:
+        table.add_row(
+            "the store", f"{data_size(cost.store_bytes)}", f"{data_size(machine.store_free_bytes)} free there"
+        )
     return table
 
 
 def _until(checked: Check) -> Table:
     """How long a study with a stopping rule would take, by how much its starts vary."""
     table = _table(_rule_in_words(checked), "CV between starts", "blocks", "time, 8 in 10 studies", "")
-    for row in stopping_forecast.rows(checked.until, checked.study, checked.plan, checked.cost):
+    rows = (
+        () if checked.cost is None else stopping_forecast.rows(checked.until, checked.study, checked.plan, checked.cost)
+    )
+    for row in rows:
         known = ", as in this store" if row.of_the_store else ""
         time = forecast(row.low_s) if row.low_s == row.high_s else f"{forecast(row.low_s)} to {forecast(row.high_s)}"
         blocks = row.expected

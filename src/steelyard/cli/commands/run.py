@@ -25,7 +25,7 @@ from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.cli.commands.clean import reclaim
 from steelyard.cli.noise_floor import keep
 from steelyard.cli.progress_views import LiveView, PlainView
-from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile
+from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile, WithoutMissing
 from steelyard.cli.terminal.answer_output import print_answer
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say, warn_of_damages
@@ -36,7 +36,7 @@ from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.lab.parts import Parts
 from steelyard.lab.quiet import QuietGate, look
 from steelyard.lab.resume import missing
-from steelyard.model.errors import SteelyardError
+from steelyard.model.errors import FileError, SteelyardError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -45,9 +45,10 @@ from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import estimate, load_feasibility, preflight
 from steelyard.plan.stopping_simulation import likely_blocks
 from steelyard.plugin import Plugins
-from steelyard.progress.events import TimeLeft
+from steelyard.progress.events import Event, TimeLeft
 from steelyard.progress.live_file import LiveFile
 from steelyard.progress.publisher import Publisher
+from steelyard.progress.state import Live
 from steelyard.reading import read
 from steelyard.store import Store, StoreWriter, journal
 
@@ -57,6 +58,7 @@ KEYS_AT_ONCE = 64
 QUIET_WAIT_VARIABLE = "STEELYARD_QUIET_WAIT_S"
 PAGE = "report.html"
 """What `report` writes into the study's folder."""
+NONE_LOST = "no sealed trial is lost"
 ASK = "interrupt: [f]inish the trial, [s]top now, [g]o on?"
 
 
@@ -75,6 +77,7 @@ def run(
             help="Longest wait for a quiet machine, instead of limits.quiet_wait_s. 0: end at once, with code 3.",
         ),
     ] = None,
+    leave_out_missing: WithoutMissing = False,
     as_json: Json = False,
 ) -> int:
     """Carry out a study. Returns the exit code: 0 done, 1 done but some trials invalid, 130 interrupted. Raises
@@ -84,7 +87,8 @@ def run(
     console = message_console()
     plain = plain or not console.is_terminal
     plugins = Plugins(study_path.parent)
-    study, plan = preflight.read_and_expand(study_path, plugins, scale)
+    study, plan = preflight.read_and_expand(study_path, plugins, scale, leave_out_missing=leave_out_missing)
+    preflight.refuse(preflight.missing(study_path, study, plan))
     settings = [trial.settings for trial in plan.trials]
     # Under the lock of the store: nobody else adds trials to what is examined.
     with StoreWriter(store, study.study.name) as writer:
@@ -99,22 +103,22 @@ def run(
         writer.conceal = secrets.concealer(settings)
         for note in load_feasibility.notes(plan, examined.history, examined.machine.cores, plugins):
             say(console, f"note: {note}")
-        writer.intend(study, _text(study_path, scale), plan)
+        writer.intend(study, _text(study_path, scale, leave_out_missing=leave_out_missing), plan)
         try:
             outcome, interrupted = asyncio.run(
                 _conduct(study, plan, plugins, writer, gate, plain=plain, console=console)
             )
-        except SteelyardError as error:
-            error.message, error.hint = writer.conceal.text(error.message), writer.conceal.text(error.hint)
-            with contextlib.suppress(OSError):
-                writer.event(journal.SessionFailed(message=error.message, hint=error.hint))
-            raise
-        except OSError as error:
-            failure = foreseen(error)
+        except (SteelyardError, OSError) as error:
+            failure = error if isinstance(error, SteelyardError) else foreseen(error)
             if failure is None:
                 raise
+            if isinstance(failure, FileError) and NONE_LOST not in failure.hint:
+                failure.hint += f"; {NONE_LOST}"
+            failure.message, failure.hint = writer.conceal.text(failure.message), writer.conceal.text(failure.hint)
             with contextlib.suppress(OSError):
                 writer.event(journal.SessionFailed(message=failure.message, hint=failure.hint))
+            if failure is error:
+                raise
             raise failure from error
         folder = writer.folder
     if study.design.kind == "same" and not outcome.missing:
@@ -127,10 +131,12 @@ def run(
     return EXIT_INVALID if outcome.invalid else EXIT_DONE
 
 
-def _text(study_path: Path, scale: float) -> str:
-    """The study file, and on its first line with which scale it was read."""
+def _text(study_path: Path, scale: float, *, leave_out_missing: bool) -> str:
+    """The study file, and on its first line with which options it was read."""
     text = study_path.read_text(encoding="utf-8-sig")
-    return text if scale == 1.0 else f"# run with --scale {scale:g}\n{text}"
+    options = [f"--scale {scale:g}"] if scale != 1.0 else []
+    options += ["--without-missing"] if leave_out_missing else []
+    return f"# run with {' '.join(options)}\n{text}" if options else text
 
 
 def _foresight(
@@ -172,9 +178,13 @@ async def _conduct(
     view = PlainView(_lines(console)) if plain else LiveView(console, cells)
     parts = Parts(cache_folder=cache_folder(), state_folder=state_folder(), plugins=plugins)
     live_file = LiveFile(writer.folder, writer.conceal, time.time)
-    publisher = Publisher(time.time, view, live_file)
-    conductor = Conductor(study, plan, writer, parts, publisher, _foresight(study, plan, plugins), gate)
-    with reading_commands.session(parts.state_folder), live_file, view:
+    for process in reading_commands.in_progress(parts.state_folder):
+        say(
+            console, f"note: process {process} runs another study on this machine: each is background load of the other"
+        )
+    with reading_commands.session(parts.state_folder) as session, live_file, view:
+        publisher = Publisher(time.time, view, live_file, _Announced(session))
+        conductor = Conductor(study, plan, writer, parts, publisher, _foresight(study, plan, plugins), gate)
         task = asyncio.ensure_future(conductor.run())
         beating = [asyncio.ensure_future(_beat(one)) for one in (view, live_file)]
         with _interrupts(conductor, task, view, ask=not plain and _at_the_terminal()) as state:
@@ -186,6 +196,18 @@ async def _conduct(
             finally:
                 for beat in beating:
                     beat.cancel()
+
+
+class _Announced:
+    """Tells other commands whether the study measures or waits."""
+
+    def __init__(self, session: reading_commands.Session) -> None:
+        self._session = session
+
+    def show(self, live: Live, event: Event) -> None:
+        """Take the newest state."""
+        del event
+        self._session.waits(live.quiet is not None)
 
 
 async def _beat(view: LiveView | PlainView | LiveFile) -> None:

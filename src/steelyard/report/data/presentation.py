@@ -95,7 +95,8 @@ class View:
         """Positions of the levels on the axis."""
         levels = self.results.factors.get(self.axis, ("all trials",))
         name = "number of nodes" if self.axis == "nodes" else self.axis or "study"
-        return Positions(name, tuple(levels))
+        unit = self.results.number_units.get(self.axis, "")
+        return Positions(f"{name}, {unit}" if unit else name, tuple(levels), self.results.numbers.get(self.axis, ()))
 
     @property
     def y_title(self) -> str:

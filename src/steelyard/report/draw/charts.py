@@ -44,14 +44,20 @@ class Positions:
 
     name: str
     levels: tuple[Any, ...]
+    numbers: tuple[float, ...] = ()
+    """What words stand for, in their order, where they stand for numbers."""
 
     @property
     def numeric(self) -> bool:
         """Whether the levels are quantities."""
+        if self.numbers:
+            return True
         return all(isinstance(level, int | float) and not isinstance(level, bool) for level in self.levels)
 
     def of(self, level: Any) -> float:
         """Place of a level on the axis."""
+        if self.numbers:
+            return self.numbers[self.levels.index(level)]
         return float(level) if self.numeric else float(self.levels.index(level))
 
     @property

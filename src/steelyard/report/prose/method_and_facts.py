@@ -58,7 +58,7 @@ def method(study: Study, plan: Plan | None, records: Sequence[TrialRecord], resu
 def _system(study: Study, records: Sequence[TrialRecord]) -> str:
     version = next((record.versions["system"] for record in records if "system" in record.versions), "")
     named = version if study.system.name in version else f"{study.system.name} {version}".strip()
-    nodes = study.factors.get("nodes") or study.factors.get("site.nodes") or (study.site.nodes,)
+    nodes = study.values_of(("nodes", "site.nodes"), study.site.nodes)
     sizes = listed([str(level) for level in nodes])
     plural = "node" if list(nodes) == [1] else "nodes"
     sentence = (
@@ -108,7 +108,11 @@ def _load(study: Study) -> str:
         how = f"{len(load.phases)} phases without a pause: {'; '.join(phases)}"
     else:
         how = _how(load, load)
-    workloads = study.factors.get("workload") or study.factors.get("workload.name") or (study.workload.name,)
+    workloads = study.values_of(("workload", "workload.name"), study.workload.name)
+    consistencies = [
+        listed([str(level) for level in study.values_of([f"load.{name}"], getattr(load, name))], "or")
+        for name in ("read_consistency", "write_consistency")
+    ]
     kind_word = "workload" if len(workloads) == 1 else "workloads"
     settings = {name: value for name, value in study.workload.settings.items() if name != "name"}
     data = (
@@ -120,7 +124,7 @@ def _load(study: Study) -> str:
     return (
         f"One trial is {amount} of {kind_word} {listed([str(level) for level in workloads])}{data}, driven by the "
         f"engine “{load.engine}” "
-        f"in {how}{warm}. Reads asked for consistency {load.read_consistency}, writes for {load.write_consistency}; "
+        f"in {how}{warm}. Reads asked for consistency {consistencies[0]}, writes for {consistencies[1]}; "
         "an operation "
         f"without an answer after {load.timeout_ms:,} ms counts as an error."
     )
@@ -295,9 +299,10 @@ def _version(name: str, version: str) -> str:
 def asked(study: Study) -> tuple[Fact, ...]:
     """Settings that differ from the defaults, by dotted name, without the factors."""
     short = {"nodes": "site.nodes", "workload": "workload.name"}
-    varied = {short.get(name, name) for name in study.factors}
+    every = (study.fields_of({factor: level}) for factor, levels in study.factors.items() for level in levels)
+    varied = {short.get(name, name) for sets in every for name in sets}
     changed = study.model_dump(mode="json", exclude_defaults=True)
-    for name in ("study", "factors", "format"):
+    for name in ("study", "factors", "levels", "format"):
         changed.pop(name, None)
     return tuple(Fact(name, value) for name, value in _flat("", changed) if name not in varied)
 

@@ -57,7 +57,7 @@ def why_dead(node: Node, how: str = "ended") -> tuple[str, str]:
     last = f"; last lines: {' | '.join(telling)}" if telling else "; it wrote nothing"
     if (kills := memory_kills(node)) > 0:
         limit = f" of {node.memory_mb} MB" if node.memory_mb else ""
-        return f"killed by the memory limit{limit} ({kills} kills)", "raise site.memory_mb or lower system.heap_mb"
+        return f"killed by the memory limit{limit} ({kills} kills)", "raise node.memory_mb or lower system.heap_mb"
     if "OutOfMemoryError" in text:
         return f"Java ran out of memory{last}", "raise system.heap_mb"
     if "Address already in use" in text or "in use by another process" in text:

@@ -21,6 +21,7 @@ class Settings(Value):
 class Site:
     name = "paper"
     shares = frozenset({"cpu", "memory", "kernel"})
+    limits = frozenset({"memory_mb"})
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

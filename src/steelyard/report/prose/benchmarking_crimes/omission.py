@@ -59,7 +59,7 @@ def _subset(results: Results) -> Crime:
 
 
 def _one_workload(study: Study) -> Crime:
-    names = study.factors.get("workload") or study.factors.get("workload.name") or (study.workload.name,)
+    names = study.values_of(("workload", "workload.name"), study.workload.name)
     evidence = f"{count(len(names), 'workload')}: {some([str(name) for name in names])}"
     mend = "Do not generalise to other uses, or make the workload a factor."
     return Crime("One workload only", len(names) == 1, f"{evidence}.", mend)

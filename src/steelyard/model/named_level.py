@@ -1,0 +1,33 @@
+"""Named level: a level of a factor that sets several fields, and may stand for a number in regressions."""
+
+from __future__ import annotations
+
+from pydantic import ConfigDict
+
+from steelyard.model.value import Value
+
+Level = str | int | float | bool
+"""One value that a factor takes."""
+
+
+class NamedLevel(Value):
+    """What one level of a named factor sets: further keys are fields of the study by their dotted names."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Level]
+
+    number: float | None = None
+    """The number that the level stands for in regressions and scalability laws; without it, a level that is itself a
+    number stands for itself. All levels of a factor have one, or none."""
+    unit: str = ""
+    """Unit of `number`, as tables and axes show it; the same for all levels of a factor."""
+
+    @property
+    def sets(self) -> dict[str, Level]:
+        """The fields that the level sets, by their dotted names."""
+        return dict(self.__pydantic_extra__)
+
+
+def level_key(level: Level) -> str:
+    """The key under `levels.FACTOR` of a level: TOML's keys are text, levels may be numbers."""
+    return str(level).lower() if isinstance(level, bool) else str(level)
