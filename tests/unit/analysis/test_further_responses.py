@@ -76,3 +76,15 @@ def test_the_verdict_on_a_measure_covers_as_that_on_time_does() -> None:
         (row,) = comparisons(frame_of(records(rng, ratio=1.0), asked), CPU)
         wrong += row.verdict != "undecided"
     assert 2 <= wrong <= 20
+
+
+def test_covariates_of_a_start_are_a_table() -> None:
+    trials = made.drawn(np.random.default_rng(1), {1: 100.0, 3: 110.0}, starts=1, trials=2, start_cv=0.0, trial_cv=0.1)
+    known = [one.model_copy(update={"covariates": {"cores": 2.0 * int(one.treatment["nodes"])}}) for one in trials]
+    asked = made.study(factors={"nodes": (1, 3), "workload": ("A",)})
+    table = tables(analyse(known, asked, seed=1))["covariate"]
+    assert table.select("nodes", "name", "value", "unit", "n").rows() == [
+        (1, "cores", 2.0, "cores", 2),
+        (3, "cores", 6.0, "cores", 2),
+    ]
+    assert tables(analyse(trials, asked, seed=1))["covariate"].is_empty()

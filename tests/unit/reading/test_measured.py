@@ -51,7 +51,6 @@ def test_a_study_that_names_a_measure_has_it_in_every_table(tmp_path: Path) -> N
     assert (row["response"], row["unit"]) == ("cpu_percent_mean", "%")
     assert row["ratio"] == pytest.approx(0.5)
     assert reading.trials["cpu_percent_mean"].to_list() == pytest.approx([25.0, 12.5] * 3, abs=13)
-    assert set(reading.trials["covariate_cores"]) == {2.0}
 
 
 def test_what_was_sealed_is_recomputed_by_verify(tmp_path: Path) -> None:
@@ -86,3 +85,9 @@ def test_a_measure_that_the_study_names_has_seconds_within_its_trials(tmp_path: 
     assert set(points["seconds"]) == {1.0}
     parts = reading.tables["parts"].filter(pl.col("response") == "cpu_percent_mean")
     assert parts.filter(nodes=1)["mean"].to_list() == pytest.approx([25.0, 25.0])
+
+
+def test_covariates_are_columns_of_the_trials(tmp_path: Path) -> None:
+    trials = read(made.store(tmp_path)).trials
+    assert set(trials["covariate_cores"]) == {2.0}
+    assert "covariate_rtt_ms_mean" not in trials.columns

@@ -29,9 +29,9 @@ MOST_TRIALS: Final = 60
 """Most rows of a table with one row per trial."""
 OF_TRIALS: Final = "trial_id"
 NO_VALUES: Final = (None, "")
-IN_FILES_ONLY: Final = ("effect_line", "differential", "speedup", "time_point")
+IN_FILES_ONLY: Final = ("effect_line", "differential", "speedup", "time_point", "covariate")
 """Tables in the form of published studies, for a comparison with them: lines through two levels, trials paired by their
-place, ratios of extremes, means of 30 s. Files and downloads have them."""
+place, ratios of extremes, means of 30 s; covariates. Files and downloads have them."""
 FORMS: Final = {"over": ("start means", "trials"), "form": ("honest", "published")}
 """Columns that say which form a row has: that over starts, and the published one over trials, which is in the files."""
 GREATEST: Final = 1e9
