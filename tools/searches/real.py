@@ -29,7 +29,7 @@ def two_nodes_in_turn(rate_per_s: float, service_s: float, q: float) -> float:
 
 def planted_per_s(result: dict[str, Any]) -> float:
     """The rate that theory gives for what was planted."""
-    service_s, limit_s = result["service_ms"] / 1000, result["limit_ms"] / 1000
+    service_s, limit_s = float(result["service_ms"]) / 1000, float(result["limit_ms"]) / 1000
     match result["kind"]:
         case "saturation":
             return 1 / service_s

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from steelyard.analysis.frame import TrialFrame, frame_of
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.inference.effect_sizes import cohens_d
-from steelyard.analysis.resources import SAMPLED, SAMPLED_UNITS, SHARED, sampled
 from steelyard.analysis.treatments import label
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
@@ -22,6 +21,7 @@ from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.reading.comparison import Opened, levels
+from steelyard.reading.measured import with_measures
 from steelyard.reading.report_input import ReportInput
 from steelyard.reference import tables as shipped
 from steelyard.reference.comparison import Beside
@@ -31,6 +31,7 @@ from steelyard.store.read import Store
 
 PROPORTIONS = ("read_proportion", "write_proportion", "update_proportion", "insert_proportion", "scan_proportion",
                "read_modify_write_proportion")  # fmt: skip
+MIB_PER_GIB = 1024
 Values = dict[tuple[str, str], dict[str, list[float]]]
 """(treatment, response) to the values of its trials by start."""
 
@@ -68,7 +69,8 @@ def compare_with_published(
     fixed = levels(a, frame_of(ours.records, ours.study).factors, "--a")
     chosen = _chosen(tables, b)
     placed = _placed(tables, chosen)
-    laid_beside, own = lay(tables, ours, fixed, placed)
+    asked_for = set(chosen) & set(placed)
+    laid_beside, own = lay(tables, ours, fixed, placed, own_place=not asked_for)
     kept = {column: level for column, level in chosen.items() if column not in placed}
     rows = [row for row in laid_beside if all(row.cell.get(column) in (None, kept[column]) for column in kept)]
     if not rows and placed:
@@ -92,16 +94,25 @@ def with_published(store: Store, page_input: ReportInput) -> ReportInput:
 
 
 def lay(
-    tables: Sequence[Table], ours: Opened, fixed: Mapping[str, Level], placed: Mapping[str, str]
+    tables: Sequence[Table],
+    ours: Opened,
+    fixed: Mapping[str, Level],
+    placed: Mapping[str, str],
+    *,
+    own_place: bool = True,
 ) -> tuple[list[Beside], list[Own]]:
     """Every number of the tables with ours beside it. `placed`: column that none of our factors decides, to the level
-    that ours are compared with. Raises StudyError where two treatments fit one number, or no valid trial is left."""
+    that ours are compared with; `own_place`: treatments that say their platform, memory and link go there instead.
+    Raises StudyError where two treatments fit one number, or no valid trial is left."""
     forms = [table.form for table in tables if table.form]
     wanted = {form.response for form in forms} | {one.response for form in forms for one in form.numbers}
     frame = frame_of(ours.records, ours.study)
     own, values = _own(ours, frame, fixed, wanted)
     beside = {f"{PLACED}{column}": level for column, level in placed.items()}
-    own = [replace(one, facets={**one.facets, **beside}) for one in own]
+    own = [
+        replace(one, facets={**one.facets, **beside, **(_place_of(one.facets, placed) if own_place else {})})
+        for one in own
+    ]
     if not own:
         raise StudyError("no cell has valid trials", "`steelyard status STORE` says why")
     for table in tables:
@@ -122,6 +133,18 @@ def lay(
         return cohens_d(second, first, confidence, "trials, counted as independent") if first and second else None
 
     return [one for table in tables for one in lay_table(table, own, contrasted)], own
+
+
+def _place_of(facets: Mapping[str, str], placed: Mapping[str, str]) -> dict[str, str]:
+    """Platform, memory and link of a treatment that limits its nodes' memory or says which hardware they stand for, as
+    facets of the published columns; empty for any other treatment."""
+    memory, profile = facets.get("node.memory_mb"), facets.get("node.profile")
+    if memory is None and profile is None:
+        return {}
+    place = {"platform": profile or "virtual-machine", "link": facets.get("link.name", "nodal")}
+    if memory is not None:
+        place["ram_gb"] = f"{float(memory) / MIB_PER_GIB:g}"
+    return {f"{PLACED}{column}": level for column, level in place.items() if column in placed}
 
 
 def _differing_factor(frame: TrialFrame, own: Own, another: Own) -> str:
@@ -158,19 +181,11 @@ def _own(ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], wanted: se
 
 def values_of(store: Store, record: TrialRecord, wanted: Set[str]) -> Iterator[tuple[str, float]]:
     """The wanted responses that a trial has; its samples are read once, and only if wanted."""
+    (known,) = with_measures(store, [record], wanted)
     for response in sorted(wanted & set(responses.every())):
-        value = response_of(record, response)
+        value = response_of(known, response)
         if value is not None:
             yield response, float(value)
-    span = record.measured_span
-    if span is None or not wanted & set(SAMPLED):
-        return
-    samples, facts = store.samples(record), store.facts(record)
-    nodes = [str(node) for node in samples["node"].unique() if role_of(str(node), facts) == "database"]
-    for response in sorted(wanted & set(SAMPLED)):
-        number = sampled(response, samples, nodes, *span)
-        if number is not None:
-            yield response, number
 
 
 def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, str], Estimate]:
@@ -181,7 +196,7 @@ def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, st
             continue
         every = [value for start in by_start.values() for value in start]
         means = [statistics.fmean(start) for start in by_start.values()]
-        unit = unit_of(response) if response in responses.every() else SAMPLED_UNITS[response]
+        unit = unit_of(response)
         if len(means) > 1:
             numbers[response, "mean"] = estimates.mean_over_starts(means, unit, confidence)
         else:
@@ -199,14 +214,17 @@ def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, st
 
 def _shared(records: Sequence[TrialRecord]) -> dict[str, tuple[str, ...]]:
     shares = {share for one in records for share in one.shares}
-    return {
-        response: (
-            f"the nodes share one {'processor' if thing == 'cpu' else thing}: ours is of the whole machine, load and "
-            "laboratory included",
-        )
-        for response, thing in SHARED.items()
-        if thing in shares
-    }
+    remarks: dict[str, tuple[str, ...]] = {}
+    for name, response in responses.measured_by_samples().items():
+        measure = response.measure
+        if measure is not None and measure.shared and measure.shared in shares:
+            thing = "processor" if measure.shared == "cpu" else measure.shared
+            remarks[name] = (
+                f"the nodes share one {thing}: ours is of the whole machine, load and laboratory included",
+            )
+        elif measure is not None and measure.per == "cores" and "cpu" in shares:
+            remarks[name] = ("the nodes share one processor, which was theirs alone in the publication",)
+    return remarks
 
 
 def facets(ours: Opened, records: Sequence[TrialRecord]) -> dict[str, str]:
@@ -303,7 +321,8 @@ def _remarks(
     """Remarks on all numbers, and on tables and cells that could not be compared."""
     if placed:
         options = ", ".join(f"{name}=" for name in placed)
-        yield f"ours are compared with {' '.join(placed.values())}; --b {options} choose others"
+        places = dict.fromkeys(" ".join(one.facets[f"{PLACED}{name}"] for name in placed) for one in own)
+        yield f"ours are compared with {', '.join(places)}; --b {options} choose others"
         without = dict.fromkeys(cell for table in tables for cell in unpublished(table, own))
         if without:
             yield f"nothing was published of {'; '.join(without)}"

@@ -262,7 +262,7 @@ def law_points(frame: TrialFrame, load: Load, factor: str, others: Treatment) ->
     )
     per_operation = pl.col("execution_time_ms") / pl.col("operations")
     value = per_operation if load == "single" else 1000 / per_operation
-    means = rows.group_by(factor, "start", maintain_order=True).agg(value.mean().alias("value"))
+    means = frame.numbered(rows, factor).group_by(factor, "start", maintain_order=True).agg(value.mean().alias("value"))
     return [(float(size), float(mean)) for size, _, mean in means.iter_rows()]
 
 
@@ -288,7 +288,7 @@ def laws(
 
 def laws_of_load(frame: TrialFrame, study: Study, size: str | None, rng: np.random.Generator) -> tuple[LawFit, ...]:
     """Laws over nodes: of service demand for one closed-loop thread, of throughput for more; refused in open loop."""
-    if size not in NODES or size is None:
+    if size is None or not counts_nodes(frame, study, size):
         return ()
     if study.analysis.response == CAPACITY:
         return tuple(
@@ -318,6 +318,16 @@ def laws_of_load(frame: TrialFrame, study: Study, size: str | None, rng: np.rand
     for load, part in loads.items():
         fits += laws(part, size, load, rng, study.analysis.confidence)
     return tuple(_with_threads(fit, part_threads(fit, threads, study), loads[fit.load]) for fit in fits)
+
+
+def counts_nodes(frame: TrialFrame, study: Study, size: str) -> bool:
+    """Whether a factor is the number of nodes, also under a name of its own: each level stands for the nodes that it
+    sets."""
+    numbers = frame.numbers.get(size, {})
+    return size in NODES or (
+        bool(numbers)
+        and all(any(study.fields_of({size: at}).get(name) == nodes for name in NODES) for at, nodes in numbers.items())
+    )
 
 
 def part_threads(fit: LawFit, factor: str | None, study: Study) -> int:
