@@ -106,7 +106,7 @@ def response_of(record: TrialRecord, name: str) -> float | int | None:
     """A response; None for a percentile that the trial's number of operations does not support, whatever was
     recorded."""
     response = registered.of(name)
-    if response.source != "records":
+    if response.source not in ("records", "search"):
         return record.measures.get(name)
     q = response.percentile
     return None if q is not None and not supported(q, record.responses.operations) else record.responses.of(name)
