@@ -96,12 +96,7 @@ def compare(
     first = opened(a)
     second = first if b is None else opened(b)
     comparison = comparing.compare(
-        first,
-        second,
-        a=fixed_a or (),
-        b=fixed_b or (),
-        response=response_name,
-        margin_percent=margin_percent,
+        first, second, a=fixed_a or (), b=fixed_b or (), response=response_name, margin_percent=margin_percent
     )
     for side in (first,) if second is first else (first, second):
         warn_of_damages(message_console(), side.store.damages)
