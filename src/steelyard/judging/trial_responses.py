@@ -102,5 +102,8 @@ def responses(intervals: Sequence[Interval], dones: Sequence[Done]) -> Responses
 def response_of(record: TrialRecord, name: str) -> float | int | None:
     """A response; None for a percentile that the trial's number of operations does not support, whatever was
     recorded."""
-    q = registered.of(name).percentile
+    response = registered.of(name)
+    if response.source != "records":
+        return record.measures.get(name)
+    q = response.percentile
     return None if q is not None and not supported(q, record.responses.operations) else record.responses.of(name)

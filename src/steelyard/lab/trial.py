@@ -18,6 +18,8 @@ from pathlib import Path
 from steelyard import __version__, engine_order
 from steelyard.file_errors import of_the_disk
 from steelyard.judging.background_load import Machines, OwnTime
+from steelyard.judging.covariates import covariates_of
+from steelyard.judging.measures import measures_of, readings_of
 from steelyard.judging.trial_responses import joined, responses
 from steelyard.judging.verdict import Evidence, judge
 from steelyard.lab import capacity
@@ -350,21 +352,22 @@ class TrialRunner:
         self, draft: TrialDraft, record: TrialRecord, phases: PhaseLog, course: Course, verdict: Verdict
     ) -> TrialRecord:
         started = self.cluster.phases.times if self.cluster.trials_served == 1 else []
-        return draft.seal(
-            record.model_copy(
-                update={
-                    "ended_s": time.time(),
-                    "phases": (*started, *phases.times),
-                    "verdict": verdict,
-                    "data": course.data,
-                    "responses": responses(course.measured(), tuple(course.dones.values())),
-                    "phase_responses": course.by_phase(),
-                    "capacity": course.capacity,
-                    "offered_rate_per_s": course.offered and engine_order.offered_rate_per_s(course.offered),
-                    "versions": self._versions(course),
-                }
-            )
+        sealed = record.model_copy(
+            update={
+                "ended_s": time.time(),
+                "phases": (*started, *phases.times),
+                "verdict": verdict,
+                "data": course.data,
+                "responses": responses(course.measured(), tuple(course.dones.values())),
+                "phase_responses": course.by_phase(),
+                "covariates": covariates_of(self.cluster.facts, self.cluster.links),
+                "capacity": course.capacity,
+                "offered_rate_per_s": course.offered and engine_order.offered_rate_per_s(course.offered),
+                "versions": self._versions(course),
+            }
         )
+        measures = measures_of(sealed, readings_of(course.samples()), self.cluster.facts)
+        return draft.seal(sealed.model_copy(update={"measures": measures}))
 
     def _versions(self, course: Course) -> dict[str, str]:
         return {

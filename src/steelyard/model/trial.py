@@ -95,6 +95,11 @@ class Capacity(Value):
     """Time of the measurement, seconds since the epoch."""
 
 
+def _nothing(values: object) -> bool:
+    """Whether a mapping says nothing, and is left out of the record's file."""
+    return not values
+
+
 class TrialRecord(Value):
     """The sealed trial. Written as a draft, completed afterwards, then renamed into place."""
 
@@ -129,6 +134,12 @@ class TrialRecord(Value):
     """Responses over all measured phases."""
     phase_responses: dict[str, Responses] = Field(default_factory=dict)
     """Responses of each phase by its name, if the load has several."""
+    measures: dict[str, float] = Field(default_factory=dict, exclude_if=_nothing)
+    """Responses from samples, by name: those that the samples of the measured phases give. Records of earlier versions
+    have none; they are computed from the samples when a store is read."""
+    covariates: dict[str, float] = Field(default_factory=dict, exclude_if=_nothing)
+    """What the start was given, as numbers beside the factors: round-trip times, cores and memory of a database
+    node."""
     capacity: Capacity | None = None
     """Capacity of the start that served the trial, if the load is a fraction of it."""
     offered_rate_per_s: float | None = None
