@@ -96,13 +96,9 @@ def compare(
     first = opened(a)
     second = first if b is None else opened(b)
     comparisons = comparing.compare_each(
-        first,
-        second,
-        a=fixed_a or (),
-        b=fixed_b or (),
+        first, second, a=fixed_a or (), b=fixed_b or (), margin_percent=margin_percent,
         responses=response_name.split(",") if response_name else (first.study.analysis.response,),
-        margin_percent=margin_percent,
-    )
+    )  # fmt: skip
     comparison = comparisons[0]
     for side in (first,) if second is first else (first, second):
         warn_of_damages(message_console(), side.store.damages)
