@@ -27,6 +27,14 @@ class NamedLevel(Value):
         """The fields that the level sets, by their dotted names."""
         return dict(self.__pydantic_extra__)
 
+    def fields_in_words(self) -> str:
+        """`node.memory_mb = 1024, system.heap_mb = 256`; `nothing` where it sets none."""
+        return ", ".join(f"{field} = {value}" for field, value in self.sets.items()) or "nothing"
+
+    def number_in_words(self) -> str:
+        """`1 GB`: the number that the level stands for; empty if it stands for none."""
+        return "" if self.number is None else f"{self.number:g} {self.unit}".strip()
+
 
 def level_key(level: Level) -> str:
     """The key under `levels.FACTOR` of a level: TOML's keys are text, levels may be numbers."""

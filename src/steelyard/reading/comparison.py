@@ -50,8 +50,10 @@ class Comparison:
     b: Side
     response: str
     margin_percent: float | None
+    pairing: Pairing
+    """The cells of both sides, and those of one side only."""
     contrasts: tuple[Contrast, ...]
-    """One per cell that both sides have."""
+    """One per cell in which both sides have values."""
     differences: tuple[Difference, ...]
     """What differs between the sides: what was asked for, and settings, versions, machines, time."""
     floors: tuple[identical_systems.Floors, identical_systems.Floors]
@@ -109,6 +111,41 @@ def compare_each(
     """
     analysis = first.study.analysis
     names = tuple(response_named(name, first.study) for name in responses) or analysis.every_response
+    compared = _each(first, second, a, b, names, margin_percent)
+    for comparison in compared:
+        if not comparison.contrasts:
+            raise StudyError(
+                f"no cell has valid trials with a value of {comparison.response} on both sides, and one other than 0 "
+                "on side a",
+                "`steelyard status STORE` says what became of the trials; a change from 0 has no ratio",
+            )
+    return compared
+
+
+def paired_cells(
+    first: Opened,
+    second: Opened,
+    *,
+    a: Mapping[str, Level] | Sequence[str] = (),
+    b: Mapping[str, Level] | Sequence[str] = (),
+    response: str | None = None,
+    margin_percent: float | None = None,
+) -> Comparison:
+    """The same as `compare`; there is no contrast of a cell in which a side has no value, and so there may be none.
+    Raises StudyError where the sides have no cell in common."""
+    return _each(first, second, a, b, (response_named(response, first.study),), margin_percent)[0]
+
+
+def _each(
+    first: Opened,
+    second: Opened,
+    a: Mapping[str, Level] | Sequence[str],
+    b: Mapping[str, Level] | Sequence[str],
+    names: Sequence[str],
+    margin_percent: float | None,
+) -> tuple[Comparison, ...]:
+    """A comparison for each response, with Holm's correction over the contrasts of all."""
+    analysis = first.study.analysis
     margin_percent = analysis.equivalence_margin_percent if margin_percent is None else margin_percent
     first, second = (replace(one, records=with_measures(one.store, one.records, names)) for one in (first, second))
     sides = _sides(first, second, _texts(a), _texts(b))
@@ -120,7 +157,7 @@ def compare_each(
 def _compared(
     first: Opened, second: Opened, sides: tuple[Side, Side], name: str, margin_percent: float | None
 ) -> Comparison:
-    """Both sides by one response, without Holm's correction. Raises StudyError where nothing can be compared."""
+    """Both sides by one response, without Holm's correction. Raises StudyError where they have no cell in common."""
     confidence = first.study.analysis.confidence
     side_a, side_b = (
         replace(side, trends=_trends(opened, side, name, confidence))
@@ -129,11 +166,6 @@ def _compared(
     pairing = pair(side_a, side_b)
     floors = _floors(first, side_a, confidence), _floors(second, side_b, confidence)
     compared = uncorrected_contrasts(side_a, side_b, pairing, name, confidence, margin_percent, floors)
-    if not compared:
-        raise StudyError(
-            f"no cell has valid trials with a value of {name} on both sides, and one other than 0 on side a",
-            "`steelyard status STORE` says what became of the trials; a change from 0 has no ratio",
-        )
     sentences = dict.fromkeys(
         f"{opened.study.study.name}: {_floor_sentence(opened, side, name, floor)}"
         for opened, side, floor in ((first, side_a, floors[0]), (second, side_b, floors[1]))
@@ -143,6 +175,7 @@ def _compared(
         b=side_b,
         response=name,
         margin_percent=margin_percent,
+        pairing=pairing,
         contrasts=compared,
         differences=_differences(first, second, compared),
         floors=floors,
@@ -168,13 +201,21 @@ def levels(texts: Sequence[str], factors: Mapping[str, Sequence[Level]], option:
                 f"{hint}there are: {', '.join(factors) or 'none; nothing varies in this store'}",
                 key=option,
             )
-        level = next((known for known in factors[name] if str(known).casefold() == wanted.casefold()), None)
+        level = next((known for known in factors[name] if is_called(known, wanted)), None)
         if level is None:
             known = ", ".join(str(known) for known in factors[name])
             raise StudyError(f"{option} {text}: no such level", f"{name} has: {known}", key=option, read=wanted)
         if chosen.setdefault(name, level) != level:
             raise StudyError(f"{option} {text}: {name} is {chosen[name]} already", "one level of a factor", key=option)
     return chosen
+
+
+def is_called(level: Level, wanted: str) -> bool:
+    """Whether a level is written so, in any case of letters; of `main=builds/main` its label is enough, of 5.0 a 5."""
+    if isinstance(level, float) and wanted.replace(".", "", 1).isdigit():
+        return float(wanted) == level
+    text = str(level).casefold()
+    return wanted.casefold() in (text, text.partition("=")[0])
 
 
 def response_named(name: str | None, study: Study) -> str:

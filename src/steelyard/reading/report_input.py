@@ -22,6 +22,7 @@ from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.seconds import within_trials
 from steelyard.reading.time_courses import Curve, Timeline
 from steelyard.reference.comparison import Beside
+from steelyard.store.measured_again import MeasuredAgain
 from steelyard.store.read import Store
 
 MOST_TIMELINES = 60
@@ -57,6 +58,8 @@ class ReportInput:
     """Name of that publication."""
     damages: Sequence[Damage] = ()
     """Files of the store that were passed over, or read although they were changed."""
+    measured_again: Sequence[MeasuredAgain] = ()
+    """Sealed attempts that were removed or set aside and measured again."""
     made_s: float | None = None
     """When the page is made, seconds since the epoch; None leaves it out, so that equal stores give equal pages."""
 
@@ -124,6 +127,7 @@ def report_input(
         curves=_curves(store, records, used) if courses else (),
         facts=store.facts(largest),
         tables=tables(results),
+        measured_again=store.measured_again,
     )
     # Now everything that the page shows has been read.
     return replace(page_input, damages=store.damages)

@@ -26,6 +26,7 @@ from steelyard.analysis.statistics.exclusions import Exclusion
 from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.validity import Validity
+from steelyard.analysis.treatments import NODES
 from steelyard.format import FORM, FORM_NAME, count, moment
 from steelyard.heavy import pl
 from steelyard.model import responses
@@ -46,6 +47,7 @@ from steelyard.report.prose.benchmarking_crimes.commission import crimes
 from steelyard.report.tables import analysed, answers, generic, time_courses
 from steelyard.report.tables import validity as validity_grids
 from steelyard.report.tables.generic import Table
+from steelyard.report.tables.named_levels import named_levels
 
 PAGE: Final = "report.html"
 """Name of the page in the study's folder."""
@@ -54,6 +56,8 @@ OF_RESPONSE_TIME: Final = (
     "percentiles_figure", "curves_figure", "responses_table", "further_response_time", "more_response_time",
 )  # fmt: skip
 """Context keys of the section on response times."""
+OF_SIZE: Final = ("regression_table", "laws_table", "further_size", "more_size")
+"""Context keys of the section on sizes."""
 FEWEST_SIZES: Final = 3
 """Sizes that a line or a law over sizes needs on the page: two points always make a line."""
 
@@ -196,7 +200,9 @@ def _size(drawing: _Drawing) -> dict[str, Any]:
     this, results = drawing.this, drawing.results
     sized = len(this.positions.levels) >= FEWEST_SIZES
     refusals = sorted({law.refusal for law in results.of(LawFit) if law.refusal}) if sized else []
+    factor = results.size_factor
     return {
+        "size_words": "cluster size" if factor is None or factor in NODES else factor,
         "regression_figure": drawing.figure("regression") if sized else None,
         "regression_table": drawing.numbers.table(generic.regressions(this)) if sized else None,
         "laws_figure": drawing.figure("laws"),
@@ -253,7 +259,9 @@ def _validity(drawing: _Drawing) -> dict[str, Any]:
     """Order, exclusions, steady states, generator, crimes and every trial, in the order of the page."""
     page_input, numbers, this = drawing.page_input, drawing.numbers, drawing.this
     results, records = page_input.results, page_input.records
-    suspicions = crimes(page_input.study, results, records, page_input.facts, drawing.figures)
+    suspicions = crimes(
+        page_input.study, results, records, page_input.facts, drawing.figures, page_input.measured_again
+    )
     return {
         "order_figure": drawing.figure("order"),
         "exclusions_table": numbers.table(validity_grids.exclusions(records)),
@@ -268,6 +276,7 @@ def _validity(drawing: _Drawing) -> dict[str, Any]:
         "more_validity": drawing.more(Section.VALIDITY),
         "crimes_table": numbers.table(validity_grids.crimes(suspicions)),
         "clear_crimes_table": numbers.table(validity_grids.clear_crimes(suspicions)),
+        "levels_table": numbers.table(named_levels(page_input.study)),
         "further_last": drawing.further(Section.EVERY_TRIAL),
         "more_last": drawing.more(Section.EVERY_TRIAL),
         "trials_table": numbers.table(generic.trials(this, records)),
@@ -281,7 +290,7 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("provenance", "Reproduce, data, cite", True),
         ("effects", "Every comparison", _any(context, "comparisons", "more_answer")),
         ("every-cell", "Every cell", True),
-        ("size", "Cluster size", _any(context, "regression_table", "laws_table", "further_size", "more_size")),
+        ("size", context["size_words"].capitalize(), _any(context, *OF_SIZE)),
         ("interactions", "Interactions", _any(context, "profiles_figure", "further_interactions", "more_interactions")),
         *((one.anchor, one.title, True) for one in context["further_responses"]),
         ("response-time", "Response time", _any(context, *OF_RESPONSE_TIME)),

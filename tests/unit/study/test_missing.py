@@ -184,3 +184,15 @@ def test_a_site_that_cannot_limit_nodes_is_refused_for_a_study_that_does(tmp_pat
     answer = checked(tmp_path, "[node]\nmemory_mb = 1024\ncpus = 1.5\n")
     assert answer.code == EXIT_WRONG
     assert "it does not enforce node.cpus = 1.5" in answer.err
+
+
+def test_an_error_without_missing_has_its_line_in_the_file() -> None:
+    listed = """[design]
+kind = "listed"
+treatments = [
+  { hardware = "board", nodes = [1, 3] },
+  { hardware = "vm", nodes = [1, 0] },
+]
+"""
+    with pytest.raises(StudyError, match=r"paper\.toml:24: design\.treatments\.1: site\.nodes = 0: must be at least 1"):
+        read_text(text(listed + HARDWARE), "paper.toml", leave_out_missing=True)

@@ -9,6 +9,7 @@ from typing import Final
 import steelyard
 from steelyard.format import count, listed
 from steelyard.model.facts import MACHINE, of_machines
+from steelyard.model.study import Study
 from steelyard.reading.report_input import ReportInput
 from steelyard.report.prose import method_and_facts
 
@@ -24,11 +25,22 @@ def paragraph(page_input: ReportInput) -> str:
     """The whole text: paragraphs with lines of at most 100 characters, ready for a methods section."""
     paragraphs = [
         *method_and_facts.method(page_input.study, page_input.plan, page_input.records, page_input.results),
+        _named_levels(page_input.study),
         _hardware(page_input.facts),
         _settings(page_input),
         _artefacts(page_input),
     ]
     return "\n\n".join(textwrap.fill(text, LINE, break_on_hyphens=False) for text in paragraphs if text) + "\n"
+
+
+def _named_levels(study: Study) -> str:
+    stated = [
+        f"{factor} {level}{f' ({number})' if (number := named.number_in_words()) else ''}: {named.fields_in_words()}"
+        for factor, levels in study.factors.items()
+        for level in levels
+        if (named := study.named_level(factor, level)) is not None
+    ]
+    return f"What each named level sets: {'; '.join(stated)}." if stated else ""
 
 
 def _hardware(facts: Mapping[str, Mapping[str, str]]) -> str:

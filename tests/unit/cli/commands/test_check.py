@@ -165,3 +165,22 @@ def test_the_disk_of_the_store_is_looked_at(tmp_path: Path, monkeypatch: pytest.
     printed_out = " ".join(found.out.split())
     assert "97.7 KiB free there" in printed_out
     assert "in the store, 97.7 KiB are free there: free some space, or name another folder (--store)" in printed_out
+
+
+def test_named_levels_are_laid_out(tmp_path: Path) -> None:
+    rest = """[factors]
+hardware = ["small", "large"]
+[levels.hardware.small]
+system.heap_mb = 256
+number = 1
+unit = "GB"
+[levels.hardware.large]
+system.heap_mb = 512
+number = 2
+[levels.hardware.huge]
+system.heap_mb = 1024
+number = 4
+"""
+    text = " ".join(checked(tmp_path, rest).out.split())
+    assert "hardware small system.heap_mb = 256 1 GB" in text
+    assert "defined under [levels], but in no treatment: hardware = huge" in text

@@ -13,6 +13,7 @@ from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.validity import Validity
 from steelyard.analysis.treatments import label
+from steelyard.analysis.wording import capital
 from steelyard.format import count, listed, number
 from steelyard.judging.noise_floor import STUDY as NOISE_STUDY
 from steelyard.model import responses
@@ -24,6 +25,7 @@ from steelyard.report.draw.svg import Picture
 from steelyard.report.prose.benchmarking_crimes.crime import Crime as Crime  # noqa: PLC0414 - part of this module
 from steelyard.report.prose.benchmarking_crimes.crime import some
 from steelyard.report.prose.benchmarking_crimes.omission import missing
+from steelyard.store.measured_again import MeasuredAgain
 
 HARDWARE: Final = ("cpu_model", "cores", "memory_mb", "architecture", "kernel", "virtualisation", "disk", "java")
 """Facts that should be the same on all nodes."""
@@ -36,6 +38,7 @@ def crimes(
     records: Sequence[TrialRecord],
     facts: Mapping[str, Mapping[str, str]],
     figures: Mapping[str, Figure],
+    measured_again: Sequence[MeasuredAgain] = (),
 ) -> tuple[Crime, ...]:
     """Every check with its finding, the guilty ones first."""
     checks = (
@@ -46,7 +49,7 @@ def crimes(
         _truncated_axes(figures),
         _closed_loop(study, results, records),
         _units(results, figures),
-        _left_out(results),
+        _left_out(results, measured_again),
         _noise_floor(results),
         *missing(study, results, records, facts),
     )
@@ -90,7 +93,7 @@ def _mean_of_percentiles(results: Results) -> Crime:
         return Crime(
             name,
             True,
-            f"{results.response_label.capitalize()} is the main response: its means are over up to {most} trials' own "
+            f"{capital(results.response_label)} is the main response: its means are over up to {most} trials' own "
             "percentiles, and are not the percentile of all operations.",
             "Read the medians and the percentile curves, which come from added histograms.",
         )
@@ -164,7 +167,7 @@ def _units(results: Results, figures: Mapping[str, Figure]) -> Crime:
     return Crime("No units, no n", bool(bare) or bool(without_n), evidence + ".", "Name the unit where it is made.")
 
 
-def _left_out(results: Results) -> Crime:
+def _left_out(results: Results, measured_again: Sequence[MeasuredAgain]) -> Crime:
     lost = sum(one.excluded for one in results.main(Summary))
     share = lost / results.trials if results.trials else 0.0
     evidence = (
@@ -175,6 +178,10 @@ def _left_out(results: Results) -> Crime:
         return Crime(
             "Results left out in silence", True, f"{evidence}; {silent} have none.", "Look into these attempts."
         )
+    if measured_again:
+        gone = some([again.sentence for again in measured_again])
+        evidence += f"; {count(len(measured_again), 'sealed attempt')} removed and measured again ({gone})"
+        return Crime("Results left out in silence", True, f"{evidence}.", "Say why they were measured again.")
     return Crime("Results left out in silence", False, evidence + ".")
 
 

@@ -1,0 +1,33 @@
+"""Table of named levels: what each level of a named factor sets, and the number that it stands for."""
+
+from __future__ import annotations
+
+from steelyard.format import NONE
+from steelyard.model.study import Study
+from steelyard.report.tables.generic import Cell, Column, Table
+
+NAME = "levels"
+
+
+def named_levels(study: Study) -> Table | None:
+    """One row for each named level that the study's factors have; None without one."""
+    rows = tuple(
+        (
+            Cell(factor),
+            Cell(str(level)),
+            Cell(named.fields_in_words(), tone="long"),
+            Cell(named.number_in_words() or NONE),
+        )
+        for factor, levels in study.factors.items()
+        for level in levels
+        if (named := study.named_level(factor, level)) is not None
+    )
+    if not rows:
+        return None
+    columns = (
+        Column("factor", numeric=False, term="factor"),
+        Column("level", numeric=False, term="factor"),
+        Column("sets", numeric=False, term="fields of a named level"),
+        Column("stands for", term="number of a named level"),
+    )
+    return Table(NAME, "What each named level sets.", columns, rows)
