@@ -229,7 +229,7 @@ def test_a_record_keeps_its_form(tmp_path: Path) -> None:
     path = next(made.store(tmp_path).rglob(layout.TRIAL_JSON))
     text = path.read_text(encoding="utf-8")
     told = json.loads(text)["responses"]
-    assert list(told) == [name for name, response in responses.every().items() if response.source == "records"]
+    assert list(told) == [name for name, defined in responses.every().items() if defined.source == "records"]
     assert json.loads(TrialRecord.model_validate_json(text).model_dump_json())["responses"] == told
 
 

@@ -23,9 +23,10 @@ LAST: Final = 1000
 
 Counted = tuple[str, str, str]
 """Operation, outcome, measure: identifies one histogram."""
-Source = Literal["records", "samples", "study"]
-"""What a response is computed from. records: the engine's records of the measured phases; samples: the probes' samples,
-by its `measure`; study: other responses and what the study declares, such as the price of a node."""
+Source = Literal["records", "search", "samples", "study"]
+"""What a response is computed from. records: the engine's records of the measured phases; search: the result of a
+search, without which a trial's record does not have the response at all; samples: the probes' samples, by its
+`measure`; study: other responses and what the study declares, such as the price of a node."""
 Better = Literal["less", "more", "neither"]
 
 
@@ -68,6 +69,8 @@ class Measured:
     dropped: int = 0
     """Number of records that could not be written."""
     reconnections: int = 0
+    capacity_per_s: float | None = None
+    """Result of the trial's search for the highest rate that meets its limits; None without one."""
     histograms: Mapping[Counted, Sequence[Bucket]] = field(default_factory=dict)
     """Counts by nanoseconds, summed over seconds and load nodes."""
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import ConfigDict, Field, field_validator
 
 from steelyard.model import former_words
+from steelyard.model.search import Search
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Level, Limits
 from steelyard.model.trial_settings import TrialSettings
@@ -145,6 +146,8 @@ class TrialRecord(Value):
     offered_rate_per_s: float | None = None
     """Mean rate over the open phases; None for a closed loop, and where the rate follows only from a number of
     operations or a trace file."""
+    search: Search | None = None
+    """Windows and result of the search, if the load is one."""
     server_warm_up: ServerWarmth | None = None
     """How warm the servers of the start were before its first trial; None without server warm-up."""
     versions: dict[str, str] = Field(default_factory=dict)

@@ -109,9 +109,7 @@ def compare_each(
     `responses`: full or short names; all that the first study names, the main one first, if empty. Otherwise as
     `compare`. Raises StudyError, naming the response, for one that no cell has on both sides.
     """
-    analysis = first.study.analysis
-    names = tuple(response_named(name, first.study) for name in responses) or analysis.every_response
-    compared = _each(first, second, a, b, names, margin_percent)
+    compared = paired_cells(first, second, a=a, b=b, responses=responses, margin_percent=margin_percent)
     for comparison in compared:
         if not comparison.contrasts:
             raise StudyError(
@@ -128,24 +126,13 @@ def paired_cells(
     *,
     a: Mapping[str, Level] | Sequence[str] = (),
     b: Mapping[str, Level] | Sequence[str] = (),
-    response: str | None = None,
+    responses: Sequence[str] = (),
     margin_percent: float | None = None,
-) -> Comparison:
-    """The same as `compare`; there is no contrast of a cell in which a side has no value, and so there may be none.
-    Raises StudyError where the sides have no cell in common."""
-    return _each(first, second, a, b, (response_named(response, first.study),), margin_percent)[0]
-
-
-def _each(
-    first: Opened,
-    second: Opened,
-    a: Mapping[str, Level] | Sequence[str],
-    b: Mapping[str, Level] | Sequence[str],
-    names: Sequence[str],
-    margin_percent: float | None,
 ) -> tuple[Comparison, ...]:
-    """A comparison for each response, with Holm's correction over the contrasts of all."""
+    """The same as `compare_each`; there is no contrast of a cell in which a side has no value, and so there may be none
+    at all. Raises StudyError where the sides have no cell in common."""
     analysis = first.study.analysis
+    names = tuple(response_named(name, first.study) for name in responses) or analysis.every_response
     margin_percent = analysis.equivalence_margin_percent if margin_percent is None else margin_percent
     first, second = (replace(one, records=with_measures(one.store, one.records, names)) for one in (first, second))
     sides = _sides(first, second, _texts(a), _texts(b))
@@ -157,7 +144,7 @@ def _each(
 def _compared(
     first: Opened, second: Opened, sides: tuple[Side, Side], name: str, margin_percent: float | None
 ) -> Comparison:
-    """Both sides by one response, without Holm's correction. Raises StudyError where they have no cell in common."""
+    """Both sides by one response, without Holm's correction."""
     confidence = first.study.analysis.confidence
     side_a, side_b = (
         replace(side, trends=_trends(opened, side, name, confidence))

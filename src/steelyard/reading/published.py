@@ -31,6 +31,7 @@ from steelyard.store.read import Store
 
 PROPORTIONS = ("read_proportion", "write_proportion", "update_proportion", "insert_proportion", "scan_proportion",
                "read_modify_write_proportion")  # fmt: skip
+MIB_PER_GIB = 1024
 Values = dict[tuple[str, str], dict[str, list[float]]]
 """(treatment, response) to the values of its trials by start."""
 
@@ -68,7 +69,8 @@ def compare_with_published(
     fixed = levels(a, frame_of(ours.records, ours.study).factors, "--a")
     chosen = _chosen(tables, b)
     placed = _placed(tables, chosen)
-    laid_beside, own = lay(tables, ours, fixed, placed)
+    asked_for = set(chosen) & set(placed)
+    laid_beside, own = lay(tables, ours, fixed, placed, own_place=not asked_for)
     kept = {column: level for column, level in chosen.items() if column not in placed}
     rows = [row for row in laid_beside if all(row.cell.get(column) in (None, kept[column]) for column in kept)]
     if not rows and placed:
@@ -92,16 +94,25 @@ def with_published(store: Store, page_input: ReportInput) -> ReportInput:
 
 
 def lay(
-    tables: Sequence[Table], ours: Opened, fixed: Mapping[str, Level], placed: Mapping[str, str]
+    tables: Sequence[Table],
+    ours: Opened,
+    fixed: Mapping[str, Level],
+    placed: Mapping[str, str],
+    *,
+    own_place: bool = True,
 ) -> tuple[list[Beside], list[Own]]:
     """Every number of the tables with ours beside it. `placed`: column that none of our factors decides, to the level
-    that ours are compared with. Raises StudyError where two treatments fit one number, or no valid trial is left."""
+    that ours are compared with; `own_place`: treatments that say their platform, memory and link go there instead.
+    Raises StudyError where two treatments fit one number, or no valid trial is left."""
     forms = [table.form for table in tables if table.form]
     wanted = {form.response for form in forms} | {one.response for form in forms for one in form.numbers}
     frame = frame_of(ours.records, ours.study)
     own, values = _own(ours, frame, fixed, wanted)
     beside = {f"{PLACED}{column}": level for column, level in placed.items()}
-    own = [replace(one, facets={**one.facets, **beside}) for one in own]
+    own = [
+        replace(one, facets={**one.facets, **beside, **(_place_of(one.facets, placed) if own_place else {})})
+        for one in own
+    ]
     if not own:
         raise StudyError("no cell has valid trials", "`steelyard status STORE` says why")
     for table in tables:
@@ -122,6 +133,18 @@ def lay(
         return cohens_d(second, first, confidence, "trials, counted as independent") if first and second else None
 
     return [one for table in tables for one in lay_table(table, own, contrasted)], own
+
+
+def _place_of(facets: Mapping[str, str], placed: Mapping[str, str]) -> dict[str, str]:
+    """Platform, memory and link of a treatment that limits its nodes' memory or says which hardware they stand for, as
+    facets of the published columns; empty for any other treatment."""
+    memory, profile = facets.get("node.memory_mb"), facets.get("node.profile")
+    if memory is None and profile is None:
+        return {}
+    place = {"platform": profile or "virtual-machine", "link": facets.get("link.name", "nodal")}
+    if memory is not None:
+        place["ram_gb"] = f"{float(memory) / MIB_PER_GIB:g}"
+    return {f"{PLACED}{column}": level for column, level in place.items() if column in placed}
 
 
 def _differing_factor(frame: TrialFrame, own: Own, another: Own) -> str:
@@ -298,7 +321,8 @@ def _remarks(
     """Remarks on all numbers, and on tables and cells that could not be compared."""
     if placed:
         options = ", ".join(f"{name}=" for name in placed)
-        yield f"ours are compared with {' '.join(placed.values())}; --b {options} choose others"
+        places = dict.fromkeys(" ".join(one.facets[f"{PLACED}{name}"] for name in placed) for one in own)
+        yield f"ours are compared with {', '.join(places)}; --b {options} choose others"
         without = dict.fromkeys(cell for table in tables for cell in unpublished(table, own))
         if without:
             yield f"nothing was published of {'; '.join(without)}"

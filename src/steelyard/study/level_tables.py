@@ -85,8 +85,8 @@ def _flat(table: Any, key: str, errors: list[StudyError], *, many: bool = False,
         elif many and not (value == [] or _is_list_of_levels(value)):
             errors.append(problem(f"{key}.{name}", value, "must be a list of levels: text, numbers, true or false"))
         elif not many and not _is_level(value) and not (lists and _is_list_of_levels(value)):
-            one = "must be one level: text, a number, true or false"
-            what = f"{one}; or a list of them, for one treatment with each" if lists else one
+            single = "must be one level: text, a number, true or false"
+            what = f"{single}; or a list of them, for one treatment with each" if lists else single
             errors.append(problem(f"{key}.{name}", value, what))
         else:
             flat[short(name)] = value

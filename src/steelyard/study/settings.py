@@ -104,13 +104,13 @@ def _limit_twice(settings: Mapping[str, Any]) -> Iterator[StudyError]:
 
 def _saying_something(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings without what sections of later versions leave as it always was."""
-    said = dict(settings)
+    kept = dict(settings)
     for section in LATER:
         defaults = {name: field.get_default() for name, field in SECTIONS[section].model_fields.items()}
-        said[section] = {key: item for key, item in settings[section].items() if item != defaults.get(key)}
-        if not said[section]:
-            del said[section]
-    return said
+        kept[section] = {key: item for key, item in settings[section].items() if item != defaults.get(key)}
+        if not kept[section]:
+            del kept[section]
+    return kept
 
 
 def _validated(

@@ -26,6 +26,7 @@ CHECKS: dict[str, str] = {
     "relation": "a response that the intervals do not hold agrees with those that they do",
     "verdict": "outcome and reasons follow from raw intervals, numbers and thresholds",
     "capacity": "a capacity is the one that its trial measured, and follows from that trial's intervals",
+    "search": "a window of a search follows from its responses, its rate from the windows before, the result from all",
     "report": "a number of a report is the one that follows from the trials",
 }
 """Kind of check to the statement that holds if there is no finding."""

@@ -26,6 +26,7 @@ from steelyard.model.trial import Responses, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Speaks
 from steelyard.reading.measured import readings_in
 from steelyard.verify.checklist import Book
+from steelyard.verify.search import search
 from steelyard.wire.record import NO_SUMMARY, Counts, Done, Interval, nothing_done
 
 RELATIVE = 1e-12
@@ -70,6 +71,7 @@ def trial(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) 
             _responses(recorded, part, where, f"phase_responses {name}", ours, book)
     _verdict(record, load, measured if whole else None, where, book)
     _capacity(record, intervals, where, book)
+    search(record, where, book)
 
 
 def _ended(record: TrialRecord, recorded: Responses) -> bool:
@@ -178,8 +180,12 @@ def _verdict(record: TrialRecord, load: Load, measured: pl.DataFrame | None, whe
     end = replace(_end(record.responses, _by_outcome(measured)), operations=operations, errors=errors)
     interval = _interval(measured, operations + errors)
     again = judge(
-        Evidence(load=load, intervals=[interval], dones=[end], optimised=True, samples={}), record.limits
-    ).reasons
+        Evidence(
+            load=load, intervals=[interval], dones=[end], optimised=True, samples={},
+            search=None if record.search is None else record.search.result,
+        ),
+        record.limits,
+    ).reasons  # fmt: skip
     book.equal("verdict", where, "reasons that the intervals give", _reasons_text(reasons), _reasons_text(again))
     book.skip(NOT_REJUDGED)
 

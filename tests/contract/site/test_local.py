@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import NodeError, SiteError
+from steelyard.model.study import NodeLimits
 from steelyard.node.base import Node
 from steelyard.node.command import run, spawn
 from steelyard.site import _cgroup, _network, local
@@ -182,13 +184,16 @@ def test_living_leases_of_another_state_folder_are_left_alone(tmp_path: Path) ->
         assert lease.id not in [left.id for left in asyncio.run(other.leftovers())]
 
 
-@pytest.mark.parametrize("mode", ["namespaces", "loopback"])
-def test_limits_are_in_force(tmp_path: Path, mode: str) -> None:
+@pytest.mark.parametrize(("mode", "by_request"), [("namespaces", True), ("loopback", False)])
+def test_limits_are_in_force(tmp_path: Path, mode: str, by_request: bool) -> None:
+    """Limits of the request, which section `node` of a study makes, and those by their former names."""
     hierarchies = _cgroup.detect()
     if not hierarchies.has("memory") or not hierarchies.has("cpu"):
         pytest.skip(f"this kernel lends no control groups: {hierarchies.problems}")
-    settings = local.Settings.model_validate({"mode": mode, "cpus": 0.5, "memory_mb": 64})
-    with leased(tmp_path, settings) as (site, lease):
+    former = {} if by_request else {"cpus": 0.5, "memory_mb": 64}
+    settings = local.Settings.model_validate({"mode": mode, **former})
+    request = replace(REQUEST, limits=NodeLimits(cpus=0.5, memory_mb=64)) if by_request else REQUEST
+    with leased(tmp_path, settings, request) as (site, lease):
         database, loader = lease.databases[0], lease.loaders[0]
         facts = asyncio.run(site.facts(database))
         assert (facts["limit_cpus"], facts["limit_memory_bytes"]) == ("0.5", str(64 * 2**20))

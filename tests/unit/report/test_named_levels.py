@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.regression import Regression
 from steelyard.cli.commands.compare import EXIT_DECIDED, compare
 from steelyard.cli.commands.report import report
@@ -112,3 +113,16 @@ def test_the_stored_study_has_its_levels(store: Path) -> None:
         "number": 8.0, "unit": "", "nodes": 4, "system.service_us": 700.0,
     }  # fmt: skip
     assert Study.model_validate(stored) == made.study(TEXT)
+
+
+@pytest.mark.parametrize(("numbers", "sizes"), [((1, 2, 4), {"machine"}), ((1, 2, 8), set())])
+def test_laws_run_over_a_named_factor_that_counts_nodes(
+    numbers: tuple[int, ...], sizes: set[str], tmp_path: Path
+) -> None:
+    text = TEXT
+    for level, number, written in zip(("small", "middle", "large"), numbers, (1, 2, 8), strict=True):
+        at = text.index(f"[levels.machine.{level}]")
+        text = text[:at] + text[at:].replace(f"number = {written}\n", f"number = {number}\n", 1)
+    fits = report_input(Store(made.store(tmp_path, text=text))).results.of(LawFit)
+    assert {fit.factor for fit in fits} == sizes
+    assert all(fit.n == 9 and fit.sizes == 3 for fit in fits)

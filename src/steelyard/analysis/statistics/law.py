@@ -29,6 +29,7 @@ from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import NODES, Treatment
 from steelyard.heavy import np, pl, stats
 from steelyard.model.estimate import Estimate
+from steelyard.model.responses.capacity import CAPACITY
 from steelyard.model.study import Study
 from steelyard.model.value import Value
 
@@ -261,7 +262,14 @@ def law_points(frame: TrialFrame, load: Load, factor: str, others: Treatment) ->
     )
     per_operation = pl.col("execution_time_ms") / pl.col("operations")
     value = per_operation if load == "single" else 1000 / per_operation
-    means = rows.group_by(factor, "start", maintain_order=True).agg(value.mean().alias("value"))
+    means = frame.numbered(rows, factor).group_by(factor, "start", maintain_order=True).agg(value.mean().alias("value"))
+    return [(float(size), float(mean)) for size, _, mean in means.iter_rows()]
+
+
+def capacity_points(frame: TrialFrame, factor: str, others: Treatment) -> list[tuple[float, float]]:
+    """(size, mean over the trials of a start) of each start that found a capacity, operations/s."""
+    rows = frame.values(CAPACITY, others).filter(pl.col(factor).is_not_null())
+    means = rows.group_by(factor, "start", maintain_order=True).agg(pl.col(CAPACITY).mean().alias("value"))
     return [(float(size), float(mean)) for size, _, mean in means.iter_rows()]
 
 
@@ -280,8 +288,15 @@ def laws(
 
 def laws_of_load(frame: TrialFrame, study: Study, size: str | None, rng: np.random.Generator) -> tuple[LawFit, ...]:
     """Laws over nodes: of service demand for one closed-loop thread, of throughput for more; refused in open loop."""
-    if size not in NODES or size is None:
+    if size is None or not counts_nodes(frame, study, size):
         return ()
+    if study.analysis.response == CAPACITY:
+        return tuple(
+            fit_law(capacity_points(frame, size, others), law, "saturated", factor=size, others=others,
+                    response=CAPACITY, confidence=study.analysis.confidence, rng=rng)
+            for others in frame.others(size)
+            for law in LAWS
+        )  # fmt: skip
     if study.load.is_open or "load.schedule" in frame.factors:
         refusal = (
             "The throughput of an open loop is set by its schedule, not by the cluster: no law can be fitted to it."
@@ -303,6 +318,16 @@ def laws_of_load(frame: TrialFrame, study: Study, size: str | None, rng: np.rand
     for load, part in loads.items():
         fits += laws(part, size, load, rng, study.analysis.confidence)
     return tuple(_with_threads(fit, part_threads(fit, threads, study), loads[fit.load]) for fit in fits)
+
+
+def counts_nodes(frame: TrialFrame, study: Study, size: str) -> bool:
+    """Whether a factor is the number of nodes, also under a name of its own: each level stands for the nodes that it
+    sets."""
+    numbers = frame.numbers.get(size, {})
+    return size in NODES or (
+        bool(numbers)
+        and all(any(study.fields_of({size: at}).get(name) == nodes for name in NODES) for at, nodes in numbers.items())
+    )
 
 
 def part_threads(fit: LawFit, factor: str | None, study: Study) -> int:

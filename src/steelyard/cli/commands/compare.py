@@ -122,12 +122,14 @@ def compare(
 
 def _exit_code(comparisons: Sequence[Comparison], fail_on: Sequence[FailOn]) -> int:
     """By the verdicts that were asked for; without any, by whether all comparisons are decided."""
-    contrasts = [contrast for comparison in comparisons for contrast in comparison.contrasts]
-    undecided = not DECIDED.issuperset(contrast.verdict for contrast in contrasts)
+    verdicts = [contrast.verdict for comparison in comparisons for contrast in comparison.contrasts]
+    undecided = not DECIDED.issuperset(verdicts)
     if not fail_on:
         return EXIT_UNDECIDED if undecided else EXIT_DECIDED
     slower = FailOn.SLOWER in fail_on and any(
-        contrast.verdict in ("slower", _worse(contrast.response)) for contrast in contrasts
+        contrast.verdict in ("slower", _worse(comparison.response))
+        for comparison in comparisons
+        for contrast in comparison.contrasts
     )
     return EXIT_FAILED if slower or (undecided and FailOn.UNDECIDED in fail_on) else EXIT_DECIDED
 

@@ -30,7 +30,6 @@ from steelyard.cli.terminal.answer_output import print_answer
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say, warn_of_damages
 from steelyard.file_errors import foreseen
-from steelyard.judging.other_limits import other_limits
 from steelyard.judging.stopping import SECONDS_PER_HOUR, decide
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.conductor import Conductor, Outcome
@@ -49,6 +48,7 @@ from steelyard.plugin import Plugins
 from steelyard.progress.events import Event, TimeLeft
 from steelyard.progress.live_file import LiveFile
 from steelyard.progress.publisher import Publisher
+from steelyard.progress.reason_words import other_limits
 from steelyard.progress.state import Live
 from steelyard.reading import read
 from steelyard.store import Store, StoreWriter, journal

@@ -28,13 +28,12 @@ from steelyard.cli.terminal.output import (
 )
 from steelyard.format import count, treatment_label
 from steelyard.judging.attempts import attempts_by_id, settled
-from steelyard.judging.other_limits import other_limits
 from steelyard.judging.stopping import decide, not_needed
 from steelyard.judging.stopping_rule import Decision, Narrowing, rule_of
 from steelyard.model.responses import label_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.progress.reason_words import ReasonGroup, groups, waiting_words
+from steelyard.progress.reason_words import ReasonGroup, groups, other_limits, waiting_words
 from steelyard.progress.session_state import (
     FAILED,
     IN_PROGRESS,
@@ -124,6 +123,8 @@ def _session(folder: Path, journal: Sequence[Entry], planned: int, missing: int)
         # On this machine a living study holds the lock; of a copy that is still written, the live file is new.
         silent_s = None
     state, why = session_state(journal, planned=planned, missing=missing, silent_s=silent_s)
+    if state == IN_PROGRESS:
+        why = "no process of this machine writes the store: the study runs elsewhere, or was killed seconds ago"
     command = command_of(journal) if state in (INTERRUPTED, FAILED) else ()
     return {"state": state, "why": why, "process": None, "command": command}
 
@@ -172,7 +173,7 @@ def _cells(records: tuple[TrialRecord, ...], study: Study, *, intervals: bool) -
                 "value": None if known.value is None else known.value.model_dump(mode="json"),
                 "value_text": known.value_text,
                 "not_valid": dict(why),
-                **({"objective": verdicts.get(known.cell, ("undecided", ""))[0]} if verdicts else {}),
+                "objective": verdicts.get(known.cell, ("undecided", ""))[0] if verdicts else None,
             }
         )
     return rows
@@ -247,7 +248,7 @@ def _table(summary: dict[str, Any], decision: Decision | None) -> Table:
             *numbers,
             cell["value_text"] or "-",
             *interval,
-            *([cell.get("objective", "-")] if summary["objective"] else []),
+            *([cell["objective"] or "-"] if summary["objective"] else []),
         )
     return table
 

@@ -59,5 +59,10 @@ def measured_by_samples() -> Mapping[str, Response]:
 
 
 def compute(measured: Measured) -> dict[str, float | int | None]:
-    """All responses of a trial that the engine's records give, by name."""
-    return {name: response.compute(measured) for name, response in every().items() if response.source == "records"}
+    """All responses of a trial that its records give, by name; without those of a search if there was none."""
+    computed = {
+        name: response.compute(measured)
+        for name, response in every().items()
+        if response.source in ("records", "search")
+    }
+    return {name: value for name, value in computed.items() if value is not None or every()[name].source == "records"}

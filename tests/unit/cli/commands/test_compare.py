@@ -218,3 +218,24 @@ def test_an_interval_is_drawn_where_it_is() -> None:
 def test_ticks_are_round_and_apart() -> None:
     assert ticks(0.18, 9.0) == [0.2, 0.5, 1.0, 2.0, 5.0]
     assert ticks(0.93, 1.12) == [0.95, 1.0, 1.05, 1.1]
+
+
+def test_treatments_that_say_their_memory_stand_beside_machines_of_that_memory(tmp_path: Path) -> None:
+    levels = "".join(
+        f"[levels.hardware.vm-{gb}gb]\nnode.memory_mb = {1024 * gb}\nsystem.service_us = {1000 - gb}\n" for gb in (1, 2)
+    )
+    text = made.STUDY.replace("nodes = [1, 2]", 'nodes = [1, 3]\nhardware = ["vm-1gb", "vm-2gb"]') + levels
+    store = made.store(tmp_path, text=text)
+    assert (
+        "ours are compared with virtual-machine 1 nodal, virtual-machine 2 nodal; --b"
+        in told(store, "richardson2017")[1]
+    )
+    rows = json.loads(told(store, "richardson2017", as_json=True)[1])["beside"]
+    cells = {
+        (row["cell"]["ram_gb"], row["cell"]["cluster_size"])
+        for row in rows
+        if row["table"] == "trial_time_summary" and row["ours"] is not None
+    }
+    assert cells == {(memory, size) for memory in ("1", "2") for size in ("1", "3", "overall")}
+    with pytest.raises(StudyError, match="would be compared with the same number"):
+        told(store, "richardson2017", fixed_b=["ram_gb=1"])
