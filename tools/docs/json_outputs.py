@@ -123,6 +123,8 @@ class CellOfStatus(Value):
     value_text: str
     not_valid: dict[str, int]
     """Reason to number of attempts."""
+    objective: Literal[met, not met, undecided] | None
+    """Whether the cell meets the study's objective, by the interval over starts; None without an objective."""
 
 
 class Status(Value):
@@ -144,6 +146,8 @@ class Status(Value):
     """The last line of the journal."""
     waiting: str
     """Who is busy, while the study waits for a quiet machine; else empty."""
+    objective: str | None
+    """The objective that the study declares, such as `response_ms_p99 < 10`; None without one."""
     cells: tuple[CellOfStatus, ...]
     damages: tuple[Damage, ...]
 
