@@ -18,7 +18,7 @@ from steelyard.node.folders import cache_folder
 from steelyard.node.signals import ENDING
 
 QUIET_WAIT_VARIABLE = "STEELYARD_QUIET_WAIT_S"
-EXPECTED = ("this kernel ", "as root ")
+EXPECTED = ("this kernel ", "this machine has no ", "this network ", "as root ")
 """Beginnings of reasons that depend on the machine and not on its set-up."""
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 NAME_CHARS = 50
 """Of the file's name in that of its draft: names have 255 bytes at most."""
@@ -24,12 +26,22 @@ def write_output(path: Path, content: str | bytes) -> None:
     """Write what a user asked for to the place that the user named, whole or not at all; its folder is created. A link
     is followed. What is no regular file (a terminal, a pipe) is written to as it is. Raises OSError that names the
     path."""
+    with output(path) as file:
+        file.write(_bytes(content))
+
+
+@contextlib.contextmanager
+def output(path: Path) -> Iterator[BinaryIO]:
+    """The same for content that is not in memory: the file to write it to. It takes the place of `path` when the block
+    ends without an error."""
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file() and not path.is_dir():
-        path.write_bytes(_bytes(content))
+        with path.open("wb") as file:
+            yield file
     else:
-        replace_file(path, content)
+        with _replacement(path, None, sync=True) as file:
+            yield file
 
 
 def replace_file(path: Path, content: str | bytes, draft: Path | None = None, *, sync: bool = True) -> None:
@@ -39,10 +51,16 @@ def replace_file(path: Path, content: str | bytes, draft: Path | None = None, *,
     is left behind only by a kill. Without `sync` the content may be lost in a power cut, but is never half there
     otherwise. Raises OSError that names `path`; the old file is then what it was.
     """
+    with _replacement(path, draft, sync=sync) as file:
+        file.write(_bytes(content))
+
+
+@contextlib.contextmanager
+def _replacement(path: Path, draft: Path | None, *, sync: bool) -> Iterator[BinaryIO]:
     draft = draft or path.with_name(f".{path.name[:NAME_CHARS]}.{os.getpid()}.tmp")
     try:
         with draft.open("wb") as file:
-            file.write(_bytes(content))
+            yield file
             file.flush()
             if sync:
                 os.fsync(file.fileno())
@@ -52,6 +70,8 @@ def replace_file(path: Path, content: str | bytes, draft: Path | None = None, *,
     except OSError as error:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
+        if error.filename not in (None, str(draft), str(path.parent)):
+            raise  # of another file, which the content was read from
         # Writing names no file, and renaming names two.
         raise type(error)(error.errno, error.strerror, str(path)) from error
     except BaseException:  # an interrupt too leaves nothing behind

@@ -81,7 +81,7 @@ def test_a_busy_machine_ends_with_3_spoils_nothing_and_the_same_command_goes_on(
         done = laboratory.run(path, "--quiet-wait", "0")
     assert done.returncode == 3, done.stderr
     words = " ".join(done.stderr.split())
-    for phrase in ("not quiet", "limits.quiet_wait_s", "limits.background_cpu_fraction", "python", "goes on"):
+    for phrase in ("not quiet", "limits.quiet_wait_s", "limits.background_cpu_fraction", "python", "to resume"):
         assert phrase in words, phrase
     store = Store(laboratory.store / "busy")
     assert store.trials() == ()

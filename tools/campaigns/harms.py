@@ -119,6 +119,18 @@ def _text(old: str, new: str, path: Path, _: random.Random) -> None:
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
+def _seal(**change: Callable[[Any], Any]) -> Harmful:
+    """Fields of the first line about a sealed trial, edited."""
+
+    def edited(lines: list[bytes]) -> list[bytes]:
+        place = next(place for place, line in enumerate(lines) if b"trial-sealed" in line)
+        seal = json.loads(lines[place])
+        seal |= {name: to(seal[name]) for name, to in change.items()}
+        return [*lines[:place], json.dumps(seal).encode() + b"\n", *lines[place + 1 :]]
+
+    return partial(_lines, edited)
+
+
 half = partial(_bytes, lambda content: content[: len(content) // 2])
 empty = partial(_bytes, lambda content: b"")
 last_byte = partial(_bytes, lambda content: content[:-2])
@@ -188,7 +200,9 @@ def _of_plan_and_journal() -> list[Harm]:
                  _lines, lambda lines: [lines[0], b"}{\n", *lines[1:]])},
              weight="remark"),
         *_of(journal, "journal", {"deleted": _delete, "empty": empty}),
-        *_of(journal, "journal", {"a trial of another outcome": outcome}, named_by=frozenset({VERIFY}), mended=False),
+        *_of(journal, "journal", {"a trial of another outcome": outcome, "a digit of a record's SHA-256": _seal(
+             record_sha256=lambda was: ("0" if was[0] != "0" else "1") + was[1:]), "a trial of another attempt":
+             _seal(attempt=lambda was: was + 1)}),
         *_of(journal, "journal", {"every line twice": twice, "lines of sealed trials gone": sealed}, weight="remark",
              named_by=NOBODY),
         *_of(journal, "journal", {"a folder in its place": _folder}, mended=False),

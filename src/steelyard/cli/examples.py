@@ -40,10 +40,23 @@ EXAMPLES: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         ("steelyard report store/quickstart --tables t --figures f", "Tables and figures as files, too."),
         ("steelyard report store/quickstart --json", "Every table as JSON on standard output."),
     ),
+    "export": (
+        ("steelyard export store/quickstart --parquet trials.parquet", "One row per trial, for DuckDB, R and pandas."),
+        ("steelyard export store/quickstart --openmetrics load.om", "Samples and seconds, for Grafana."),
+        (
+            "steelyard export store/quickstart --hdr logs --markdown page.md",
+            "Histogram logs, and the answer on a page.",
+        ),
+    ),
     "serve": (
         ("steelyard serve", "All studies below ./store; prints the address to open."),
         ("steelyard serve store/quickstart --open", "One study, opened in the browser."),
         ("steelyard serve --port 0", "On any free port."),
+    ),
+    "gate": (
+        ("steelyard gate store/gate", "This commit against main: the two builds of studies/gate.toml."),
+        ("steelyard gate store/after --against store/before --margin 5%", "Two stores; up to 5% is no loss."),
+        ("steelyard gate store/gate --metric throughput,p99 --junit gate.xml", "Two responses; a file for a service."),
     ),
     "compare": (
         ("steelyard compare store/before store/after", "Two stores, treatment by treatment."),
@@ -81,6 +94,11 @@ EXAMPLES: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "clean": (
         ("steelyard clean --dry-run", "What is left over?"),
         ("steelyard clean", "Remove it."),
+    ),
+    "completion": (
+        ("steelyard completion bash", 'For ~/.bashrc: eval "$(steelyard completion bash)".'),
+        ("steelyard completion zsh", 'For ~/.zshrc, after compinit: eval "$(steelyard completion zsh)".'),
+        ("steelyard completion fish", "Save it as ~/.config/fish/completions/steelyard.fish."),
     ),
     "selftest": (("steelyard selftest stall", "Is a stalled server in the figures?"),),
     "selftest stall": (

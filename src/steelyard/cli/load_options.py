@@ -7,10 +7,14 @@ from typing import Annotated
 
 import typer
 
+from steelyard.cli import completion
+
 WorkloadName = Annotated[
     str | None,
     typer.Argument(
-        metavar="WORKLOAD", help="A workload file (TOML) or a name such as ycsb-a; needed unless --order is given."
+        metavar="WORKLOAD",
+        help="A workload file (TOML) or a name such as ycsb-a; needed unless --order is given.",
+        autocompletion=completion.workloads,
     ),
 ]
 Contact = Annotated[

@@ -1,12 +1,13 @@
 """The command line: a table of commands; each is `cli/commands/NAME.py`, imported when it is called.
 
 Data go to stdout, all else to stderr. Exit codes: 0 done, 1 done but some trials invalid, 2 the study is wrong, 3 the
-laboratory failed, 130 interrupted and everything released.
+laboratory failed, 4 (`gate`) undecided, 130 interrupted and everything released.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import tempfile
 import traceback
@@ -17,6 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from steelyard import __version__
+from steelyard.cli import completion
 from steelyard.cli.terminal.help_text import Command, Group
 from steelyard.cli.terminal.output import complain, message_console, say
 from steelyard.file_errors import foreseen
@@ -45,10 +47,14 @@ CONTENTS = {
         "status": "Show the progress of a study, what failed and why. Exit code 1 if a trial is missing or not valid, "
         "or a file of the store is damaged.",
         "report": "Write one HTML file that answers the study's question. It works offline and can be printed.",
+        "export": "Write trials, histograms and samples for other tools: HdrHistogram logs, OpenMetrics, Apache Otava, "
+        "Parquet, Markdown.",
         "serve": "Show stores, a study in progress and its report in the browser of this machine. Read-only; ctrl-C "
         "ends it.",
         "compare": "Compare two stores, two treatments of one store, or a store with published results. Exit code 1 "
         "if a comparison is undecided.",
+        "gate": "Pass or fail a build: is it worse than the baseline by more than a margin? Exit codes: 0 not worse, 1 "
+        "worse, 4 undecided.",
         "verify": "Check a store: checksums, formats, plan, journal, and every number again from the raw files. Exit "
         "code 1 if something differs.",
         "audit": "Find numbers of a summary table that contradict each other, allowing for rounding. Exit code 1 if "
@@ -61,6 +67,7 @@ CONTENTS = {
         "generator-bound.",
         "clean": "Find and remove what killed studies left behind.",
         "agent": "Run the agent by itself: load, probe, sim, ops, cql. Arguments are passed on unchanged.",
+        "completion": "Print the script that makes bash, zsh or fish complete commands, studies, stores and levels.",
         "selftest": "Prove on this machine that the measured times are honest.",
     },
 }
@@ -130,6 +137,9 @@ def _root(
 
 def main() -> None:
     """Run the command line; errors for people, exit codes as documented."""
+    if (line := os.environ.pop(completion.VARIABLE, None)) is not None:
+        completion.answer(line, command_line)
+        return
     wanted = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
     try:
         with recorded(wanted, state_folder()) if wanted in READING else nullcontext():

@@ -7,15 +7,61 @@ from typing import Annotated
 
 import typer
 
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study file (TOML).")]
+from steelyard.cli import completion
+
+LEAST_MARGIN, MOST_MARGIN = 0.01, 100.0
+"""Per cent."""
+
+
+def percent_of(text: str | float) -> float:
+    """`2%` or `2`. Raises BadParameter for anything else, and beyond what a margin may be."""
+    try:
+        percent = float(str(text).strip().removesuffix("%").strip())
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number of per cent, such as 2%") from None
+    if not LEAST_MARGIN <= percent <= MOST_MARGIN:
+        raise typer.BadParameter(f"{text} is not from {LEAST_MARGIN:g}% to {MOST_MARGIN:g}%")
+    return percent
+
+
+StudyFile = Annotated[
+    Path, typer.Argument(metavar="STUDY", help="The study file (TOML).", autocompletion=completion.study_files)
+]
 StoreFolder = Annotated[
-    Path, typer.Argument(metavar="STORE", help="The folder of a study's results, such as store/quickstart.")
+    Path,
+    typer.Argument(
+        metavar="STORE",
+        help="The folder of a study's results, such as store/quickstart.",
+        autocompletion=completion.stores,
+    ),
 ]
 StoreRoot = Annotated[
     Path,
     typer.Option("--store", metavar="FOLDER", help="Folder that holds the results of studies, one folder per study."),
 ]
+Margin = Annotated[
+    float | None,
+    typer.Option(
+        "--margin",
+        parser=percent_of,
+        metavar="PERCENT",
+        help="Changes up to this many per cent are equivalent, such as 2%; otherwise the study's margin.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print data as JSON on standard output.")]
+FixedA = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--a",
+        metavar="FACTOR=LEVEL",
+        help="Levels of side a; several with commas.",
+        autocompletion=completion.levels,
+    ),
+]
+FixedB = Annotated[
+    list[str] | None,
+    typer.Option("--b", metavar="FACTOR=LEVEL", help="Levels of side b.", autocompletion=completion.levels),
+]
 Scale = Annotated[
     float,
     typer.Option(

@@ -55,6 +55,6 @@ class DiskRoom:
                 raise FileError(
                     f"{folder}: {data_size(free_bytes)} of disk are free, the next trial may need "
                     f"{data_size(needed_bytes)}",
-                    "free some space; then the same command goes on: no sealed trial is lost",
+                    "free some space and run the same command to resume: no sealed trial is lost",
                     path=str(folder),
                 )

@@ -208,7 +208,7 @@ class Limits(Value):
     """Maximum number of attempts at a trial that the laboratory spoilt."""
     quiet_wait_s: float = Field(default=1800.0, ge=0)
     """How long to wait for a quiet machine before a trial: for background load and steal within their limits. After
-    that `run` ends, and the same command goes on later; 0: it ends at once. Not for nodes on other machines."""
+    that `run` ends; run the same command later to resume; 0: it ends at once. Not for nodes on other machines."""
     start_timeout_s: float = Field(default=300.0, gt=0)
     """How long a cluster may take until every node is ready."""
     trial_timeout_s: float = Field(default=3600.0, gt=0)

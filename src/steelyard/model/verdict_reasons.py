@@ -197,7 +197,16 @@ class Verdict(Value):
         """Whether the trial needs no further attempt: valid, or invalid because of the system's behaviour."""
         if self.outcome == "valid":
             return True
-        return self.outcome == "invalid" and not any(reason.kind.about.void for reason in self.reasons)
+        return self.outcome == "invalid" and not self._spoilt
+
+    @property
+    def voided(self) -> bool:
+        """Whether the laboratory or its surroundings spoilt the attempt: it counts for nothing and is repeated."""
+        return self.outcome != "valid" and self._spoilt
+
+    @property
+    def _spoilt(self) -> bool:
+        return any(reason.kind.about.void for reason in self.reasons)
 
     @property
     def lab_fault(self) -> bool:

@@ -30,7 +30,7 @@ def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[Tri
     count = len(orphans)
     raise StudyError(
         f"the changed study cannot continue this store: {count} sealed trials would lose their treatment or seed",
-        "give the changed study another name, or another --store; what matters of the difference:\n"
+        "give the changed study another name, or another --store; what it changes for the sealed trials:\n"
         + (_difference(before, after, without=BESIDE_TRIALS) or _difference(before, after)),
         key="study.name",
         read=after.study.name,

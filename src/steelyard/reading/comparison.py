@@ -49,8 +49,10 @@ class Comparison:
     b: Side
     response: str
     margin_percent: float | None
+    pairing: Pairing
+    """The cells of both sides, and those of one side only."""
     contrasts: tuple[Contrast, ...]
-    """One per cell that both sides have."""
+    """One per cell in which both sides have values."""
     differences: tuple[Difference, ...]
     """What differs between the sides: what was asked for, and settings, versions, machines, time."""
     floors: tuple[identical_systems.Floors, identical_systems.Floors]
@@ -88,6 +90,27 @@ def compare(
     own where None. `margin_percent`: changes that are counted as equivalent; the study's own where None. Raises
     StudyError for what cannot be compared.
     """
+    comparison = paired_cells(first, second, a=a, b=b, response=response, margin_percent=margin_percent)
+    if not comparison.contrasts:
+        raise StudyError(
+            f"no cell has valid trials with a value of {comparison.response} on both sides, and one other than 0 on "
+            "side a",
+            "`steelyard status STORE` says what became of the trials; a change from 0 has no ratio",
+        )
+    return comparison
+
+
+def paired_cells(
+    first: Opened,
+    second: Opened,
+    *,
+    a: Mapping[str, Level] | Sequence[str] = (),
+    b: Mapping[str, Level] | Sequence[str] = (),
+    response: str | None = None,
+    margin_percent: float | None = None,
+) -> Comparison:
+    """The same as `compare`; there is no contrast of a cell in which a side has no value, and so there may be none.
+    Raises StudyError where the sides have no cell in common."""
     if margin_percent is None:
         margin_percent = first.study.analysis.equivalence_margin_percent
     name = response_named(response, first.study)
@@ -99,11 +122,6 @@ def compare(
     pairing = pair(side_a, side_b)
     floors = _floors(first, side_a, confidence), _floors(second, side_b, confidence)
     compared = contrasts(side_a, side_b, pairing, name, confidence, margin_percent, floors)
-    if not compared:
-        raise StudyError(
-            f"no cell has valid trials with a value of {name} on both sides, and one other than 0 on side a",
-            "`steelyard status STORE` says what became of the trials; a change from 0 has no ratio",
-        )
     sentences = dict.fromkeys(
         f"{opened.study.study.name}: {_floor_sentence(opened, side, name, floor)}"
         for opened, side, floor in ((first, side_a, floors[0]), (second, side_b, floors[1]))
@@ -113,6 +131,7 @@ def compare(
         b=side_b,
         response=name,
         margin_percent=margin_percent,
+        pairing=pairing,
         contrasts=tuple(compared),
         differences=_differences(first, second, compared),
         floors=floors,
@@ -138,13 +157,21 @@ def levels(texts: Sequence[str], factors: Mapping[str, Sequence[Level]], option:
                 f"{hint}there are: {', '.join(factors) or 'none; nothing varies in this store'}",
                 key=option,
             )
-        level = next((known for known in factors[name] if str(known).casefold() == wanted.casefold()), None)
+        level = next((known for known in factors[name] if is_called(known, wanted)), None)
         if level is None:
             known = ", ".join(str(known) for known in factors[name])
             raise StudyError(f"{option} {text}: no such level", f"{name} has: {known}", key=option, read=wanted)
         if chosen.setdefault(name, level) != level:
             raise StudyError(f"{option} {text}: {name} is {chosen[name]} already", "one level of a factor", key=option)
     return chosen
+
+
+def is_called(level: Level, wanted: str) -> bool:
+    """Whether a level is written so, in any case of letters; of `main=builds/main` its label is enough, of 5.0 a 5."""
+    if isinstance(level, float) and wanted.replace(".", "", 1).isdigit():
+        return float(wanted) == level
+    text = str(level).casefold()
+    return wanted.casefold() in (text, text.partition("=")[0])
 
 
 def response_named(name: str | None, study: Study) -> str:

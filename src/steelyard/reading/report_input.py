@@ -21,6 +21,7 @@ from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.seconds import within_trials
 from steelyard.reading.time_courses import Curve, Timeline
 from steelyard.reference.comparison import Beside
+from steelyard.store.measured_again import MeasuredAgain
 from steelyard.store.read import Store
 
 MOST_TIMELINES = 60
@@ -56,6 +57,8 @@ class ReportInput:
     """Name of that publication."""
     damages: Sequence[Damage] = ()
     """Files of the store that were passed over, or read although they were changed."""
+    measured_again: Sequence[MeasuredAgain] = ()
+    """Sealed attempts that were removed or set aside and measured again."""
     made_s: float | None = None
     """When the page is made, seconds since the epoch; None leaves it out, so that equal stores give equal pages."""
 
@@ -122,6 +125,7 @@ def report_input(
         curves=_curves(store, records, used) if courses else (),
         facts=store.facts(largest),
         tables=tables(results),
+        measured_again=store.measured_again,
     )
     # Now everything that the page shows has been read.
     return replace(page_input, damages=store.damages)

@@ -257,7 +257,9 @@ def _validity(drawing: _Drawing) -> dict[str, Any]:
     """Order, exclusions, steady states, generator, crimes and every trial, in the order of the page."""
     page_input, numbers, this = drawing.page_input, drawing.numbers, drawing.this
     results, records = page_input.results, page_input.records
-    suspicions = crimes(page_input.study, results, records, page_input.facts, drawing.figures)
+    suspicions = crimes(
+        page_input.study, results, records, page_input.facts, drawing.figures, page_input.measured_again
+    )
     return {
         "order_figure": drawing.figure("order"),
         "exclusions_table": numbers.table(validity_grids.exclusions(records)),

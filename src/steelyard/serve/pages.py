@@ -78,6 +78,8 @@ class _Entry:
     title: str
     question: str
     standing: Standing
+    damages: str = ""
+    """How many files of the store are not as they were written; empty if none is."""
 
 
 def address(name: str) -> str:
@@ -128,6 +130,7 @@ def _entry(name: str, look: StoreLook | None, now_s: float) -> _Entry:
         title=(study.study.title or study.study.name) if study else name,
         question=study.study.question if study else "",
         standing=study_state.standing(look, now_s),
+        damages=count(len(look.remarks), "file is damaged", "files are damaged") if look.remarks else "",
     )
 
 

@@ -11,6 +11,8 @@ from steelyard.judging.attempts import attempts_by_id, settled
 from steelyard.judging.stopping import not_needed
 from steelyard.model.trial import TrialRecord
 from steelyard.progress.reason_words import short
+from steelyard.progress.session_state import IN_PROGRESS as IN_PROGRESS  # noqa: PLC0414 - part of this module
+from steelyard.progress.session_state import session_state
 from steelyard.report.tables.validity import reason_text
 from steelyard.serve.store_cache import StoreLook
 from steelyard.store.journal import (
@@ -34,15 +36,8 @@ from steelyard.store.journal import (
     Unknown,
 )
 
-IN_PROGRESS, FINISHED, INTERRUPTED, FAILED = "in progress", "finished", "interrupted", "failed"
 UNREADABLE, BEING_READ, EMPTY = "cannot be read", "being read", "nothing in it yet"
 
-SILENT_S: Final = 8.0
-"""A study in progress speaks about once a second; after so long its silence is mentioned."""
-LOST_S: Final = 60.0
-"""After so long it counts as interrupted: its process was killed, or its machine sleeps."""
-ENDS: Final = (SessionBegan, SessionEnded, SessionFailed, SessionInterrupted)
-"""Events that say whether the study is in progress: the last of them holds."""
 LINES: Final = 200
 """Newest lines of the log and of the attempts without a valid verdict that are shown."""
 
@@ -112,7 +107,9 @@ def standing(look: StoreLook, now_s: float) -> Standing:
     beat_s = look.live.t_s if look.live is not None else None
     decision = look.decision
     spared = not_needed(look.plan, look.records, decision) if look.plan and decision else ()
-    state, why = _state(look, len(planned), len(done) + len(spared), now_s)
+    missing = len(planned) - len(done) - len(spared)
+    silent_s = None if beat_s is None else now_s - beat_s
+    state, why = session_state(look.journal, planned=len(planned), missing=missing, silent_s=silent_s)
     return Standing(
         state=state,
         why=why,
@@ -132,40 +129,6 @@ def standing(look: StoreLook, now_s: float) -> Standing:
 def _there(look: StoreLook) -> bool:
     """Whether there is a study's file, although it cannot be read."""
     return bool(look.problem) and not look.problem.endswith("yet")
-
-
-def _state(  # noqa: PLR0911 - one a way to end
-    look: StoreLook, planned: int, done: int, now_s: float
-) -> tuple[str, str]:
-    beat_s = look.live.t_s if look.live is not None else None
-    silent_s = None if beat_s is None else now_s - beat_s
-    if silent_s is not None and silent_s < LOST_S:
-        quiet = f"no sign of life for {duration(silent_s)}" if silent_s >= SILENT_S else ""
-        return IN_PROGRESS, quiet
-    missing = planned - done
-    match next((entry.event for entry in reversed(look.journal) if isinstance(entry.event, ENDS)), None):
-        case SessionFailed(message=message, hint=hint):
-            return FAILED, "; ".join(filter(None, (message, hint)))
-        case SessionEnded(missing=0):
-            return FINISHED, ""
-        case _ if planned and not missing:
-            return FINISHED, ""
-        case SessionEnded():
-            return INTERRUPTED, "it was asked to stop after a trial; the same command resumes"
-        case SessionInterrupted():
-            return INTERRUPTED, "it was stopped; the same command resumes"
-        case SessionBegan():
-            return INTERRUPTED, _without_a_word(silent_s)
-    return INTERRUPTED, "the journal does not say how it ended"
-
-
-def _without_a_word(silent_s: float | None) -> str:
-    if silent_s is None:
-        return "it ended without a word (killed, or a power cut); the same command resumes"
-    return (
-        f"no sign of life for {duration(silent_s)}: killed, or a power cut (then the same command resumes), or its "
-        "machine sleeps"
-    )
 
 
 def lost(look: StoreLook, state: str) -> tuple[Lost, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
@@ -175,6 +175,33 @@ class TrialSealed(Event):
     """SHA-256 of `trial.json`; None in journals written before it was recorded."""
 
 
+class SealCorrected(Event):
+    """A session found that the line about a sealed attempt was changed, and noted anew what its record says."""
+
+    name = "seal-corrected"
+    line: int
+    """The line that was changed."""
+    instead_of: str
+    """Folder of the attempt that the changed line names."""
+    trial: str
+    attempt: int
+    outcome: str
+    reasons: tuple[str, ...] = ()
+    record_sha256: str
+    why: str = ""
+    """How it was known that the line was changed and not the record."""
+
+    def sealed(self) -> TrialSealed:
+        """The line as it should be."""
+        return TrialSealed(
+            trial=self.trial,
+            attempt=self.attempt,
+            outcome=self.outcome,
+            reasons=self.reasons,
+            record_sha256=self.record_sha256,
+        )
+
+
 class DraftRemoved(Event):
     """Remains of an attempt by a killed process were removed."""
 
@@ -271,6 +298,7 @@ KINDS: Final[Mapping[str, type[Event]]] = {
         QuietAwaited,
         QuietReached,
         TrialSealed,
+        SealCorrected,
         DraftRemoved,
         FolderSetAside,
         FolderMissed,
@@ -336,6 +364,11 @@ def read(path: Path, conceal: Callable[[Any], Any] = lambda fields: fields) -> t
             f"{path}: {what}", "move it away, or restore it from a copy", path=str(path), what=what
         ) from error
     return tuple(entries(text, conceal))
+
+
+def why_unreadable(numbers: Sequence[int], last: int) -> str:
+    """What has probably happened to lines that cannot be read; `last`: number of the last line."""
+    return "torn by a power cut?" if list(numbers) == [last] else "edited, or damaged on the disk"
 
 
 def written(entries: Iterable[Entry], name: str) -> frozenset[str]:

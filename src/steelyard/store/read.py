@@ -26,11 +26,12 @@ from steelyard.model.secret import redacted
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout, sealed
+from steelyard.store.measured_again import MeasuredAgain, measured_again
 from steelyard.store.plain_file import content_of, problem_of, sha256_of
 
 MEASURED_AGAIN: Final = "the next `steelyard run` measures it again"
 CHANGED: Final = "it was changed after it was written: its SHA-256 is not the journal's"
-PLAN_ANEW: Final = "the next `steelyard run` of the study writes it anew"
+PLAN_ANEW: Final = "the next `steelyard run` of the study rewrites it"
 MOST_LINES: Final = 5
 """Lines of the journal that a damage names."""
 
@@ -63,7 +64,9 @@ class Store:
         return tuple(self._damages[file] for file in sorted(self._damages))
 
     def _pass_over(self, damage: Damage) -> None:
-        self._damages.setdefault(damage.file, damage)
+        # Only of the journal several damages are told: a line each.
+        key = f"{damage.file}: {damage.what}" if damage.file == layout.EVENTS else damage.file
+        self._damages.setdefault(key, damage)
 
     @property
     def study(self) -> Study:
@@ -81,10 +84,10 @@ class Store:
             study = Study.model_validate(redacted({"server_warm_up": {"mode": "off"}, **read}))
         except (OSError, ValueError, RecursionError) as error:
             what = f"the study cannot be read: {problem_of(error)}"
-            hint = "restore it from a copy, or remove the file: `steelyard run` writes it anew from the study file"
+            hint = "restore it from a copy, or remove the file: `steelyard run` rewrites it from the study file"
             raise StoreError(f"{path}: {what}", hint, path=str(path), what=what) from error
         if not self._is_as_written(layout.STUDY_JSON, content):
-            remedy = "restore it from a copy, or run the study again: it is written anew from the study file"
+            remedy = "restore it from a copy, or run the study again: it is rewritten from the study file"
             self._pass_over(Damage(file=path.name, what=CHANGED, effect="read as it is now", remedy=remedy))
         return study
 
@@ -94,7 +97,7 @@ class Store:
         try:
             return self.read_plan()
         except StoreError as error:
-            effect = "without it nobody knows which trials are missing"
+            effect = "without it the missing trials are not known"
             self._pass_over(Damage(file=layout.PLAN, what=error.what, effect=effect, remedy=error.hint))
             return None
 
@@ -144,7 +147,7 @@ class Store:
         count as one, see `steelyard.store.sealed`."""
         return sealed.attempt(self.folder / layout.TRIALS / name, self._seals().get(name))
 
-    def _seals(self) -> dict[str, str | None]:
+    def _seals(self) -> dict[str, sealed.Seal]:
         return sealed.seals(self.journal())
 
     def folder_of(self, record: TrialRecord) -> Path:
@@ -304,7 +307,7 @@ class Store:
         except (OSError, ValueError) as error:
             problem = f"it cannot be read: {problem_of(error)}"
         if problem:
-            remedy = "restore it from a copy; the next `steelyard run` writes it anew"
+            remedy = "restore it from a copy; the next `steelyard run` rewrites it"
             self._pass_over(Damage(file=path.name, what=problem, effect="passed over", remedy=remedy))
             return FoundFloor(why=f"{path}: {problem}, and was passed over")
         why = mismatch(floor, self.circumstances(records))
@@ -319,12 +322,16 @@ class Store:
             effect = "nothing says which records were sealed"
             self._pass_over(Damage(file=layout.EVENTS, what=error.what, effect=effect, remedy=error.hint))
             return ()
-        torn = [str(entry.number) for entry in entries if entry.event is None]
+        last = entries[-1].number if entries else 0
+        torn = [entry.number for entry in entries if entry.event is None]
         if torn:
-            lines = f"line{'s' if len(torn) > 1 else ''} {', '.join(torn[:MOST_LINES])}"
+            lines = f"line{'s' if len(torn) > 1 else ''} {', '.join(str(number) for number in torn[:MOST_LINES])}"
             more = f" and {len(torn) - MOST_LINES} more" if len(torn) > MOST_LINES else ""
-            what = f"{lines}{more} cannot be read: torn by a power cut?"
-            self._pass_over(Damage(file=layout.EVENTS, what=what, effect="skipped", harmless=True))
+            what = f"{lines}{more} cannot be read: {journal.why_unreadable(torn, last)}"
+            effect = "skipped; what was noted there is not known"
+            remedy = "restore it from a copy if you have one; `steelyard run` goes on without these lines"
+            damage = Damage(file=layout.EVENTS, what=what, effect=effect, remedy=remedy, harmless=True)
+            self._pass_over(damage)
         return tuple(entry for entry in entries if entry.event is not None)
 
     def journal(self) -> tuple[journal.Entry, ...]:
@@ -333,6 +340,11 @@ class Store:
         if self._journal is None or self._journal[0] != stamp:
             self._journal = stamp, self._read_journal()
         return self._journal[1]
+
+    @property
+    def measured_again(self) -> tuple[MeasuredAgain, ...]:
+        """Sealed attempts that were removed or set aside and measured again, as the journal knows."""
+        return measured_again(self.journal())
 
     def _stamp(self, name: str) -> tuple[int, int]:
         with contextlib.suppress(OSError):
@@ -368,6 +380,11 @@ def as_planned(record: TrialRecord, named: Mapping[str, PlannedTrial]) -> TrialR
 
 
 def _hint_for(folder: Path) -> str:
+    if (folder / layout.EVENTS).is_file() or (folder / layout.TRIALS).is_dir():
+        return (
+            "a study ended here before it was written (a full disk?), or its file was removed: `steelyard run STUDY` "
+            "writes it"
+        )
     inside = sorted(path.parent.name for path in folder.glob(f"*/{layout.STUDY_JSON}"))
     return f"name one of the studies in it: {', '.join(inside)}" if inside else "run a study first: steelyard run STUDY"
 

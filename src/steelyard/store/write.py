@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 from steelyard.atomic_file import replace_file, sync_folder
 from steelyard.heavy import pl
@@ -33,6 +33,11 @@ from steelyard.store import journal, layout, sealed
 from steelyard.store.plain_file import sha256_of
 from steelyard.store.read import Store
 from steelyard.wire.record import Interval
+
+CORRECTED: Final = "corrected now, by a new line of the journal; `steelyard verify` tells of both"
+MISSING: Final = (
+    "if the plan still has the trial, it is measured again now; to keep the former one, stop and restore it"
+)
 
 
 def record_sha256(record: TrialRecord) -> str:
@@ -178,27 +183,32 @@ class StoreWriter:
             if (path.exists() or path.is_symlink()) and not path.is_file():
                 raise StoreError(f"{path}: it is no regular file", "move it away", path=str(path))
         self._mend_journal()
-        kept = sealed.attempts(self.folder, sealed.seals(journal.read(self.folder / layout.EVENTS)))
-        damages = {damage.file: damage for damage in kept.damages}
+        seals = sealed.seals(journal.read(self.folder / layout.EVENTS))
+        kept = sealed.attempts(self.folder, seals)
+        found = list(kept.damages)
         if (self.folder / layout.STUDY_JSON).is_file():
             store = Store(self.folder)
             store.trials()
             with contextlib.suppress(StoreError):
                 # Whoever compares the study with the stored one reads it again, and refuses.
                 store.study  # noqa: B018
-            damages |= {damage.file: damage for damage in store.damages}
-        for name, damage in kept.unfit.items():
-            to = self._set_aside(name)
-            self.event(journal.FolderSetAside(folder=name, to=to, why=damage.what))
-            damages[damage.file] = damage.model_copy(update={"effect": f"set aside, kept as {to}", "remedy": ""})
-        missed = {
-            entry.event.folder
-            for entry in journal.read(self.folder / layout.EVENTS)
-            if isinstance(entry.event, journal.FolderMissed)
-        }
-        for name in kept.gone.keys() - missed:
-            self.event(journal.FolderMissed(folder=name))
-        return tuple(damages[file] for file in sorted(damages))
+            found += [damage for damage in store.damages if damage not in found]
+        after = {kept.unfit[name]: self._put_aside(name, kept.unfit[name]) for name in kept.unfit}
+        for changed in kept.changed_lines:
+            self.event(changed.correction)
+            after[changed.damage] = changed.damage.model_copy(update={"remedy": CORRECTED})
+        for name in kept.gone:
+            if not seals[name].missed:
+                self.event(journal.FolderMissed(folder=name))
+        for damage in kept.gone.values():
+            after[damage] = damage.model_copy(update={"remedy": MISSING})
+        return tuple(sorted((after.get(damage, damage) for damage in found), key=lambda damage: damage.file))
+
+    def _put_aside(self, name: str, damage: Damage) -> Damage:
+        """Set an entry of the folder `trials` aside and note it. Returns its damage as it is now."""
+        to = self._set_aside(name)
+        self.event(journal.FolderSetAside(folder=name, to=to, why=damage.what))
+        return damage.model_copy(update={"effect": f"set aside, kept as {to}", "remedy": ""})
 
     def _set_aside(self, name: str) -> str:
         """Move an entry of the folder `trials` out of the way. Returns its new place in the study's folder."""

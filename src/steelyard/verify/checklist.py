@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
@@ -30,6 +30,24 @@ CHECKS: dict[str, str] = {
 """Kind of check to the statement that holds if there is no finding."""
 
 
+RECOMPUTED: Final = frozenset({"id", "until", "response", "relation", "verdict", "capacity", "report"})
+"""Kinds of checks that compare a value with one that was computed again; others compare with what should be there."""
+OR_AGAIN: Final = "or remove the trial's folder: the next `steelyard run` measures the trial again"
+REMEDIES: Final[dict[str, str]] = {
+    **dict.fromkeys(("format", "checksum"), f"restore the file from a copy, {OR_AGAIN}"),
+    **dict.fromkeys(("id", "plan", "response", "relation", "verdict", "capacity"), f"restore the record, {OR_AGAIN}"),
+    "written": "restore the file from a copy, or run the study again: it is rewritten from the study file",
+    "record": "restore the changed one of the two from a copy; otherwise the next `steelyard run` sets the trial's "
+    "folder aside, keeps it, and measures the trial again",
+    "until": "restore the journal, or the trials of the blocks, from a copy",
+    "floor": "restore it from a copy; the next `steelyard run` rewrites it",
+    "journal": "restore it from a copy; otherwise the next `steelyard run` corrects a changed line, and measures "
+    "trials that are missing",
+    "report": "make it anew with `steelyard report`",
+}
+"""Kind of check to what to do about a difference."""
+
+
 class Finding(Value):
     """One value that does not match."""
 
@@ -45,8 +63,11 @@ class Finding(Value):
 
     def words(self) -> str:
         """The finding as a line."""
-        should = f", recomputed {self.recomputed}" if self.recomputed else ""
-        return f"{self.file}: {self.what}: read {self.read}{should}"
+        if not self.recomputed:
+            return f"{self.file}: {self.what}: {self.read}"
+        if self.kind in RECOMPUTED:
+            return f"{self.file}: {self.what}: read {self.read}, recomputed {self.recomputed}"
+        return f"{self.file}: {self.what}: expected {self.recomputed}, found {self.read}"
 
 
 class Verification(Value):
@@ -92,10 +113,25 @@ class Book:
         self.made[kind] += 1
         self.findings.append(Finding(kind=kind, weight="remark", file=file, what=what, read=_shown(read)))
 
+    @property
+    def differences(self) -> int:
+        """Number of findings that are no remarks."""
+        return sum(finding.weight == "difference" for finding in self.findings)
+
+    def take(self, other: Book, *, findings: bool) -> None:
+        """Enter the checks of another book, and its findings if they are wanted."""
+        self.made.update(other.made)
+        self.not_checked.update(other.not_checked)
+        self.findings += other.findings if findings else ()
+
+    def causes_first(self) -> tuple[Finding, ...]:
+        """Findings in the order in which they are to be read: differences, then remarks, the report's last of each."""
+        return tuple(sorted(self.findings, key=lambda one: (one.weight != "difference", one.kind == "report")))
+
     def skip(self, why: str, times: int = 1) -> None:
         """Enter a check that cannot be made, and why."""
         self.not_checked[why] += times
 
 
 def _shown(value: Any) -> str:
-    return "nothing" if value is None else value if isinstance(value, str) else repr(value)
+    return "no value" if value is None else value if isinstance(value, str) else repr(value)

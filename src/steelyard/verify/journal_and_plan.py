@@ -8,22 +8,26 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from steelyard.judging.other_limits import other_limits
 from steelyard.judging.settings_hash import settings_hash
 from steelyard.model.errors import StoreError
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.store import layout
+from steelyard.store import layout, sealed
 from steelyard.store.journal import (
     Entry,
     FolderMissed,
     FolderSetAside,
     NoiseFloorSought,
+    SealCorrected,
     TrialSealed,
     Unknown,
     read,
+    why_unreadable,
     written,
 )
+from steelyard.store.measured_again import measured_again
 from steelyard.store.plain_file import content_of, problem_of, sha256_of
 from steelyard.verify.checklist import Book
 from steelyard.verify.recompute import measured_here
@@ -51,6 +55,17 @@ def study(folder: Path, book: Book) -> None:
         else:
             sha256 = sha256_of(folder / file)
             book.check("written", sha256 in known, file, "SHA-256", sha256, " or ".join(sorted(known)))
+
+
+def limits(folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
+    """Remark on attempts that were judged by other limits than the study has now. A study that cannot be read is a
+    finding of `study`."""
+    try:
+        now = Study.model_validate_json(content_of(folder / layout.STUDY_JSON)).limits
+    except (OSError, ValueError):
+        return
+    for sentence in other_limits((record for record, _ in records.values()), now):
+        book.remark("verdict", layout.STUDY_JSON, "limits were changed in mid-study", sentence)
 
 
 def entries_of(folder: Path) -> tuple[Entry, ...]:
@@ -136,15 +151,15 @@ def journal(
         else:
             book.remark("journal", layout.EVENTS, "the journal", read_as)
         return
-    for entry in entries:
-        match entry.event:
-            case None:
-                book.remark("journal", layout.EVENTS, f"line {entry.number}", "cannot be read: torn by a power cut?")
-            case Unknown(name=TrialSealed.name, problem=problem):
-                book.check("journal", False, layout.EVENTS, f"line {entry.number}: a sealed trial", problem)
-            case FolderSetAside(folder=name, to=to, why=why):
-                book.remark("journal", layout.EVENTS, f"line {entry.number}: {name} was set aside as {to}", why)
+    _remarks(entries, book)
     lines = _last_lines(entries)
+    for changed in _changed_lines(folder, entries):
+        written, record = changed.seal.event, changed.record
+        lines.pop((written.trial, written.attempt), None)
+        lines[record.id, record.attempt] = changed.correction.sealed(), changed.seal.line, False
+        expected = f"what the record in {layout.TRIALS}/{layout.trial_folder(record.id, record.attempt)} says"
+        what = f"line {changed.seal.line}: trial {record.id}"
+        book.check("journal", False, layout.EVENTS, what, f"a changed line: {changed.why}", expected)
     missed = {key for key, (_, _, gone) in lines.items() if gone}
     for key, (event, number, _) in lines.items():
         if key not in missed or key not in records:
@@ -152,6 +167,32 @@ def journal(
     for key, (_, where) in records.items():
         if key not in lines or key in missed:
             book.remark("journal", where, "a trial", "the journal does not know it: copied from another store?")
+
+
+def _remarks(entries: Sequence[Entry], book: Book) -> None:
+    """What the journal tells of days that were not as others."""
+    for entry in entries:
+        match entry.event:
+            case None:
+                why = why_unreadable([entry.number], entries[-1].number)
+                book.remark("journal", layout.EVENTS, f"line {entry.number}", f"cannot be read: {why}")
+            case Unknown(name=TrialSealed.name, problem=problem):
+                book.check("journal", False, layout.EVENTS, f"line {entry.number}: a sealed trial", problem)
+            case FolderSetAside(folder=name, to=to, why=why):
+                book.remark("journal", layout.EVENTS, f"line {entry.number}: {name} was set aside as {to}", why)
+            case SealCorrected(line=line, why=why):
+                book.remark("journal", layout.EVENTS, f"line {line} was changed, line {entry.number} corrects it", why)
+    for again in measured_again(entries):
+        book.remark("journal", layout.EVENTS, "a trial that was measured again", again.sentence)
+
+
+def _changed_lines(folder: Path, entries: Sequence[Entry]) -> tuple[sealed.ChangedLine, ...]:
+    """Lines of the journal that were changed although their trials were not. What cannot be read is a finding of other
+    checks."""
+    try:
+        return sealed.attempts(folder, sealed.seals(entries)).changed_lines
+    except StoreError:
+        return ()
 
 
 def _last_lines(entries: Sequence[Entry]) -> dict[Key, tuple[TrialSealed, int, bool]]:
@@ -163,6 +204,10 @@ def _last_lines(entries: Sequence[Entry]) -> dict[Key, tuple[TrialSealed, int, b
         match entry.event:
             case TrialSealed(trial=trial, attempt=attempt) as event:
                 lines[layout.trial_folder(trial, attempt)] = event, entry.number, False
+            case SealCorrected(instead_of=former) as corrected:
+                lines.pop(former, None)
+                event = corrected.sealed()
+                lines[layout.trial_folder(event.trial, event.attempt)] = event, entry.number, False
             case FolderSetAside(folder=name):
                 lines.pop(name, None)
             case FolderMissed(folder=name) if name in lines:
@@ -210,14 +255,11 @@ def _event(event: TrialSealed, record: TrialRecord, where: str, folder: Path, nu
     wanted, sha256 = event.record_sha256, sha256_of(folder / where)
     if wanted is None:
         book.skip("records against the journal: it is from a version that did not record their SHA-256")
+    elif sha256 != wanted:
+        what = f"SHA-256 of the record (it was changed, or line {number} of {layout.EVENTS} was)"
+        book.check("record", False, where, what, sha256, wanted)
     else:
-        book.equal("record", where, f"SHA-256 of the record, {line}", sha256, wanted)
-    if sha256 == wanted:
-        # The record is the one that was sealed: what differs was changed in the journal.
-        what = f"line {number}: trial {layout.trial_folder(record.id, record.attempt)}"
-        book.equal("journal", layout.EVENTS, f"{what}, outcome", event.outcome, record.verdict.outcome)
-        book.equal("journal", layout.EVENTS, f"{what}, reasons", list(event.reasons), reasons)
-        return
+        book.check("record", True, where, "SHA-256 of the record", sha256)
     book.equal("journal", where, f"outcome, {line}", record.verdict.outcome, event.outcome)
     book.equal("journal", where, f"reasons, {line}", reasons, list(event.reasons))
 

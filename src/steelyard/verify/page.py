@@ -13,6 +13,8 @@ from typing import Any
 from steelyard.format import FORM, FORM_NAME
 from steelyard.model import former_words
 from steelyard.report.basics import embedded_data
+from steelyard.store import layout
+from steelyard.store.plain_file import problem_of
 from steelyard.verify.checklist import Book
 
 DATA_ID = "data"
@@ -21,6 +23,7 @@ UNSEEN = frozenset({"script", "style"})
 MOST_LINES = 20
 """Maximum number of differing places on a page that become findings; further ones are counted."""
 TRIALS = "trials"
+BEGAN = ("trial_id", "attempt", "begun_s")
 _NUMBER = re.compile(r"[−+-]?\d[\d,]*\.?\d*")
 
 Tables = Mapping[str, Mapping[str, Any]]
@@ -71,7 +74,7 @@ def read(path: Path, where: str, book: Book) -> tuple[Tables | None, list[str]]:
                 book.remark("report", where, "text of the page", "made by another version: not compared")
             tables = embedded_data.unpack("".join(page.data))
     except (OSError, ValueError, RecursionError) as error:
-        book.check("format", False, where, "the report's tables cannot be read", f"{type(error).__name__}: {error}")
+        book.check("format", False, where, "the report's tables cannot be read", problem_of(error))
         return None, lines
     fits = isinstance(tables, dict) and all(isinstance(one, dict) and "rows" in one for one in tables.values())
     book.check("format", fits, where, "the report's tables", "tables" if fits else "something else", "tables")
@@ -82,6 +85,24 @@ def older(tables: Tables, again: Tables) -> int:
     """Number of trials that were sealed after the report was made; 0 if unknown."""
     rows, now = ([tuple(row[:2]) for row in one.get(TRIALS, {}).get("rows", ())] for one in (tables, again))
     return len(now) - len(rows) if set(rows) < set(now) else 0
+
+
+def other_measurements(tables: Tables, again: Tables) -> frozenset[str]:
+    """Folders of attempts that began at another time in one of the two, or that only one of them has."""
+    sheets = [one.get(TRIALS, {}) for one in (tables, again)]
+    began = [{_folder(row): row[-1] for row in _picked(sheet, BEGAN)} for sheet in sheets]
+    return frozenset(key for key in began[0].keys() | began[1].keys() if began[0].get(key) != began[1].get(key))
+
+
+def _picked(table: Mapping[str, Any], columns: Sequence[str]) -> list[list[Any]]:
+    known = list(table.get("columns", ()))
+    if any(column not in known for column in columns):
+        return []
+    return [[row[known.index(column)] for column in columns] for row in table["rows"]]
+
+
+def _folder(row: Sequence[Any]) -> str:
+    return layout.trial_folder(str(row[0]), int(row[1]))
 
 
 def same_form(reported: Tables, again: Tables) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from steelyard.analysis.tables import tables
+from steelyard.format import count
 from steelyard.model.errors import SteelyardError
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.published import with_published
@@ -17,6 +19,9 @@ from steelyard.store import layout
 from steelyard.store.read import Store
 from steelyard.verify import files, journal_and_plan, page, recompute, stopping
 from steelyard.verify.checklist import Book, Verification
+
+MAKE_ANEW: Final = "make it anew with `steelyard report`"
+MOST_NAMED: Final = 3
 
 
 def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
@@ -45,6 +50,7 @@ def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
     journal_and_plan.ids(records, book)
     journal_and_plan.plan(folder, records, book, stopping.stopping(folder, records, book))
     journal_and_plan.journal(folder, records, unreadable, book)
+    journal_and_plan.limits(folder, records, book)
     journal_and_plan.noise_floor(folder, book)
     journal_and_plan.capacities(records, book)
     _reports(store, reports, book)
@@ -52,7 +58,7 @@ def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
         store=str(folder),
         trials=len(folders),
         made=dict(book.made),
-        findings=tuple(book.findings),
+        findings=book.causes_first(),
         not_checked=dict(book.not_checked),
     )
 
@@ -76,10 +82,29 @@ def _reports(store: Store, reports: Sequence[Path], book: Book) -> None:
             continue
         late = page.older(reported, again)
         if late:
-            book.remark("report", where, "made before trials were sealed, so not compared", f"{late} trials since")
+            sealed = f"{count(late, 'trial was', 'trials were')} sealed since: {MAKE_ANEW}"
+            book.remark("report", where, "made before trials were sealed, so not compared", sealed)
             continue
-        page.compare_tables(reported, again, where, book)
+        compared = Book()
+        page.compare_tables(reported, again, where, compared)
         if lines and not page.same_form(reported, again):
-            book.remark("report", where, "text of the page", "made by another version: not compared")
+            compared.remark("report", where, "text of the page", "made by another version: not compared")
         elif lines:
-            page.compare_lines(lines, page.lines_of(build(now)), where, book)
+            page.compare_lines(lines, page.lines_of(build(now)), where, compared)
+        why = _why_other(store, reported, again, book) if compared.differences else ""
+        book.take(compared, findings=not why)
+        if why:
+            values = count(compared.differences, "value is", "values are")
+            book.remark("report", where, f"made before {why}", f"{values} not those of the store now: {MAKE_ANEW}")
+
+
+def _why_other(store: Store, reported: page.Tables, again: page.Tables, book: Book) -> str:
+    """What happened to the store since a report was made that explains why its numbers are others; empty if nothing
+    did."""
+    moved = page.other_measurements(reported, again)
+    since = [one.folder for one in store.measured_again if one.folder in moved]
+    if since:
+        return f"{count(len(since), 'trial was', 'trials were')} measured again ({', '.join(since[:MOST_NAMED])})"
+    if any(one.weight == "difference" and one.kind != "report" for one in book.findings):
+        return "the store was damaged (see the differences)"
+    return ""

@@ -55,6 +55,7 @@ def test_report_is_written_whole_or_not_at_all(disk: SmallDisk, sound: Path, mon
         assert code == 3
         assert "the disk is full (0 B of 6 MiB are free)" in messages
         assert "free some space" in messages
+        assert ("or write the page to another disk with `--output FILE`" in messages) is (not words)
         assert "not foreseen" not in messages
         assert {path for path in disk.folder.rglob("*") if path.is_file()} - {disk.folder / "filler"} == before
     disk.empty()
@@ -63,6 +64,22 @@ def test_report_is_written_whole_or_not_at_all(disk: SmallDisk, sound: Path, mon
     disk.fill()
     assert called(monkeypatch, "report", store)[0] == 3
     assert (store / "report.html").read_bytes() == page, "the page of before is what it was"
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("option", ["--hdr", "--openmetrics", "--otava", "--parquet", "--markdown"])
+def test_an_export_is_written_whole_or_not_at_all(
+    option: str, disk: SmallDisk, sound: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = disk.folder / "exported"
+    disk.fill()
+    code, messages = called(monkeypatch, "export", sound, option, place)
+    assert code == 3
+    assert f"error: {place}" in messages
+    assert "cannot be written: the disk is full (0 B of 6 MiB are free)" in messages
+    assert [path for path in disk.folder.rglob("*") if path.is_file()] == [disk.folder / "filler"]
+    disk.empty()
+    assert called(monkeypatch, "export", sound, option, place)[0] == 0
 
 
 @pytest.mark.root
@@ -99,3 +116,32 @@ def test_report_on_a_read_only_disk_names_the_page(
 def test_a_folder_in_place_of_a_file_is_named(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, messages = called(monkeypatch, "report", sound, "--output", tmp_path)
     assert (code, messages) == (3, f"error: {tmp_path}: is a directory\n  name another file or folder\n")
+
+
+@pytest.mark.root
+def test_a_gate_on_a_full_or_read_only_disk(disk: SmallDisk, sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = disk.folder / "gate.xml"
+    old.write_text("old")
+    words = (
+        "gate",
+        sound,
+        "--against",
+        sound,
+        "--a",
+        "nodes=1,workload=A",
+        "--b",
+        "nodes=3,workload=A",
+        "--margin",
+        "2%",
+    )
+    for option, path in (("--junit", old), ("--markdown", disk.folder / "new.md")):
+        disk.fill()
+        code, messages = called(monkeypatch, *words, option, path)
+        assert (code, "the disk is full" in messages) == (3, True), messages
+        disk.empty()
+        disk.remount("ro")
+        code, messages = called(monkeypatch, *words, option, path)
+        assert (code, "the file system is read-only" in messages) == (3, True), messages
+        disk.remount("rw")
+    assert old.read_text() == "old"
+    assert {path.name for path in disk.folder.iterdir()} == {"gate.xml"}

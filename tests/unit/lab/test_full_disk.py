@@ -140,7 +140,7 @@ def test_a_trial_that_would_not_fit_is_not_begun(tmp_path: Path, monkeypatch: py
     )
     with pytest.raises(FileError, match=r"fake: 120 KiB of disk are free, the next trial may need 293 KiB") as caught:
         conduct(script)
-    assert caught.value.hint == "free some space; then the same command goes on: no sealed trial is lost"
+    assert caught.value.hint == "free some space and run the same command to resume: no sealed trial is lost"
     assert script.leases == script.released
     assert 0 < len(Store(tmp_path / "store" / "fake").trials()) < 8
     monkeypatch.undo()

@@ -228,6 +228,13 @@ def test_stores_without_a_report(served: Served) -> None:
     assert "cannot be read" in served.ask("/")[2]
 
 
+def test_the_list_says_which_stores_are_damaged(served: Served) -> None:
+    (served.root / "s" / "plan.jsonl").write_text("{")
+    (min((served.root / "s" / "trials").iterdir()) / "trial.json").write_text("{")
+    text = served.ask("/")[2]
+    assert '2 files are damaged, <a href="/s/s">named on its page</a>' in text, text
+
+
 def test_a_store_that_goes_is_missed_and_one_that_comes_is_found(served: Served) -> None:
     assert served.ask("/api/s/s")[0] == 200
     shutil.move(served.root / "s", served.root / "odd <name> & 'more'")

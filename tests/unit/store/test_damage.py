@@ -223,6 +223,111 @@ def test_a_store_whose_deleted_trial_was_measured_again_verifies(store: Path) ->
     assert missed == [journal.FolderMissed(folder=folder.name)]
 
 
+def seal_as_failed(store: Path) -> Path:
+    """Say in the journal that the first trial was sealed as a fault of the system."""
+    folder, path = first(store), store / "events.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    failed = [
+        line.replace('"outcome": "valid"', '"outcome": "invalid", "reasons": ["SYSTEM_FAULT"]')
+        if f'"{folder.name}"' in line
+        else line
+        for line in lines
+    ]
+    path.write_text("".join(failed))
+    return folder
+
+
+def test_a_failure_that_was_removed_and_measured_again_is_said_by_everybody(store: Path) -> None:
+    folder = seal_as_failed(store)
+    shutil.rmtree(folder)
+    gone = printed(lambda: status(store)).err
+    assert "sealed as invalid (the system under test failed), and it is not there" in gone
+    again(store)
+    story = f"trial {folder.name} was sealed as invalid (the system under test failed), was removed, and was measured"
+    told = printed(lambda: verify(store))
+    assert told.code == EXIT_SOUND, told.out
+    assert f"remark, journal  events.jsonl: a trial that was measured again: {story} again: valid" in told.out
+    shown = printed(lambda: status(store))
+    assert shown.code == 0
+    assert f"{story} again: valid" in " ".join(shown.out.split())
+    assert json.loads(printed(lambda: status(store, as_json=True)).out)["measured_again"][0]["outcome"] == "invalid"
+    report_of_it = read(store).report_input(courses=False)
+    assert [one.sentence.partition(" again")[0] for one in report_of_it.measured_again] == [story]
+
+
+def edit_seal(store: Path, **change: object) -> str:
+    """Change fields in the line of the journal about the first trial. Returns the trial's folder."""
+    folder, path = first(store).name, store / "events.jsonl"
+    written = [json.loads(line) for line in path.read_text().splitlines()]
+    seal = next(line for line in written if line.get("trial") == folder)
+    seal |= {name: value(seal[name]) if callable(value) else value for name, value in change.items()}
+    path.write_text("".join(json.dumps(line) + "\n" for line in written))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"record_sha256": lambda was: ("0" if was[0] != "0" else "1") + was[1:]}, "1 of the 64 digits"),
+        ({"record_sha256": "gone"}, "its SHA-256 is none"),
+        ({"attempt": 2}, "it names "),
+        ({"trial": "000000000000-s1-t1"}, "it names 000000000000-s1-t1, with the SHA-256 of the record in trials/"),
+        ({"outcome": "invalid", "reasons": ["LAG"]}, "it says invalid (lag p99 above the limit), and has the SHA-256"),
+    ],
+    ids=["a digit", "no SHA-256", "attempt", "trial", "outcome"],
+)
+def test_an_edited_line_of_the_journal_is_not_blamed_on_its_trial(
+    store: Path, change: dict[str, object], why: str
+) -> None:
+    folder = edit_seal(store, **change)
+    told = commands(store)
+    assert told["verify"].code == EXIT_DIFFERENCE
+    assert (told["status"].code, told["report"].code) == (0, 0)
+    for one in told.values():
+        assert f"changed: {why}" in one.out + one.err or f"a changed line: {why}" in one.out
+        assert "line 2" in one.out + one.err
+    assert f"trials/{folder} counts as its record says" in told["status"].err
+    assert "the next `steelyard run` corrects it" in told["status"].err
+    with StoreWriter(store.parent, "made") as writer:
+        assert [damage.file for damage in writer.damages] == ["events.jsonl"]
+        assert "corrected now" in writer.damages[0].remedy
+    assert len(Store(store).trials()) == TRIALS
+    assert not (store / "set-aside").exists()
+    after = printed(lambda: verify(store))
+    assert after.code == EXIT_SOUND, after.out
+    assert "line 2 was changed, line 8 corrects it" in after.out
+    assert Store(store).measured_again == ()
+    with StoreWriter(store.parent, "made") as writer:
+        assert writer.damages == ()
+
+
+def test_a_record_and_a_line_that_contradict_each_other_are_both_named(store: Path) -> None:
+    folder = edit_seal(store, record_sha256="ab" * 32)
+    told = commands(store)
+    for one in told.values():
+        assert f"trials/{folder}/trial.json: " in one.out + one.err
+        assert "line 2 of events.jsonl was" in one.out + one.err
+    assert "restore the changed one of the two from a copy" in told["status"].err
+    assert len(Store(store).trials()) == TRIALS - 1
+    again(store)
+    assert (store / "set-aside" / folder / "trial.json").is_file()
+    assert printed(lambda: verify(store)).code == EXIT_SOUND
+
+
+def test_a_trial_that_was_removed_twice_is_told_twice(store: Path) -> None:
+    folder = first(store)
+    for _ in range(2):
+        shutil.rmtree(folder)
+        again(store)
+    assert [one.fate for one in Store(store).measured_again] == ["removed", "removed"]
+
+
+def test_lines_that_stand_in_the_journal_twice_are_no_measurement(store: Path) -> None:
+    path = store / "events.jsonl"
+    path.write_bytes(path.read_bytes() * 2)
+    assert Store(store).measured_again == ()
+
+
 def test_a_store_that_lost_all_trials_says_which(store: Path) -> None:
     name = first(store).name
     shutil.rmtree(store / "trials")

@@ -44,6 +44,9 @@ EVENTS: tuple[journal.Event, ...] = (
     ),
     journal.QuietReached(waited_s=7.0),
     journal.TrialSealed(trial="a-s1-t1", attempt=2, outcome="invalid", reasons=("LAG",), record_sha256="ab"),
+    journal.SealCorrected(
+        line=3, instead_of="a-s1-t1", trial="a-s1-t1", attempt=2, outcome="invalid", record_sha256="ab", why="one digit"
+    ),
     journal.DraftRemoved(folder=".a-s1-t1.partial"),
     journal.FolderSetAside(folder="a-s1-t1", to="set-aside/a-s1-t1", why="no record"),
     journal.FolderMissed(folder="a-s1-t1"),

@@ -123,3 +123,11 @@ def test_attempts_are_listed_by_folder_and_read_one_by_one(writer: StoreWriter) 
         (writer.trials / "half copied" / "trial.json").write_text(text)
         with pytest.raises(StoreError):
             store.attempt("half copied")
+
+
+def test_what_a_study_left_that_never_began_is_named(tmp_path: Path) -> None:
+    with StoreWriter(tmp_path, "s") as writer:
+        folder = writer.folder
+    with pytest.raises(StoreError, match="it has no study") as caught:
+        Store(folder)
+    assert "a study ended here before it was written (a full disk?)" in caught.value.hint

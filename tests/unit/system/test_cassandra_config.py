@@ -14,9 +14,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from steelyard.model.data_model import Schema
 from steelyard.model.errors import SystemFault
+from steelyard.model.load import Load
 from steelyard.node.base import Node
-from steelyard.system.cassandra import Settings, _archive, _beans, _config, _jars, _java, _ring
+from steelyard.system.cassandra import (
+    Cassandra,
+    Settings,
+    _archive,
+    _beans,
+    _build,
+    _config,
+    _jars,
+    _java,
+    _ring,
+    _snapshots,
+)
 from steelyard.system.cassandra._settings import known_keys
 
 JAVA = _java.Java(Path("/opt/java/bin/java"), "17.0.15")
@@ -196,3 +209,59 @@ def test_an_archive_belongs_to_one_java_and_one_set_of_jars(tmp_path: Path) -> N
 def test_without_a_compiler_among_the_jars(tmp_path: Path) -> None:
     with pytest.raises(SystemFault, match="no ecj"):
         asyncio.run(_beans.ensure(tmp_path, JAVA, [tmp_path / "a.jar"], print))
+
+
+def test_a_source_is_a_version_a_tarball_or_a_folder_with_a_label(tmp_path: Path) -> None:
+    version, tarball, folder = (
+        Settings(source=source).build for source in ("5.0.4", "x/cassandra-6.tar.gz", f"main={tmp_path}")
+    )
+    assert (version.label, version.release, version.files) == ("5.0.4", "5.0.4", None)
+    assert (tarball.label, tarball.release, tarball.files) == ("cassandra-6.tar.gz", None, Path("x/cassandra-6.tar.gz"))
+    assert (folder.label, folder.release, folder.files) == ("main", None, tmp_path)
+    assert _jars.folder_of(Settings(source="5.0.4"), tmp_path) == _jars.folder_of(Settings(version="5.0.4"), tmp_path)
+    for wrong in ("main", "main=", "=x", "a,b", "main=a=b", "5.1", ""):
+        with pytest.raises(ValidationError, match="names no build: a version"):
+            Settings(source=wrong)
+    for twice in ({"version": "5.0.3"}, {"jars": "x"}):
+        with pytest.raises(ValidationError, match="source names the build by itself"):
+            Settings(source="5.0.4", **twice)
+
+
+def test_a_study_without_a_source_keeps_its_trials_ids() -> None:
+    assert "source" not in Settings().model_dump(mode="json")
+    assert Settings(source="5.0.4").model_dump(mode="json")["source"] == "5.0.4"
+
+
+def test_a_build_that_is_not_there_is_foretold(tmp_path: Path) -> None:
+    load = Load(operations=1)
+    missing, there = (
+        list(Cassandra(Settings(source=f"main={folder}"), tmp_path).problems(1, load))
+        for folder in (tmp_path / "none", tmp_path)
+    )
+    assert [error.key for error in missing] == ["system.source"]
+    assert "the build main is not there" in missing[0].message
+    assert there == []
+
+
+def test_the_hash_of_a_build_is_of_names_and_contents(tmp_path: Path) -> None:
+    jars = [tmp_path / "a.jar", tmp_path / "cassandra-all-5.0.6-SNAPSHOT.jar"]
+    for jar in jars:
+        jar.write_bytes(b"jar of " + jar.name.encode())
+    before = _build.hash_of(jars)
+    assert before == _build.hash_of(list(reversed(jars)))
+    assert _build.version_of(jars) == "5.0.6-SNAPSHOT"
+    assert _build.version_of(jars[:1]) is None
+    jars[0].write_bytes(b"another build")
+    assert _build.hash_of(jars) != before
+    jars[0].rename(tmp_path / "b.jar")
+    assert _build.hash_of([tmp_path / "b.jar", jars[1]]) not in (before, _build.hash_of(jars[1:]))
+
+
+def test_builds_without_a_known_version_share_no_snapshot(tmp_path: Path) -> None:
+    schema = Schema(keyspace="k", table="t", key="k", fields=("f",))
+    keys = {
+        _snapshots.key_of(Settings(source=source), [], schema, {}, jars_hash)
+        for source, jars_hash in (("main=a", "1"), ("main=a", "2"), ("5.0.5", "3"))
+    }
+    assert len(keys) == 3
+    assert _snapshots.key_of(Settings(), [], schema, {}) in keys, "5.0.5 is the default"

@@ -17,14 +17,15 @@ from steelyard.format import FORM, FORM_NAME
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.judging.stopping import decide
 from steelyard.judging.stopping_rule import rule_of
+from steelyard.judging.trial_responses import responses
 from steelyard.model.errors import StoreError
 from steelyard.model.trial import Responses
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.report.basics import embedded_data
-from steelyard.store.journal import NoiseFloorSought
+from steelyard.store.journal import NoiseFloorSought, TrialSealed
 from steelyard.store.read import Store
-from steelyard.store.write import StoreWriter, sha256_of
-from steelyard.verify.checklist import Book, Finding
+from steelyard.store.write import StoreWriter, record_sha256, sha256_of
+from steelyard.verify.checklist import CHECKS, REMEDIES, Book, Finding
 from steelyard.verify.stopping import stopping
 from steelyard.verify.store import verification
 from tests.unit.cli.screen import printed
@@ -395,3 +396,48 @@ def test_a_width_that_differs_in_the_last_digit_is_the_same(tmp_path: Path) -> N
     path = folder / "events.jsonl"
     path.write_text(path.read_text() + json.dumps({"t_s": 1.0, "event": "judged", **said}) + "\n")
     assert verification(Store(folder)).sound
+
+
+def test_what_damage_changes_on_the_page_is_one_remark_below_its_cause(store: Path) -> None:
+    path = first(store) / "trial.json"
+    path.write_bytes(path.read_bytes()[:300])
+    found = verification(Store(store)).findings
+    assert [one.kind for one in found] == ["format", "journal", "report"][: len(found)] or found[-1].kind == "report"
+    assert [(one.weight, one.what) for one in found if one.kind == "report"] == [
+        ("remark", "made before the store was damaged (see the differences)")
+    ]
+    told = printed(lambda: verify(store))
+    lines = told.out.splitlines()
+    assert f"trials/{first(store).name}/trial.json" in lines[0]
+    assert "not JSON at line" in lines[0]
+    assert "Error" not in told.out
+    assert any(line.startswith("what to do, format") and "restore the file from a copy" in line for line in lines)
+    assert "make it anew with `steelyard report`" in told.out
+
+
+def test_a_page_of_before_a_trial_was_measured_again_is_a_remark(store: Path) -> None:
+    trial = first(store)
+    record = Store(store).attempt(trial.name)
+    shutil.rmtree(trial)
+    with StoreWriter(store.parent, "made") as writer:
+        draft = writer.draft(record.id, 1)
+        draft.intervals("l1", made.engine_records(7, 2.0)[0])
+        intervals, dones = made.engine_records(7, 2.0)
+        later = {"begun_s": record.begun_s + 500.0, "ended_s": record.begun_s + 503.0, "checksums": {}}
+        sealed = draft.seal(record.model_copy(update={**later, "responses": responses(intervals, dones)}))
+        writer.event(TrialSealed(trial=record.id, attempt=1, outcome="valid", record_sha256=record_sha256(sealed)))
+    outcome = verification(Store(store))
+    assert outcome.sound
+    told = [one for one in outcome.findings if one.kind == "report"]
+    assert [one.what for one in told] == [f"made before 1 trial was measured again ({trial.name})"]
+    assert "make it anew with `steelyard report`" in told[0].read
+
+
+def test_what_is_missing_is_expected_and_what_is_recomputed_is_read() -> None:
+    missing = Finding(
+        kind="checksum", file="a", what="a file that the record names", read="no such file", recomputed="b"
+    )
+    assert missing.words() == "a: a file that the record names: expected b, found no such file"
+    again = Finding(kind="response", file="a", what="b", read="1", recomputed="2")
+    assert again.words() == "a: b: read 1, recomputed 2"
+    assert set(REMEDIES) == set(CHECKS)

@@ -19,8 +19,14 @@ Facts = Mapping[str, Mapping[str, str]]
 PASSING = frozenset({"address", "network", "memory_available_mb", "setting initial_token", "seed", "peers"})
 """Facts that differ between starts or nodes of the same machine and version, or follow from the number of nodes."""
 _LEASE = re.compile(r"/nodes/[0-9a-f]{6,}/n\d+")
+_ARCHIVE = re.compile(r"-XX:SharedArchiveFile=\S+")
+"""Where the classes of these jars are archived: says no more than the hash of the jars."""
 _ADDRESSES = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[,; ]+(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?)*")
 LONGEST_TEXT = 60
+BUILDS = frozenset({"system.source", "system.version", "system.jars"})
+"""Factors that are the system's build: its versions and jars follow from them."""
+JARS = "jars"
+"""The fact that is a hash of the system's jars; earlier versions did not record it."""
 WARMED_UP = "servers warmed up"
 
 
@@ -67,9 +73,14 @@ def apart(
         *_differences("machine", *(_facts(side, system=False) for side in (facts_a, facts_b))),
         *_differences("system", *(_facts(side, system=True) for side in (facts_a, facts_b))),
     ]
+    names_of_versions = {name for one in (*a, *b) for name in one.versions if name == one.settings.system.name}
     differences = [
-        one.model_copy(update={"kind": "asked"}) if one.kind == "setting" and _follows(one.name, named) else one
+        one.model_copy(update={"kind": "asked"})
+        if (one.kind == "setting" and _follows(one.name, named))
+        or (not named.isdisjoint(BUILDS) and _of_the_build(one, names_of_versions))
+        else one
         for one in differing
+        if one.name != JARS or (one.a and one.b)
     ]
     differences += _time(a, b)
     return tuple(sorted(differences, key=lambda one: one.kind != "asked"))
@@ -102,7 +113,7 @@ def _facts(side: Sequence[Facts], *, system: bool) -> dict[str, set[str]]:
             role = "load node: " if not system and role_of(who, facts) == "load" else ""
             for name, value in node_facts.items():
                 if name not in PASSING and not name.startswith("departs:"):
-                    plain = _ADDRESSES.sub("ADDRESS", _LEASE.sub("/nodes/NODE", value))
+                    plain = _ADDRESSES.sub("ADDRESS", _LEASE.sub("/nodes/NODE", _ARCHIVE.sub("", value)))
                     by_name.setdefault(f"{role}{name}", set()).add(plain)
     return by_name
 
@@ -123,6 +134,14 @@ def _follows(path: str, asked: set[str]) -> bool:
     paths = {former_words.field(short.get(name, name)) for name in asked}
     chosen = {name.removesuffix(".name") for name in paths if name.endswith(".name")}
     return path in paths or path.split(".", 1)[0] in chosen
+
+
+def _of_the_build(difference: Difference, names_of_versions: set[str]) -> bool:
+    """Whether a version or fact is that of the compared build: also a setting that the other build does not have."""
+    if difference.kind == "version":
+        return difference.name in names_of_versions
+    its_own_setting = difference.name.startswith("setting ") and not (difference.a and difference.b)
+    return difference.kind == "system" and (its_own_setting or difference.name in ("version", JARS))
 
 
 def _time(a: Sequence[TrialRecord], b: Sequence[TrialRecord]) -> list[Difference]:

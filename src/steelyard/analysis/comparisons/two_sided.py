@@ -236,12 +236,9 @@ def _contrast(
 ) -> Contrast | None:  # fmt: skip
     common, treatment_a, treatment_b = cell
     rows = a.frame.values(response, treatment_a), b.frame.values(response, treatment_b)
-    means_a, means_b = ({start: mean for start, mean, _ in start_means(one, response)} for one in rows)
+    means_a, means_b, same_starts = means_of_starts(a, b, treatment_a, treatment_b, response)
     if not means_a or not means_b:
         return None
-    hard = {*a.frame.hard, *b.frame.hard}
-    differ = {name for name in {*treatment_a, *treatment_b} if treatment_a.get(name) != treatment_b.get(name)}
-    same_starts = a.frame is b.frame and not differ & hard
     ratio = ratio_between(means_a, means_b, same_starts, confidence)
     if ratio is None:
         return None
@@ -271,6 +268,19 @@ def _contrast(
         paired=bool(both), n_a=n[0], n_b=n[1], starts_a=len(values[0]), starts_b=len(values[1]),
         excluded=sum(one.trials for found in left_out for one in found),
     )  # fmt: skip
+
+
+def means_of_starts(
+    a: Side, b: Side, treatment_a: Treatment, treatment_b: Treatment, response: str
+) -> tuple[dict[str, float], dict[str, float], bool]:
+    """Start to mean of both sides, and whether equal names are the same cluster: what a contrast rests on."""
+    means_a, means_b = (
+        {start: mean for start, mean, _ in start_means(side.frame.values(response, treatment), response)}
+        for side, treatment in ((a, treatment_a), (b, treatment_b))
+    )
+    hard = {*a.frame.hard, *b.frame.hard}
+    differ = {name for name in {*treatment_a, *treatment_b} if treatment_a.get(name) != treatment_b.get(name)}
+    return means_a, means_b, a.frame is b.frame and not differ & hard
 
 
 def _inner(a: Mapping[str, float], b: Mapping[str, float], same_starts: bool, confidence: float) -> Estimate:

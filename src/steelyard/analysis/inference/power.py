@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from steelyard.analysis.inference import estimates
 from steelyard.heavy import stats
@@ -56,15 +56,54 @@ def more_starts(
             return "equivalence"
         return ""
 
+    high = _fewest(lambda more: bool(enough(more)))
+    if high is None:
+        return None
+    shows = enough(high)
+    percent = 100 * abs(math.expm1(signed)) if shows == "change" or margin_percent is None else margin_percent
+    return More(starts=high, percent=percent, shows=shows)
+
+
+def more_starts_beyond(
+    a: Sequence[float], b: Sequence[float], paired: bool, bound: float, confidences: tuple[float, float]
+) -> int | None:
+    """The fewest further starts a side after which the interval of the ratio b / a lies on one side of `bound`, with a
+    chance of POWER, if change and spread stay as they are.
+
+    `confidences`: of the interval that must lie below the bound, and of the one that must lie above it. The chance is
+    P(T > t(f)) of noncentral t with noncentrality |d - log(bound)| / e(n). None below two units a side, for values that
+    are not above 0, or beyond MOST_STARTS.
+    """
+    if min(len(a), len(b)) < 2 or min(*a, *b) <= 0:
+        return None
+    logs = [math.log(one) for one in a], [math.log(one) for one in b]
+    beyond = statistics.fmean(logs[1]) - statistics.fmean(logs[0]) - math.log(bound)
+    confidence = confidences[beyond > 0]
+
+    def enough(more: int) -> bool:
+        error, degrees = _error(*logs, paired, more)
+        return chance_beyond(abs(beyond), error, degrees, confidence) >= POWER
+
+    return _fewest(enough)
+
+
+def chance_beyond(distance: float, error: float, degrees: float, confidence: float) -> float:
+    """Chance that the two-sided interval of a difference leaves out a value that lies `distance` beside it, on the side
+    where it lies."""
+    if error == 0:
+        return float(distance > 0)
+    return _above(estimates.t_quantile(confidence, degrees), degrees, distance / error)
+
+
+def _fewest(enough: Callable[[int], bool]) -> int | None:
+    """The fewest further starts, from 1 on, that are enough; None beyond MOST_STARTS."""
     if not enough(MOST_STARTS):
         return None
     low, high = 0, MOST_STARTS
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    shows = enough(high)
-    percent = 100 * abs(math.expm1(signed)) if shows == "change" or margin_percent is None else margin_percent
-    return More(starts=high, percent=percent, shows=shows)
+    return high
 
 
 def _error(a: Sequence[float], b: Sequence[float], paired: bool, more: int) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.cli import completion
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.output import data_console, print_table, print_wrapped, say
 from steelyard.format import count
@@ -28,7 +29,12 @@ EXIT_NOTHING, EXIT_CONTRADICTION = 0, 1
 
 def audit(
     name: Annotated[
-        str, typer.Argument(metavar="FILE|NAME", help="A CSV file, a published table or study by name, or all.")
+        str,
+        typer.Argument(
+            metavar="FILE|NAME",
+            help="A CSV file, a published table or study by name, or all.",
+            autocompletion=completion.tables,
+        ),
     ],
     digits: Annotated[
         int | None,

@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from steelyard.cli import gate_forecasts
 from steelyard.cli.noise_floor import floor_for
-from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile, WithoutMissing
+from steelyard.cli.signature import Json, Margin, Scale, StoreRoot, StudyFile, WithoutMissing, percent_of
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.cli.terminal.output import complain, data_console, message_console, print_table
 from steelyard.format import clock, count, data_size, duration, forecast
@@ -26,11 +27,13 @@ from steelyard.lab.quiet import Look, disturbed_since, look
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
+from steelyard.model.trial import TrialRecord
 from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import (
     Machine,
     PlanEstimate,
     Resolution,
+    gate_forecast,
     load_feasibility,
     preflight,
     resolution,
@@ -38,6 +41,7 @@ from steelyard.plan import (
     warnings,
 )
 from steelyard.plan.abilities import Abilities, assumptions
+from steelyard.plan.gate_forecast import GateForecast
 from steelyard.plan.machine import read_machine
 from steelyard.plan.stopping_simulation import Expected
 from steelyard.plugin import Plugins
@@ -74,6 +78,10 @@ class Check:
     """How many blocks a stopping rule would need."""
     missing: tuple[StudyError, ...] = ()
     """Parts that the study names and that do not exist yet."""
+    history: Sequence[TrialRecord] = ()
+    """Trials that are already in the store."""
+    gates: tuple[GateForecast, ...] = ()
+    """What a gate over each factor would find, if that was asked."""
 
 
 def check(
@@ -82,6 +90,16 @@ def check(
     scale: Scale = 1.0,
     everything: Annotated[bool, typer.Option("--all", help="Print the whole order of trials.")] = False,
     leave_out_missing: WithoutMissing = False,
+    gate_percent: Annotated[
+        float | None,
+        typer.Option(
+            "--gate",
+            parser=percent_of,
+            metavar="PERCENT",
+            help="Say how many blocks a gate needs to find a loss of this many per cent, such as 5%.",
+        ),
+    ] = None,
+    margin_percent: Margin = None,
     as_json: Json = False,
 ) -> int:
     """Print what a study would do; with `as_json` to stdout as one object. Returns 0, 2 if it is wrong, or 5 if it can
@@ -91,6 +109,11 @@ def check(
     refused: tuple[StudyError, ...]
     try:
         checked = weigh(study_path, store, scale, leave_out_missing=leave_out_missing)
+        margin = gate_forecasts.margin_of(checked.study, gate_percent, margin_percent)
+        if gate_percent is not None and margin is not None:
+            floor = checked.floor.floor
+            gates = gate_forecast.forecasts(checked.study, checked.plan, checked.history, floor, gate_percent, margin)
+            checked = replace(checked, gates=gates)
         checked = replace(checked, warnings=(*_busy(checked, before), *_store_room(checked), *checked.warnings))
         refused = checked.refusals
     except StudyError as wrong:
@@ -122,6 +145,7 @@ def weigh(study_path: Path, store: Path | None, scale: float, *, leave_out_missi
         floor=floor,
         floor_words=floor_words,
         plugins=plugins,
+        history=history,
         study=study,
         plan=whole,
         cost=cost,
@@ -207,6 +231,7 @@ def as_data(checked: Check | None, refused: Sequence[StudyError]) -> dict[str, A
         "until": stopping_forecast.as_data(checked.until, checked.study),
         "noise_floor": {"said": checked.floor_words, **checked.floor.model_dump(mode="json")},
         "missing": _errors(checked.missing),
+        "gate": [item.model_dump(mode="json") for item in checked.gates],
         "errors": errors,
     }
 
@@ -233,6 +258,7 @@ def _print(checked: Check, console: Console, *, everything: bool) -> None:
         _order(checked.plan, everything=everything),
         _needs(checked),
         _until(checked),
+        *gate_forecasts.tables(checked.gates),
     )
     for table in tables:
         if table.row_count:
@@ -314,10 +340,10 @@ def _treatments(checked: Check, *, everything: bool) -> Table:
     factors = tuple(checked.plan.factors)
     table = _table(title, "", *(escape(factor) for factor in factors), "starts", "trials", right=("starts", "trials"))
     shown = treatments if everything else treatments[:TREATMENTS_SHOWN]
-    for number, treatment in enumerate(shown, start=1):
+    for place, treatment in enumerate(shown, start=1):
         mine = [trial for trial in checked.plan.trials if trial.treatment == treatment]
         table.add_row(
-            str(number),
+            str(place),
             *(escape(_level_text(treatment[factor])) for factor in factors),
             str(len({trial.start for trial in mine})),
             str(len(mine)),

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from steelyard import plugin
+from steelyard.cli import completion
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.output import message_console, say
 from steelyard.format import count
@@ -44,7 +45,8 @@ class Found(Value):
 
 def clean(
     sites: Annotated[
-        list[str] | None, typer.Argument(metavar="SITE", help="Sites to look at; otherwise local.")
+        list[str] | None,
+        typer.Argument(metavar="SITE", help="Sites to look at; otherwise local.", autocompletion=completion.sites),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be removed.")] = False,
     as_json: Json = False,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,29 +13,44 @@ from rich.console import Console
 from rich.text import Text
 
 from steelyard.analysis.comparisons.two_sided import DECIDED, limits_percent
+from steelyard.analysis.gate import less_is_better
 from steelyard.analysis.treatments import label
-from steelyard.cli.signature import Json
+from steelyard.cli import completion
+from steelyard.cli.signature import FixedA, FixedB, Json, Margin
 from steelyard.cli.terminal.comparison_table import draw, footer
 from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
+from steelyard.model.errors import StudyError
 from steelyard.model.responses import label_of, unit_of
 from steelyard.reading import comparison as comparing
 from steelyard.reading.comparison import Comparison, opened
 from steelyard.report.figures import forest
 
-EXIT_DECIDED, EXIT_UNDECIDED = 0, 1
+EXIT_DECIDED, EXIT_UNDECIDED, EXIT_FAILED = 0, 1, 1
 MOST_DIFFERENCES = 12
 """Lines of a kind on the screen; `--json` has all."""
 
 
+class FailOn(StrEnum):
+    """Verdicts that a command line may ask to fail on."""
+
+    SLOWER = "slower"
+    UNDECIDED = "undecided"
+
+
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="A store, such as store/before.")],
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="A store, such as store/before.", autocompletion=completion.stores)
+    ],
     b: Annotated[
-        str | None, typer.Argument(metavar="B", help="Another store, or a published study such as richardson2017.")
+        str | None,
+        typer.Argument(
+            metavar="B",
+            help="Another store, or a published study such as richardson2017.",
+            autocompletion=completion.stores_and_published,
+        ),
     ] = None,
-    fixed_a: Annotated[
-        list[str] | None, typer.Option("--a", metavar="FACTOR=LEVEL", help="Levels of side a; several with commas.")
-    ] = None,
-    fixed_b: Annotated[list[str] | None, typer.Option("--b", metavar="FACTOR=LEVEL", help="Levels of side b.")] = None,
+    fixed_a: FixedA = None,
+    fixed_b: FixedB = None,
     response_name: Annotated[
         str | None,
         typer.Option(
@@ -42,25 +59,32 @@ def compare(
             metavar="NAME",
             help="What to compare: throughput, time, p50, p95, p99 or another response of the store; otherwise the "
             "study's main response.",
+            autocompletion=completion.response_names,
         ),
     ] = None,
-    margin_percent: Annotated[
-        float | None,
-        typer.Option(
-            "--margin", min=0.01, max=100.0, metavar="PERCENT", help="Changes up to this many per cent are equivalent."
-        ),
-    ] = None,
+    margin_percent: Margin = None,
     figure: Annotated[
         Path | None,
         typer.Option("--figure", metavar="FILE", help="Draw the comparison into FILE.svg, FILE.png or FILE.pdf."),
     ] = None,
+    fail_on: Annotated[
+        list[FailOn] | None,
+        typer.Option(
+            "--fail-on",
+            metavar="slower|undecided",
+            help="Exit with 1 only if side b is slower (or has more of what should be less), or if a comparison is "
+            "undecided; may be given twice.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> int:
-    """Carry out. Returns 0 if every comparison is decided (or, beside a reference, agrees), else 1.
+    """Carry out. Returns 0 if every comparison is decided (or, beside a reference, agrees), else 1; with `fail_on`, 1
+    if any comparison has that verdict, else 0.
 
     Raises StudyError for what cannot be compared, StoreError for what cannot be read.
     """
     if b is not None and not _is_store(b):
+        _refuse_beside_reference(fail_on)
         from steelyard.cli.compare_published import beside
 
         return beside(
@@ -90,8 +114,32 @@ def compare(
         _remarks(comparison, console)
     if figure is not None:
         _figure(comparison, figure)
-    decided = all(contrast.verdict in DECIDED for contrast in comparison.contrasts)
-    return EXIT_DECIDED if decided else EXIT_UNDECIDED
+    return _exit_code(comparison, fail_on or ())
+
+
+def _exit_code(comparison: Comparison, fail_on: Sequence[FailOn]) -> int:
+    """By the verdicts that were asked for; without any, by whether all comparisons are decided."""
+    verdicts = [contrast.verdict for contrast in comparison.contrasts]
+    undecided = not DECIDED.issuperset(verdicts)
+    if not fail_on:
+        return EXIT_UNDECIDED if undecided else EXIT_DECIDED
+    slower = FailOn.SLOWER in fail_on and not {"slower", _worse(comparison.response)}.isdisjoint(verdicts)
+    return EXIT_FAILED if slower or (undecided and FailOn.UNDECIDED in fail_on) else EXIT_DECIDED
+
+
+def _worse(response: str) -> str:
+    """The verdict that means a loss; `slower` too of a response that is neither better nor worse."""
+    try:
+        return "higher" if less_is_better(response) else "lower"
+    except StudyError:
+        return "slower"
+
+
+def _refuse_beside_reference(fail_on: Sequence[FailOn] | None) -> None:
+    """Raises StudyError for verdicts that a reference does not have."""
+    if fail_on:
+        hint = "beside a reference the exit code is 0 if all numbers agree, else 1"
+        raise StudyError("--fail-on is for two sides of trials", hint, key="--fail-on")
 
 
 def _is_store(name: str) -> bool:

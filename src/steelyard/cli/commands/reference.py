@@ -12,6 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.cli import completion
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.help_text import Command, Group
 from steelyard.cli.terminal.output import data_console, print_table, say
@@ -54,7 +55,10 @@ def list_all(as_json: Json = False) -> int:
 
 @app.command(cls=Command, help="The numbers as printed, with source, units, rounding and caveats.")
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A table or a study by name, or all.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="A table or a study by name, or all.", autocompletion=completion.published),
+    ],
     number: Annotated[
         str | None, typer.Option("--table", metavar="N", help="Only the rows of this printed table.")
     ] = None,

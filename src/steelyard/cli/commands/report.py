@@ -11,6 +11,7 @@ from steelyard.analysis.tables import columns
 from steelyard.atomic_file import write_output
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import message_console, say, warn_of_damages
+from steelyard.file_errors import foreseen
 from steelyard.judging.attempts import without_valid_attempt
 from steelyard.model.errors import StudyError
 from steelyard.reading.published import with_published
@@ -66,7 +67,13 @@ def report(
         print(paragraph(page_input), end="")
     if output is not None or not (as_json or methods):
         path = output or opened.folder / PAGE
-        write_output(path, build(with_published(opened, page_input)))
+        try:
+            write_output(path, build(with_published(opened, page_input)))
+        except OSError as error:
+            if (failure := foreseen(error)) is None or output is not None:
+                raise
+            failure.hint += "; or write the page to another disk with `--output FILE`"
+            raise failure from error
         say(console, f"report  {path}")
     if tables is not None:
         written = export.tables(page_input.tables, analysed.every(page_input.results), tables)

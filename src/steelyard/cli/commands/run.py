@@ -28,6 +28,7 @@ from steelyard.cli.terminal.answer_output import print_answer
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say, warn_of_damages
 from steelyard.file_errors import foreseen
+from steelyard.judging.other_limits import other_limits
 from steelyard.judging.stopping import SECONDS_PER_HOUR, decide
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.conductor import Conductor, Outcome
@@ -96,12 +97,13 @@ def run(
         examined = preflight.examine(study_path, study, plan, plugins, store)
         preflight.refuse(examined.refusals)
         study = examined.study
-        if quiet_wait_s is not None:
-            study = study.model_copy(update={"limits": study.limits.model_copy(update={"quiet_wait_s": quiet_wait_s})})
         writer.conceal = secrets.concealer(settings)
         for note in load_feasibility.notes(plan, examined.history, examined.machine.cores, plugins):
             say(console, f"note: {note}")
         writer.intend(study, _text(study_path, scale, leave_out_missing=leave_out_missing), plan)
+        if quiet_wait_s is not None:
+            # Of this session, not of the study: nothing of it is written as if the file said so.
+            study = study.model_copy(update={"limits": study.limits.model_copy(update={"quiet_wait_s": quiet_wait_s})})
         try:
             outcome, interrupted = asyncio.run(
                 _conduct(study, plan, plugins, writer, gate, plain=plain, console=console)
@@ -172,7 +174,10 @@ def _lines(console: Console) -> Callable[[str], None]:
 async def _conduct(
     study: Study, plan: Plan, plugins: Plugins, writer: StoreWriter, gate: QuietGate, *, plain: bool, console: Console
 ) -> tuple[Outcome, bool]:
-    cells = LiveCells(study, Store(writer.folder).trials())
+    records = Store(writer.folder).trials()
+    for sentence in other_limits(records, study.limits):
+        say(console, f"note: {sentence}")
+    cells = LiveCells(study, records)
     view = PlainView(_lines(console)) if plain else LiveView(console, cells)
     parts = Parts(cache_folder=cache_folder(), state_folder=state_folder(), plugins=plugins)
     live_file = LiveFile(writer.folder, writer.conceal, time.time)
@@ -303,7 +308,10 @@ def answer(folder: Path, console: Console) -> None:
     The trials are safe in the store: whatever fails here is said, and fails no run.
     """
     try:
-        results = read(folder).results
+        reading = read(folder)
+        results = reading.results
+        # What was wrong when the session began has been told; these are the files that the answer rests on.
+        warn_of_damages(console, [damage for damage in reading.damages if not damage.harmless])
         say(console)
         sentences = results.answer
         if results.answer_table is not None and results.answer_table.rows:

@@ -18,6 +18,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from steelyard.cli import completion
 from steelyard.cli.terminal.output import message_console, say
 from steelyard.format import count
 from steelyard.model.errors import StoreError
@@ -41,7 +42,12 @@ COMMAND = f"{ENDS_WITH_US}from steelyard.cli.main import main; main()"
 
 def serve(
     store: Annotated[
-        Path, typer.Argument(metavar="STORE", help="The folder of one study, or a folder of several.")
+        Path,
+        typer.Argument(
+            metavar="STORE",
+            help="The folder of one study, or a folder of several.",
+            autocompletion=completion.stores,
+        ),
     ] = Path("store"),
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, metavar="PORT", help="The port; 0 takes any free one.")

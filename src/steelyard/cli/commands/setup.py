@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from steelyard import plugin
+from steelyard.cli import completion
 from steelyard.cli.terminal.output import complain, message_console, say
 from steelyard.engine.base import Fetched
 from steelyard.model.errors import CommandFailed, SteelyardError, StudyError
@@ -41,7 +42,9 @@ class _Lines(logging.Handler):
 
 
 def setup(
-    system: Annotated[str, typer.Argument(metavar="NAME", help="A system or load generator.")] = "cassandra",
+    system: Annotated[
+        str, typer.Argument(metavar="NAME", help="A system or load generator.", autocompletion=completion.systems)
+    ] = "cassandra",
 ) -> int:
     """Prepare a system with its default settings, or a foreign engine. As root on Debian or Ubuntu, what is missing is
     installed; else the command is named. Returns 0, 2 if there is nothing of that name, 3 if something is missing."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,15 +28,31 @@ from steelyard.cli.terminal.output import (
 )
 from steelyard.format import count, treatment_label
 from steelyard.judging.attempts import attempts_by_id, settled
+from steelyard.judging.other_limits import other_limits
 from steelyard.judging.stopping import decide, not_needed
 from steelyard.judging.stopping_rule import Decision, Narrowing, rule_of
 from steelyard.model.responses import label_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.progress.reason_words import ReasonGroup, groups, waiting_words
+from steelyard.progress.session_state import (
+    FAILED,
+    IN_PROGRESS,
+    INTERRUPTED,
+    LOST_S,
+    SILENT_S,
+    command_of,
+    session_state,
+    writer_of,
+)
 from steelyard.store import layout
+from steelyard.store.journal import Entry
+from steelyard.store.measured_again import MeasuredAgain
 from steelyard.store.read import open_store
 
+MOST_MEASURED_AGAIN = 5
+"""Trials that were measured again, without `--all`."""
+NOT_CHECKED = "tables, facts and logs of the trials are not checked here: `steelyard verify"
 STALE_S = 60.0
 """A live file that is older was left by a killed process."""
 
@@ -61,6 +79,7 @@ def status(
     reasons = Counter(str(reason.kind) for record in records for reason in record.verdict.reasons)
     summary: dict[str, Any] = {
         "study": study.study.name,
+        "store": str(store.folder),
         "planned": len(planned) if plan else None,
         "done": done,
         "not_needed": spared,
@@ -72,9 +91,12 @@ def status(
             group.model_dump(mode="json")
             for group in groups(reason for record in records for reason in record.verdict.reasons)
         ],
+        **_session(store.folder, journal, len(planned), len(planned) - done - spared),
         "last_event": journal[-1].fields() if journal else None,
         "waiting": _waiting(store.folder),
         "cells": _cells(records, study, intervals=as_json),
+        "measured_again": [again.model_dump(mode="json") for again in store.measured_again],
+        "other_limits": other_limits(records, study.limits),
         "damages": [damage.model_dump(mode="json") for damage in store.damages],
     }
     warn_of_damages(message_console(), store.damages)
@@ -84,6 +106,35 @@ def status(
         _draw(summary, decision, data_console(), everything=everything)
     whole = all(damage.harmless for damage in store.damages)
     return 0 if whole and planned and summary["valid"] == len(planned) - spared else 1
+
+
+def _session(folder: Path, journal: Sequence[Entry], planned: int, missing: int) -> dict[str, Any]:
+    """State of the study, why, the process that writes the store now, and the command of the newest session."""
+    silent_s = None
+    if (folder / layout.LIVE).is_file():
+        from steelyard.progress import live_file
+
+        live = live_file.read(folder)
+        silent_s = None if live is None else max(0.0, time.time() - live.t_s)
+    process = writer_of(folder)
+    if process is not None:
+        return {"state": IN_PROGRESS, "why": f"process {process}", "process": process, "command": ()}
+    if silent_s is not None and SILENT_S <= silent_s < LOST_S:
+        # On this machine a living study holds the lock; of a copy that is still written, the live file is new.
+        silent_s = None
+    state, why = session_state(journal, planned=planned, missing=missing, silent_s=silent_s)
+    command = command_of(journal) if state in (INTERRUPTED, FAILED) else ()
+    return {"state": state, "why": why, "process": None, "command": command}
+
+
+def _draw_session(summary: Mapping[str, Any], console: Console) -> None:
+    """Whether the study is alive, or how it ended, and what to do."""
+    style = {FAILED: "bold red", INTERRUPTED: "bold yellow"}.get(summary["state"], "")
+    print_wrapped(Text.assemble((summary["state"], style), f": {summary['why']}" if summary["why"] else ""), console)
+    if summary["command"]:
+        say(console, f"  resume: {shlex.join(('steelyard', *summary['command'][1:]))}")
+    if summary["state"] == INTERRUPTED and "killed" in summary["why"]:
+        say(console, "  what a killed session left behind is released then: `steelyard clean --dry-run` names it")
 
 
 def _waiting(folder: Path) -> str:
@@ -134,17 +185,22 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
     say(console, f"{done}; {summary['valid']} valid in {count(summary['attempts'], 'attempt')}")
     if decision is not None:
         say(console, f"until {decision.target}: {decision.sentence}")
+    _draw_session(summary, console)
     event = summary["last_event"]
     if event:
         when = f" at {datetime.fromtimestamp(event['t_s']):%Y-%m-%d %H:%M:%S}" if event["t_s"] is not None else ""
         say(console, f"last event: {event['event']}{when}")
+    for sentence in summary["other_limits"]:
+        print_wrapped(sentence, console)
     if summary["waiting"]:
         print_wrapped(summary["waiting"], console)
-    say(console)
-    print_table(_table(summary, decision), console)
-    response = label_of(summary["cells"][0]["response"]) if summary["cells"] else "response"
-    note = f"used: valid and after the warm-up trials; {VALUE_HEAD}: {response} of these, as in the report"
-    print_wrapped(Text(note, style="dim"), console)
+    if summary["cells"]:
+        say(console)
+        print_table(_table(summary, decision), console)
+        response = label_of(summary["cells"][0]["response"])
+        note = f"used: valid and after the warm-up trials; {VALUE_HEAD}: {response} of these, as in the report"
+        print_wrapped(Text(note, style="dim"), console)
+        print_wrapped(Text(f"{NOT_CHECKED} {summary['store']}` checks them", style="dim"), console)
     if summary["reason_groups"]:
         say(console, "\nNot valid because of:")
         for item in summary["reason_groups"]:
@@ -155,6 +211,18 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
                 say(console, f"{cell['cell']}: {times} x {reason}")
     elif summary["reason_groups"]:
         say(console, "Every reason in full: --all", style="dim")
+    _draw_measured_again(summary["measured_again"], console, everything=everything)
+
+
+def _draw_measured_again(measured_again: list[dict[str, Any]], console: Console, *, everything: bool) -> None:
+    if not measured_again:
+        return
+    say(console, "\nMeasured again:")
+    shown = measured_again if everything else measured_again[:MOST_MEASURED_AGAIN]
+    for item in shown:
+        print_wrapped(MeasuredAgain.model_validate(item).sentence, console, indent=2)
+    if len(shown) < len(measured_again):
+        say(console, f"  and {len(measured_again) - len(shown)} more: --all")
 
 
 def _table(summary: dict[str, Any], decision: Decision | None) -> Table:

@@ -15,7 +15,7 @@ from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import data_console, print_table, say
 from steelyard.model.errors import StoreError
 from steelyard.store.read import open_store
-from steelyard.verify.checklist import CHECKS, Verification
+from steelyard.verify.checklist import CHECKS, REMEDIES, Verification
 from steelyard.verify.store import verification
 
 EXIT_SOUND, EXIT_DIFFERENCE = 0, 1
@@ -61,6 +61,10 @@ def draw(outcome: Verification, console: Console) -> None:
         say(console, Text.assemble((f"{finding.weight}, {finding.kind}  ", style), finding.words()))
     if len(outcome.findings) > MOST_FINDINGS:
         say(console, Text(f"and {len(outcome.findings) - MOST_FINDINGS:,} more: --json"))
+    differ_in = {one.kind: None for one in outcome.findings if one.weight == "difference"}
+    for remedy in dict.fromkeys(REMEDIES[kind] for kind in differ_in):
+        kinds = ", ".join(kind for kind in differ_in if REMEDIES[kind] == remedy)
+        say(console, Text.assemble((f"what to do, {kinds}  ", "bold"), remedy))
     if outcome.findings:
         console.print()
     grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")

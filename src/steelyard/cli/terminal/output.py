@@ -63,10 +63,14 @@ def complain(console: Console, error: SteelyardError) -> None:
 
 
 def warn_of_damages(console: Console, damages: Sequence[Damage]) -> None:
-    """Damages of a store, a line each, and under them each remedy once; nothing if there are none."""
-    for damage in damages[:MOST_DAMAGES]:
-        say(console, Text.assemble(("damaged: ", "bold yellow"), damage.words()))
+    """Damages of a store, a line each, those with the same remedy together and it below them; nothing if there are
+    none."""
+    shown = damages[:MOST_DAMAGES]
+    for remedy in dict.fromkeys(damage.remedy for damage in shown):
+        for damage in shown:
+            if damage.remedy == remedy:
+                say(console, Text.assemble(("damaged: ", "bold yellow"), damage.words()))
+        if remedy:
+            say(console, f"  {remedy}")
     if len(damages) > MOST_DAMAGES:
         say(console, f"and {len(damages) - MOST_DAMAGES} more: `steelyard verify STORE --json` names all")
-    for remedy in dict.fromkeys(damage.remedy for damage in damages if damage.remedy):
-        say(console, f"  {remedy}")

@@ -11,9 +11,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
-from steelyard import __version__
+from steelyard import __version__, hdrlog
 from steelyard.atomic_file import write_output
-from steelyard.dropin import agent_run, hdrlog
+from steelyard.dropin import agent_run
 from steelyard.dropin.ycsb import java, measures, output, property_support
 from steelyard.dropin.ycsb.command import Command
 from steelyard.dropin.ycsb.export_options import TIME_SERIES, Display, display

@@ -11,6 +11,7 @@ from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.trials import Point
 from steelyard.format import count, duration, listed, moment
+from steelyard.judging.other_limits import other_limits
 from steelyard.judging.stopping_rule import SIMULATED_CONFIDENCE, coverage_percent
 from steelyard.model.facts import MACHINE, of_machines, of_systems
 from steelyard.model.load import Load, Offered
@@ -246,6 +247,7 @@ def _validity(study: Study, records: Sequence[TrialRecord], results: Results) ->
         verb = "is" if study.analysis.warm_up_trials == 1 else "are"
         sentence += f" The first {first} of each treatment within a start {verb} dropped as warm-up, {warm} in all."
     sentence += f" A trial is invalid if {_clauses(study.limits)}."
+    sentence += "".join(f" {other}." for other in other_limits(records, study.limits))
     notes = Counter(note for record in records for note in record.verdict.notes)
     for note, times in sorted(notes.items()):
         of = "" if times == len(records) else f"Of {times:,} of {count(len(records), 'attempt')}, "

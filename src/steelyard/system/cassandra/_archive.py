@@ -82,7 +82,13 @@ async def ensure(folder: Path, settings: Settings, java: Java, jars: Sequence[Pa
             say("making the archive of loaded classes: one node is started and stopped, about 15 s")
             temporary = Path(tempfile.mkdtemp(prefix="archive.tmp-", dir=folder))
             try:
-                await _make(temporary, target, Settings(version=settings.version, jars=settings.jars), java, jars)
+                await _make(
+                    temporary,
+                    target,
+                    Settings(version=settings.version, jars=settings.jars, source=settings.source),
+                    java,
+                    jars,
+                )
             except SteelyardError as error:
                 say(f"no archive of loaded classes, starts will take 3 s longer: {error.message}")
             finally:

@@ -25,9 +25,9 @@ SERVER_JAR = "cassandra-all-*.jar"
 
 def folder_of(settings: Settings, cache_folder: Path) -> Path:
     """Folder of the release: one folder per version, or one for each folder or tarball that the user named."""
-    if settings.jars is None:
-        return cache_folder / f"cassandra-{settings.version}"
-    source = Path(settings.jars).expanduser()
+    source = settings.build.files
+    if source is None:
+        return cache_folder / f"cassandra-{settings.build.release}"
     stamp = (
         f"{source.resolve()} {source.stat().st_mtime_ns} {source.stat().st_size}" if source.exists() else str(source)
     )
@@ -48,7 +48,8 @@ async def locked(folder: Path) -> AsyncIterator[None]:
 
 def have(settings: Settings, cache_folder: Path) -> tuple[Path, ...] | None:
     """The class path (sorted, so that an archive of classes fits it); None if it must be fetched first."""
-    if settings.jars is not None and (source := Path(settings.jars).expanduser()).is_dir():
+    source = settings.build.files
+    if source is not None and source.is_dir():
         return _in_folder(source)
     folder = folder_of(settings, cache_folder)
     library = (folder / "lib").resolve()
@@ -65,10 +66,11 @@ async def ensure(settings: Settings, cache_folder: Path, java: Java, say: Say) -
             return jars
         temporary = Path(tempfile.mkdtemp(prefix="lib.tmp-", dir=folder))
         try:
-            if settings.jars is None:
-                await _from_maven(settings.version, java, temporary, say)
+            build = settings.build
+            if build.files is None:
+                await _from_maven(str(build.release), java, temporary, say)
             else:
-                await asyncio.to_thread(_from_tarball, Path(settings.jars).expanduser(), temporary)
+                await asyncio.to_thread(_from_tarball, build.files, temporary)
             if not list(temporary.glob(SERVER_JAR)) and not list(temporary.glob("apache-cassandra-*.jar")):
                 raise SystemFault("there is no Cassandra among the downloaded jars", system="cassandra")
             (temporary / COMPLETE).touch()
@@ -103,7 +105,7 @@ def _from_tarball(source: Path, into: Path) -> None:
                         (into / path.name).write_bytes(content.read())
     except (OSError, tarfile.TarError) as error:
         raise SystemFault(
-            f"system.jars: cannot read {source}: {error}", "name a folder of jars or a tarball", system="cassandra"
+            f"cannot read {source}, the build's jars: {error}", "name a folder of jars or a tarball", system="cassandra"
         ) from error
 
 

@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from steelyard.model.value import Value
+from steelyard.system.cassandra import _build
+from steelyard.system.cassandra._build import Build
 
 DEFAULT_VERSION = "5.0.5"
 
@@ -144,6 +147,9 @@ class Settings(Value):
     """Release number on Maven."""
     jars: str | None = None
     """A folder of jars, or a tarball of a release, instead of Maven's."""
+    source: Annotated[str | None, ADDED_LATER] = Field(default=None, max_length=1000)
+    """The build as one setting, instead of `version` and `jars`, so that it can be a factor: a version (`5.0.4`), a
+    tarball, or a folder of jars with a label (`main=builds/main`). Paths are relative to the current folder."""
     heap_mb: Annotated[int, CassandrasOwn("a quarter of the memory, at most 8192")] = Field(
         default=256, ge=96, le=262_144
     )
@@ -211,6 +217,19 @@ class Settings(Value):
                 raise ValueError(f"JVM option {option!r} is not free; the heap is set with heap_mb")
         return given
 
+    @field_validator("source")
+    @classmethod
+    def _names_a_build(cls, given: str | None) -> str | None:
+        if given is not None:
+            _build.named(given)
+        return given
+
+    @model_validator(mode="after")
+    def _one_build(self) -> Settings:
+        if self.source is not None and (self.jars is not None or self.version != DEFAULT_VERSION):
+            raise ValueError("source names the build by itself: leave version and jars out")
+        return self
+
     @model_validator(mode="after")
     def _encrypted_once(self) -> Settings:
         if self.client_tls and "client_encryption_options" in self.yaml:
@@ -228,6 +247,14 @@ class Settings(Value):
             if ADDED_LATER in field.metadata and getattr(self, name) == field.default
         }
         return {name: value for name, value in data.items() if name not in unused}
+
+    @property
+    def build(self) -> Build:
+        """The build that these settings name."""
+        if self.source is not None:
+            return _build.named(self.source)
+        files = None if self.jars is None else Path(self.jars).expanduser()
+        return Build(self.version, release=self.version, files=files)
 
     @property
     def memory_mb(self) -> int:

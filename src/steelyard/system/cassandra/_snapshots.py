@@ -52,11 +52,14 @@ def table_folder(node: Node, schema: Schema, table: str) -> Path:
     return Folders(node.folder).data / schema.keyspace / f"{table}-{table_id(schema, table).hex}"
 
 
-def key_of(settings: Settings, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
-    """Name of a state: a hash of everything that determines which bytes each node holds."""
+def key_of(
+    settings: Settings, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any], jars_hash: str = ""
+) -> str:
+    """Name of a state: a hash of everything that determines which bytes each node holds. `jars_hash`: of a build whose
+    version nobody said."""
     determined_by = {
         "format": FORMAT,
-        "version": settings.version,
+        "version": settings.build.release or f"jars {jars_hash}",
         "nodes": [node.name for node in nodes],
         "tokens": settings.num_tokens,
         "replication_factor": settings.replication_factor,

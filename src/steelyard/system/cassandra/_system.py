@@ -23,6 +23,7 @@ from steelyard.system.base import ClusterTimes, Endpoint
 from steelyard.system.cassandra import (
     _archive,
     _beans,
+    _build,
     _config,
     _cql,
     _estimates,
@@ -51,6 +52,7 @@ class Prepared:
 
     java: _java.Java
     jars: tuple[Path, ...]
+    jars_hash: str
     archive: _archive.Archive
     beans: Path
 
@@ -63,7 +65,7 @@ class Cassandra:
 
     def __init__(self, settings: Settings, cache_folder: Path) -> None:
         self.settings = settings
-        self.version = settings.version
+        self.version = settings.build.release or settings.build.label
         self.memory_mb_per_node = settings.memory_mb
         self._cache_folder = cache_folder
         self._snapshots = _snapshots.KeptSnapshots(cache_folder / "snapshots", former=cache_folder / "golden")
@@ -86,7 +88,9 @@ class Cassandra:
             folder = _jars.folder_of(self.settings, self._cache_folder)
             beans = await _beans.ensure(folder, java, jars, say)
             archive = await _archive.ensure(folder, self.settings, java, jars, say)
-            self._prepared = Prepared(java, jars, archive, beans)
+            jars_hash = await asyncio.to_thread(_build.hash_of, jars)
+            self._prepared = Prepared(java, jars, jars_hash, archive, beans)
+            self.version = self.settings.build.release or _build.version_of(jars) or self.settings.build.label
         return self._prepared
 
     async def install(self, node: Node, peers: Sequence[Node]) -> None:
@@ -193,6 +197,7 @@ class Cassandra:
         line = _process.command_line(node)
         return {
             "version": str(local[0]["release_version"]),
+            "jars": (await self.fetch(log.info)).jars_hash,
             "java": f"{system.get('java.vm.name', '')} {system.get('java.version', '')}".strip(),
             "heap": _facts.option(line, "-Xmx") or "",
             "collector": _process.collector(node),
@@ -217,6 +222,8 @@ class Cassandra:
             "heap": f"{heap:g} MiB" if heap is not None else "unknown",
             "collector": _process.collector(node),
         }
+        if self.settings.build.release is None:
+            del asked["version"]  # nobody asked for one: only the jars know it
         if self._schema is not None:
             asked |= _state.asked_of_tables(self.settings, self._schema)
             answers = await self._ask(node, *_state.table_questions(self.settings, self._schema))
@@ -248,7 +255,8 @@ class Cassandra:
 
     def snapshot_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
         """Name of the state that these settings, nodes, schema and data determine."""
-        return _snapshots.key_of(self.settings, nodes, schema, data)
+        jars_hash = "" if self._prepared is None else self._prepared.jars_hash
+        return _snapshots.key_of(self.settings, nodes, schema, data, jars_hash)
 
     def has(self, key: str) -> bool:
         """Whether a snapshot of the state exists."""
@@ -288,7 +296,16 @@ class Cassandra:
         return _estimates.disk_bytes(stored_bytes, nodes, self.settings.commitlog_total_space_mb)
 
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
-        """Errors for more copies than nodes, and for consistency levels that need more copies than there are."""
+        """Errors for a build that is not there, for more copies than nodes, and for consistency levels that need more
+        copies than there are."""
+        build = self.settings.build
+        if self.settings.source is not None and build.files is not None and not build.files.exists():
+            yield StudyError(
+                f"the build {build.label} is not there: no folder or tarball {build.files}",
+                "put the build's jars there first; nothing is built, and paths are relative to the current folder",
+                key="system.source",
+                read=self.settings.source,
+            )
         yield from replication_problems(self.settings.replication_factor, nodes, load)
 
     async def _flush(self, nodes: Sequence[Node], schema: Schema) -> None:

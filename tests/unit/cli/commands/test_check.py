@@ -157,6 +157,16 @@ def test_a_busy_machine_is_said_beforehand(tmp_path: Path, monkeypatch: pytest.M
     assert ("machine is busy" in printed_out) == busy
 
 
+def test_the_disk_of_the_store_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12, store_free_bytes=10**5)
+    monkeypatch.setattr(preflight, "read_machine", lambda folder, store: machine)
+    found = checked(tmp_path, REST)
+    assert found.code == 0
+    printed_out = " ".join(found.out.split())
+    assert "97.7 KiB free there" in printed_out
+    assert "in the store, 97.7 KiB are free there: free some space, or name another folder (--store)" in printed_out
+
+
 def test_named_levels_are_laid_out(tmp_path: Path) -> None:
     rest = """[factors]
 hardware = ["small", "large"]
@@ -174,13 +184,3 @@ number = 4
     text = " ".join(checked(tmp_path, rest).out.split())
     assert "hardware small system.heap_mb = 256 1 GB" in text
     assert "defined under [levels], but in no treatment: hardware = huge" in text
-
-
-def test_the_disk_of_the_store_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12, store_free_bytes=10**5)
-    monkeypatch.setattr(preflight, "read_machine", lambda folder, store: machine)
-    found = checked(tmp_path, REST)
-    assert found.code == 0
-    printed_out = " ".join(found.out.split())
-    assert "97.7 KiB free there" in printed_out
-    assert "in the store, 97.7 KiB are free there: free some space, or name another folder (--store)" in printed_out

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 
 from steelyard.cli.commands.status import status
+from steelyard.cli.commands.verify import verify
 from steelyard.model.secret import Concealer
+from steelyard.model.study import Limits
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.progress import live_file
 from steelyard.progress.reason_words import groups, short
+from steelyard.progress.session_state import writer_of
 from steelyard.progress.state import AwaitedQuiet, Live
+from steelyard.store import StoreWriter, journal
 from tests.unit.cli.screen import printed
 from tests.unit.serve.stores import FAULT, VOIDED, a_record, write
 
@@ -84,3 +90,55 @@ def test_a_wait_for_a_quiet_machine_is_shown_as_long_as_it_lasts(store: Path) ->
     assert "limits.background_cpu_fraction" in text
     live_file.write(store, live.model_copy(update={"t_s": now_s - 600}), Concealer())
     assert "waiting" not in printed(lambda: status(store), 80).out, "its process was killed"
+
+
+BEGAN = journal.SessionBegan(todo=3, total=4, command=("steelyard", "run", "a study.toml"))
+KILLED = "interrupted: it ended without a word (killed, or a power cut); run the same command to resume"
+
+
+@pytest.mark.parametrize(
+    ("events", "words"),
+    [
+        ([BEGAN], [KILLED, "resume: steelyard run 'a study.toml'", "`steelyard clean --dry-run` names it"]),
+        ([BEGAN, journal.SessionInterrupted()], ["interrupted: it was stopped; run the same command to resume"]),
+        (
+            [BEGAN, journal.SessionFailed(message="the machine was not quiet within 5 s", hint="see who is busy")],
+            ["failed: the machine was not quiet within 5 s; see who is busy", "resume: steelyard run"],
+        ),
+    ],
+    ids=["killed", "stopped", "failed"],
+)
+def test_how_a_study_ended_is_said_first(store: Path, events: list[journal.Event], words: list[str]) -> None:
+    (store / "events.jsonl").write_text("".join(journal.line(event, 1_790_000_000.0) for event in events))
+    text = " ".join(printed(lambda: status(store), 200).out.split())
+    assert [word for word in words if word not in text] == []
+
+
+def test_a_study_that_is_measured_is_running_in_its_process(store: Path) -> None:
+    with StoreWriter(store.parent, store.name):
+        text = printed(lambda: status(store), 200).out
+        assert f"in progress: process {os.getpid()}" in text
+        assert writer_of(store) == os.getpid()
+    assert writer_of(store) is None
+
+
+def test_a_store_without_a_trial_has_no_table(store: Path) -> None:
+    shutil.rmtree(store / "trials")
+    text = printed(lambda: status(store), 200).out
+    assert "used: valid" not in text
+    assert "not valid" not in text
+
+
+def test_what_status_does_not_check_is_said(store: Path) -> None:
+    text = " ".join(printed(lambda: status(store), 300).out.split())
+    assert f"tables, facts and logs of the trials are not checked here: `steelyard verify {store}` checks them" in text
+
+
+def test_attempts_that_were_judged_by_other_limits_are_told(tmp_path: Path) -> None:
+    old = a_record(0).model_copy(update={"limits": Limits(background_cpu_fraction=0.95, quiet_wait_s=1.0)})
+    folder = write(tmp_path / "s", [old, a_record(1)])
+    sentence = "1 attempt was judged by limits.background_cpu_fraction = 0.95; the study has 0.2"
+    assert sentence in printed(lambda: status(folder), 200).out
+    told = printed(lambda: verify(folder), 400).out
+    assert f"limits were changed in mid-study: {sentence}" in told
+    assert "quiet_wait" not in told

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TextIO
 
-from steelyard.dropin import hdrlog
+from steelyard import hdrlog
 from steelyard.model.histogram import Bucket
 
 

@@ -24,6 +24,7 @@ from steelyard.report.draw.svg import Picture
 from steelyard.report.prose.benchmarking_crimes.crime import Crime as Crime  # noqa: PLC0414 - part of this module
 from steelyard.report.prose.benchmarking_crimes.crime import some
 from steelyard.report.prose.benchmarking_crimes.omission import missing
+from steelyard.store.measured_again import MeasuredAgain
 
 HARDWARE: Final = ("cpu_model", "cores", "memory_mb", "architecture", "kernel", "virtualisation", "disk", "java")
 """Facts that should be the same on all nodes."""
@@ -36,6 +37,7 @@ def crimes(
     records: Sequence[TrialRecord],
     facts: Mapping[str, Mapping[str, str]],
     figures: Mapping[str, Figure],
+    measured_again: Sequence[MeasuredAgain] = (),
 ) -> tuple[Crime, ...]:
     """Every check with its finding, the guilty ones first."""
     checks = (
@@ -46,7 +48,7 @@ def crimes(
         _truncated_axes(figures),
         _closed_loop(study, results, records),
         _units(results, figures),
-        _left_out(results),
+        _left_out(results, measured_again),
         _noise_floor(results),
         *missing(study, results, records, facts),
     )
@@ -164,7 +166,7 @@ def _units(results: Results, figures: Mapping[str, Figure]) -> Crime:
     return Crime("No units, no n", bool(bare) or bool(without_n), evidence + ".", "Name the unit where it is made.")
 
 
-def _left_out(results: Results) -> Crime:
+def _left_out(results: Results, measured_again: Sequence[MeasuredAgain]) -> Crime:
     lost = sum(one.excluded for one in results.main(Summary))
     share = lost / results.trials if results.trials else 0.0
     evidence = (
@@ -175,6 +177,10 @@ def _left_out(results: Results) -> Crime:
         return Crime(
             "Results left out in silence", True, f"{evidence}; {silent} have none.", "Look into these attempts."
         )
+    if measured_again:
+        gone = some([again.sentence for again in measured_again])
+        evidence += f"; {count(len(measured_again), 'sealed attempt')} removed and measured again ({gone})"
+        return Crime("Results left out in silence", True, f"{evidence}.", "Say why they were measured again.")
     return Crime("Results left out in silence", False, evidence + ".")
 
 

@@ -11,6 +11,7 @@ from steelyard.model.study import Study
 from steelyard.report.figures import catalogue
 from steelyard.report.prose.benchmarking_crimes.commission import Crime, crimes
 from steelyard.report.prose.methods_paragraph import paragraph
+from steelyard.store.measured_again import MeasuredAgain
 from tests.unit.report import synthetic
 from tests.unit.report.test_page import page_input
 
@@ -35,6 +36,20 @@ def test_a_usual_study_is_held_against_every_check() -> None:
     assert "Spread of execution time" in axes.evidence
     assert sheet["No measure of noise"].guilty
     assert "0 control trials" in sheet["No measure of noise"].evidence
+
+
+def test_a_trial_that_was_measured_again_is_not_left_out_in_silence() -> None:
+    study = synthetic.study()
+    records = synthetic.records(study, faults=False)
+    again = MeasuredAgain(
+        folder="a-s1-t1", line=4, outcome="invalid", reasons=("the system under test failed",), fate="removed",
+        line_now=9, outcome_now="valid",
+    )  # fmt: skip
+    sheet = {one.name: one for one in crimes(study, analyse(records, study, seed=1), records, {}, {}, [again])}
+    crime = sheet["Results left out in silence"]
+    assert crime.guilty
+    assert "1 sealed attempt removed and measured again" in crime.evidence
+    assert "sealed as invalid (the system under test failed), was removed" in crime.evidence
 
 
 def test_one_treatment_has_no_baseline_and_one_trial_is_one() -> None:

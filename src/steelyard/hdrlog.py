@@ -1,4 +1,4 @@
-"""HdrHistogram log format with three significant digits, as in other tools' `.hdr` files.
+"""HdrHistogram log format with three significant digits, as other tools write and read it in `.hdr` files.
 
 A line is `start_s,length_s,max,histogram`; the histogram is in the library's V2 encoding, deflated, in base64.
 Source of the lines: the library's HistogramLogWriter.

@@ -6,7 +6,7 @@ import base64
 import struct
 import zlib
 
-from steelyard.dropin import hdrlog
+from steelyard import hdrlog
 
 COUNTS = [
     (0, 1),

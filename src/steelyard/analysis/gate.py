@@ -1,0 +1,231 @@
+"""Gate: whether side b is worse than side a by more than a margin, over all cells and responses at once.
+
+The comparison is that of the report and of `compare` (`comparisons.two_sided`): start means, ratios with intervals, the
+noise floor, trends. The gate only asks where the interval lies relative to the margin:
+
+* worse: the interval lies wholly beyond the margin. One such case is enough for a red gate, so with k cases the
+  interval is one of k simultaneous ones (Bonferroni: confidence 1 - (1 - c) / k), and noise floor and trends, which
+  can explain a difference away, are heard first. Where nothing differs the gate as a whole is red in at most 1 - c.
+* not worse: the interval lies wholly within the margin on its bad side. A green gate needs this of every case, which is
+  an intersection-union test (R. L. Berger, Technometrics 24(4), 1982): each case is tested at c, without a correction.
+* undecided: anything else.
+
+With one case both intervals are the one that `compare` prints. The margin is symmetric as a ratio, as everywhere: 2%
+more time and 1 / 1.02 of the throughput are the same loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from steelyard.analysis.comparisons import forecast
+from steelyard.analysis.comparisons.level_ratios import paired_starts, percent, ratio_between, units
+from steelyard.analysis.comparisons.two_sided import Contrast, Side, limits_percent, means_of_starts
+from steelyard.analysis.inference import power
+from steelyard.analysis.treatments import Treatment, label
+from steelyard.analysis.wording import blocks, change_text, signed_percent
+from steelyard.format import number
+from steelyard.model import responses
+from steelyard.model.errors import StudyError
+from steelyard.model.estimate import Estimate
+from steelyard.model.response import Direction
+from steelyard.model.responses import label_of, unit_of
+from steelyard.model.value import Value
+
+GateVerdict = Literal["not worse", "worse", "undecided"]
+TIMES: Final = frozenset({"ns", "us", "µs", "ms", "s", "min"})
+"""Units of responses of which less is better, where the response does not say so itself."""
+
+
+class Case(Value):
+    """Side b against side a in one cell, by one response."""
+
+    cell: Treatment
+    """The levels that both sides have in common, of the factors that vary."""
+    response: str
+    unit: str
+    verdict: GateVerdict
+    sentence: str
+    why: str = ""
+    """What is missing for a verdict, or, without an interval, what makes side b worse."""
+    mean_a: Estimate | None = None
+    """Geometric mean of the start means of side a; None if it has no value."""
+    mean_b: Estimate | None = None
+    change_percent: Estimate | None = None
+    """The change with the interval of `compare`: must lie within the margin for `not worse`."""
+    simultaneous_percent: Estimate | None = None
+    """The change with its simultaneous interval over all cases: must lie beyond the margin for `worse`."""
+    limit_percent: float
+    """The change beyond which side b is worse: the margin, with the sign of this response."""
+    floor_percent: Estimate | None = None
+    """Noise floor: change that 95% (the confidence) of comparisons of identical systems stay below; None if unknown."""
+    floor_source: str = ""
+    blocks: int | None = None
+    """If undecided: further blocks that would decide with a chance of 80%, if change and spread stay."""
+    blocks_s: float | None = None
+    """Duration of these at the pace of the stores, seconds."""
+    starts_a: int = 0
+    starts_b: int = 0
+    n_a: int = 0
+    n_b: int = 0
+
+    @property
+    def name(self) -> str:
+        """`3 nodes, workload ycsb-c`."""
+        return label(self.cell)
+
+
+class Gate(Value):
+    """The verdict over all cases, with everything that it rests on."""
+
+    verdict: GateVerdict
+    study: str
+    a: str
+    """The baseline."""
+    b: str
+    """What is judged."""
+    margin_percent: float
+    confidence: float
+    cases: tuple[Case, ...]
+    warnings: tuple[str, ...] = ()
+    """What differs between the sides besides what is compared."""
+    noise_floor: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """Cells of one side only, trials that failed."""
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence."""
+        total = len(self.cases)
+        of = {verdict: sum(case.verdict == verdict for case in self.cases) for verdict in ("worse", "undecided")}
+        question = f"worse than {self.a} by more than {number(self.margin_percent, digits=2, trim=True)}%"
+        if self.verdict == "worse":
+            return f"{self.b} is {question}" + (f" in {of['worse']} of {total} comparisons" if total > 1 else "")
+        if self.verdict == "undecided":
+            where = f" in {of['undecided']} of {total} comparisons" if total > 1 else ""
+            return f"undecided{where}: these trials do not show whether {self.b} is {question}"
+        return f"{self.b} is not {question}" + (f" in any of {total} comparisons" if total > 1 else "")
+
+
+def overall(cases: Sequence[Case]) -> GateVerdict:
+    """Worse if any case is, not worse if all are."""
+    verdicts = {case.verdict for case in cases}
+    return "worse" if "worse" in verdicts else "undecided" if "undecided" in verdicts or not cases else "not worse"
+
+
+def less_is_better(response: str) -> bool:
+    """The direction of a response. Raises StudyError for one that has none."""
+    known = responses.of(response)
+    if known.direction is not Direction.NEITHER:
+        return known.direction is Direction.LESS_IS_FASTER
+    if known.unit.split("/")[0].split(" ")[0] in TIMES:
+        return True
+    raise StudyError(
+        f"--metric {response}: neither more nor less of it is better, so it cannot get worse",
+        "choose a time, such as p99, or throughput",
+        key="--metric",
+    )
+
+
+def limit_of(response: str, margin_percent: float) -> float:
+    """The ratio b / a beyond which side b is worse."""
+    beyond = 1 + margin_percent / 100
+    return beyond if less_is_better(response) else 1 / beyond
+
+
+def verdict_of(response: str, plain: Estimate, simultaneous: Estimate, margin_percent: float) -> GateVerdict:
+    """The verdict on a ratio b / a by its two intervals; undecided without them."""
+    if plain.low is None or plain.high is None or simultaneous.low is None or simultaneous.high is None:
+        return "undecided"
+    limit = limit_of(response, margin_percent)
+    if less_is_better(response):
+        return "worse" if simultaneous.low > limit else "not worse" if plain.high <= limit else "undecided"
+    return "worse" if simultaneous.high < limit else "not worse" if plain.low >= limit else "undecided"
+
+
+def family_confidence(confidence: float, family: int) -> float:
+    """Confidence of each of `family` intervals that hold together with `confidence` (Bonferroni)."""
+    return 1 - (1 - confidence) / max(family, 1)
+
+
+def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family: int) -> Case:
+    """The case of a contrast, which is one of `family` cases of the gate."""
+    response, plain = contrast.response, contrast.ratio
+    confidences = plain.confidence, family_confidence(plain.confidence, family)
+    means_a, means_b, same_starts = means_of_starts(a, b, contrast.a, contrast.b, response)
+    wide = ratio_between(means_a, means_b, same_starts, confidences[1])
+    if wide is None:  # the contrast has a ratio of the same means
+        raise ValueError("the mean of side a is 0")
+    verdict = verdict_of(response, plain, wide, margin_percent)
+    why, more, pace_s = "", None, _pace_s(a, b)
+    if plain.low is None:
+        why = contrast.why
+    elif verdict == "worse" and (contrast.within_noise or contrast.within_trend):
+        verdict, why = "undecided", contrast.why
+    elif verdict == "undecided":
+        both = paired_starts(means_a, means_b, same_starts)
+        sides = units(means_a, means_b, both)
+        limit = limit_of(response, margin_percent)
+        less, greater = sides if less_is_better(response) else (sides[1], sides[0])
+        more = power.more_starts_beyond(less, greater, bool(both), max(limit, 1 / limit), confidences)
+        why = _reaches(plain, wide, response, margin_percent) + "; " + _would_decide(more, pace_s)
+    text = change_text(wide if verdict == "worse" else plain, response)
+    return Case(
+        cell=contrast.cell, response=response, unit=contrast.unit, verdict=verdict, why=why,
+        sentence=_sentence(label(contrast.cell), response, verdict, text, margin_percent, why),
+        mean_a=contrast.mean_a, mean_b=contrast.mean_b, change_percent=contrast.change_percent,
+        simultaneous_percent=percent(wide), limit_percent=100 * (limit_of(response, margin_percent) - 1),
+        floor_percent=contrast.floor_percent, floor_source=contrast.floor_source, blocks=more,
+        blocks_s=None if more is None or pace_s is None else more * pace_s,
+        starts_a=contrast.starts_a, starts_b=contrast.starts_b, n_a=contrast.n_a, n_b=contrast.n_b,
+    )  # fmt: skip
+
+
+def case_without_values(
+    cell: Treatment, response: str, verdict: GateVerdict, why: str, margin_percent: float
+) -> Case:  # fmt: skip
+    """A case in which a side has no value of the response."""
+    return Case(
+        cell=cell, response=response, unit=unit_of(response), verdict=verdict, why=why,
+        sentence=f"{label(cell)}: {verdict}: {label_of(response)}: {why}",
+        limit_percent=100 * (limit_of(response, margin_percent) - 1),
+    )  # fmt: skip
+
+
+def _pace_s(a: Side, b: Side) -> float | None:
+    """Duration of one more block of both sides, seconds."""
+    paces = {id(side.frame): forecast.block_s(side.frame) for side in (a, b)}
+    return None if None in paces.values() else sum(pace for pace in paces.values() if pace is not None)
+
+
+def margin_words(response: str, margin_percent: float) -> str:
+    """The margin with the sign of a response: `+2%`, `-2.0%`."""
+    low, high = limits_percent(margin_percent)
+    limit = high if less_is_better(response) else low
+    return f"{signed_percent(limit, 0 if limit == round(limit) else 1)}%"
+
+
+def _reaches(plain: Estimate, wide: Estimate, response: str, margin_percent: float) -> str:
+    """Why neither verdict can be given."""
+    limit = margin_words(response, margin_percent)
+    low, high = plain.low or 0.0, plain.high or 0.0
+    if low <= limit_of(response, margin_percent) <= high:
+        return f"{change_text(plain, response)} reaches from within the margin of {limit} beyond it"
+    return f"{change_text(wide, response)}, as one of several comparisons, reaches back across {limit}"
+
+
+def _would_decide(more: int | None, pace_s: float | None) -> str:
+    if more is None:
+        return f"not even {power.MOST_STARTS:,} more blocks would decide"
+    return f"about {blocks(more, None if pace_s is None else more * pace_s)} would decide, with a chance of 80%"
+
+
+def _sentence(
+    head: str, response: str, verdict: GateVerdict, change: str, margin_percent: float, why: str
+) -> str:  # fmt: skip
+    limit = margin_words(response, margin_percent)
+    if verdict == "undecided":
+        return f"{head}: undecided: {label_of(response)} {why}"
+    where = "wholly beyond" if verdict == "worse" else "not beyond"
+    return f"{head}: {verdict}: {label_of(response)} {change}, {where} {limit}"

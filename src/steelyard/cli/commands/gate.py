@@ -1,0 +1,103 @@
+"""`steelyard gate STORE`: pass or fail a build: is it worse than the baseline by more than a margin?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from steelyard.analysis.gate import Gate
+from steelyard.cli import gate_files
+from steelyard.cli.signature import Json, Margin, StoreFolder
+from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
+from steelyard.model.errors import StudyError
+from steelyard.reading import gate as judging
+from steelyard.reading.comparison import opened
+
+EXIT_NOT_WORSE, EXIT_WORSE, EXIT_UNDECIDED = 0, 1, 4
+EXIT_CODES = {"not worse": EXIT_NOT_WORSE, "worse": EXIT_WORSE, "undecided": EXIT_UNDECIDED}
+STYLES = {"not worse": "green", "worse": "bold red", "undecided": "yellow"}
+
+
+def gate(
+    store: StoreFolder,
+    against: Annotated[
+        Path | None, typer.Option("--against", metavar="STORE", help="The baseline in a store of its own.")
+    ] = None,
+    fixed_a: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--a", metavar="LEVEL", help="The baseline: a level (main), or FACTOR=LEVEL; several with commas."
+        ),
+    ] = None,
+    fixed_b: Annotated[
+        list[str] | None, typer.Option("--b", metavar="LEVEL", help="What is judged: a level, or FACTOR=LEVEL.")
+    ] = None,
+    margin_percent: Margin = None,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            "--response",
+            metavar="NAME",
+            help="What must not get worse: throughput, time, p50, p95, p99 or another response; may be repeated, or "
+            "several with commas. Otherwise the study's main response.",
+        ),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write a JUnit file: a case per cell and response.")
+    ] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(
+            "--markdown", metavar="FILE", help="Write a summary; it is appended if FILE is $GITHUB_STEP_SUMMARY."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Carry out. Returns 0 if side b is not worse by more than the margin, 1 if it is, 4 if that is undecided.
+
+    Raises StudyError for what cannot be compared, StoreError for a study that is not finished or cannot be read,
+    OSError if a file cannot be written.
+    """
+    _refuse_one_file(junit, markdown)
+    judged = opened(store)
+    baseline = None if against is None else opened(against)
+    for side in (judged,) if baseline is None else (baseline, judged):
+        warn_of_damages(message_console(), side.store.damages)
+    names = [name.strip() for repeated in metrics or () for name in repeated.split(",") if name.strip()]
+    verdict = judging.gate(
+        judged, baseline, a=fixed_a or (), b=fixed_b or (), metrics=names, margin_percent=margin_percent
+    )
+    if as_json:
+        print(json.dumps(verdict.model_dump(mode="json"), indent=1, ensure_ascii=False, allow_nan=False))
+    else:
+        _print(verdict)
+    if junit is not None:
+        gate_files.write_junit(verdict, junit)
+    if markdown is not None:
+        gate_files.write_markdown(verdict, markdown)
+    return EXIT_CODES[verdict.verdict]
+
+
+def _refuse_one_file(junit: Path | None, markdown: Path | None) -> None:
+    """Raises StudyError if both files are the same."""
+    if junit is not None and markdown is not None and junit.resolve() == markdown.resolve():
+        raise StudyError(f"--junit and --markdown both write {junit}", "name two files", key="--junit")
+
+
+def _print(verdict: Gate) -> None:
+    """A line per case, then the verdict."""
+    console = data_console()
+    for case in verdict.cases:
+        say(console, Text(case.sentence, style=STYLES[case.verdict] if case.verdict != "not worse" else ""))
+    say(console)
+    for text in verdict.warnings:
+        say(console, Text(f"! {text}", style="yellow"))
+    for text in (*verdict.remarks, *verdict.noise_floor):
+        say(console, Text(text, style="dim"))
+    say(console, Text(gate_files.footer(verdict), style="dim"))
+    say(console, Text.assemble(("gate: ", "bold"), (verdict.sentence, STYLES[verdict.verdict])))

@@ -1,0 +1,58 @@
+"""What `check --gate` prints: how many blocks a gate over each factor of a study needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.markup import escape
+from rich.table import Table
+
+from steelyard.format import count, number, percent
+from steelyard.model.errors import StudyError
+from steelyard.model.study import Study
+from steelyard.plan.gate_forecast import MOST_BLOCKS, POWER, GateForecast
+
+
+def margin_of(study: Study, change_percent: float | None, margin_percent: float | None) -> float | None:
+    """The margin of a forecast, per cent; None if none is asked for. Raises StudyError where there is none, or one that
+    accepts the change."""
+    if change_percent is None:
+        if margin_percent is not None:
+            raise StudyError("--margin is for --gate", "such as --gate 5% --margin 2%", key="--margin")
+        return None
+    margin = margin_percent or study.analysis.equivalence_margin_percent
+    if margin is None:
+        hint = "--margin 2%, or analysis.equivalence_margin_percent in the study"
+        raise StudyError("--gate needs a margin", hint, key="--margin")
+    if change_percent <= margin:
+        message = f"--gate {change_percent:g}%: the margin of {margin:g}% accepts such a loss"
+        raise StudyError(message, "ask for a loss that is greater than the margin", key="--gate")
+    return margin
+
+
+def tables(forecasts: Sequence[GateForecast]) -> Iterator[Table]:
+    """A table for each factor."""
+    for item in forecasts:
+        loss, margin = (f"{number(one, digits=3, trim=True)}%" for one in (item.change_percent, item.margin_percent))
+        cells, planned = count(item.comparisons, "comparison"), count(item.blocks, "block")
+        title = f"Gate over {escape(item.factor)}, {cells}, margin {margin}"
+        table = Table(
+            title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim"
+        )
+        for column in ("", "chance", ""):
+            table.add_column(column, overflow="fold")
+        needed = f"{planned}; {_needed(item.blocks_needed)}"
+        table.add_row(f"a loss of {loss} is found", percent(item.power), needed)
+        table.add_row("an equal build passes", percent(item.equal_passes), f"{planned}; {_needed(item.blocks_to_pass)}")
+        if item.found_percent is not None:
+            least = f"a loss of {number(item.found_percent, digits=2)}% is found"
+            table.add_row(least, percent(POWER), planned)
+        table.caption = f"with a CV of {percent(item.cv)} ({item.cv_source})"
+        table.caption_justify = "left"
+        yield table
+
+
+def _needed(blocks: int | None) -> str:
+    """`14 blocks for 95%`."""
+    needed = f"more than {MOST_BLOCKS:,} blocks" if blocks is None else count(blocks, "block")
+    return f"{needed} for {percent(POWER)}"

@@ -1,0 +1,90 @@
+"""State of a study as its store tells it: in progress, finished, interrupted or failed, and why.
+
+Pure but for `writer_of`, which asks this machine's kernel who holds the store's lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from steelyard.format import count, duration
+from steelyard.store import layout
+from steelyard.store.journal import Entry, SessionBegan, SessionEnded, SessionFailed, SessionInterrupted
+
+IN_PROGRESS, FINISHED, INTERRUPTED, FAILED = "in progress", "finished", "interrupted", "failed"
+
+SILENT_S: Final = 8.0
+"""A study in progress speaks about once a second; after so long its silence is mentioned."""
+LOST_S: Final = 60.0
+"""After so long it counts as interrupted: its process was killed, or its machine sleeps."""
+ENDS: Final = (SessionBegan, SessionEnded, SessionFailed, SessionInterrupted)
+"""Events that say whether the study is in progress: the last of them holds."""
+RESUME: Final = "run the same command to resume"
+LOCKS: Final = Path("/proc/locks")
+
+
+def session_state(  # noqa: PLR0911 - one a way to end
+    journal: Sequence[Entry], *, planned: int, missing: int, silent_s: float | None
+) -> tuple[str, str]:
+    """State, and a sentence beside it; empty where the state says it all.
+
+    `planned`, `missing`: trials of the plan, and those still to do. `silent_s`: seconds since the study last spoke in
+    its live file; None without one.
+    """
+    if silent_s is not None and silent_s < LOST_S:
+        return IN_PROGRESS, f"no sign of life for {duration(silent_s)}" if silent_s >= SILENT_S else ""
+    match next((entry.event for entry in reversed(journal) if isinstance(entry.event, ENDS)), None):
+        case SessionFailed(message=message, hint=hint):
+            return FAILED, "; ".join(filter(None, (message, hint)))
+        case SessionEnded(missing=0) if not planned:
+            return FINISHED, ""
+        case _ if planned and not missing:
+            return FINISHED, ""
+        case SessionEnded(missing=0):
+            return INTERRUPTED, f"{count(missing, 'trial is', 'trials are')} no longer there; {RESUME}"
+        case SessionEnded():
+            return INTERRUPTED, f"it was asked to stop after a trial; {RESUME}"
+        case SessionInterrupted():
+            return INTERRUPTED, f"it was stopped; {RESUME}"
+        case SessionBegan():
+            return INTERRUPTED, _without_a_word(silent_s)
+    return INTERRUPTED, "the journal does not say how it ended"
+
+
+def _without_a_word(silent_s: float | None) -> str:
+    if silent_s is None:
+        return f"it ended without a word (killed, or a power cut); {RESUME}"
+    return f"no sign of life for {duration(silent_s)}: killed, or a power cut ({RESUME}), or its machine sleeps"
+
+
+def command_of(journal: Sequence[Entry]) -> tuple[str, ...]:
+    """Command of the newest session; empty where the journal does not say."""
+    began = (entry.event for entry in reversed(journal) if isinstance(entry.event, SessionBegan))
+    return next((event.command for event in began), ())
+
+
+def writer_of(folder: Path) -> int | None:
+    """Process of this machine that holds the lock of a store; None if there is none, or the kernel does not say."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        lock = (folder / layout.LOCK).stat()
+        device = f"{os.major(lock.st_dev):02x}:{os.minor(lock.st_dev):02x}"
+        for line in LOCKS.read_text(encoding="ascii").splitlines():
+            # 1: FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF
+            words = line.split()
+            held, _, inode = words[5].rpartition(":")
+            process = int(words[4])
+            if words[1] == "FLOCK" and int(inode) == lock.st_ino and (held == device or _opened(process, folder)):
+                return process
+    return None
+
+
+def _opened(process: int, folder: Path) -> bool:
+    """Whether a process has the lock open: a layered file system shows another device."""
+    path = str((folder / layout.LOCK).resolve())
+    with contextlib.suppress(OSError):
+        return any(os.readlink(entry.path) == path for entry in os.scandir(f"/proc/{process}/fd"))
+    return False

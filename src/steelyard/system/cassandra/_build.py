@@ -1,0 +1,57 @@
+"""The build that is run: a release number, or the jars of a folder or tarball, with what identifies them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+RELEASE = re.compile(r"5\.0\.\d+")
+LABELLED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._+-]*)=([^,=]+)")
+SERVER_JAR = re.compile(r"(?:cassandra-all|apache-cassandra)-(\d.*)\.jar")
+HASH_CHARS = 16
+
+
+@dataclass(frozen=True)
+class Build:
+    """What `system.source`, or `system.version` and `system.jars`, name."""
+
+    label: str
+    release: str | None = None
+    """Release number on Maven, or what the user said that the jars are; None where only the jars know."""
+    files: Path | None = None
+    """A folder of jars, or a tarball; None: Maven's."""
+
+
+def named(source: str) -> Build:
+    """The build that a text names: `5.0.4`, `main=builds/main`, `builds/apache-cassandra-5.0.6-bin.tar.gz`.
+
+    Raises ValueError for anything else.
+    """
+    if RELEASE.fullmatch(source):
+        return Build(source, release=source)
+    labelled = LABELLED.fullmatch(source)
+    if labelled:
+        return Build(labelled[1], files=Path(labelled[2]).expanduser())
+    if "=" in source or "," in source or not ("/" in source or source.endswith((".tar", ".gz", ".tgz"))):
+        allowed = "a version (5.0.4), a tarball, or a folder of jars with a label (main=builds/main)"
+        raise ValueError(f"{source!r} names no build: {allowed}")
+    return Build(Path(source).name, files=Path(source).expanduser())
+
+
+def version_of(jars: Sequence[Path]) -> str | None:
+    """The version in the name of the server's jar; None where it says none."""
+    versions = (SERVER_JAR.fullmatch(jar.name) for jar in jars)
+    return next((version[1] for version in versions if version), None)
+
+
+def hash_of(jars: Sequence[Path]) -> str:
+    """SHA-256 over names and contents of the jars, shortened."""
+    digest = hashlib.sha256()
+    for jar in sorted(jars, key=lambda jar: jar.name):
+        with jar.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        digest.update(f"{content} {jar.name}\n".encode())
+    return digest.hexdigest()[:HASH_CHARS]

@@ -1,0 +1,427 @@
+"""JSON schemas of what commands print with `--json`, generated from the types of the values that they print.
+
+A file `schema/output/NAME.schema.json` for each command: its words joined by hyphens. A reader must ignore fields that
+it does not know: the schemas allow them, and later versions may add some. `tests/unit/tools/test_json_outputs.py` holds
+the real output of every command against its schema, closed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+
+from steelyard.analysis import statistics
+from steelyard.analysis.comparisons.confounders import Difference
+from steelyard.analysis.comparisons.two_sided import Contrast
+from steelyard.analysis.treatments import Treatment
+from steelyard.cli.commands.clean import Found
+from steelyard.cli.commands.doctor import Finding as MachineFinding
+from steelyard.judging.noise_floor import FoundFloor
+from steelyard.judging.stopping_rule import Decision, Rule
+from steelyard.lab.conductor import Outcome
+from steelyard.model.calibration import Calibration
+from steelyard.model.damage import Damage
+from steelyard.model.estimate import Estimate
+from steelyard.model.plan import Plan
+from steelyard.model.study import About, Level
+from steelyard.model.value import Value
+from steelyard.plan.detectable_difference import Resolution
+from steelyard.plan.estimate import PlanEstimate
+from steelyard.plan.machine import Machine
+from steelyard.plan.stopping_simulation import Expected
+from steelyard.progress.reason_words import ReasonGroup
+from steelyard.reference.audit.finding import Audit
+from steelyard.reference.comparison import Beside
+from steelyard.reference.tables import Table as PublishedTable
+from steelyard.selftest.stall import Proof
+from steelyard.verify.checklist import Verification
+from steelyard.wire.record import Connected
+from steelyard.workload.base import Explanation
+
+REF: Final = "#/$defs/{model}"
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+FOLDER: Final = "schema/output"
+Schema = dict[str, Any]
+
+
+class StudyProblem(Value):
+    """One error of a study file."""
+
+    message: str
+    hint: str
+    path: str
+    line: int
+    """0 if it is not known."""
+    key: str
+
+
+class Forecast(Value):
+    """How many blocks a stopping rule would need."""
+
+    rule: Rule
+    expected: tuple[Expected, ...]
+
+
+class FloorOfCheck(FoundFloor):
+    """The noise floor that the study would be judged against."""
+
+    said: str
+    """The same in words."""
+
+
+class Checked(Value):
+    """A study that can be planned."""
+
+    study: About
+    treatments: tuple[Treatment, ...]
+    aliases: tuple[str, ...]
+    """What a fractional design cannot tell apart, in words."""
+    workloads: dict[str, Explanation]
+    """What each workload does, by its name."""
+    plan: Plan
+    estimate: PlanEstimate | None
+    """Of the trials whose parts exist; None if there are none."""
+    machine: Machine
+    resolution: tuple[Resolution, ...]
+    """What the design can tell apart, by factor."""
+    warnings: tuple[str, ...]
+    until: Forecast | None
+    """None without a stopping rule."""
+    noise_floor: FloorOfCheck
+    missing: tuple[StudyProblem, ...]
+    """Parts that the study names and that do not exist yet."""
+    errors: tuple[StudyProblem, ...]
+    """What refuses the study; empty if it can run."""
+
+
+class Refused(Value):
+    """A study that cannot be planned."""
+
+    errors: tuple[StudyProblem, ...]
+
+
+class CellOfStatus(Value):
+    """One cell, as the report counts it."""
+
+    cell: str
+    """`workload A, 3 nodes`."""
+    attempts_not_valid: int
+    valid: int
+    n: int
+    """Used trials."""
+    starts: int
+    response: str
+    value: Estimate | None
+    value_text: str
+    not_valid: dict[str, int]
+    """Reason to number of attempts."""
+
+
+class Status(Value):
+    """Progress of a study."""
+
+    study: str
+    planned: int | None
+    """Trials of the plan; None if the plan cannot be read."""
+    done: int
+    not_needed: int
+    """Trials that a stopping rule made unnecessary."""
+    until: Decision | None
+    valid: int
+    attempts: int
+    reasons: dict[str, int]
+    """Kind of reason to number of attempts."""
+    reason_groups: tuple[ReasonGroup, ...]
+    last_event: dict[str, Any] | None
+    """The last line of the journal."""
+    waiting: str
+    """Who is busy, while the study waits for a quiet machine; else empty."""
+    cells: tuple[CellOfStatus, ...]
+    damages: tuple[Damage, ...]
+
+
+class Side(Value):
+    """One side of a comparison."""
+
+    name: str
+    fixed: dict[str, Level]
+    """Factor to the level that this side is fixed to."""
+
+
+class Compared(Value):
+    """Two stores, or two treatments of one."""
+
+    a: Side
+    b: Side
+    unit_of_replication: str
+    comparisons: tuple[Contrast, ...]
+    differences: tuple[Difference, ...]
+    """What else differs between the sides."""
+    warnings: tuple[str, ...]
+    noise_floor: tuple[str, ...]
+    missing: tuple[str, ...]
+    """What only one side has."""
+
+
+class OwnTreatment(Value):
+    """An own treatment that stands beside published numbers."""
+
+    treatment: str
+    n: int
+    facets: dict[str, Any]
+
+
+class ComparedWithPublished(Value):
+    """Own results beside published ones."""
+
+    reference: str
+    beside: tuple[Beside, ...]
+    own: tuple[OwnTreatment, ...]
+    remarks: tuple[str, ...]
+
+
+class LeaseElsewhere(Value):
+    """A lease of another state folder."""
+
+    lease: str
+    state_folder: str
+
+
+class Cleaned(Value):
+    """What killed studies left behind."""
+
+    leases: tuple[Found, ...]
+    elsewhere: tuple[LeaseElsewhere, ...]
+
+
+class PhaseOfLoad(Value):
+    """One phase of a load; times in milliseconds."""
+
+    execution_s: float
+    operations: int
+    rate_per_s: float | None
+    errors: int
+    errors_by_kind: dict[str, int]
+    error_texts: dict[str, tuple[str, ...]]
+    not_found: int
+    rows: int
+    reconnections: int
+    dropped: int
+    cpu_s: float
+    busiest_thread_fraction: float
+    lag_ms_p99: float | None
+    pacing_ms_p99: float | None
+    response_ms: dict[str, Estimate | None]
+    """`p50`, `p95` ... to the percentile; None where it has too few operations."""
+    by_operation: dict[str, dict[str, Any]]
+    """Operation to `outcomes` (outcome to number) and percentiles such as `response_ms_p99`."""
+
+
+class Loaded(Value):
+    """One load that was driven."""
+
+    connected: Connected | dict[str, Any]
+    """Empty if no connection was made."""
+    interrupted: bool
+    phases: dict[str, PhaseOfLoad]
+
+
+class ShownStatement(Value):
+    """A statement of a step, with the values that it binds."""
+
+    name: str
+    values: tuple[Any, ...]
+
+
+class ShownStep(Value):
+    """Statements that are sent together."""
+
+    statements: tuple[ShownStatement, ...]
+
+
+class ShownOperation(Value):
+    """One operation of a workload file; `--show` prints one per line."""
+
+    index: int
+    kind: str
+    key_number: int
+    steps: tuple[ShownStep, ...]
+
+
+class ShownYcsbOperation(Value):
+    """One operation of a YCSB workload; `--show` prints one per line."""
+
+    index: int
+    kind: str
+    key: str
+    key_number: int
+    field: int | None
+    scan_length: int
+    values: dict[str, Any]
+
+
+class TableOfReport(Value):
+    """One table of the report."""
+
+    about: dict[str, str]
+    """Column to its meaning, with the unit."""
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    """Values in the order of the columns."""
+
+
+class _AsPrinted(GenerateJsonSchema):
+    """Fields with a default are printed like all others."""
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        """Whether every output has the field."""
+        return True
+
+
+def _plain(kind: Any) -> Schema:
+    return TypeAdapter(kind).json_schema(mode="serialization", ref_template=REF, schema_generator=_AsPrinted)
+
+
+def of(kind: Any, title: str) -> Schema:
+    """The schema of a type as it is printed."""
+    schema = _plain(kind)
+    return {"$schema": DIALECT, **schema, "title": title}
+
+
+def extended(schema: Schema, definition: str, **properties: Schema) -> Schema:
+    """The schema with more fields in one of its definitions; an empty name is the whole."""
+    target = schema["$defs"][definition] if definition else schema
+    target["properties"] |= properties
+    target["required"] = [*target.get("required", []), *properties]
+    return schema
+
+
+def _number(about: str) -> Schema:
+    return {"type": "number", "description": about}
+
+
+def _yes_no(about: str) -> Schema:
+    return {"type": "boolean", "description": about}
+
+
+def _run() -> Schema:
+    schema = of(Outcome, "steelyard run --json")
+    schema = extended(
+        schema,
+        "",
+        store={"type": "string", "description": "The study's folder."},
+        interrupted=_yes_no("Whether it was interrupted."),
+    )
+    decision = _plain(Decision)
+    schema.setdefault("$defs", {}).update(decision.pop("$defs", {}))
+    schema["properties"]["until"] = decision | {"description": "With a stopping rule: its last decision."}
+    return schema
+
+
+def _report() -> Schema:
+    schema = of(dict[str, TableOfReport], "steelyard report --json")
+    table = schema.pop("additionalProperties")
+    schema["properties"] = {one.name: {**table, "description": one.title} for one in statistics.every()}
+    schema["required"] = list(schema["properties"])
+    return schema
+
+
+def _verify() -> Schema:
+    checks = {"type": "object", "additionalProperties": {"type": "string"}, "description": "Kind to what holds."}
+    return extended(
+        of(Verification, "steelyard verify --json"), "", sound=_yes_no("Whether nothing differs."), checks=checks
+    )
+
+
+def _stall() -> Schema:
+    checks = {
+        "type": "object",
+        "additionalProperties": {"type": "boolean"},
+        "description": "Condition to whether it holds.",
+    }
+    return extended(
+        of(Proof, "steelyard selftest stall --json"),
+        "",
+        error_fraction=_number("Relative error of the measured p99."),
+        checks=checks,
+        passed=_yes_no("Whether every condition holds."),
+    )
+
+
+def _calibrate() -> Schema:
+    ceiling = _number("The ceiling, operations per second: measured_per_s over the busy share of the worker's thread.")
+    return extended(of(Calibration, "steelyard calibrate --json"), "Ceiling", per_s=ceiling)
+
+
+def _compare() -> Schema:
+    schema = of(Compared | ComparedWithPublished, "steelyard compare --json")
+    sentence = {"type": "string", "description": "The row in words."}
+    return extended(schema, "Beside", sentence=sentence)
+
+
+def _shown() -> Schema:
+    schema = of(ShownOperation | ShownYcsbOperation, "One line of steelyard load --show --json")
+    batch = {"type": "string", "description": "The kind of batch, where the statements are one."}
+    schema["$defs"]["ShownStep"]["properties"]["batch"] = batch
+    return schema
+
+
+def _published(title: str, rows: Schema | None) -> Schema:
+    """Tables without what only the program needs; `rows` in place of the rows themselves."""
+    schema = of(tuple[PublishedTable, ...], title)
+    table = schema["$defs"]["Table"]
+    table["properties"].pop("spread")
+    table["required"].remove("spread")
+    if rows is not None:
+        table["properties"]["rows"] = rows
+    return schema
+
+
+SCHEMAS: Final[Mapping[str, Callable[[], Schema]]] = {
+    "audit": lambda: of(Audit, "steelyard audit --json"),
+    "calibrate": _calibrate,
+    "check": lambda: of(Checked | Refused, "steelyard check --json"),
+    "clean": lambda: of(Cleaned, "steelyard clean --json"),
+    "compare": _compare,
+    "doctor": lambda: of(tuple[MachineFinding, ...], "steelyard doctor --json"),
+    "load": lambda: of(tuple[Loaded, ...], "steelyard load --json"),
+    "load-show": _shown,
+    "reference-list": lambda: _published("steelyard reference list --json", {"type": "integer"}),
+    "reference-show": lambda: _published("steelyard reference show --json", None),
+    "report": _report,
+    "run": _run,
+    "selftest-stall": _stall,
+    "status": lambda: of(Status, "steelyard status --json"),
+    "verify": _verify,
+}
+"""Name of the file to what makes the schema: of every command with `--json`, its words joined by hyphens; `load-show`
+besides, since `load --show --json` prints other lines."""
+
+
+def text(name: str) -> str:
+    """The schema as the text of its file."""
+    return json.dumps(_open(SCHEMAS[name]()), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _open(schema: Any) -> Any:
+    """The schema without the rule that an object has no further fields."""
+    if isinstance(schema, list):
+        return [_open(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: _open(value) for key, value in schema.items()}
+    if kept.get("additionalProperties") is False:
+        del kept["additionalProperties"]
+    return kept
+
+
+def _maker(name: str) -> Callable[[], str]:
+    return lambda: text(name)
+
+
+FILES: Final[Mapping[str, Callable[[], str]]] = {f"{FOLDER}/{name}.schema.json": _maker(name) for name in SCHEMAS}
+"""Path below the repository's root to what makes the text of the file."""
